@@ -1,0 +1,152 @@
+//! What a gate's end means: kept, broken, or no answer at all.
+use serde::{Deserialize, Serialize};
+
+use crate::run::Ended;
+
+/// The three answers of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The condition holds.
+    Kept,
+    /// It does not hold.
+    Broken,
+    /// Nobody knows: the gate itself could not do its work.
+    Unverifiable,
+}
+
+impl Verdict {
+    /// The verdict as JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "pass",
+            Self::Broken => "fail",
+            Self::Unverifiable => "unverifiable",
+        }
+    }
+}
+
+/// So many iterations in a row with an unverifiable gate end the run.
+pub const UNVERIFIABLE_MAX: u32 = 2;
+
+const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND: i32 = 127;
+const SIGKILL: i32 = 9;
+/// How a shell says that a signal ended its command.
+const SHELL_SIGNAL_BASE: i32 = 128;
+
+/// A promise as it is run: the harness itself turns the answer of a leading `!` round, because the
+/// shell's own `!` calls a command that cannot run *kept*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise<'a> {
+    /// What `sh -c` gets.
+    pub command: &'a str,
+    /// Whether the answer is turned round.
+    pub negated: bool,
+    /// Whether the last command is one that says 2 or more when it could not search.
+    pub searches: bool,
+    /// A `!` before several commands is left to the shell, which is worth a warning.
+    pub left_to_shell: bool,
+}
+
+impl<'a> Promise<'a> {
+    /// Reads a promise. The line itself is never changed but for the leading `!`.
+    #[must_use]
+    pub fn parse(line: &'a str) -> Self {
+        let whole = line.trim();
+        let plain = Self { command: whole, negated: false, searches: false, left_to_shell: false };
+        let Some(rest) = whole.strip_prefix('!').map(str::trim_start) else { return plain };
+        match Shape::of(rest) {
+            Shape::Pipe { last } => {
+                Self { command: rest, negated: true, searches: is_search(last), left_to_shell: false }
+            }
+            Shape::Several => Self { left_to_shell: true, ..plain },
+        }
+    }
+
+    /// What the end of its process means. `ran_before`: it has run to an end in this run already, so
+    /// that a timeout or a crash is news about the work and not about the gate.
+    #[must_use]
+    pub fn judge(&self, ended: &Ended, ran_before: bool) -> Verdict {
+        if self.negated { self.judge_negated(ended) } else { judge_plain(ended, ran_before) }
+    }
+
+    fn judge_negated(&self, ended: &Ended) -> Verdict {
+        match ended {
+            Ended::Exit(0) => Verdict::Broken,
+            Ended::Exit(NOT_EXECUTABLE | NOT_FOUND) => Verdict::Unverifiable,
+            Ended::Exit(code) if *code > SHELL_SIGNAL_BASE || (self.searches && *code >= 2) => Verdict::Unverifiable,
+            Ended::Exit(_) => Verdict::Kept,
+            Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
+        }
+    }
+}
+
+fn judge_plain(ended: &Ended, ran_before: bool) -> Verdict {
+    let by_the_work = if ran_before { Verdict::Broken } else { Verdict::Unverifiable };
+    match ended {
+        Ended::Exit(0) => Verdict::Kept,
+        Ended::Exit(_) if !ran_to_an_end(ended) => Verdict::Unverifiable,
+        Ended::Exit(_) => Verdict::Broken,
+        Ended::Signal(SIGKILL) | Ended::NotStarted(_) => Verdict::Unverifiable,
+        Ended::Signal(_) | Ended::ByUs => by_the_work,
+    }
+}
+
+/// Whether the gate did its work, whatever its answer. The shell's word for a child that was killed
+/// (137, most likely out of memory) is no end.
+#[must_use]
+pub fn ran_to_an_end(ended: &Ended) -> bool {
+    match ended {
+        Ended::Exit(code) => ![NOT_EXECUTABLE, NOT_FOUND, SHELL_SIGNAL_BASE + SIGKILL].contains(code),
+        Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => false,
+    }
+}
+
+/// One command or pipe, or several commands.
+enum Shape<'a> {
+    Pipe { last: &'a str },
+    Several,
+}
+
+impl<'a> Shape<'a> {
+    /// Looks at a shell line from afar: quotes, escapes and brackets, and what stands between commands.
+    fn of(line: &'a str) -> Self {
+        let bytes = line.as_bytes();
+        let (mut depth, mut quote, mut from, mut at) = (0_u32, None, 0, 0);
+        while at < bytes.len() {
+            let byte = bytes[at];
+            match (quote, byte) {
+                (None | Some(b'"' | b'`'), b'\\') => at += 1,
+                (Some(open), _) if open == byte => quote = None,
+                (Some(_), _) => {}
+                (None, b'\'' | b'"' | b'`') => quote = Some(byte),
+                (None, b'(' | b'{') => depth += 1,
+                (None, b')' | b'}') => depth = depth.saturating_sub(1),
+                (None, b';' | b'\n') if depth == 0 => return Self::Several,
+                (None, b'&') if depth == 0 && !is_redirection(bytes, at) => return Self::Several,
+                (None, b'|') if depth == 0 && bytes.get(at + 1) == Some(&b'|') => return Self::Several,
+                (None, b'|') if depth == 0 => from = at + 1,
+                (None, _) => {}
+            }
+            at += 1;
+        }
+        if quote.is_some() || depth > 0 { Self::Several } else { Self::Pipe { last: line[from..].trim() } }
+    }
+}
+
+fn is_redirection(bytes: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+    matches!(before, Some(b'>' | b'<' | b'|')) || bytes.get(at + 1) == Some(&b'>')
+}
+
+fn is_search(command: &str) -> bool {
+    let mut words = command.split_whitespace().skip_while(|word| word.contains('=') && !word.starts_with('='));
+    let program = words.next().and_then(|word| word.rsplit('/').next());
+    match program {
+        Some("grep" | "egrep" | "fgrep" | "rg") => true,
+        Some("git") => words.next() == Some("grep"),
+        Some(_) | None => false,
+    }
+}

@@ -1,0 +1,3 @@
+//! Small pure machines that judge. They keep no state of their own: the run's state is handed in.
+pub mod crash;
+pub mod gate;

@@ -1,0 +1,244 @@
+//! The only place where state changes, live and on replay.
+use std::sync::Arc;
+
+use super::event::{Change, Event, Input, Notice, Request};
+use super::fact::{CheckpointName, Fact, GatePoint, News, Order, RecallCause};
+use super::outcome::Ending;
+use super::report::{AgentReport, Answer, Ended, GateReport, Measured};
+use super::spec::RunSpec;
+use super::state::{GateMemory, LastGate, OpenOrder, RunState, Stage};
+use crate::ids::OrderId;
+use crate::policy::{crash, gate};
+use crate::settings::Settings;
+use crate::time::At;
+
+/// How many pieces of news wait for a prompt.
+const NEWS_MAX: usize = 8;
+/// How many changed paths are remembered.
+const CHANGED_NAMES_MAX: usize = 50;
+
+/// What to do about an order when nobody knows how far it got.
+enum AfterCrash {
+    /// It is free to do again.
+    Again,
+    /// The agent was cut off: keep what it left, never do it again as if nothing had been.
+    CutOff,
+    /// It matters no more.
+    Forget,
+}
+
+fn after_crash(order: &Order) -> AfterCrash {
+    match order {
+        Order::RunAgent { .. } => AfterCrash::CutOff,
+        Order::CleanUp { .. } | Order::Checkpoint { .. } | Order::Measure { .. } | Order::RunGate { .. } => {
+            AfterCrash::Again
+        }
+        Order::Notify { .. } => AfterCrash::Forget,
+    }
+}
+
+impl RunState {
+    /// Takes one fact in.
+    pub fn apply(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Happened(input) => self.happened(input),
+            Fact::Ordered { id, order } => self.ordered(*id, order),
+            Fact::Recalled { id, cause } => {
+                if let Some(open) = self.orders.get_mut(id) {
+                    open.recalled = Some(*cause);
+                }
+            }
+            Fact::Concluded { outcome, reason } => {
+                self.driven_ms = self.active_ms(self.now);
+                self.driven_since = None;
+                self.over = Some(Ending { outcome: *outcome, reason: reason.clone(), at: self.now });
+            }
+        }
+    }
+
+    fn happened(&mut self, input: &Input) {
+        if !matches!(input.event, Event::Opened | Event::Reopened { .. }) {
+            self.now = input.at;
+        }
+        match &input.event {
+            Event::Created(spec) => self.created(input.at, spec),
+            Event::Opened => self.opened(input.at),
+            Event::Reopened { changes, .. } => self.reopened(input.at, changes),
+            Event::Answered { order, answer } => self.answered(*order, answer),
+            Event::Asked { request, by } => match request {
+                Request::Stop => self.asked.stop = Some(by.clone()),
+                Request::Abort => self.asked.abort = Some(by.clone()),
+            },
+            Event::Noticed(Notice::Started { order, process }) => {
+                if let Some(open) = self.orders.get_mut(order) {
+                    open.process = Some(*process);
+                }
+            }
+            Event::Noticed(Notice::Said { .. }) | Event::DeadlinePassed => {}
+        }
+    }
+
+    fn created(&mut self, at: At, spec: &RunSpec) {
+        self.created = at;
+        self.settings = Arc::new(Settings::of(&spec.settings));
+        self.gates = vec![GateMemory::default(); self.settings.gates.len()];
+        self.spec = Some(Arc::new(spec.clone()));
+    }
+
+    fn opened(&mut self, at: At) {
+        self.driven_ms = self.active_ms(self.now);
+        self.driven_since = Some(at);
+        self.now = at;
+        for open in std::mem::take(&mut self.orders).into_values() {
+            match after_crash(&open.order) {
+                AfterCrash::Again => {}
+                AfterCrash::CutOff => self.cut_off(),
+                AfterCrash::Forget => continue,
+            }
+            self.unclean.get_or_insert_default().extend(open.process);
+        }
+    }
+
+    fn reopened(&mut self, at: At, changes: &[Change]) {
+        self.opened(at);
+        for change in changes {
+            Arc::make_mut(&mut self.settings).change(&change.key, &change.value);
+        }
+        self.asked = super::state::Asked::default();
+        (self.unverifiable_streak, self.crash_streak) = (0, 0);
+        (self.host_failure, self.lost_agent) = (None, None);
+        // Somebody may have worked on it since: an end is not believed, the gates are asked again.
+        if self.over.take().is_some()
+            && let Stage::Gating { point, next } = self.stage
+        {
+            let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
+            let point = if all { GatePoint::Reopened(self.iteration) } else { point };
+            self.stage = Stage::Gating { point, next: 0 };
+        }
+    }
+
+    fn ordered(&mut self, id: OrderId, order: &Order) {
+        self.order_count = self.order_count.max(id.0);
+        if let Order::RunAgent { iteration, attempt, .. } = order {
+            (self.iteration, self.attempt, self.agent_ended) = (*iteration, *attempt, false);
+            self.news.clear();
+        }
+        let open = OpenOrder { order: order.clone(), since: self.now, recalled: None, process: None };
+        self.orders.insert(id, open);
+    }
+
+    /// An answer to an order from before a crash finds no open order and changes nothing.
+    fn answered(&mut self, id: OrderId, answer: &Answer) {
+        let Some(open) = self.orders.remove(&id) else { return };
+        match (&open.order, answer) {
+            (Order::Notify { .. }, _) => {}
+            (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
+            (Order::Checkpoint { name }, Answer::Saved(_)) => self.stage = after_checkpoint(*name),
+            (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended(&open, report),
+            (Order::Measure { iteration }, Answer::Measured(measured)) => self.measured(*iteration, measured),
+            (Order::RunGate { point, gate }, Answer::GateEnded(report)) => {
+                self.gate_ended(&open, (id, *point, *gate), report);
+            }
+            (order, answer) => self.not_done(order, &open, answer),
+        }
+    }
+
+    fn not_done(&mut self, order: &Order, open: &OpenOrder, answer: &Answer) {
+        if let Order::RunAgent { .. } = order {
+            self.cut_off();
+        }
+        match (order, answer) {
+            (_, Answer::Failed { what }) => self.host_failure = Some(what.clone()),
+            (Order::RunAgent { .. }, Answer::Lost { left }) => {
+                self.unclean.get_or_insert_default().extend(open.process);
+                self.lost_agent = Some(left.join(", "));
+            }
+            (_, Answer::Lost { left }) => {
+                self.unclean.get_or_insert_default().extend(open.process);
+                self.host_failure = Some(format!("could not be ended: {}", left.join(", ")));
+            }
+            (_, answer) => self.host_failure = Some(format!("a bug of loop: {answer:?} is no answer to this order")),
+        }
+    }
+
+    fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
+        self.report = Some(report.clone());
+        let by_us = report.ended == Ended::ByUs;
+        if by_us && open.recalled == Some(RecallCause::Abort) {
+            self.cut_off();
+            return;
+        }
+        (self.agent_ended, self.stage) = (true, Stage::AgentDone);
+        if by_us && open.recalled == Some(RecallCause::Timeout) {
+            self.tell(News::TimedOut { limit_ms: self.settings.timeout_ms });
+        } else if !by_us && report.ended != Ended::Exit(0) {
+            self.tell(News::AgentFailed { ended: report.ended.brief() });
+        }
+    }
+
+    fn cut_off(&mut self) {
+        self.stage = Stage::Cut;
+        self.tell(News::Interrupted { attempt: self.attempt });
+    }
+
+    fn tell(&mut self, news: News) {
+        if self.news.len() == NEWS_MAX {
+            self.news.remove(0);
+        }
+        self.news.push(news);
+    }
+
+    fn measured(&mut self, iteration: u32, measured: &Measured) {
+        self.changes = measured.changes;
+        for name in &measured.names {
+            self.changed_names.retain(|known| known != name);
+            self.changed_names.push(name.clone());
+        }
+        let surplus = self.changed_names.len().saturating_sub(CHANGED_NAMES_MAX);
+        self.changed_names.drain(..surplus);
+        self.stage = Stage::Gating { point: GatePoint::Iteration(iteration), next: 0 };
+    }
+
+    fn gate_ended(&mut self, open: &OpenOrder, (order, point, number): (OrderId, GatePoint, u32), report: &GateReport) {
+        if report.ended == Ended::ByUs && open.recalled == Some(RecallCause::Abort) {
+            return;
+        }
+        let Ok(index) = usize::try_from(number) else { return };
+        let (Some(memory), Some(gate)) = (self.gates.get_mut(index), self.settings.gates.get(index)) else { return };
+        let verdict = gate.promise().judge(&report.ended, memory.ran_to_an_end);
+        let before = memory.last.take();
+        memory.said_the_same = before.is_some_and(|before| {
+            (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
+        });
+        memory.ran_to_an_end |= gate::ran_to_an_end(&report.ended);
+        memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
+        self.stage = Stage::Gating { point, next: number + 1 };
+        if index + 1 == self.gates.len() && matches!(point, GatePoint::Iteration(_)) {
+            self.count_streaks();
+        }
+    }
+
+    fn count_streaks(&mut self) {
+        let unverifiable = self.gates.iter().filter_map(|gate| gate.last.as_ref());
+        let unverifiable = unverifiable.filter(|last| last.verdict == gate::Verdict::Unverifiable).count() > 0;
+        self.unverifiable_streak = if unverifiable { self.unverifiable_streak + 1 } else { 0 };
+        let crashed = self.report.as_ref().is_some_and(|report| {
+            crash::counts(crash::Signs {
+                ended: &report.ended,
+                changes: self.changes,
+                gates_said_the_same: self.gates.iter().all(|gate| gate.said_the_same),
+            })
+        });
+        self.crash_streak = if crashed { self.crash_streak + 1 } else { 0 };
+    }
+}
+
+fn after_checkpoint(name: CheckpointName) -> Stage {
+    match name {
+        CheckpointName::Initial => Stage::Gating { point: GatePoint::Baseline, next: 0 },
+        CheckpointName::Iteration(_) => Stage::Saved,
+        CheckpointName::Interrupted(iteration, attempt) => {
+            Stage::Gating { point: GatePoint::Interrupted(iteration, attempt), next: 0 }
+        }
+    }
+}

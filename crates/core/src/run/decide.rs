@@ -1,0 +1,187 @@
+//! What happens next, when several things could: one list, read from the top.
+use super::fact::RecallCause;
+use super::outcome::{Outcome, Reason, ReasonCode};
+use super::state::{RunState, Stage};
+use crate::policy::crash::CRASHES_MAX;
+use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
+use crate::text;
+use crate::time;
+
+/// What the list says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// The run ends.
+    Conclude(Outcome, Reason),
+    /// The agent is asked again.
+    Iterate,
+}
+
+/// One entry of the list.
+pub struct Rule {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether it is looked at between any two orders, and not only when the gates have spoken.
+    pub at_once: bool,
+    judge: fn(&RunState) -> Option<Next>,
+}
+
+/// The precedence of everything that can end, hold or continue a run. The first that applies counts.
+pub const PRECEDENCE: [Rule; 17] = [
+    Rule { name: "abort asked", at_once: true, judge: abort_asked },
+    Rule { name: "host failure", at_once: true, judge: host_failure },
+    Rule { name: "tamper that stops", at_once: false, judge: never },
+    Rule { name: "gates kept", at_once: false, judge: gates_kept },
+    Rule { name: "stop asked", at_once: false, judge: stop_asked },
+    Rule { name: "pause asked", at_once: false, judge: never },
+    Rule { name: "cap: iterations", at_once: false, judge: iteration_cap },
+    Rule { name: "cap: time", at_once: false, judge: time_cap },
+    Rule { name: "cap: money", at_once: false, judge: never },
+    Rule { name: "cap: calls", at_once: false, judge: never },
+    Rule { name: "agent cannot work: login or billing", at_once: false, judge: never },
+    Rule { name: "agent cannot work: crashes", at_once: false, judge: crash_streak },
+    Rule { name: "agent cannot work: gate unverifiable", at_once: false, judge: unverifiable_streak },
+    Rule { name: "breaker", at_once: false, judge: never },
+    Rule { name: "wait", at_once: false, judge: never },
+    Rule { name: "recovery ladder", at_once: false, judge: never },
+    Rule { name: "next iteration", at_once: false, judge: next_iteration },
+];
+
+/// Between two orders: does anything end the run right now?
+#[must_use]
+pub fn at_once(state: &RunState) -> Option<Next> {
+    PRECEDENCE.iter().filter(|rule| rule.at_once).find_map(|rule| (rule.judge)(state))
+}
+
+/// When the gates have spoken: what is next?
+#[must_use]
+pub fn decide(state: &RunState) -> Next {
+    PRECEDENCE.iter().find_map(|rule| (rule.judge)(state)).unwrap_or(Next::Iterate)
+}
+
+/// For entries whose policy is not built yet: their place in the list is kept.
+fn never(_: &RunState) -> Option<Next> {
+    None
+}
+
+fn conclude(outcome: Outcome, code: ReasonCode, text: String) -> Option<Next> {
+    Some(Next::Conclude(outcome, Reason { code, text }))
+}
+
+fn abort_asked(state: &RunState) -> Option<Next> {
+    let by = state.asked.abort.as_ref()?;
+    conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped at once by {by}"))
+}
+
+fn host_failure(state: &RunState) -> Option<Next> {
+    if let Some(left) = &state.lost_agent {
+        let text = format!("the agent could not be ended; still there: {left}");
+        return conclude(Outcome::Unable, ReasonCode::AgentLost, text);
+    }
+    let what = state.host_failure.as_ref()?;
+    conclude(Outcome::Unable, ReasonCode::HostFailure, what.clone())
+}
+
+fn gates_kept(state: &RunState) -> Option<Next> {
+    if !state.gates_kept() {
+        return None;
+    }
+    let text = match state.iterations_done() {
+        0 if state.iteration == 0 => "the promise holds already, before any iteration".to_owned(),
+        1 => "the promise holds after 1 iteration".to_owned(),
+        done => format!("the promise holds after {done} iterations"),
+    };
+    conclude(Outcome::Kept, ReasonCode::GoalComplete, text)
+}
+
+fn stop_asked(state: &RunState) -> Option<Next> {
+    let by = state.asked.stop.as_ref()?;
+    conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped after the iteration by {by}"))
+}
+
+fn iteration_cap(state: &RunState) -> Option<Next> {
+    let most = state.settings.max_iterations?;
+    if state.iterations_done() < most {
+        return None;
+    }
+    let word = if most == 1 { "iteration" } else { "iterations" };
+    conclude(
+        Outcome::Exhausted,
+        ReasonCode::IterationLimit,
+        format!("{most} {word} done and the promise does not hold"),
+    )
+}
+
+fn time_cap(state: &RunState) -> Option<Next> {
+    let most = state.settings.max_time_ms?;
+    if state.active_ms(state.now) < most {
+        return None;
+    }
+    let text = format!("{} used up and the promise does not hold", time::spaced(most));
+    conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
+}
+
+fn crash_streak(state: &RunState) -> Option<Next> {
+    if state.crash_streak < CRASHES_MAX {
+        return None;
+    }
+    let report = state.report.as_ref()?;
+    let said = text::one_line(text::tail(&report.said, 300), 200);
+    let text =
+        format!("the agent failed {CRASHES_MAX} times in a row and changed nothing ({}): {said}", report.ended.brief());
+    conclude(Outcome::Unable, ReasonCode::AgentCrashes, text)
+}
+
+fn unverifiable_streak(state: &RunState) -> Option<Next> {
+    if state.unverifiable_streak < UNVERIFIABLE_MAX {
+        return None;
+    }
+    let all = state.gates.iter().zip(&state.settings.gates);
+    let (last, gate) = all
+        .filter_map(|(memory, gate)| memory.last.as_ref().map(|last| (last, gate)))
+        .find(|(last, _)| last.verdict == Verdict::Unverifiable)?;
+    let said = text::one_line(text::tail(&last.report.said, 300), 200);
+    let text = format!("the promise could not be checked: {} ({}): {said}", gate.command, last.report.ended.brief());
+    conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)
+}
+
+/// Last of all: nothing speaks against going on.
+fn next_iteration(_: &RunState) -> Option<Next> {
+    Some(Next::Iterate)
+}
+
+/// Which iteration and attempt the agent is asked for next: a cut-off one is gone on with.
+#[must_use]
+pub fn next_attempt(state: &RunState) -> (u32, u32) {
+    if state.agent_ended || state.iteration == 0 {
+        (state.iteration + 1, 1)
+    } else {
+        (state.iteration, state.attempt + 1)
+    }
+}
+
+/// Orders that must be recalled because their time has come, with the cause.
+#[must_use]
+pub fn overdue(state: &RunState) -> Vec<(crate::ids::OrderId, RecallCause)> {
+    let mut due: Vec<_> = state
+        .orders
+        .iter()
+        .filter(|(_, open)| open.recalled.is_none())
+        .filter(|(_, open)| state.now.ms_since(open.since) >= open.order.limit_ms(&state.settings))
+        .map(|(id, _)| (*id, RecallCause::Timeout))
+        .collect();
+    let out_of_time = state.agent_time_limit().is_some_and(|limit| limit.is_due(state.now));
+    if let (true, Some((id, _))) = (out_of_time, state.main_order()) {
+        due.retain(|(known, _)| *known != id);
+        due.push((id, RecallCause::TimeLimit));
+    }
+    due
+}
+
+/// Whether the gates have all spoken and the list is to be read.
+#[must_use]
+pub fn is_due(state: &RunState) -> bool {
+    match state.stage {
+        Stage::Gating { next, .. } => usize::try_from(next).is_ok_and(|next| next >= state.gates.len()),
+        Stage::Fresh | Stage::Cut | Stage::AgentDone | Stage::Saved => false,
+    }
+}

@@ -1,0 +1,98 @@
+//! What the world can tell a run. Closed on purpose: to know what can happen, read these enums.
+use serde::{Deserialize, Serialize};
+
+use super::report::Answer;
+use super::spec::RunSpec;
+use crate::ids::OrderId;
+use crate::time::At;
+
+/// One thing that happened, and when the driver saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// When the driver saw it. In the journal it stands once per line, beside the fact.
+    #[serde(skip)]
+    pub at: At,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Everything that can happen to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The run was made. Always the first.
+    Created(Box<RunSpec>),
+    /// A driver opened the journal.
+    Opened,
+    /// A person's command opened it again, after a crash or after it had ended.
+    Reopened {
+        /// Who or what asked.
+        by: String,
+        /// Settings that are to hold from now on.
+        changes: Vec<Change>,
+    },
+    /// The hands' one answer to an order.
+    Answered {
+        /// Which order.
+        order: OrderId,
+        /// What came of it.
+        answer: Answer,
+    },
+    /// A person wants something.
+    Asked {
+        /// What.
+        request: Request,
+        /// By which way: a signal, the stop file.
+        by: String,
+    },
+    /// Something worth writing down that closes no order.
+    Noticed(Notice),
+    /// The time of [`super::RunState::next_deadline`] has come.
+    DeadlinePassed,
+}
+
+/// A setting that a person changed, as text, checked against the catalogue before it got here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The key.
+    pub key: String,
+    /// Its new value.
+    pub value: String,
+}
+
+/// What a person can ask of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Stop after this iteration.
+    Stop,
+    /// Stop now.
+    Abort,
+}
+
+/// Rare notices that are no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The process of an order runs: who to look for if we are killed now.
+    Started {
+        /// Which order.
+        order: OrderId,
+        /// The process.
+        process: ProcessId,
+    },
+    /// Something that the person should read.
+    Said {
+        /// The words.
+        text: String,
+    },
+}
+
+/// A process beyond doubt: a number alone may have been given to another since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since the machine did.
+    pub start_ticks: u64,
+}

@@ -1,0 +1,220 @@
+//! What a run writes down. The journal holds nothing else.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Input, ProcessId};
+use super::outcome::{Outcome, Reason};
+use crate::ids::OrderId;
+use crate::settings::Settings;
+use crate::time::At;
+
+/// No fact is longer than this in the journal; what is larger is a file that it names.
+pub const FACT_BYTES_MAX: usize = 16 * 1024;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Numbers the lines from 1.
+    pub seq: u64,
+    /// When.
+    pub at: At,
+    /// What.
+    pub fact: Fact,
+}
+
+/// One thing that is true of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The world told us something.
+    Happened(Input),
+    /// We want something done; exactly one answer will come.
+    Ordered {
+        /// Its number.
+        id: OrderId,
+        /// What is to be done.
+        order: Order,
+    },
+    /// We no longer want it; its answer still comes.
+    Recalled {
+        /// Which order.
+        id: OrderId,
+        /// Why.
+        cause: RecallCause,
+    },
+    /// We drew the conclusion, and why.
+    Concluded {
+        /// How the run ended.
+        outcome: Outcome,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+impl Fact {
+    /// Whether it must be safe on disk before anything follows from it: an order that starts an
+    /// agent, what an agent did (or it would be paid twice), what a person was promised, the end.
+    #[must_use]
+    pub fn needs_sync(&self) -> bool {
+        use super::event::Event;
+        use super::report::Answer;
+        match self {
+            Self::Concluded { .. } => true,
+            Self::Ordered { order, .. } => matches!(order, Order::RunAgent { .. }),
+            Self::Recalled { .. } => false,
+            Self::Happened(input) => match &input.event {
+                Event::Created(_) | Event::Reopened { .. } | Event::Asked { .. } => true,
+                Event::Answered { answer, .. } => matches!(answer, Answer::AgentEnded(_) | Answer::Lost { .. }),
+                Event::Opened | Event::Noticed(_) | Event::DeadlinePassed => false,
+            },
+        }
+    }
+}
+
+/// Why an order was recalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecallCause {
+    /// It took longer than its own limit.
+    Timeout,
+    /// The time of the whole run is used up.
+    TimeLimit,
+    /// A person wants to stop now.
+    Abort,
+}
+
+/// Work for the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Make sure that nothing of an interrupted attempt runs any more.
+    CleanUp {
+        /// Processes known by name; others are found by their mark.
+        processes: Vec<ProcessId>,
+    },
+    /// Keep the workspace as it is now. Keeps an existing one of that name.
+    Checkpoint {
+        /// Its name.
+        name: CheckpointName,
+    },
+    /// Give the agent the prompt of this attempt.
+    RunAgent {
+        /// The iteration, from 1.
+        iteration: u32,
+        /// The attempt in it, from 1.
+        attempt: u32,
+        /// What the prompt has to tell beside goal and gates.
+        news: Vec<News>,
+    },
+    /// See what the iteration changed.
+    Measure {
+        /// The iteration.
+        iteration: u32,
+    },
+    /// Run one gate.
+    RunGate {
+        /// On which state of the workspace.
+        point: GatePoint,
+        /// Which gate, from 0.
+        gate: u32,
+    },
+    /// Tell the person how it ended.
+    Notify {
+        /// The status in one word.
+        result: String,
+        /// Why, for people.
+        text: String,
+    },
+}
+
+/// A checkpoint or a measurement that takes longer than this is a fault of the host.
+const WORKSPACE_MS_MAX: u64 = 60 * 60 * 1000;
+/// Ending what is left of an attempt.
+const CLEAN_UP_MS_MAX: u64 = 60 * 1000;
+/// A notification that hangs.
+const NOTIFY_MS_MAX: u64 = 30 * 1000;
+
+impl Order {
+    /// Main orders come one after the other; side orders beside them.
+    #[must_use]
+    pub fn is_main(&self) -> bool {
+        match self {
+            Self::Notify { .. } => false,
+            Self::CleanUp { .. }
+            | Self::Checkpoint { .. }
+            | Self::RunAgent { .. }
+            | Self::Measure { .. }
+            | Self::RunGate { .. } => true,
+        }
+    }
+
+    /// How long it may take before it is recalled. No order is without a limit.
+    #[must_use]
+    pub fn limit_ms(&self, settings: &Settings) -> u64 {
+        match self {
+            Self::RunAgent { .. } => settings.timeout_ms,
+            Self::RunGate { .. } => settings.gate_timeout_ms,
+            Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
+            Self::Checkpoint { .. } | Self::Measure { .. } => WORKSPACE_MS_MAX,
+            Self::Notify { .. } => NOTIFY_MS_MAX,
+        }
+    }
+}
+
+/// How a checkpoint is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointName {
+    /// The workspace before iteration 1.
+    Initial,
+    /// What the iteration left.
+    Iteration(u32),
+    /// What an interrupted attempt left: iteration, attempt.
+    Interrupted(u32, u32),
+}
+
+impl fmt::Display for CheckpointName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Initial => out.write_str("initial"),
+            Self::Iteration(number) => write!(out, "iter-{number:03}"),
+            Self::Interrupted(iteration, attempt) => write!(out, "interrupted-{iteration}.{attempt}"),
+        }
+    }
+}
+
+/// Which state of the workspace a gate judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GatePoint {
+    /// Before iteration 1.
+    Baseline,
+    /// After the iteration.
+    Iteration(u32),
+    /// After an interrupted attempt: iteration, attempt.
+    Interrupted(u32, u32),
+    /// When an ended run was opened again after this many iterations.
+    Reopened(u32),
+}
+
+/// What the next prompt has to tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum News {
+    /// The iteration before was stopped at its time limit.
+    TimedOut {
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// An attempt at this iteration was cut off; its edits are still there.
+    Interrupted {
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// The agent's own program ended in an error.
+    AgentFailed {
+        /// How.
+        ended: String,
+    },
+}

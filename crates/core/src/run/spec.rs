@@ -1,0 +1,65 @@
+//! What a run was started with: the first fact of its journal.
+use serde::{Deserialize, Serialize};
+
+use crate::ids::RunId;
+use crate::settings::Resolved;
+
+/// The number of the rules that new runs follow. A changed rule gets a new number, so that an old
+/// journal folds to the same state for ever.
+pub const RULES: u32 = 1;
+
+/// A text this long or shorter stands in the fact itself.
+pub const INLINE_BYTES_MAX: usize = 2048;
+
+/// Everything that holds from the start of a run on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Its name.
+    pub id: RunId,
+    /// The rules that it follows.
+    pub rules: u32,
+    /// The version of the program that started it.
+    pub program: String,
+    /// What the agent is asked to reach.
+    pub goal: Kept,
+    /// Texts that stand in every prompt beside the goal.
+    pub inject: Vec<Kept>,
+    /// Where it works.
+    pub workspace: WorkspaceRef,
+    /// The checkpoint backend that was chosen.
+    pub backend: String,
+    /// Every setting with its origin.
+    pub settings: Resolved,
+}
+
+/// The folder that a run works in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceRef {
+    /// Its path, written by [`crate::text::escape_path`].
+    pub path: String,
+    /// The device it lies on.
+    pub device: u64,
+    /// Its inode there: the same folder by any path.
+    pub inode: u64,
+}
+
+/// A text of any length: short ones inline, long ones as a file of the run named by hash and length.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The whole text, or its beginning where a file holds it.
+    pub head: String,
+    /// The file in the run's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileRef>,
+}
+
+/// A file of the run, written before the fact that names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRef {
+    /// Its name in the run's folder.
+    pub name: String,
+    /// The hash of its bytes.
+    pub sha256: String,
+    /// How long it is.
+    pub bytes: u64,
+}

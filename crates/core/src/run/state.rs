@@ -1,0 +1,189 @@
+//! Where a run stands: the fold of its facts. Bounded, whatever the length of the run.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::event::ProcessId;
+use super::fact::{GatePoint, News, Order, RecallCause};
+use super::outcome::Ending;
+use super::report::{AgentReport, Changes, GateReport};
+use super::spec::RunSpec;
+use crate::ids::OrderId;
+use crate::policy::gate::Verdict;
+use crate::settings::Settings;
+use crate::time::{At, Deadline};
+
+/// Everything that decisions may depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunState {
+    /// What it was started with; none before the first fact.
+    pub spec: Option<Arc<RunSpec>>,
+    /// The settings that hold now.
+    pub settings: Arc<Settings>,
+    /// When it was made.
+    pub created: At,
+    /// How far the main line has got.
+    pub stage: Stage,
+    /// The end, while it has one.
+    pub over: Option<Ending>,
+    /// Orders that have no answer yet.
+    pub orders: BTreeMap<OrderId, OpenOrder>,
+    /// How many orders were given.
+    pub order_count: u32,
+    /// The newest time that was seen.
+    pub now: At,
+    /// When the driver that is at work opened it.
+    pub driven_since: Option<At>,
+    /// How long earlier drivers were at work.
+    pub driven_ms: u64,
+    /// The iteration that was begun last, from 1.
+    pub iteration: u32,
+    /// The attempt in it, from 1.
+    pub attempt: u32,
+    /// Whether that iteration's agent came to an end that was written down.
+    pub agent_ended: bool,
+    /// What people asked for.
+    pub asked: Asked,
+    /// What the gates said, in their order.
+    pub gates: Vec<GateMemory>,
+    /// Iterations in a row with a gate that could not answer.
+    pub unverifiable_streak: u32,
+    /// Iterations in a row in which the agent failed and changed nothing.
+    pub crash_streak: u32,
+    /// What the newest attempt amounted to.
+    pub report: Option<AgentReport>,
+    /// What the newest iteration changed.
+    pub changes: Option<Changes>,
+    /// Paths changed so far, the newest last, a bounded number.
+    pub changed_names: Vec<String>,
+    /// What the next prompt has to tell.
+    pub news: Vec<News>,
+    /// What the host could not do.
+    pub host_failure: Option<String>,
+    /// What is left of an agent that could not be ended.
+    pub lost_agent: Option<String>,
+    /// Processes of a cut-off attempt may still run: who they were.
+    pub unclean: Option<Vec<ProcessId>>,
+}
+
+/// How far the main line has got: what is to be ordered next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing is kept yet: the initial checkpoint.
+    #[default]
+    Fresh,
+    /// An attempt was cut off: a checkpoint of what it left.
+    Cut,
+    /// The agent ended: the checkpoint of its iteration.
+    AgentDone,
+    /// It is kept: the measurement.
+    Saved,
+    /// The gates, from this one on; past the last one the decision.
+    Gating {
+        /// What they judge.
+        point: GatePoint,
+        /// Which is next.
+        next: u32,
+    },
+}
+
+/// An order without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenOrder {
+    /// What is being done.
+    pub order: Order,
+    /// Since when.
+    pub since: At,
+    /// Why it was recalled, if it was.
+    pub recalled: Option<RecallCause>,
+    /// The process that does it.
+    pub process: Option<ProcessId>,
+}
+
+/// What people asked for and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Stop after the iteration.
+    pub stop: Option<String>,
+    /// Stop now.
+    pub abort: Option<String>,
+}
+
+/// What one gate said so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GateMemory {
+    /// Its newest answer.
+    pub last: Option<LastGate>,
+    /// Whether it has run to an end in this run.
+    pub ran_to_an_end: bool,
+    /// Whether its newest output equals the one before.
+    pub said_the_same: bool,
+}
+
+/// The newest answer of a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastGate {
+    /// The order that ran it, which names the folder of its output.
+    pub order: OrderId,
+    /// The iteration in whose folder that is.
+    pub iteration: u32,
+    /// What it judged.
+    pub point: GatePoint,
+    /// What came of it.
+    pub report: GateReport,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+impl RunState {
+    /// When the driver must wake us even if nothing happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        let orders = self.orders.values().filter(|open| open.recalled.is_none());
+        let limits = orders.map(|open| Deadline { since: open.since, after_ms: open.order.limit_ms(&self.settings) });
+        limits.chain(self.agent_time_limit()).min_by_key(|deadline| deadline.due_in_ms(self.now))
+    }
+
+    /// The end of the run's own time, while an agent is at work that must be ended then.
+    #[must_use]
+    pub fn agent_time_limit(&self) -> Option<Deadline> {
+        let (_, open) = self.main_order()?;
+        let cuts = matches!(open.order, Order::RunAgent { .. }) && open.recalled.is_none();
+        let left = self.settings.max_time_ms?.saturating_sub(self.driven_ms);
+        self.driven_since.filter(|_| cuts).map(|since| Deadline { since, after_ms: left })
+    }
+
+    /// The main order that is open.
+    #[must_use]
+    pub fn main_order(&self) -> Option<(OrderId, &OpenOrder)> {
+        self.orders.iter().find(|(_, open)| open.order.is_main()).map(|(id, open)| (*id, open))
+    }
+
+    /// How long it has been at work, without the time in which no driver was.
+    #[must_use]
+    pub fn active_ms(&self, now: At) -> u64 {
+        self.driven_ms + self.driven_since.map_or(0, |since| now.ms_since(since))
+    }
+
+    /// How many iterations have come to an end.
+    #[must_use]
+    pub fn iterations_done(&self) -> u32 {
+        if self.agent_ended { self.iteration } else { self.iteration.saturating_sub(1) }
+    }
+
+    /// Whether every gate was kept when it was last asked, all at the same point.
+    #[must_use]
+    pub fn gates_kept(&self) -> bool {
+        let Stage::Gating { point, next } = self.stage else { return false };
+        let all = usize::try_from(next).is_ok_and(|next| next == self.gates.len() && next > 0);
+        all && self
+            .gates
+            .iter()
+            .all(|gate| gate.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept))
+    }
+
+    /// The status word and exit code of its end, if it has one.
+    #[must_use]
+    pub fn standing(&self) -> Option<super::outcome::Standing> {
+        self.over.as_ref().map(|ending| super::outcome::standing(ending.outcome))
+    }
+}

@@ -1,0 +1,104 @@
+//! The decision: where a run stands and what happened, to what is now true and what is next.
+use super::decide::{self, Next};
+use super::event::{Event, Input, Request};
+use super::fact::{CheckpointName, Fact, Order, RecallCause};
+use super::outcome::{Outcome, Reason, standing};
+use super::state::{RunState, Stage};
+use crate::ids::OrderId;
+
+/// Decides. Total: no input makes it fail or panic.
+///
+/// The input is always the first fact, so the journal alone rebuilds the state. What follows is
+/// read off the state with that fact taken in, never off the event: a journal that was cut after
+/// any line goes on from there in the same way.
+#[must_use]
+pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
+    let event = input.event.clone();
+    let mut turn = Turn { after: state.clone(), facts: Vec::new() };
+    turn.push(Fact::Happened(input));
+    match event {
+        Event::Asked { request: Request::Abort, .. } => turn.recall_main(RecallCause::Abort),
+        Event::DeadlinePassed => {
+            for (id, cause) in decide::overdue(&turn.after) {
+                turn.push(Fact::Recalled { id, cause });
+            }
+        }
+        Event::Created(_)
+        | Event::Opened
+        | Event::Reopened { .. }
+        | Event::Answered { .. }
+        | Event::Asked { request: Request::Stop, .. }
+        | Event::Noticed(_) => {}
+    }
+    turn.proceed();
+    turn.facts
+}
+
+/// Collects the facts of one step and what they make of the state.
+struct Turn {
+    after: RunState,
+    facts: Vec<Fact>,
+}
+
+impl Turn {
+    fn push(&mut self, fact: Fact) {
+        self.after.apply(&fact);
+        self.facts.push(fact);
+    }
+
+    fn recall_main(&mut self, cause: RecallCause) {
+        let open = self.after.main_order().filter(|(_, open)| open.recalled.is_none()).map(|(id, _)| id);
+        if let Some(id) = open {
+            self.push(Fact::Recalled { id, cause });
+        }
+    }
+
+    /// Orders what comes next on the main line, unless something is still under way there.
+    fn proceed(&mut self) {
+        let idle = self.after.over.is_none() && self.after.driven_since.is_some() && self.after.main_order().is_none();
+        if !idle {
+            return;
+        }
+        match decide::at_once(&self.after) {
+            Some(Next::Conclude(outcome, reason)) => self.conclude(outcome, reason),
+            Some(Next::Iterate) | None => self.order_next(),
+        }
+    }
+
+    fn order_next(&mut self) {
+        if let Some(processes) = self.after.unclean.clone() {
+            return self.order(Order::CleanUp { processes });
+        }
+        let (iteration, attempt) = (self.after.iteration, self.after.attempt);
+        match self.after.stage {
+            Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
+            Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),
+            Stage::AgentDone => self.order(Order::Checkpoint { name: CheckpointName::Iteration(iteration) }),
+            Stage::Saved => self.order(Order::Measure { iteration }),
+            Stage::Gating { .. } if decide::is_due(&self.after) => match decide::decide(&self.after) {
+                Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
+                Next::Iterate => self.iterate(),
+            },
+            Stage::Gating { point, next } => self.order(Order::RunGate { point, gate: next }),
+        }
+    }
+
+    fn iterate(&mut self) {
+        let (iteration, attempt) = decide::next_attempt(&self.after);
+        let news = self.after.news.clone();
+        self.order(Order::RunAgent { iteration, attempt, news });
+    }
+
+    fn order(&mut self, order: Order) {
+        let id = OrderId(self.after.order_count + 1);
+        self.push(Fact::Ordered { id, order });
+    }
+
+    fn conclude(&mut self, outcome: Outcome, reason: Reason) {
+        let (result, text) = (standing(outcome).status.to_owned(), reason.text.clone());
+        self.push(Fact::Concluded { outcome, reason });
+        if self.after.settings.notify {
+            self.order(Order::Notify { result, text });
+        }
+    }
+}

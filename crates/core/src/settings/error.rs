@@ -1,0 +1,87 @@
+//! What is wrong with a setting: what, why, and what to do about it.
+use thiserror::Error;
+
+/// A setting that cannot be taken. `place` is a flag, a variable, or a file with its line.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SettingsError {
+    /// The catalogue does not have it.
+    #[error("{place}: unknown key {key}")]
+    UnknownKey {
+        /// Where it stands.
+        place: String,
+        /// What it says.
+        key: String,
+        /// The key that may have been meant.
+        near: Option<&'static str>,
+    },
+    /// The value does not fit the key.
+    #[error("{place}: {key} cannot be {value:?}")]
+    BadValue {
+        /// Where it stands.
+        place: String,
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// Why it does not fit.
+        why: String,
+        /// What would.
+        hint: String,
+    },
+    /// A project file may not say this.
+    #[error("{place}: {key} may not stand in a project file")]
+    NotInProject {
+        /// Where it stands.
+        place: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A project file may only make this narrower.
+    #[error("{place}: {key} = {value} is wider than {allowed}")]
+    TooWide {
+        /// Where it stands.
+        place: String,
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// What the user's own settings allow.
+        allowed: String,
+    },
+    /// The file cannot be read as what it should be.
+    #[error("{place}: not a valid settings file")]
+    Syntax {
+        /// The file, with the line where it is known.
+        place: String,
+        /// What the reader said.
+        why: String,
+    },
+}
+
+impl SettingsError {
+    /// Why it is wrong, in one line.
+    #[must_use]
+    pub fn why(&self) -> String {
+        match self {
+            Self::UnknownKey { .. } => "no setting has this name".to_owned(),
+            Self::BadValue { why, .. } | Self::Syntax { why, .. } => why.clone(),
+            Self::NotInProject { .. } => {
+                "what is run, or loosens safety, is never taken from a file that a repository brings along".to_owned()
+            }
+            Self::TooWide { .. } => "a project file may lower this limit, not raise it".to_owned(),
+        }
+    }
+
+    /// What to do, in one line.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::UnknownKey { near: Some(near), .. } => format!("did you mean {near}?"),
+            Self::UnknownKey { near: None, .. } => "`loop config show` lists every key".to_owned(),
+            Self::BadValue { hint, .. } => hint.clone(),
+            Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
+            Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),
+            Self::Syntax { .. } => "mend the line, then run `loop config check`".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Texts of files and the environment, read into layers.
+use toml_edit::{Document, Item, Value};
+
+use super::error::SettingsError;
+use super::keys::{KEYS, Key, key};
+use super::layers::{Given, Layer, Origin};
+use crate::text::nearest;
+
+/// Reads a TOML file. `file` is its name for people.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, SettingsError> {
+    let document = Document::parse(text).map_err(|error| SettingsError::Syntax {
+        place: place(file, text, error.span().map(|span| span.start)),
+        why: error.message().to_owned(),
+    })?;
+    let mut given = Vec::new();
+    for (name, item) in document.as_table() {
+        let span = document.as_table().key(name).and_then(|key| key.span());
+        let at = Origin { layer, place: place(file, text, span.map(|span| span.start)) };
+        let key = find(name, &at)?;
+        let words = words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?;
+        given.push(Given::read(key, &words, at)?);
+    }
+    Ok(given)
+}
+
+/// Reads a YAML file with the same keys.
+///
+/// # Errors
+/// The first thing that is wrong, with file and key.
+pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, SettingsError> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Vec::new());
+    }
+    let map: std::collections::BTreeMap<String, serde_json::Value> = serde_saphyr::from_str(text).map_err(|error| {
+        let why = error.to_string();
+        SettingsError::Syntax { place: file.to_owned(), why: why.lines().next().unwrap_or_default().to_owned() }
+    })?;
+    let mut given = Vec::new();
+    for (name, value) in map {
+        let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
+        let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1));
+        let at = Origin { layer, place };
+        let key = find(&name, &at)?;
+        let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
+        given.push(Given::read(key, &words, at)?);
+    }
+    Ok(given)
+}
+
+/// Takes from the environment what the catalogue knows. A variable that is set but empty is not set.
+///
+/// # Errors
+/// When a value does not fit; the variable is named.
+pub fn from_environment(lookup: impl Fn(&str) -> Option<String>) -> Result<Vec<Given>, SettingsError> {
+    let mut given = Vec::new();
+    for key in KEYS {
+        let Some(variable) = key.env else { continue };
+        if let Some(value) = lookup(variable).filter(|value| !value.is_empty()) {
+            let at = Origin { layer: Layer::Environment, place: variable.to_owned() };
+            given.push(Given::read(key, &value, at)?);
+        }
+    }
+    Ok(given)
+}
+
+fn find(name: &str, at: &Origin) -> Result<&'static Key, SettingsError> {
+    key(name).filter(|key| key.in_file).ok_or_else(|| SettingsError::UnknownKey {
+        place: at.place.clone(),
+        key: name.to_owned(),
+        near: nearest(name, KEYS.iter().filter(|key| key.in_file).map(|key| key.name)),
+    })
+}
+
+fn not_a_value(key: &'static Key, found: &str, at: &Origin) -> SettingsError {
+    SettingsError::BadValue {
+        place: at.place.clone(),
+        key: key.name,
+        value: found.to_owned(),
+        why: format!("it must be {}", key.kind.describe()),
+        hint: "write it as one plain value".to_owned(),
+    }
+}
+
+fn place(file: &str, text: &str, offset: Option<usize>) -> String {
+    let line = offset.and_then(|offset| text.get(..offset)).map(|before| before.matches('\n').count() + 1);
+    line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
+}
+
+fn words_of_toml(item: &Item) -> Option<String> {
+    fn words(value: &Value) -> Option<String> {
+        match value {
+            Value::String(text) => Some(text.value().clone()),
+            Value::Integer(number) => Some(number.value().to_string()),
+            Value::Float(number) => Some(number.value().to_string()),
+            Value::Boolean(switch) => Some(switch.value().to_string()),
+            Value::Array(list) => list.iter().map(words).collect::<Option<Vec<_>>>().map(|all| all.join("\n")),
+            Value::Datetime(_) | Value::InlineTable(_) => None,
+        }
+    }
+    item.as_value().and_then(words)
+}
+
+fn words_of_json(value: &serde_json::Value) -> Option<String> {
+    use serde_json::Value as Json;
+    match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        Json::Bool(switch) => Some(switch.to_string()),
+        Json::Array(list) => list.iter().map(words_of_json).collect::<Option<Vec<_>>>().map(|all| all.join("\n")),
+        Json::Null => Some(super::value::UNLIMITED.to_owned()),
+        Json::Object(_) => None,
+    }
+}

@@ -1,0 +1,265 @@
+//! The catalogue: every setting once. Parsing, help, the reference page and the schema come from it.
+use super::value::Kind;
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Its value when nobody says anything; empty means *not set*.
+    pub default: &'static str,
+    /// What it does, in a sentence or two for people.
+    pub doc: &'static str,
+    /// Its flag.
+    pub flag: Flag,
+    /// Its environment variable.
+    pub env: Option<&'static str>,
+    /// Whether it may stand in the user's file.
+    pub in_file: bool,
+    /// Whether it may stand in a project's file.
+    pub in_project: InProject,
+    /// Whether it may change when a run is gone on with.
+    pub may_change: bool,
+    /// Accepted, but what it asks for is not built yet: any value but these is refused.
+    pub built: Option<&'static [&'static str]>,
+}
+
+/// How a key is said on the command line.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    /// `--long`.
+    pub long: &'static str,
+    /// `-s`.
+    pub short: Option<char>,
+    /// What stands for the value in the help; switches have none.
+    pub value: &'static str,
+}
+
+/// What a project's file may do to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InProject {
+    /// Set it.
+    Yes,
+    /// Lower it.
+    Narrow,
+    /// Nothing: it is run, or loosens safety, or is the user's own affair.
+    Never,
+}
+
+const fn flag(long: &'static str, value: &'static str) -> Flag {
+    Flag { long, short: None, value }
+}
+
+const BASE: Key = Key {
+    name: "",
+    kind: Kind::Switch,
+    default: "",
+    doc: "",
+    flag: flag("", ""),
+    env: None,
+    in_file: true,
+    in_project: InProject::Never,
+    may_change: false,
+    built: None,
+};
+
+/// The agents that `--agent` takes.
+pub const AGENTS: &[&str] = &["opencode", "claude", "codex", "gemini", "aider", "cursor", "cline", "custom"];
+
+/// All settings, in the order in which help shows them.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "promise",
+        kind: Kind::Command,
+        doc: "The shell command that must exit 0 in the workspace for the loop to be done. A leading ! turns the answer round.",
+        flag: Flag { long: "promise", short: Some('p'), value: "CMD" },
+        ..BASE
+    },
+    Key {
+        name: "max_iterations",
+        kind: Kind::CountOrUnlimited(1_000_000),
+        default: "10",
+        doc: "How many iterations at most.",
+        flag: Flag { long: "max-iterations", short: Some('n'), value: "N" },
+        env: Some("LOOP_MAX_ITER"),
+        in_project: InProject::Narrow,
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "agent",
+        kind: Kind::Choice(AGENTS),
+        default: "opencode",
+        doc: "Which agent works. This version drives `custom` (any command, see agent_cmd); the others come with a later one.",
+        flag: flag("agent", "NAME"),
+        env: Some("LOOP_AGENT"),
+        ..BASE
+    },
+    Key {
+        name: "agent_cmd",
+        kind: Kind::Command,
+        doc: "The shell command of a custom agent, run in the workspace with the prompt on stdin and in the file $LOOP_PROMPT_FILE. Implies --agent custom.",
+        flag: flag("agent-cmd", "CMD"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "timeout",
+        kind: Kind::Duration,
+        default: "5m",
+        doc: "How long the agent may work in one iteration. Past it the agent is ended, its edits are kept, the promise is checked and the loop goes on.",
+        flag: flag("timeout", "DURATION"),
+        env: Some("LOOP_TIMEOUT"),
+        in_project: InProject::Narrow,
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "gate_timeout",
+        kind: Kind::Duration,
+        default: "10m",
+        doc: "How long the promise command may take.",
+        flag: flag("gate-timeout", "DURATION"),
+        in_project: InProject::Narrow,
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "max_time",
+        kind: Kind::DurationOrUnlimited,
+        default: "unlimited",
+        doc: "How long the loop may work in all; time in which it is stopped does not count. At the limit the agent is ended and the promise checked once more.",
+        flag: flag("max-time", "DURATION"),
+        in_project: InProject::Narrow,
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "checkpoint",
+        kind: Kind::Choice(&["auto", "git", "btrfs", "none"]),
+        default: "auto",
+        doc: "How every iteration is kept. This version keeps none: `auto` means `none`; git and btrfs come with a later one.",
+        flag: flag("checkpoint", "BACKEND"),
+        env: Some("LOOP_CHECKPOINT"),
+        built: Some(&["auto", "none"]),
+        ..BASE
+    },
+    Key {
+        name: "on_interrupt",
+        kind: Kind::Choice(&["keep", "rollback"]),
+        default: "keep",
+        doc: "What becomes of an attempt that was cut off: keep its edits and go on from there, or roll back (with checkpoints, in a later version).",
+        flag: flag("on-interrupt", "WHAT"),
+        built: Some(&["keep"]),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "inject",
+        kind: Kind::Paths,
+        doc: "A file whose text stands in every prompt beside the task. May be given several times.",
+        flag: flag("inject", "FILE"),
+        ..BASE
+    },
+    Key {
+        name: "notify",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Run notification_cmd when the loop ends, however it ends.",
+        flag: flag("notify", ""),
+        in_project: InProject::Yes,
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "notification_cmd",
+        kind: Kind::Command,
+        default: "notify-send",
+        doc: "The command that --notify runs; it gets two more arguments, a title and a text. A failure of it changes nothing.",
+        flag: flag("notification-cmd", "CMD"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "stop_file",
+        kind: Kind::Path,
+        doc: "A file that stops the loop: with the word stop after the iteration, with abort at once. A relative path counts from the workspace. Off unless set.",
+        flag: flag("stop-file", "FILE"),
+        ..BASE
+    },
+    Key {
+        name: "clear_stop",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Remove a stop file that is there at the start instead of refusing to start.",
+        flag: flag("clear-stop", ""),
+        in_file: false,
+        ..BASE
+    },
+    Key {
+        name: "result",
+        kind: Kind::Path,
+        doc: "A file for one JSON object that says how the loop ended, written at every end.",
+        flag: flag("result", "FILE"),
+        in_file: false,
+        ..BASE
+    },
+    Key {
+        name: "allow_any_workspace",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Work even in your home folder, in / or at the root of a mount.",
+        flag: flag("allow-any-workspace", ""),
+        ..BASE
+    },
+    Key {
+        name: "best_of",
+        kind: Kind::CountOrUnlimited(64),
+        doc: "Parallel tries, the best of which is taken. Comes with a later version.",
+        flag: flag("best-of", "N"),
+        built: Some(&[]),
+        ..BASE
+    },
+    Key {
+        name: "best_of_metric",
+        kind: Kind::Command,
+        doc: "How the best of several tries is told. Comes with a later version.",
+        flag: flag("best-of-metric", "METRIC"),
+        built: Some(&[]),
+        ..BASE
+    },
+    Key {
+        name: "best_of_manual",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Choose the best of several tries by hand. Comes with a later version.",
+        flag: flag("best-of-manual", ""),
+        built: Some(&["false"]),
+        ..BASE
+    },
+    Key {
+        name: "template",
+        kind: Kind::Path,
+        doc: "A predefined loop. Comes with a later version.",
+        flag: flag("template", "NAME"),
+        built: Some(&[]),
+        ..BASE
+    },
+    Key {
+        name: "background",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Let loopd keep the loop. Comes with a later version.",
+        flag: Flag { long: "background", short: Some('b'), value: "" },
+        built: Some(&["false"]),
+        ..BASE
+    },
+];
+
+/// The key of that name.
+#[must_use]
+pub fn key(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}

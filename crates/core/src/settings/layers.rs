@@ -1,0 +1,116 @@
+//! Layers: who may say what a setting is, and who wins.
+use serde::{Deserialize, Serialize};
+
+use super::error::SettingsError;
+use super::keys::{InProject, KEYS, Key};
+use super::resolved::{Resolved, Valued};
+use super::value::{self, Kind, UNLIMITED};
+
+/// Where a value can come from, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// The catalogue, or the dialect in use.
+    Default,
+    /// The user's own file.
+    User,
+    /// A file that the project brings along.
+    Project,
+    /// A template.
+    Template,
+    /// A task, story or workflow entry.
+    Entry,
+    /// A variable of the environment.
+    Environment,
+    /// The command line.
+    Flag,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Which layer.
+    pub layer: Layer,
+    /// The flag, the variable, or the file with its line; empty for a default.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.layer {
+            Layer::Default if self.place.is_empty() => out.write_str("default"),
+            Layer::Default
+            | Layer::User
+            | Layer::Project
+            | Layer::Template
+            | Layer::Entry
+            | Layer::Environment
+            | Layer::Flag => out.write_str(&self.place),
+        }
+    }
+}
+
+/// A value that somebody gave.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// For which key.
+    pub key: &'static Key,
+    /// Its canonical text.
+    pub value: String,
+    /// By whom.
+    pub origin: Origin,
+}
+
+impl Given {
+    /// Reads a value for a key.
+    ///
+    /// # Errors
+    /// When it does not fit, or may not stand there.
+    pub fn read(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
+        if origin.layer == Layer::Project && key.in_project == InProject::Never {
+            return Err(SettingsError::NotInProject { place: origin.place, key: key.name });
+        }
+        match value::parse(key.kind, text) {
+            Ok(value) => Ok(Self { key, value, origin }),
+            Err((why, hint)) => {
+                Err(SettingsError::BadValue { place: origin.place, key: key.name, value: text.to_owned(), why, hint })
+            }
+        }
+    }
+}
+
+/// Puts the layers one over the other: every key has a value afterwards.
+///
+/// # Errors
+/// When a project file widens what it may only narrow.
+pub fn resolve(mut given: Vec<Given>) -> Result<Resolved, SettingsError> {
+    given.sort_by_key(|given| given.origin.layer);
+    let mut resolved = Resolved::defaults(KEYS);
+    for given in given {
+        let held = resolved.get(given.key.name);
+        if given.origin.layer == Layer::Project
+            && given.key.in_project == InProject::Narrow
+            && is_wider(given.key.kind, &given.value, held)
+        {
+            let (key, allowed) = (given.key.name, held.to_owned());
+            return Err(SettingsError::TooWide { place: given.origin.place, key, value: given.value, allowed });
+        }
+        resolved.set(given.key.name, Valued { value: given.value, origin: given.origin });
+    }
+    Ok(resolved)
+}
+
+fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
+    if held == UNLIMITED || value == held {
+        return false;
+    }
+    if value == UNLIMITED {
+        return true;
+    }
+    match kind {
+        Kind::CountOrUnlimited(_) => value.parse::<u32>().ok() > held.parse::<u32>().ok(),
+        Kind::Duration | Kind::DurationOrUnlimited => value::millis(value) > value::millis(held),
+        Kind::Switch | Kind::Choice(_) | Kind::Command | Kind::Path | Kind::Paths => true,
+    }
+}

@@ -1,0 +1,20 @@
+//! Settings: a catalogue of keys, layers of values, and what holds in the end.
+//!
+//! Texts come in, [`Settings`] go out. Nothing is optional after resolving, and every value
+//! remembers where it came from.
+mod edit;
+mod error;
+mod files;
+pub mod keys;
+mod layers;
+pub mod reference;
+mod resolved;
+mod value;
+
+pub use edit::{set as set_in_toml, unset as unset_in_toml};
+pub use error::SettingsError;
+pub use files::{from_environment, from_toml, from_yaml};
+pub use keys::{InProject, KEYS, Key, key};
+pub use layers::{Given, Layer, Origin, resolve};
+pub use resolved::{GateSpec, Resolved, Settings, Valued};
+pub use value::{Kind, UNLIMITED, parse as parse_value};

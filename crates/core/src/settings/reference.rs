@@ -1,0 +1,83 @@
+//! The reference page and the schema, written from the catalogue.
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{InProject, KEYS, Key};
+use super::value::{Kind, UNLIMITED};
+
+/// The page `docs/reference/settings.md`.
+#[must_use]
+pub fn page() -> String {
+    let mut page = String::from(
+        "# Settings\n\n<!-- written by `cargo xtask generate` from the catalogue; do not edit -->\n\n\
+         A value is taken from the first of these that gives one: flag, environment variable, template, project file\n\
+         (`loop.toml` in the workspace), your own file (`config.toml` in `$XDG_CONFIG_HOME/loop`), default.\n\
+         `loop config show` prints each value with its origin. Every switch has a `--no-` form.\n",
+    );
+    for key in KEYS {
+        section(&mut page, key);
+    }
+    page
+}
+
+fn section(page: &mut String, key: &Key) {
+    let short = key.flag.short.map(|short| format!(", `-{short}`")).unwrap_or_default();
+    let value = if key.flag.value.is_empty() { String::new() } else { format!(" {}", key.flag.value) };
+    let default = if key.default.is_empty() { "not set".to_owned() } else { format!("`{}`", key.default) };
+    let project = match key.in_project {
+        InProject::Yes => "may set it",
+        InProject::Narrow => "may lower it",
+        InProject::Never => "may not set it",
+    };
+    let mut rows = vec![
+        ("takes", key.kind.describe()),
+        ("default", default),
+        ("flag", format!("`--{}{value}`{short}", key.flag.long)),
+    ];
+    rows.extend(key.env.map(|variable| ("variable", format!("`{variable}`"))));
+    let own = if key.in_file { "may set it" } else { "may not set it" };
+    rows.push(("your file", own.to_owned()));
+    rows.push(("project file", project.to_owned()));
+    rows.push(("on resume", if key.may_change { "may change" } else { "stays" }.to_owned()));
+    let rows = rows.iter().fold(String::new(), |mut rows, (name, text)| {
+        rows.push_str(&format!("| {name} | {text} |\n"));
+        rows
+    });
+    // Writing to a String cannot fail.
+    let _written = write!(page, "\n## `{}`\n\n{}\n\n| | |\n|---|---|\n{rows}", key.name, key.doc);
+}
+
+/// The schema of `config.toml`, for editors.
+#[must_use]
+pub fn schema() -> String {
+    let keys = KEYS.iter().filter(|key| key.in_file);
+    let properties: Map<String, Value> = keys.map(|key| (key.name.to_owned(), property(key))).collect();
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "loop: config.toml",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+    });
+    format!("{schema:#}\n")
+}
+
+fn property(key: &Key) -> Value {
+    let mut property = match key.kind {
+        Kind::CountOrUnlimited(most) => {
+            json!({"oneOf": [{"type": "integer", "minimum": 1, "maximum": most}, {"const": UNLIMITED}]})
+        }
+        Kind::Duration | Kind::DurationOrUnlimited | Kind::Command | Kind::Path => {
+            json!({"type": "string", "minLength": 1})
+        }
+        Kind::Switch => json!({"type": "boolean"}),
+        Kind::Choice(words) => json!({"enum": words}),
+        Kind::Paths => json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    };
+    property["description"] = json!(key.doc);
+    if !key.default.is_empty() {
+        property["default"] = json!(key.default);
+    }
+    property
+}

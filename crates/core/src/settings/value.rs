@@ -1,0 +1,133 @@
+//! Kinds of values and how their text is read. A value is kept as its canonical text.
+use std::time::Duration;
+
+/// The word that lifts a limit.
+pub const UNLIMITED: &str = "unlimited";
+/// A command longer than this belongs into a script.
+const COMMAND_BYTES_MAX: usize = 3072;
+/// A path or a word.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number from 1 up to this, or `unlimited`.
+    CountOrUnlimited(u32),
+    /// `30s`, `5m`, `1h30m`; never zero.
+    Duration,
+    /// The same, or `unlimited`.
+    DurationOrUnlimited,
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A shell command.
+    Command,
+    /// A path.
+    Path,
+    /// Paths, one a line.
+    Paths,
+}
+
+impl Kind {
+    /// What it takes, in words for a reference page.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::CountOrUnlimited(most) => format!("1 to {most}, or `{UNLIMITED}`"),
+            Self::Duration => "a duration: `30s`, `5m`, `1h30m`".to_owned(),
+            Self::DurationOrUnlimited => format!("a duration, or `{UNLIMITED}`"),
+            Self::Switch => "`true` or `false`".to_owned(),
+            Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Self::Command => "a shell command".to_owned(),
+            Self::Path => "a path".to_owned(),
+            Self::Paths => "paths".to_owned(),
+        }
+    }
+}
+
+/// Reads a value.
+///
+/// # Errors
+/// Why it does not fit, and what would.
+pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
+    let trimmed = text.trim();
+    match kind {
+        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited if trimmed == UNLIMITED => Ok(UNLIMITED.to_owned()),
+        Kind::CountOrUnlimited(most) => count(trimmed, most),
+        Kind::Duration | Kind::DurationOrUnlimited => duration(trimmed).map(|_| trimmed.to_owned()),
+        Kind::Switch => match trimmed {
+            "true" | "on" | "yes" | "1" => Ok("true".to_owned()),
+            "false" | "off" | "no" | "0" => Ok("false".to_owned()),
+            _ => Err(("it is a switch".to_owned(), "use true or false".to_owned())),
+        },
+        Kind::Choice(words) => choice(trimmed, words),
+        Kind::Command => command(text),
+        Kind::Path | Kind::Paths if text.is_empty() => {
+            Err(("it is empty".to_owned(), "name a file, or leave it out".to_owned()))
+        }
+        Kind::Path | Kind::Paths if text.len() > TEXT_BYTES_MAX => {
+            Err((format!("it is longer than {TEXT_BYTES_MAX} bytes"), "use a shorter path".to_owned()))
+        }
+        Kind::Path | Kind::Paths => Ok(text.to_owned()),
+    }
+}
+
+fn count(text: &str, most: u32) -> Result<String, (String, String)> {
+    match text.parse::<u32>() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number.to_string()),
+        Ok(_) | Err(_) => Err((
+            format!("it must be a whole number from 1 to {most}, or {UNLIMITED}"),
+            format!("for example 10, or {UNLIMITED}"),
+        )),
+    }
+}
+
+/// Reads `1h30m`: a number always has its unit, and none is zero.
+///
+/// # Errors
+/// Why it is no duration, and what would be.
+pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
+    let hint = || "write it with a unit: 30s, 5m, 1h30m".to_owned();
+    if text.parse::<f64>().is_ok() {
+        return Err(("a duration needs a unit".to_owned(), format!("did you mean {text}s or {text}m?")));
+    }
+    let read = humantime::parse_duration(text).map_err(|error| (format!("it is no duration: {error}"), hint()))?;
+    if read.as_millis() == 0 {
+        return Err(("a duration of zero would end everything at once".to_owned(), hint()));
+    }
+    Ok(read)
+}
+
+/// The milliseconds of a duration that was read before; none for `unlimited`.
+pub(super) fn millis(text: &str) -> Option<u64> {
+    duration(text).ok().and_then(|read| u64::try_from(read.as_millis()).ok())
+}
+
+fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)> {
+    if words.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    let hint = match crate::text::nearest(text, words.iter().copied()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("use one of: {}", words.join(", ")),
+    };
+    Err((format!("it must be one of: {}", words.join(", ")), hint))
+}
+
+fn command(text: &str) -> Result<String, (String, String)> {
+    if text.trim().is_empty() || text.trim() == "!" {
+        return Err((
+            "an empty command says nothing".to_owned(),
+            "give a shell command, for example \"make test\"".to_owned(),
+        ));
+    }
+    if text.contains('\0') {
+        return Err(("it holds a NUL byte".to_owned(), "take it out".to_owned()));
+    }
+    if text.len() > COMMAND_BYTES_MAX {
+        let why = format!("a command is at most {COMMAND_BYTES_MAX} bytes long");
+        return Err((why, "put it into a script and name that".to_owned()));
+    }
+    Ok(text.to_owned())
+}

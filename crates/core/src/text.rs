@@ -1,0 +1,176 @@
+//! Texts from outside made fit for people: no control bytes, a known length, paths that can be read back.
+
+/// Text of an agent or a gate without anything that could steer a terminal: escape sequences are
+/// taken out whole, other control characters and direction marks are dropped; line breaks and tabs stay.
+#[must_use]
+pub fn clean(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '\u{1b}' => skip_sequence(&mut rest),
+            '\u{9b}' => skip_until_final(&mut rest),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\n' | '\t' => out.push(letter),
+            letter if letter.is_control() || turns_direction(letter) => {}
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+fn turns_direction(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
+type Letters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// How far a string sequence (title, link, device control) is looked at before it is given up.
+const SEQUENCE_LETTERS_MAX: usize = 4096;
+
+fn skip_sequence(rest: &mut Letters<'_>) {
+    match rest.peek() {
+        Some('[') => {
+            rest.next();
+            skip_until_final(rest);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            for _ in 0..SEQUENCE_LETTERS_MAX {
+                match rest.next() {
+                    None | Some('\u{7}' | '\u{9c}') => return,
+                    Some('\u{1b}') => {
+                        rest.next_if_eq(&'\\');
+                        return;
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Some(letter) if letter.is_ascii() && !letter.is_control() => {
+            rest.next();
+        }
+        Some(_) | None => {}
+    }
+}
+
+fn skip_until_final(rest: &mut Letters<'_>) {
+    while let Some(letter) = rest.next_if(|letter| (' '..='~').contains(letter)) {
+        if ('@'..='~').contains(&letter) {
+            return;
+        }
+    }
+}
+
+/// One line of at most `letters_max` characters, for a table cell or a title; `…` says that it was cut.
+#[must_use]
+pub fn one_line(text: &str, letters_max: usize) -> String {
+    let clean = clean(text.as_bytes());
+    let joined = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    if joined.chars().count() <= letters_max {
+        return joined;
+    }
+    let mut cut: String = joined.chars().take(letters_max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// The last `bytes_max` bytes of a text, beginning at a whole character.
+#[must_use]
+pub fn tail(text: &str, bytes_max: usize) -> &str {
+    let mut from = text.len().saturating_sub(bytes_max);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+/// The first `bytes_max` bytes of a text, ending at a whole character.
+#[must_use]
+pub fn head(text: &str, bytes_max: usize) -> &str {
+    let mut to = text.len().min(bytes_max);
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    &text[..to]
+}
+
+/// A path as one line of text that can be turned back: bytes that are not UTF-8, control
+/// characters and the backslash are written `\xNN`.
+#[must_use]
+pub fn escape_path(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            if letter == '\\' || letter.is_control() || turns_direction(letter) {
+                let mut buffer = [0; 4];
+                escape_bytes(letter.encode_utf8(&mut buffer).as_bytes(), &mut out);
+            } else {
+                out.push(letter);
+            }
+        }
+        escape_bytes(chunk.invalid(), &mut out);
+    }
+    out
+}
+
+fn escape_bytes(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        out.push_str(&format!("\\x{byte:02x}"));
+    }
+}
+
+/// The bytes of a path that [`escape_path`] wrote.
+#[must_use]
+pub fn unescape_path(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escaped = bytes
+            .get(at..at + 4)
+            .filter(|piece| piece.starts_with(b"\\x"))
+            .and_then(|piece| std::str::from_utf8(&piece[2..]).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if let Some(byte) = escaped {
+            out.push(byte);
+            at += 4;
+        } else {
+            out.push(bytes[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// The known word nearest to a mistyped one, if any is near.
+#[must_use]
+pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (typed.chars().count() / 3).clamp(1, 4);
+    known
+        .into_iter()
+        .map(|word| (distance(typed, word), word))
+        .filter(|(far, word)| *far <= allowed || (typed.len() >= 3 && word.starts_with(typed)))
+        .min_by_key(|(far, _)| *far)
+        .map(|(_, word)| word)
+}
+
+/// How many letters must be put in, taken out, changed or swapped with their neighbour.
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut rows = vec![(0..=right.len()).collect::<Vec<usize>>()];
+    for i in 1..=left.len() {
+        let mut row = vec![i];
+        for j in 1..=right.len() {
+            let change = usize::from(left[i - 1] != right[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + change);
+            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[left.len()][right.len()]
+}

@@ -1,0 +1,79 @@
+//! The public events of `loop start --json`: their own small, documented set, not the journal's.
+use serde_json::{Value, json};
+
+use super::history::exit_code;
+use super::{JSON_VERSION, RunResult, seconds};
+use crate::run::{Answer, Entry, Event, Fact, GatePoint, Notice, Order, RunState};
+use crate::time;
+
+/// The event that a line of the journal is to the outside, if it is one. `state` has it taken in.
+#[must_use]
+pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
+    let (name, body) = match &entry.fact {
+        Fact::Happened(input) => happened(&input.event, state)?,
+        Fact::Ordered { order, .. } => match order {
+            Order::RunAgent { iteration, attempt, .. } => {
+                ("iteration_started", json!({"iteration": iteration, "attempt": attempt}))
+            }
+            Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::Measure { .. }
+            | Order::RunGate { .. }
+            | Order::Notify { .. } => return None,
+        },
+        Fact::Recalled { .. } => return None,
+        Fact::Concluded { .. } => ("ended", json!(RunResult::of(state)?)),
+    };
+    let mut event = json!({"version": JSON_VERSION, "event": name, "at": time::rfc3339(entry.at.wall_ms)});
+    if let (Value::Object(event), Value::Object(body)) = (&mut event, body) {
+        event.extend(body);
+    }
+    Some(event)
+}
+
+fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
+    match event {
+        Event::Created(spec) => Some((
+            "created",
+            json!({
+                "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.agent,
+                "promise": state.settings.resolved.get("promise"), "max_iterations": state.settings.max_iterations,
+            }),
+        )),
+        Event::Reopened { by, .. } => {
+            Some(("reopened", json!({"id": state.spec.as_ref().map(|spec| &spec.id), "by": by})))
+        }
+        Event::Answered { answer, .. } => answered(answer, state),
+        Event::Asked { request, by } => Some(("asked", json!({"request": request, "by": by}))),
+        Event::Noticed(Notice::Said { text }) => Some(("said", json!({"text": text}))),
+        Event::Opened | Event::Noticed(Notice::Started { .. }) | Event::DeadlinePassed => None,
+    }
+}
+
+fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> {
+    match answer {
+        Answer::AgentEnded(report) => Some((
+            "agent_ended",
+            json!({
+                "iteration": state.iteration, "attempt": state.attempt, "exit_code": exit_code(&report.ended),
+                "ended": report.ended.brief(), "duration_seconds": seconds(report.duration_ms),
+                "left_running": report.left_running,
+            }),
+        )),
+        Answer::GateEnded(report) => {
+            let last = state.gates.iter().filter_map(|gate| gate.last.as_ref()).find(|last| last.report == *report)?;
+            let iteration = if last.point == GatePoint::Baseline { None } else { Some(last.iteration) };
+            Some((
+                "gate_ended",
+                json!({
+                    "iteration": iteration, "gate": "promise", "verdict": last.verdict.name(),
+                    "exit_code": exit_code(&report.ended), "duration_seconds": seconds(report.duration_ms),
+                }),
+            ))
+        }
+        Answer::Cleaned { killed } => Some(("cleaned", json!({"killed": killed}))),
+        Answer::Failed { what } => Some(("failed", json!({"what": what}))),
+        Answer::Lost { left } => Some(("lost", json!({"left": left}))),
+        Answer::Saved(_) | Answer::Measured(_) | Answer::Notified { .. } => None,
+    }
+}

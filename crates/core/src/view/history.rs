@@ -1,0 +1,235 @@
+//! The iterations of a run, with their attempts.
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{JSON_VERSION, seconds};
+use crate::ids::OrderId;
+use crate::policy::gate::Verdict;
+use crate::run::{
+    AgentReport, Answer, Changes, Ended, Entry, Event, Fact, GatePoint, Measured, Order, RecallCause, RunState, Saved,
+};
+use crate::time;
+
+/// The answer of `loop history --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct History {
+    /// The version of this form.
+    pub version: u32,
+    /// The run.
+    pub id: String,
+    /// The iterations from 1 on, the one in progress included.
+    pub iterations: Vec<IterationRow>,
+    /// What the gates said before iteration 1; null until they have.
+    pub baseline: Option<Baseline>,
+    #[serde(skip)]
+    state: RunState,
+    #[serde(skip)]
+    recalled: BTreeMap<OrderId, RecallCause>,
+}
+
+/// The gates before iteration 1.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Baseline {
+    /// pass, fail or unverifiable.
+    pub promise: String,
+    /// The exit code, where there was one.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration_seconds: f64,
+}
+
+/// One iteration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IterationRow {
+    /// Its number, from 1.
+    pub iteration: u32,
+    /// Its checkpoint, where one was taken.
+    pub checkpoint: Option<String>,
+    /// pass, fail or unverifiable; null until the gates have spoken.
+    pub promise: Option<String>,
+    /// How long agent and gates worked on it; null until something ended.
+    pub duration_seconds: Option<f64>,
+    /// What it changed, where that is measured.
+    pub changes: Option<Changes>,
+    /// Who worked.
+    pub agent: String,
+    /// kept, broken, unverifiable, agent_failed, timed_out, interrupted, cancelled, waiting or running.
+    pub outcome: String,
+    /// Its attempts.
+    pub attempts: Vec<AttemptRow>,
+}
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AttemptRow {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// ended, agent_failed, timed_out, interrupted, cancelled or running.
+    pub outcome: String,
+    /// When it was started.
+    pub started_at: String,
+    /// How long it took; null while it runs, or where it was cut off unseen.
+    pub duration_seconds: Option<f64>,
+}
+
+impl History {
+    /// An empty history.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            version: JSON_VERSION,
+            id: String::new(),
+            iterations: Vec::new(),
+            baseline: None,
+            state: RunState::default(),
+            recalled: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one line of the journal in.
+    pub fn apply(&mut self, entry: &Entry) {
+        let open = match &entry.fact {
+            Fact::Happened(input) => match &input.event {
+                Event::Answered { order, .. } => self.state.orders.get(order).map(|open| open.order.clone()),
+                Event::Created(spec) => {
+                    self.id = spec.id.to_string();
+                    None
+                }
+                Event::Opened | Event::Reopened { .. } => {
+                    self.end_attempt("interrupted", None);
+                    None
+                }
+                Event::Asked { .. } | Event::Noticed(_) | Event::DeadlinePassed => None,
+            },
+            Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => {
+                self.begin_attempt(*iteration, *attempt, entry);
+                None
+            }
+            Fact::Recalled { id, cause } => {
+                self.recalled.insert(*id, *cause);
+                None
+            }
+            Fact::Ordered { .. } | Fact::Concluded { .. } => None,
+        };
+        self.state.apply(&entry.fact);
+        if let (Some(order), Fact::Happened(input)) = (open, &entry.fact)
+            && let Event::Answered { order: id, answer } = &input.event
+        {
+            self.answered(*id, &order, answer);
+        }
+    }
+
+    fn begin_attempt(&mut self, iteration: u32, attempt: u32, entry: &Entry) {
+        if self.iterations.last().is_none_or(|last| last.iteration != iteration) {
+            self.iterations.push(IterationRow {
+                iteration,
+                checkpoint: None,
+                promise: None,
+                duration_seconds: None,
+                changes: None,
+                agent: self.state.settings.agent.clone(),
+                outcome: String::new(),
+                attempts: Vec::new(),
+            });
+        }
+        if let Some(row) = self.iterations.last_mut() {
+            row.outcome = "running".to_owned();
+            row.promise = None;
+            row.attempts.push(AttemptRow {
+                attempt,
+                outcome: "running".to_owned(),
+                started_at: time::rfc3339(entry.at.wall_ms),
+                duration_seconds: None,
+            });
+        }
+    }
+
+    fn end_attempt(&mut self, outcome: &str, duration_ms: Option<u64>) {
+        let Some(row) = self.iterations.last_mut() else { return };
+        let Some(attempt) = row.attempts.last_mut().filter(|attempt| attempt.outcome == "running") else { return };
+        attempt.outcome = outcome.to_owned();
+        attempt.duration_seconds = duration_ms.map(seconds);
+        row.outcome = if outcome == "ended" { "running" } else { outcome }.to_owned();
+        if let Some(ms) = duration_ms {
+            add(row, ms);
+        }
+    }
+
+    fn answered(&mut self, id: OrderId, order: &Order, answer: &Answer) {
+        match (order, answer) {
+            (Order::RunAgent { .. }, Answer::AgentEnded(report)) => {
+                let word = attempt_word(report, self.recalled.get(&id).copied());
+                self.end_attempt(word, Some(report.duration_ms));
+            }
+            (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
+            (Order::Checkpoint { .. }, Answer::Saved(Saved { checkpoint: Some(name), .. })) => {
+                if let Some(row) = self.iterations.last_mut() {
+                    row.checkpoint = Some(name.clone());
+                }
+            }
+            (Order::Measure { .. }, Answer::Measured(Measured { changes, .. })) => {
+                if let Some(row) = self.iterations.last_mut() {
+                    row.changes = *changes;
+                }
+            }
+            (Order::RunGate { point, .. }, Answer::GateEnded(report)) => self.gate_ended(*point, report.duration_ms),
+            (_, _) => {}
+        }
+    }
+
+    fn gate_ended(&mut self, point: GatePoint, duration_ms: u64) {
+        let answers: Vec<_> = self.state.gates.iter().filter_map(|gate| gate.last.as_ref()).collect();
+        let here = answers.iter().filter(|last| last.point == point);
+        let worst = here.map(|last| last.verdict).max_by_key(|verdict| match verdict {
+            Verdict::Kept => 0,
+            Verdict::Unverifiable => 1,
+            Verdict::Broken => 2,
+        });
+        let Some(verdict) = worst else { return };
+        if point == GatePoint::Baseline {
+            let exit_code = answers.first().and_then(|last| exit_code(&last.report.ended));
+            let promise = verdict.name().to_owned();
+            self.baseline = Some(Baseline { promise, exit_code, duration_seconds: seconds(duration_ms) });
+            return;
+        }
+        let Some(row) = self.iterations.last_mut() else { return };
+        row.promise = Some(verdict.name().to_owned());
+        add(row, duration_ms);
+        let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
+        row.outcome = match (verdict, last) {
+            (Verdict::Kept, _) => "kept",
+            (_, "agent_failed" | "timed_out" | "interrupted" | "cancelled") => last,
+            (Verdict::Broken, _) => "broken",
+            (Verdict::Unverifiable, _) => "unverifiable",
+        }
+        .to_owned();
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn add(row: &mut IterationRow, ms: u64) {
+    row.duration_seconds = Some(row.duration_seconds.unwrap_or(0.0) + seconds(ms));
+}
+
+fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static str {
+    match (&report.ended, recalled) {
+        (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::TimeLimit)) => "timed_out",
+        (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
+        (Ended::ByUs, None) => "interrupted",
+        (Ended::Exit(0), _) => "ended",
+        (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",
+    }
+}
+
+pub(super) fn exit_code(ended: &Ended) -> Option<i32> {
+    match ended {
+        Ended::Exit(code) => Some(*code),
+        Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => None,
+    }
+}

@@ -1,0 +1,19 @@
+//! What people and programs see: folds over the journal, never a source of truth.
+mod events;
+mod history;
+mod result;
+mod row;
+
+pub use events::public_event;
+pub use history::{AttemptRow, Baseline, History, IterationRow};
+pub use result::{GateResult, RunResult};
+pub use row::{Listing, Liveness, Row};
+
+/// The version of every JSON form that these views have.
+pub const JSON_VERSION: u32 = 1;
+
+/// Milliseconds as seconds with three digits, as JSON has them.
+#[expect(clippy::cast_precision_loss, reason = "a duration in ms is far below 2^52")]
+pub(crate) fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}

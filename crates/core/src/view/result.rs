@@ -1,0 +1,102 @@
+//! How a run ended, as one JSON object: the result file and the last `--json` event.
+use serde::Serialize;
+
+use super::history::exit_code;
+use super::{JSON_VERSION, seconds};
+use crate::run::{Outcome, RunState};
+use crate::time;
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunResult {
+    /// The version of this form.
+    pub version: u32,
+    /// The run.
+    pub id: String,
+    /// kept, exhausted, stopped or unable; null if it has no end.
+    pub outcome: Option<String>,
+    /// The name of the reason.
+    pub reason: Option<String>,
+    /// The reason in a sentence.
+    pub why: Option<String>,
+    /// Whether the harness itself saw every gate kept.
+    pub verified: bool,
+    /// How many iterations came to an end.
+    pub iterations: u32,
+    /// What the gates said last.
+    pub gates: Vec<GateResult>,
+    /// The hash of the tree, where one is taken.
+    pub tree: Option<String>,
+    /// What it cost, where known.
+    pub cost_usd: Option<f64>,
+    /// How many tokens it used, where known.
+    pub tokens: Option<u64>,
+    /// When it was started.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// How long it was at work.
+    pub elapsed_seconds: f64,
+    /// The exit code of the command that drove it.
+    pub exit_code: Option<u8>,
+}
+
+/// What a gate said last.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GateResult {
+    /// Its name.
+    pub name: String,
+    /// Its command.
+    pub command: String,
+    /// The exit code, where there was one.
+    pub exit_code: Option<i32>,
+    /// pass, fail or unverifiable; null if it never ran.
+    pub verdict: Option<String>,
+    /// How long it took.
+    pub duration_seconds: Option<f64>,
+    /// The hash of its kept output: stdout, then stderr.
+    pub output_sha256: Option<String>,
+}
+
+impl RunResult {
+    /// The result of a run, or none before its first fact.
+    #[must_use]
+    pub fn of(state: &RunState) -> Option<Self> {
+        let spec = state.spec.as_ref()?;
+        let standing = state.standing();
+        let over = state.over.as_ref();
+        Some(Self {
+            version: JSON_VERSION,
+            id: spec.id.to_string(),
+            outcome: standing.map(|standing| standing.outcome.to_owned()),
+            reason: over.map(|over| over.reason.code.name().to_owned()),
+            why: over.map(|over| over.reason.text.clone()),
+            verified: over.is_some_and(|over| over.outcome == Outcome::Kept),
+            iterations: state.iterations_done(),
+            gates: gates(state),
+            tree: None,
+            cost_usd: None,
+            tokens: None,
+            started_at: time::rfc3339(state.created.wall_ms),
+            ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
+            elapsed_seconds: seconds(state.active_ms(state.now)),
+            exit_code: standing.map(|standing| standing.exit_code),
+        })
+    }
+}
+
+fn gates(state: &RunState) -> Vec<GateResult> {
+    let each = state.settings.gates.iter().zip(&state.gates);
+    each.map(|(gate, memory)| {
+        let last = memory.last.as_ref();
+        GateResult {
+            name: gate.name.clone(),
+            command: gate.command.clone(),
+            exit_code: last.and_then(|last| exit_code(&last.report.ended)),
+            verdict: last.map(|last| last.verdict.name().to_owned()),
+            duration_seconds: last.map(|last| seconds(last.report.duration_ms)),
+            output_sha256: last.map(|last| last.report.output.sha256.clone()),
+        }
+    })
+    .collect()
+}

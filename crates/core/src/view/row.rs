@@ -1,0 +1,119 @@
+//! One run in a list.
+use serde::{Deserialize, Serialize};
+
+use super::{JSON_VERSION, seconds};
+use crate::run::RunState;
+use crate::text;
+use crate::time::{self, At};
+
+/// How much of the goal a list shows.
+const GOAL_LETTERS_MAX: usize = 200;
+
+/// Whether a driver holds the run's lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// One does.
+    Driven,
+    /// None does.
+    Free,
+}
+
+/// The answer of `loop list --json` and `loop status --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Listing {
+    /// The version of this form.
+    pub version: u32,
+    /// The runs, newest first.
+    pub loops: Vec<Row>,
+}
+
+impl Listing {
+    /// A list of rows in the given order.
+    #[must_use]
+    pub fn new(loops: Vec<Row>) -> Self {
+        Self { version: JSON_VERSION, loops }
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// running, waiting, paused, completed, failed, cancelled or crashed; readers must accept more.
+    pub status: String,
+    /// The iteration begun last.
+    pub iteration: u32,
+    /// The most there will be; null means no limit.
+    pub max_iterations: Option<u32>,
+    /// The promise command.
+    pub promise: String,
+    /// The agent.
+    pub agent: String,
+    /// Its model, where known.
+    pub model: Option<String>,
+    /// How long it was at work.
+    pub elapsed_seconds: f64,
+    /// Where.
+    pub workspace: String,
+    /// What for.
+    pub goal: String,
+    /// How it ended: kept, exhausted, stopped or unable; null before.
+    pub outcome: Option<String>,
+    /// The name of the reason; null before the end.
+    pub reason: Option<String>,
+    /// The reason in a sentence.
+    pub why: Option<String>,
+    /// Whether `loop resume` may go on with it.
+    pub resumable: bool,
+    /// What it cost, where known.
+    pub cost_usd: Option<f64>,
+    /// How many tokens it used, where known.
+    pub tokens: Option<u64>,
+    /// When it was started.
+    pub started_at: String,
+    /// When something was last written down.
+    pub updated_at: String,
+}
+
+impl Row {
+    /// The row of a run, or none before its first fact.
+    #[must_use]
+    pub fn of(state: &RunState, liveness: Liveness, now: At) -> Option<Self> {
+        let spec = state.spec.as_ref()?;
+        let standing = state.standing();
+        let driven = liveness == Liveness::Driven;
+        let at = if driven && state.over.is_none() { now } else { state.now };
+        let status = match standing {
+            Some(standing) => standing.status,
+            None if driven => "running",
+            None => "crashed",
+        };
+        Some(Self {
+            id: spec.id.to_string(),
+            status: status.to_owned(),
+            iteration: state.iteration,
+            max_iterations: state.settings.max_iterations,
+            promise: text::one_line(state.settings.resolved.get("promise"), 4096),
+            agent: state.settings.agent.clone(),
+            model: None,
+            elapsed_seconds: seconds(state.active_ms(at)),
+            workspace: spec.workspace.path.clone(),
+            goal: text::one_line(&spec.goal.head, GOAL_LETTERS_MAX),
+            outcome: standing.map(|standing| standing.outcome.to_owned()),
+            reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
+            why: state.over.as_ref().map(|over| over.reason.text.clone()),
+            resumable: standing.map_or(!driven, |standing| standing.resumable),
+            cost_usd: None,
+            tokens: None,
+            started_at: time::rfc3339(state.created.wall_ms),
+            updated_at: time::rfc3339(state.now.wall_ms),
+        })
+    }
+
+    /// `3/10`, or `3` where there is no limit.
+    #[must_use]
+    pub fn progress(&self) -> String {
+        self.max_iterations.map_or_else(|| self.iteration.to_string(), |most| format!("{}/{most}", self.iteration))
+    }
+}

@@ -1,0 +1,35 @@
+//! The workspace's own chores: house rules that are checked, not only written down.
+//!
+//! - [`tree`]: the files of the workspace, in memory, so that every rule can be tried on a made-up one
+//! - [`rules`]: one file a rule, each `fn check(tree: &Tree) -> Vec<Finding>`
+//! - [`tags`], [`ledger`]: which test meets which requirement, and the table that shows it
+//! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
+
+pub mod finding;
+pub mod ledger;
+pub mod manifest;
+pub mod markdown;
+pub mod rules;
+pub mod tags;
+pub mod tokens;
+pub mod tree;
+
+use std::path::{Path, PathBuf};
+
+pub use finding::Finding;
+pub use tree::{File, Tree};
+
+/// The root of the workspace that this crate was built in.
+#[must_use]
+pub fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Every finding of every rule, ordered by path and line.
+#[must_use]
+pub fn tidy(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = rules::ALL.iter().flat_map(|check| check(tree)).collect();
+    findings.sort();
+    findings
+}

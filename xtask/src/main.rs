@@ -1,0 +1,70 @@
+//! `cargo xtask <command>`: the command line over the library.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore speaks to the one who runs it")]
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use xtask::{Finding, Tree, ledger, rules, tags, tidy, workspace_root};
+
+const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+Commands:
+  tidy             check the house rules; prints path:line: what is wrong, and what to do
+  ledger           write the states in docs/requirements.md from the tags in the tests
+  ledger --check   only say whether they are up to date
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // One line a command. `generate` goes here.
+    match words.as_slice() {
+        ["tidy"] => Ok(tell(&tidy(&load()?))),
+        ["ledger", "--check"] => Ok(tell(&rules::ledger::check(&load()?))),
+        ["ledger"] => write_ledger(),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("no such command: `{}`\n\n{USAGE}", words.join(" ")),
+    }
+}
+
+fn load() -> Result<Tree> {
+    let root = workspace_root();
+    Tree::load(&root).with_context(|| format!("cannot load the workspace at {}", root.display()))
+}
+
+fn tell(findings: &[Finding]) -> ExitCode {
+    for finding in findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn write_ledger() -> Result<ExitCode> {
+    let tree = load()?;
+    let file = tree.file(ledger::PATH).with_context(|| format!("{} is missing: create it first", ledger::PATH))?;
+    let tags = tags::collect(&tree);
+    let stale = ledger::stale(&file.text, &tags);
+    if !stale.is_empty() {
+        fs::write(workspace_root().join(ledger::PATH), ledger::rewrite(&file.text, &tags))
+            .with_context(|| format!("cannot write {}: is it read-only?", ledger::PATH))?;
+    }
+    for (row, state) in &stale {
+        println!("{}: {} → {state}", row.id, row.state);
+    }
+    Ok(tell(&rules::ledger::check(&load()?)))
+}

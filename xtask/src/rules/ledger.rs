@@ -1,0 +1,39 @@
+//! The ledger says what the tests say.
+
+use std::collections::BTreeSet;
+
+use crate::ledger::{self, Row};
+use crate::{Finding, Tree, tags};
+
+/// Finds rows that are broken or told twice, and states that are not up to date.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(file) = tree.file(ledger::PATH) else {
+        return Vec::new(); // the requirements rule asks for it as soon as there is a tag
+    };
+    let at = |row: &Row, message: String| Finding::new(ledger::PATH, row.line, message);
+    let mut findings = Vec::new();
+    let mut seen = BTreeSet::new();
+    for row in ledger::rows(&file.text) {
+        if !row.is_whole() {
+            let (cells, expected) = row.cells;
+            let message = format!("{cells} cells instead of {expected}; write a bar within a cell as `\\|`");
+            findings.push(at(&row, message));
+        }
+        if !seen.insert(row.id.clone()) {
+            let message = format!("`{}` stands here a second time; give one a new id", row.id);
+            findings.push(at(&row, message));
+        }
+    }
+    let stale = ledger::stale(&file.text, &tags::collect(tree));
+    if let Some((row, state)) = stale.first() {
+        let message = format!(
+            "{} out of date, the first is {}: `{}` should be `{state}`; run `cargo xtask ledger`",
+            stale.len(),
+            row.id,
+            row.state
+        );
+        findings.push(at(row, message));
+    }
+    findings
+}

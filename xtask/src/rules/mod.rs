@@ -1,0 +1,28 @@
+//! The house rules, one file each. A new rule: a file, a line in [`ALL`], a test on a made-up tree.
+
+pub mod edges;
+pub mod ledger;
+pub mod links;
+pub mod machine_paths;
+pub mod module_docs;
+pub mod names;
+pub mod prints;
+pub mod requirements;
+pub mod root;
+pub mod size;
+
+use crate::{Finding, Tree};
+
+/// Every rule.
+pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
+    edges::check,
+    ledger::check,
+    links::check,
+    machine_paths::check,
+    module_docs::check,
+    names::check,
+    prints::check,
+    requirements::check,
+    root::check,
+    size::check,
+];

@@ -1,0 +1,131 @@
+//! The ledger says what the tests say.
+
+use xtask::rules::ledger::check;
+use xtask::{Tree, ledger, tags};
+
+use crate::told;
+
+/// Test functions, one a tag.
+fn tests(of: &[&str]) -> String {
+    let test = |tag: &&str| format!("#[test]\nfn a() {{\n    // req: {tag}\n}}\n");
+    of.iter().map(test).collect()
+}
+
+/// What the state of `B-05` becomes by these tags, each in its file.
+fn state(files: &[(&str, &[&str])]) -> String {
+    let files: Vec<(&str, String)> = files.iter().map(|(path, of)| (*path, tests(of))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let tags = tags::collect(&Tree::of(&files));
+    let written = ledger::rewrite("| id | state |\n|---|---|\n| B-05 | ? |\n", &tags);
+    let row = written.lines().last().unwrap_or_default();
+    row.trim_start_matches("| B-05 | ").trim_end_matches(" |").to_owned()
+}
+
+#[test]
+fn a_state_says_which_tests_meet_it() {
+    assert_eq!(state(&[("crates/core/tests/it/decide.rs", &["B-06"])]), "open");
+    assert_eq!(state(&[("crates/core/tests/it/decide.rs", &["B-06, B-05"])]), "1 test: core/decide");
+    let two: &[(&str, &[&str])] =
+        &[("crates/cli/tests/it/start.rs", &["B-05"]), ("crates/core/tests/it/decide.rs", &["B-05"])];
+    assert_eq!(state(two), "2 tests: core/decide, cli/start");
+    let in_one_file: &[(&str, &[&str])] = &[("crates/core/src/run/mod.rs", &["B-05", "B-05", "B-05 B-05"])];
+    assert_eq!(state(in_one_file), "3 tests: core/run");
+}
+
+#[test]
+fn a_state_names_four_files_at_most() {
+    let five: &[(&str, &[&str])] = &[
+        ("xtask/tests/it/e.rs", &["B-05"]),
+        ("crates/cli/tests/it/d.rs", &["B-05"]),
+        ("crates/host/tests/it/c.rs", &["B-05"]),
+        ("crates/core/tests/it/b.rs", &["B-05"]),
+        ("crates/core/tests/it/a.rs", &["B-05"]),
+    ];
+    assert_eq!(state(five), "5 tests: core/a, core/b, host/c, cli/d, …");
+}
+
+#[test]
+fn a_state_is_partly_only_when_no_test_meets_it_wholly() {
+    let one: &[(&str, &[&str])] = &[("crates/cli/tests/it/history.rs", &["B-05 partly: without --diff"])];
+    assert_eq!(state(one), "partly (without --diff): 1 test: cli/history");
+    let path = "crates/cli/tests/it/history.rs";
+    assert_eq!(
+        state(&[(path, &["B-05 partly: a | b", "B-05, B-06 partly: c", "B-05 partly: c"])]),
+        "partly (a \\| b; c): 3 tests: cli/history"
+    );
+    assert_eq!(state(&[(path, &["B-05 partly: a", "B-05"])]), "2 tests: cli/history");
+}
+
+#[test]
+fn a_tag_outside_a_test_proves_nothing() {
+    let tree = Tree::of(&[("crates/cli/src/a.rs", "// req: B-05\nfn a() {}\n")]);
+    let text = "| id | state |\n|---|---|\n| B-05 | open |\n";
+    assert_eq!(ledger::rewrite(text, &tags::collect(&tree)), text);
+}
+
+#[test]
+fn writing_the_states_keeps_every_other_byte() {
+    let before = "\
+# Ledger\r
+| id | what is owed | state |
+|:---|---|---:|
+| B-05 |  `a \\| b`  |open|
+|B-06| kept |   open   |
+| B-07 | no last bar | 9 tests: gone
+| id | other |\r
+
+| name | state |
+|---|---|
+| B-05 | another table |
+```text
+| id | what is owed | state |
+|---|---|---|
+| B-05 | in code | open |
+```
+no line end | B-05 |";
+    let after = before.replace("|open|", "| 1 test: core/a |").replace("| 9 tests: gone", "| open ");
+    let tree = Tree::of(&[("crates/core/tests/it/a.rs", &tests(&["B-05"]))]);
+    let tags = tags::collect(&tree);
+    let written = ledger::rewrite(before, &tags);
+    assert_eq!(written, after);
+    assert_eq!(ledger::rewrite(&written, &tags), after);
+}
+
+#[test]
+fn an_up_to_date_ledger_is_fine() {
+    let tree = Tree::of(&[
+        ("crates/core/tests/it/a.rs", &tests(&["B-05"])),
+        (
+            "docs/requirements.md",
+            "| id | what is owed | state |\n|---|---|---|\n\
+             | B-05 | a block | 1 test: core/a |\n| B-06 | a gate | open |\n",
+        ),
+    ]);
+    assert_eq!(check(&tree), []);
+    assert_eq!(check(&Tree::default()), []);
+}
+
+#[test]
+fn a_stale_or_broken_ledger_is_found() {
+    let tree = Tree::of(&[
+        ("crates/core/tests/it/a.rs", &tests(&["B-06, B-07"])),
+        (
+            "docs/requirements.md",
+            "| id | what is owed | state |\n|---|---|---|\n\
+             | B-05 | a | b | open |\n| B-06 | a gate | open |\n| B-07 | b | open |\n\
+             | B-06 | a gate | 1 test: core/a |\n",
+        ),
+    ]);
+    let path = "docs/requirements.md";
+    assert_eq!(
+        told(&check(&tree)),
+        [
+            format!("{path}:3: 4 cells instead of 3; write a bar within a cell as `\\|`"),
+            format!("{path}:6: `B-06` stands here a second time; give one a new id"),
+            format!(
+                "{path}:4: 2 out of date, the first is B-06: \
+                 `open` should be `1 test: core/a`; run `cargo xtask ledger`"
+            ),
+        ]
+    );
+}

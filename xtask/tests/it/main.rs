@@ -1,0 +1,40 @@
+//! The house rules, tried on made-up trees, and then on the real one.
+
+mod edges;
+mod ledger;
+mod links;
+mod machine_paths;
+mod module_docs;
+mod names;
+mod prints;
+mod requirements;
+mod root;
+mod size;
+mod tree;
+
+use xtask::{Finding, Tree, tidy, workspace_root};
+
+#[test]
+fn the_house_is_tidy() -> anyhow::Result<()> {
+    let findings = tidy(&Tree::load(&workspace_root())?);
+    let told = told(&findings).join("\n");
+    assert!(findings.is_empty(), "{} findings:\n{told}", findings.len());
+    Ok(())
+}
+
+#[test]
+fn findings_are_ordered_by_path_and_line() {
+    let tree = Tree::of(&[
+        ("crates/core/src/b.rs", "fn b() { todo!() }\n"),
+        ("crates/core/src/a.rs", "//! A.\nfn a() { todo!() }\nfn b() { todo!() }\n"),
+    ]);
+    let places: Vec<String> = tidy(&tree).iter().map(|finding| format!("{}:{}", finding.path, finding.line)).collect();
+    let (a, b) = ("crates/core/src/a.rs", "crates/core/src/b.rs");
+    let expected = [(a, 2), (a, 3), (b, 1), (b, 1)].map(|(path, line)| format!("{path}:{line}"));
+    assert_eq!(places, expected);
+}
+
+/// The findings as a person sees them.
+fn told(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(ToString::to_string).collect()
+}
