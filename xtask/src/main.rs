@@ -5,6 +5,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use loop_core::settings::reference;
 use xtask::{Finding, Tree, ledger, rules, tags, tidy, workspace_root};
 
 const USAGE: &str = "\
@@ -12,6 +13,7 @@ Usage: cargo xtask <command>
 
 Commands:
   tidy             check the house rules; prints path:line: what is wrong, and what to do
+  generate         write docs/reference from the catalogue of settings, and the ledger
   ledger           write the states in docs/requirements.md from the tags in the tests
   ledger --check   only say whether they are up to date
 ";
@@ -29,11 +31,14 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // One line a command. `generate` goes here.
     match words.as_slice() {
         ["tidy"] => Ok(tell(&tidy(&load()?))),
         ["ledger", "--check"] => Ok(tell(&rules::ledger::check(&load()?))),
         ["ledger"] => write_ledger(),
+        ["generate"] => {
+            write_reference()?;
+            write_ledger()
+        }
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -52,6 +57,16 @@ fn tell(findings: &[Finding]) -> ExitCode {
         println!("{finding}");
     }
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn write_reference() -> Result<()> {
+    let folder = workspace_root().join("docs/reference");
+    fs::create_dir_all(&folder).context("cannot make docs/reference")?;
+    let files = [("settings.md", reference::page()), ("settings.schema.json", reference::schema())];
+    for (name, text) in files {
+        fs::write(folder.join(name), text).with_context(|| format!("cannot write docs/reference/{name}"))?;
+    }
+    Ok(())
 }
 
 fn write_ledger() -> Result<ExitCode> {

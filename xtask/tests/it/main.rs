@@ -7,6 +7,7 @@ mod machine_paths;
 mod module_docs;
 mod names;
 mod prints;
+mod reference;
 mod requirements;
 mod root;
 mod size;

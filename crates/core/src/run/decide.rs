@@ -85,8 +85,8 @@ fn gates_kept(state: &RunState) -> Option<Next> {
     if !state.gates_kept() {
         return None;
     }
-    let text = match state.iterations_done() {
-        0 if state.iteration == 0 => "the promise holds already, before any iteration".to_owned(),
+    let text = match state.iteration {
+        0 => "the promise holds already, before any iteration".to_owned(),
         1 => "the promise holds after 1 iteration".to_owned(),
         done => format!("the promise holds after {done} iterations"),
     };

@@ -1,1 +1,16 @@
-//! placeholder
+//! Stories, laws and storms of the core.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod decide;
+mod gate;
+mod history;
+mod iteration;
+mod laws;
+mod play;
+mod precedence;
+mod prompt;
+mod reopen;
+mod settings;
+mod storm;
+mod text;
+mod time;
+mod world;

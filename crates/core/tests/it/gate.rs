@@ -1,0 +1,79 @@
+//! The three answers of a gate, and the leading `!`.
+use loop_core::policy::gate::{Promise, Verdict};
+use loop_core::run::Ended;
+
+fn judge(line: &str, ended: &Ended, ran_before: bool) -> Verdict {
+    Promise::parse(line).judge(ended, ran_before)
+}
+
+#[test]
+fn exit_codes_signals_and_timeouts_have_three_meanings() {
+    // req: D-25
+    use Verdict::{Broken, Kept, Unverifiable};
+    let cases = [
+        (Ended::Exit(0), Kept, Kept),
+        (Ended::Exit(1), Broken, Broken),
+        (Ended::Exit(2), Broken, Broken),
+        (Ended::Exit(255), Broken, Broken),
+        (Ended::Exit(126), Unverifiable, Unverifiable),
+        (Ended::Exit(127), Unverifiable, Unverifiable),
+        (Ended::Exit(137), Unverifiable, Unverifiable),
+        (Ended::Signal(9), Unverifiable, Unverifiable),
+        (Ended::Signal(11), Unverifiable, Broken),
+        (Ended::ByUs, Unverifiable, Broken),
+        (Ended::NotStarted("no such folder".into()), Unverifiable, Unverifiable),
+    ];
+    for (ended, first, later) in cases {
+        assert_eq!(judge("make test", &ended, false), first, "{ended:?} of a gate that never ran");
+        assert_eq!(judge("make test", &ended, true), later, "{ended:?} of a gate that ran before");
+    }
+}
+
+#[test]
+fn a_leading_exclamation_mark_is_done_by_the_harness() {
+    // req: D-25
+    use Verdict::{Broken, Kept, Unverifiable};
+    for line in [
+        "! grep -q TODO src/",
+        "!grep -q TODO src/",
+        "  ! LC_ALL=C /usr/bin/grep TODO x",
+        "! cat a | rg TODO",
+        "! git grep -q TODO",
+    ] {
+        let promise = Promise::parse(line);
+        assert!(promise.negated && promise.searches, "{line}");
+        assert!(!promise.command.contains('!'), "{line}");
+        for (code, verdict) in [(0, Broken), (1, Kept), (2, Unverifiable), (127, Unverifiable)] {
+            assert_eq!(judge(line, &Ended::Exit(code), true), verdict, "{line}: {code}");
+        }
+    }
+    for (code, verdict) in
+        [(0, Broken), (1, Kept), (2, Kept), (126, Unverifiable), (127, Unverifiable), (139, Unverifiable)]
+    {
+        assert_eq!(judge("! ./has-bug", &Ended::Exit(code), true), verdict, "{code}");
+    }
+    for ended in [Ended::Signal(15), Ended::ByUs, Ended::NotStarted(String::new())] {
+        assert_eq!(judge("! ./has-bug", &ended, true), Unverifiable);
+    }
+}
+
+#[test]
+fn one_command_is_told_from_several_through_quotes_and_brackets() {
+    let ours = [
+        "! grep 'a;b && c' x",
+        "! grep \"a|| \\\" ;\" x | sort",
+        "! (cd a && make lint)",
+        "! test -n \"$(git status; true)\"",
+        "! make 2>&1",
+        "! make &> log",
+        "! { a; b; }",
+    ];
+    for line in ours {
+        assert!(Promise::parse(line).negated, "{line}");
+    }
+    for line in ["! a && b", "! a || b", "! a; b", "! a\nb", "! a & b", "! echo 'open"] {
+        let promise = Promise::parse(line);
+        assert!(!promise.negated && promise.left_to_shell && promise.command == line.trim(), "{line}");
+    }
+    assert!(!Promise::parse("make test").left_to_shell);
+}

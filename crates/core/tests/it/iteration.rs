@@ -1,0 +1,114 @@
+//! One iteration and the next: the order of its steps.
+use expect_test::expect;
+
+use crate::play::{play, play_with};
+
+#[test]
+fn a_run_goes_checkpoint_baseline_then_agent_checkpoint_measure_gate_until_the_gate_is_kept() {
+    // req: D-02, D-29 partly: without a backend
+    let told = play(
+        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n\
+         7 agent-ok\n8 saved\n9 measured\n10 kept",
+    );
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        3 checkpoint iter-001
+        4 measure 1
+        5 gate {iteration:1}
+        6 agent 2.1
+        7 checkpoint iter-002
+        8 measure 2
+        9 gate {iteration:2}
+        10 END kept (goal_complete): the promise holds after 2 iterations
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn a_gate_that_is_kept_before_the_first_iteration_ends_the_run_without_an_agent() {
+    // req: D-02
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 END kept (goal_complete): the promise holds already, before any iteration
+    "#]]
+    .assert_eq(&play("0 opened\n1 saved\n2 kept"));
+}
+
+#[test]
+fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
+    // req: D-01, B-08 partly: without loopr
+    let script = "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 ";
+    let kept = play_with(&[("max_iterations", "1")], &format!("{script}kept"));
+    assert!(kept.ends_with("6 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+    let broken = play_with(&[("max_iterations", "1")], &format!("{script}broken"));
+    let end = "6 END exhausted (iteration_limit): 1 iteration done and the promise does not hold\n";
+    assert!(broken.ends_with(end), "{broken}");
+}
+
+#[test]
+fn an_agent_over_its_time_is_ended_its_edits_are_judged_and_the_next_prompt_says_so() {
+    // req: D-15
+    let told = play_with(
+        &[("timeout", "2s")],
+        "0 opened\n1 saved\n2 broken\n1999 deadline\n2002 deadline\n2100 agent-by-us\n2101 saved\n2102 measured\n2103 broken",
+    );
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        2002 recall agent 1.1: timeout
+        2100 checkpoint iter-001
+        2101 measure 1
+        2102 gate {iteration:1}
+        2103 agent 2.1 telling {timed_out:{limit_ms:2000}}
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn at_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() {
+    // req: A-01 partly: without alert_pause, A-30
+    let script = "0 opened\n1 saved\n2 broken\n60000 deadline\n60010 agent-by-us\n60011 saved\n60012 measured\n60013 ";
+    let broken = play_with(&[("max_time", "1m")], &format!("{script}broken"));
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        60000 recall agent 1.1: time_limit
+        60010 checkpoint iter-001
+        60011 measure 1
+        60012 gate {iteration:1}
+        60013 END exhausted (time_limit): 1m used up and the promise does not hold
+    "#]]
+    .assert_eq(&broken);
+    let kept = play_with(&[("max_time", "1m")], &format!("{script}kept"));
+    assert!(kept.ends_with("60013 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+}
+
+#[test]
+fn an_agent_that_fails_is_told_so_and_its_iteration_counts() {
+    let told = play("0 opened\n1 saved\n2 broken\n3 agent-exit 3\n4 saved\n5 measured\n6 broken three");
+    assert!(told.ends_with("6 agent 2.1 telling {agent_failed:{ended:exit 3}}\n"), "{told}");
+}
+
+#[test]
+fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothing() {
+    // req: D-15
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 notified");
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 END kept (goal_complete): the promise holds already, before any iteration
+        2 notify completed
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn an_answer_to_an_order_that_is_no_longer_open_changes_nothing() {
+    let told = play("0 opened\n1 saved\n2 late 1\n3 late 99\n4 broken");
+    assert_eq!(told, "0 checkpoint initial\n1 gate baseline\n4 agent 1.1\n");
+}

@@ -1,0 +1,96 @@
+//! Laws: what holds for every input and every journal.
+use loop_core::ids::OrderId;
+use loop_core::run::*;
+
+use crate::play::{Story, at, spec};
+use crate::world::Seed;
+
+fn any_answer(seed: &mut Seed) -> Answer {
+    match seed.below(8) {
+        0 => Answer::Saved(Saved::default()),
+        1 => Answer::Measured(Measured { changes: None, names: vec!["x".to_owned(); seed.below(200) as usize] }),
+        2 => crate::play::agent(Ended::Exit(i32::try_from(seed.below(256)).unwrap())),
+        3 => crate::play::gate(Ended::Signal(9), "x"),
+        4 => Answer::Cleaned { killed: 0 },
+        5 => Answer::Notified { exit_code: None },
+        6 => Answer::Failed { what: "x".to_owned() },
+        _ => Answer::Lost { left: Vec::new() },
+    }
+}
+
+fn any_event(seed: &mut Seed) -> Event {
+    let order = OrderId(seed.below(12) as u32);
+    match seed.below(10) {
+        0 => Event::Created(Box::new(spec(&[]))),
+        1 => Event::Opened,
+        2 => Event::Reopened {
+            by: "x".to_owned(),
+            changes: vec![Change { key: "max_iterations".to_owned(), value: seed.below(5).to_string() }],
+        },
+        3 => Event::Asked { request: Request::Stop, by: "x".to_owned() },
+        4 => Event::Asked { request: Request::Abort, by: "x".to_owned() },
+        5 => Event::DeadlinePassed,
+        6 => Event::Noticed(Notice::Started { order, process: ProcessId { pid: 1, start_ticks: 2 } }),
+        _ => Event::Answered { order, answer: any_answer(seed) },
+    }
+}
+
+#[test]
+fn no_event_in_any_state_makes_step_fail_and_a_run_that_is_over_stays_over_by_itself() {
+    for number in 0..20_000 {
+        let mut seed = Seed::new(number);
+        let mut state = RunState::default();
+        for count in 0..40 {
+            let event = any_event(&mut seed);
+            let opens = matches!(event, Event::Reopened { .. });
+            let was_over = state.over.is_some();
+            let facts = step(&state, Input { at: at(count * 7), event });
+            assert!(matches!(facts[0], Fact::Happened(_)), "the input is the first fact");
+            facts.iter().for_each(|fact| state.apply(fact));
+            assert!(!was_over || opens || state.over.is_some(), "seed {number}: it came alive by itself");
+            assert!(state.orders.values().filter(|open| open.order.is_main()).count() <= 1, "seed {number}");
+        }
+    }
+}
+
+#[test]
+fn the_fold_of_every_prefix_of_a_journal_is_the_state_that_was_live_then() {
+    let mut story = Story::new(&[("notify", "true")]);
+    let mut live = vec![(story.journal.len(), story.state.clone())];
+    let script = "0 opened\n1 saved\n2 broken\n3 started 42\n4 stop\n5 agent-ok\n6 saved\n7 changed 3\n8 broken\n9 notified\n\
+                  20 reopened max_iterations=9\n21 broken\n22 started 43\n30 reopened\n31 cleaned\n32 saved\n33 gate-exit 127\n\
+                  34 agent-exit 1\n35 saved\n36 measured\n37 kept\n38 notified";
+    for line in script.lines() {
+        story.play(line);
+        live.push((story.journal.len(), story.state.clone()));
+    }
+    for (length, state) in live {
+        let mut folded = RunState::default();
+        story.journal[..length].iter().for_each(|entry| folded.apply(&entry.fact));
+        assert_eq!(folded, state, "after {length} lines");
+    }
+}
+
+#[test]
+fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
+    let mut story = Story::new(&[]);
+    story.play("0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken");
+    for length in 2..story.journal.len() {
+        let mut state = RunState::default();
+        story.journal[..length].iter().for_each(|entry| state.apply(&entry.fact));
+        let facts = step(&state, Input { at: at(100), event: Event::Opened });
+        facts.iter().for_each(|fact| state.apply(fact));
+        assert!(state.main_order().is_some(), "after {length} lines nothing is ordered: {facts:?}");
+    }
+}
+
+#[test]
+fn every_open_order_has_a_deadline() {
+    let mut story = Story::new(&[("timeout", "2s"), ("notify", "true")]);
+    for line in ["0 opened", "1 saved", "2 broken", "3 agent-ok", "4 saved", "5 measured", "6 kept"] {
+        story.play(line);
+        let deadline = story.state.next_deadline().expect("an order is open");
+        assert!(deadline.after_ms > 0, "{line}");
+    }
+    assert!(story.state.over.is_some(), "only the notification is open");
+}

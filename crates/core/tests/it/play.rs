@@ -1,0 +1,182 @@
+//! The one place that knows the API: a story is a text, and so is what the run made of it.
+use loop_core::ids::{OrderId, RunId};
+use loop_core::run::*;
+use loop_core::settings::{Given, Layer, Origin, key, resolve};
+use loop_core::time::At;
+
+/// The settings of a story: the promise `make test`, a custom agent, three iterations, plus these.
+pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
+    let base = [("promise", "make test"), ("agent", "custom"), ("agent_cmd", "agent"), ("max_iterations", "3")];
+    let given = base.iter().chain(settings).map(|(name, value)| {
+        let origin = Origin { layer: Layer::Flag, place: format!("--{name}") };
+        Given::read(key(name).unwrap(), value, origin).unwrap()
+    });
+    RunSpec {
+        id: RunId::parse("a1b2c3d").unwrap(),
+        rules: RULES,
+        program: "0.1.0".to_owned(),
+        goal: Kept { head: "fix it".to_owned(), file: None },
+        inject: Vec::new(),
+        workspace: WorkspaceRef { path: "/somewhere".to_owned(), device: 1, inode: 2 },
+        backend: "none".to_owned(),
+        settings: resolve(given.collect()).unwrap(),
+    }
+}
+
+/// A moment of a story.
+pub(crate) fn at(ms: u64) -> At {
+    At { wall_ms: 1_700_000_000_000 + ms, boot_ms: 5_000_000 + ms, boot_id: 1 }
+}
+
+/// A run that was made and has all its journal in memory.
+pub(crate) struct Story {
+    pub(crate) state: RunState,
+    pub(crate) journal: Vec<Entry>,
+    pub(crate) told: String,
+}
+
+impl Story {
+    pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
+        let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new() };
+        story.happen(0, Event::Created(Box::new(spec(settings))));
+        story
+    }
+
+    pub(crate) fn happen(&mut self, ms: u64, event: Event) {
+        for fact in step(&self.state, Input { at: at(ms), event }) {
+            self.state.apply(&fact);
+            self.told.push_str(&tell(ms, &fact, &self.state));
+            self.journal.push(Entry { seq: self.journal.len() as u64 + 1, at: at(ms), fact });
+        }
+    }
+
+    /// Plays lines of `<ms> <word> [more]`.
+    pub(crate) fn play(&mut self, script: &str) {
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let (ms, words) = line.split_once(' ').unwrap();
+            let event = self.event(words);
+            self.happen(ms.parse().unwrap(), event);
+        }
+    }
+
+    fn event(&self, words: &str) -> Event {
+        let (word, more) = words.split_once(' ').unwrap_or((words, ""));
+        let by = if more.is_empty() { "Ctrl-C" } else { more }.to_owned();
+        let answer = match word {
+            "opened" => return Event::Opened,
+            "reopened" => return Event::Reopened { by: "loop resume".to_owned(), changes: changes(more) },
+            "stop" => return Event::Asked { request: Request::Stop, by },
+            "abort" => return Event::Asked { request: Request::Abort, by },
+            "deadline" => return Event::DeadlinePassed,
+            "started" => {
+                let process = ProcessId { pid: more.parse().unwrap(), start_ticks: 7 };
+                return Event::Noticed(Notice::Started { order: self.newest(), process });
+            }
+            "late" => return Event::Answered { order: OrderId(more.parse().unwrap()), answer: answer("saved", "") },
+            "notified" => {
+                let side = self.state.orders.iter().find(|(_, open)| !open.order.is_main()).unwrap();
+                return Event::Answered { order: *side.0, answer: Answer::Notified { exit_code: Some(1) } };
+            }
+            word => answer(word, more),
+        };
+        let main = self.state.main_order().map_or(self.newest(), |(id, _)| id);
+        Event::Answered { order: main, answer }
+    }
+
+    fn newest(&self) -> OrderId {
+        OrderId(self.state.order_count)
+    }
+}
+
+/// Tells a whole story with these settings.
+pub(crate) fn play_with(settings: &[(&str, &str)], script: &str) -> String {
+    let mut story = Story::new(settings);
+    story.play(script);
+    story.told
+}
+
+/// Tells a whole story.
+pub(crate) fn play(script: &str) -> String {
+    play_with(&[], script)
+}
+
+fn changes(words: &str) -> Vec<Change> {
+    let pairs = words.split_whitespace().map(|pair| pair.split_once('=').unwrap());
+    pairs.map(|(key, value)| Change { key: key.to_owned(), value: value.to_owned() }).collect()
+}
+
+pub(crate) fn agent(ended: Ended) -> Answer {
+    Answer::AgentEnded(AgentReport {
+        ended,
+        duration_ms: 10,
+        output: Output::default(),
+        said: "the agent's last words".to_owned(),
+        left_running: 0,
+    })
+}
+
+/// What the gate printed is told by a word, so that a story can say that it is the same again.
+pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
+    let output = Output { stdout_bytes: 0, stderr_bytes: said.len() as u64, sha256: said.to_owned() };
+    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, said: said.to_owned() })
+}
+
+fn answer(word: &str, more: &str) -> Answer {
+    let code = || more.split_whitespace().next().and_then(|code| code.parse().ok());
+    match word {
+        "saved" => Answer::Saved(Saved::default()),
+        "measured" => Answer::Measured(Measured::default()),
+        "changed" => Answer::Measured(Measured {
+            changes: Some(Changes { files: code().unwrap() as u32, insertions: 1, deletions: 0 }),
+            names: vec!["src/lib.rs".to_owned()],
+        }),
+        "cleaned" => Answer::Cleaned { killed: 1 },
+        "agent-ok" => agent(Ended::Exit(0)),
+        "agent-exit" => agent(Ended::Exit(code().unwrap())),
+        "agent-by-us" => agent(Ended::ByUs),
+        "kept" => gate(Ended::Exit(0), "fine"),
+        "broken" => gate(Ended::Exit(1), if more.is_empty() { "two tests fail" } else { more }),
+        "gate-exit" => gate(Ended::Exit(code().unwrap()), "sh: make: not found"),
+        "gate-signal" => gate(Ended::Signal(code().unwrap()), "dead"),
+        "gate-by-us" => gate(Ended::ByUs, ""),
+        "failed" => Answer::Failed { what: more.to_owned() },
+        "lost" => Answer::Lost { left: vec!["pid 42 (sleep)".to_owned()] },
+        other => panic!("no such word in a story: {other}"),
+    }
+}
+
+fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
+    match fact {
+        Fact::Happened(_) => String::new(),
+        Fact::Ordered { order, .. } => format!("{ms} {}\n", order_text(order)),
+        Fact::Recalled { id, cause } => {
+            let order = state.orders.get(id).map_or_else(String::new, |open| order_text(&open.order));
+            format!("{ms} recall {order}: {}\n", word(cause))
+        }
+        Fact::Concluded { outcome, reason } => {
+            format!("{ms} END {} ({}): {}\n", standing(*outcome).outcome, reason.code.name(), reason.text)
+        }
+    }
+}
+
+fn order_text(order: &Order) -> String {
+    match order {
+        Order::CleanUp { processes } => {
+            let pids: Vec<String> = processes.iter().map(|process| process.pid.to_string()).collect();
+            format!("clean-up [{}]", pids.join(" "))
+        }
+        Order::Checkpoint { name } => format!("checkpoint {name}"),
+        Order::RunAgent { iteration, attempt, news } if news.is_empty() => format!("agent {iteration}.{attempt}"),
+        Order::RunAgent { iteration, attempt, news } => {
+            let news: Vec<String> = news.iter().map(word).collect();
+            format!("agent {iteration}.{attempt} telling {}", news.join(" "))
+        }
+        Order::Measure { iteration } => format!("measure {iteration}"),
+        Order::RunGate { point, .. } => format!("gate {}", word(point)),
+        Order::Notify { result, .. } => format!("notify {result}"),
+    }
+}
+
+fn word(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap().replace('"', "")
+}

@@ -1,0 +1,107 @@
+//! The list of precedence: its order, its pairs, and the entries whose policy is still to come.
+use expect_test::expect;
+use loop_core::run::decide::PRECEDENCE;
+
+use crate::play::play_with;
+
+const BASE: &str = "0 opened\n1 saved\n2 broken same\n3 agent-exit 1\n4 saved\n5 measured\n6 broken same\n\
+                    7 agent-exit 1\n8 saved\n9 measured\n10 broken same\n11 agent-exit 1\n12 saved\n13 measured\n";
+
+fn last_line(settings: &[(&str, &str)], script: &str) -> String {
+    play_with(settings, script).lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_list_is_this_and_in_this_order() {
+    let names: Vec<&str> = PRECEDENCE.iter().map(|rule| rule.name).collect();
+    expect![[r#"
+        abort asked
+        host failure
+        tamper that stops
+        gates kept
+        stop asked
+        pause asked
+        cap: iterations
+        cap: time
+        cap: money
+        cap: calls
+        agent cannot work: login or billing
+        agent cannot work: crashes
+        agent cannot work: gate unverifiable
+        breaker
+        wait
+        recovery ladder
+        next iteration"#]]
+    .assert_eq(&names.join("\n"));
+}
+
+#[test]
+fn an_abort_outranks_a_host_failure() {
+    let line = last_line(&[], "0 opened\n1 abort\n2 failed disk full");
+    assert_eq!(line, "2 END stopped (manual_stop): stopped at once by Ctrl-C");
+}
+
+#[test]
+fn an_abort_outranks_gates_that_were_kept() {
+    let line = last_line(&[], "0 opened\n1 saved\n2 abort\n3 kept");
+    assert_eq!(line, "3 END stopped (manual_stop): stopped at once by Ctrl-C");
+}
+
+#[test]
+fn gates_that_are_kept_outrank_a_stop() {
+    // req: A-01 partly: without alert_pause
+    let line = last_line(&[], "0 opened\n1 saved\n2 stop\n3 kept");
+    assert!(line.starts_with("3 END kept"), "{line}");
+}
+
+#[test]
+fn gates_that_are_kept_outrank_every_cap_and_streak() {
+    let line = last_line(&[("max_iterations", "3"), ("max_time", "1s")], &format!("{BASE}5000 kept"));
+    assert!(line.starts_with("5000 END kept"), "{line}");
+}
+
+#[test]
+fn a_stop_outranks_the_caps() {
+    let line = last_line(&[("max_iterations", "3")], &format!("{BASE}14 stop\n15 broken same"));
+    assert!(line.starts_with("15 END stopped"), "{line}");
+}
+
+#[test]
+fn the_iteration_cap_outranks_the_time_cap() {
+    let line = last_line(&[("max_iterations", "3"), ("max_time", "1s")], &format!("{BASE}5000 broken same"));
+    assert!(line.starts_with("5000 END exhausted (iteration_limit)"), "{line}");
+}
+
+#[test]
+fn the_time_cap_outranks_an_agent_that_cannot_work() {
+    let line = last_line(&[("max_iterations", "9"), ("max_time", "1s")], &format!("{BASE}5000 broken same"));
+    assert!(line.starts_with("5000 END exhausted (time_limit)"), "{line}");
+}
+
+#[test]
+fn an_agent_that_crashes_outranks_a_gate_that_cannot_be_checked() {
+    let script = BASE.replace("10 broken same", "10 gate-exit 127").replace("6 broken same", "6 gate-exit 127");
+    let script = script.replace("2 broken same", "2 gate-exit 127");
+    let script =
+        format!("{}14 gate-exit 127", script.replace("9 measured", "9 changed 0").replace("5 measured", "5 changed 0"));
+    // With two in a row the gate alone would have ended it: the third crash is never reached.
+    let line = last_line(&[("max_iterations", "9")], &script);
+    assert!(line.contains("the promise could not be checked"), "{line}");
+    let late = script.replace("2 gate-exit", "2 broken").replace("6 gate-exit 127", "6 broken sh: make: not found");
+    let late = late.replace("13 measured", "13 changed 0");
+    let line = last_line(&[("max_iterations", "9")], &late);
+    assert!(line.contains("the agent failed 3 times"), "{line}");
+}
+
+/// Entries whose policy comes later never apply: what would trip them goes on.
+#[test]
+fn tamper_pause_money_calls_login_breaker_wait_and_ladder_never_apply_yet() {
+    let mut script = String::from("0 opened\n1 saved\n2 broken same\n");
+    // Twenty iterations without a change and with the same gate output: no breaker, no ladder, no wait.
+    for round in 0..20 {
+        let from = 3 + round * 4;
+        script += &format!("{from} agent-ok\n{} saved\n{} changed 0\n{} broken same\n", from + 1, from + 2, from + 3);
+    }
+    let line = last_line(&[("max_iterations", "unlimited")], &script);
+    assert_eq!(line, "82 agent 21.1");
+}

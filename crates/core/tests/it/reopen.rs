@@ -1,0 +1,144 @@
+//! After a crash, and after an end: a run is opened again and loses nothing.
+use expect_test::expect;
+
+use crate::play::{play, play_with};
+
+#[test]
+fn an_agent_that_was_cut_off_is_cleaned_up_kept_judged_and_gone_on_with() {
+    let told = play("0 opened\n1 saved\n2 broken\n3 started 42\n90 reopened\n91 cleaned\n92 saved\n93 broken");
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        90 clean-up [42]
+        91 checkpoint interrupted-1.1
+        92 gate {interrupted:[1,1]}
+        93 agent 1.2 telling {interrupted:{attempt:1}}
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn work_that_was_finished_before_the_crash_is_found_done() {
+    let told = play("0 opened\n1 saved\n2 broken\n90 reopened\n91 cleaned\n92 saved\n93 kept");
+    assert!(told.ends_with("93 END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+}
+
+#[test]
+fn an_iteration_whose_agent_end_was_written_down_is_never_given_to_the_agent_again() {
+    for (cut, again) in [
+        ("4 opened", "4 clean-up []\n"),
+        ("4 saved\n5 opened", "5 clean-up []\n"),
+        ("4 saved\n5 measured\n6 opened", "6 clean-up []\n"),
+    ] {
+        let told = play(&format!(
+            "0 opened\n1 saved\n2 broken\n3 agent-ok\n{cut}\n90 cleaned\n91 saved\n92 measured\n93 broken"
+        ));
+        assert!(told.contains(again), "{told}");
+        assert_eq!(told.matches("agent 1.").count(), 1, "{told}");
+        assert!(!told.contains("agent 1.2"), "{told}");
+    }
+}
+
+#[test]
+fn free_orders_are_done_again_after_a_crash() {
+    let told = play("0 opened\n1 opened\n2 cleaned\n3 saved\n4 opened\n5 cleaned\n6 broken");
+    expect![[r#"
+        0 checkpoint initial
+        1 clean-up []
+        2 checkpoint initial
+        3 gate baseline
+        4 clean-up []
+        5 gate baseline
+        6 agent 1.1
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn a_notification_is_not_sent_twice_over_a_crash() {
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 opened");
+    assert!(told.ends_with("2 notify completed\n"), "{told}");
+}
+
+#[test]
+fn a_run_out_of_iterations_goes_on_with_more_of_them() {
+    let told = play_with(
+        &[("max_iterations", "1")],
+        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n\
+         90 reopened max_iterations=2\n91 broken\n92 agent-ok\n93 saved\n94 measured\n95 kept",
+    );
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        3 checkpoint iter-001
+        4 measure 1
+        5 gate {iteration:1}
+        6 END exhausted (iteration_limit): 1 iteration done and the promise does not hold
+        90 gate {reopened:1}
+        91 agent 2.1
+        92 checkpoint iter-002
+        93 measure 2
+        94 gate {iteration:2}
+        95 END kept (goal_complete): the promise holds after 2 iterations
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn a_run_that_is_opened_again_without_more_room_asks_the_gate_and_ends_as_before() {
+    let told = play_with(
+        &[("max_iterations", "1")],
+        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n90 reopened\n91 broken",
+    );
+    assert!(told.ends_with(
+        "90 gate {reopened:1}\n91 END exhausted (iteration_limit): 1 iteration done and the promise does not hold\n"
+    ));
+}
+
+#[test]
+fn a_person_who_mended_it_by_hand_is_believed_by_the_gate() {
+    let told = play_with(
+        &[("max_iterations", "1")],
+        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n90 reopened\n91 kept",
+    );
+    assert!(told.ends_with("91 END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+}
+
+#[test]
+fn an_aborted_attempt_is_kept_and_gone_on_with_after_resume() {
+    // req: A-01 partly: without alert_pause
+    let told = play("0 opened\n1 saved\n2 broken\n3 abort\n4 agent-by-us\n90 reopened\n91 saved\n92 broken");
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        3 recall agent 1.1: abort
+        4 END stopped (manual_stop): stopped at once by Ctrl-C
+        90 checkpoint interrupted-1.1
+        91 gate {interrupted:[1,1]}
+        92 agent 1.2 telling {interrupted:{attempt:1}}
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn time_in_which_no_driver_was_at_work_does_not_count() {
+    // req: A-01 partly: without alert_pause
+    let told = play_with(
+        &[("max_time", "10s")],
+        "0 opened\n1 saved\n2 broken\n3000 stop\n4000 agent-ok\n4001 saved\n4002 measured\n4003 broken\n\
+         900000 reopened\n900001 broken\n905000 agent-ok\n905001 saved\n905002 measured\n905003 broken",
+    );
+    assert!(told.ends_with("905003 agent 3.1\n"), "4 s and 5 s are used, not 900: {told}");
+}
+
+#[test]
+fn streaks_begin_anew_when_a_person_opens_the_run_again() {
+    let round =
+        |from: u64| format!("{from} agent-ok\n{} saved\n{} measured\n{} gate-exit 127\n", from + 1, from + 2, from + 3);
+    let script = format!("0 opened\n1 saved\n2 gate-exit 127\n{}{}90 reopened\n91 gate-exit 127", round(3), round(7));
+    let told = play_with(&[("max_iterations", "9")], &script);
+    assert!(told.ends_with("90 gate {reopened:2}\n91 agent 3.1\n"), "{told}");
+}

@@ -1,0 +1,149 @@
+//! The catalogue, its layers, and what is refused.
+use expect_test::expect;
+use loop_core::settings::*;
+
+fn given(layer: Layer, name: &str, value: &str) -> Given {
+    let origin = Origin { layer, place: format!("{layer:?}") };
+    Given::read(key(name).unwrap(), value, origin).unwrap()
+}
+
+fn refuse(error: &SettingsError) -> String {
+    format!("{error}\n  because: {}\nhint: {}", error.why(), error.hint())
+}
+
+#[test]
+fn the_strongest_layer_wins_whatever_the_order_in_which_they_come() {
+    // req: C-25
+    let layers = [Layer::Flag, Layer::Environment, Layer::Entry, Layer::Template, Layer::Project, Layer::User];
+    for (count, _) in layers.iter().enumerate() {
+        let mut all: Vec<Given> =
+            layers[count..].iter().map(|layer| given(*layer, "notify", "true")).filter(|_| true).collect();
+        all.iter_mut().for_each(|given| given.value = format!("{:?}", given.origin.layer));
+        all.rotate_left(count % 2);
+        let resolved = resolve(all).unwrap();
+        assert_eq!(resolved.get("notify"), format!("{:?}", layers[count]));
+        assert_eq!(resolved.valued("notify").unwrap().origin.layer, layers[count]);
+    }
+    assert_eq!(resolve(Vec::new()).unwrap().valued("timeout").unwrap().origin.to_string(), "default");
+}
+
+#[test]
+fn a_project_file_may_lower_a_limit_and_never_raise_it() {
+    let narrow = vec![given(Layer::User, "max_iterations", "20"), given(Layer::Project, "max_iterations", "5")];
+    assert_eq!(resolve(narrow).unwrap().get("max_iterations"), "5");
+    for (name, value) in
+        [("max_iterations", "11"), ("max_iterations", "unlimited"), ("timeout", "6m"), ("gate_timeout", "1h")]
+    {
+        let error = resolve(vec![given(Layer::Project, name, value)]).unwrap_err();
+        assert!(matches!(error, SettingsError::TooWide { .. }), "{name} = {value}");
+    }
+    let lower = vec![given(Layer::Project, "max_time", "1h")];
+    assert_eq!(resolve(lower).unwrap().get("max_time"), "1h");
+}
+
+#[test]
+fn a_project_file_may_not_say_what_is_run() {
+    for name in ["promise", "agent", "agent_cmd", "notification_cmd", "allow_any_workspace", "stop_file", "inject"] {
+        let text = format!("{name} = \"x\"\n");
+        let error = from_toml(&text, "loop.toml", Layer::Project).unwrap_err();
+        assert!(matches!(error, SettingsError::NotInProject { .. }), "{name}: {error:?}");
+    }
+}
+
+#[test]
+fn a_file_with_a_mistake_names_file_line_and_key_and_what_was_meant() {
+    // req: D-26 partly: keys of what exists
+    let error = from_toml("timeout = \"5m\"\n\nmax_iteration = 3\n", "config.toml", Layer::User).unwrap_err();
+    expect![[r#"
+        config.toml:3: unknown key max_iteration
+          because: no setting has this name
+        hint: did you mean max_iterations?"#]]
+    .assert_eq(&refuse(&error));
+    let error = from_toml("\ntimeout = 300\n", "config.toml", Layer::User).unwrap_err();
+    expect![[r#"
+        config.toml:2: timeout cannot be "300"
+          because: a duration needs a unit
+        hint: did you mean 300s or 300m?"#]]
+    .assert_eq(&refuse(&error));
+    let error = from_toml("timeout = \n", "config.toml", Layer::User).unwrap_err();
+    assert!(refuse(&error).starts_with("config.toml:1: not a valid settings file"), "{}", refuse(&error));
+}
+
+#[test]
+fn yaml_says_the_same_as_toml() {
+    // req: D-26 partly: keys of what exists
+    let text = "# mine\nmax_iterations: 7\ntimeout: 2m\nnotify: true\nmax_time: null\ninject: [a.md, b.md]\n";
+    let resolved = resolve(from_yaml(text, "config.yaml", Layer::User).unwrap()).unwrap();
+    let values = ["max_iterations", "timeout", "notify", "max_time", "inject"].map(|key| resolved.get(key).to_owned());
+    assert_eq!(values, ["7", "2m", "true", "unlimited", "a.md\nb.md"].map(str::to_owned));
+    assert_eq!(resolved.valued("timeout").unwrap().origin.place, "config.yaml:3");
+    let error = from_yaml("timeuot: 2m\n", "config.yaml", Layer::User).unwrap_err();
+    assert_eq!(error.hint(), "did you mean timeout?");
+    assert!(from_yaml("a: [", "config.yaml", Layer::User).is_err());
+    assert!(from_yaml("# only words\n", "config.yaml", Layer::User).unwrap().is_empty());
+}
+
+#[test]
+fn durations_have_a_unit_and_are_never_zero() {
+    // req: A-30
+    for good in ["30m", "8h", "24h", "1h30m", "90s", "500ms", "1h 30m"] {
+        assert!(parse_value(Kind::Duration, good).is_ok(), "{good}");
+    }
+    for bad in ["0s", "0", "5", "-5m", "5 parsecs", "", "unlimited", "1.5.2h"] {
+        assert!(parse_value(Kind::Duration, bad).is_err(), "{bad}");
+    }
+    assert_eq!(parse_value(Kind::DurationOrUnlimited, "unlimited").as_deref(), Ok("unlimited"));
+    assert_eq!(parse_value(Kind::CountOrUnlimited(10), "unlimited").as_deref(), Ok("unlimited"));
+    for bad in ["0", "-1", "11", "ten", "1.5", ""] {
+        assert!(parse_value(Kind::CountOrUnlimited(10), bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_bad_variable_is_named() {
+    // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
+    for (variable, value) in
+        [("LOOP_AGENT", "clod"), ("LOOP_CHECKPOINT", "zip"), ("LOOP_MAX_ITER", "0"), ("LOOP_TIMEOUT", "5")]
+    {
+        let error = from_environment(|name| (name == variable).then(|| value.to_owned())).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("{variable}: ")), "{error}");
+    }
+    let all = [("LOOP_AGENT", "claude"), ("LOOP_CHECKPOINT", "git"), ("LOOP_MAX_ITER", "4"), ("LOOP_TIMEOUT", "7m")];
+    let given =
+        from_environment(|name| all.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+            .unwrap();
+    assert_eq!(given.len(), 4);
+    assert!(from_environment(|_| Some(String::new())).unwrap().is_empty(), "empty means not set");
+}
+
+#[test]
+fn setting_a_key_leaves_every_other_byte_of_the_file() {
+    // req: D-26 partly: keys of what exists
+    let text = "# my file\n\ntimeout = \"5m\" # short\nnotify = true\n";
+    let changed = set_in_toml(text, "config.toml", key("timeout").unwrap(), "9m").unwrap();
+    assert_eq!(changed, text.replace("5m", "9m"));
+    let added = set_in_toml(text, "config.toml", key("max_iterations").unwrap(), "4").unwrap();
+    assert_eq!(added, format!("{text}max_iterations = 4\n"));
+    let gone = unset_in_toml(&added, "config.toml", key("max_iterations").unwrap()).unwrap();
+    assert_eq!(gone, text);
+}
+
+#[test]
+fn every_default_fits_its_own_key_and_every_flag_and_name_is_there_once() {
+    for key in KEYS {
+        if !key.default.is_empty() {
+            assert_eq!(parse_value(key.kind, key.default).as_deref(), Ok(key.default), "{}", key.name);
+        }
+        assert_eq!(KEYS.iter().filter(|other| other.name == key.name || other.flag.long == key.flag.long).count(), 1);
+        assert_eq!(key.flag.long, key.name.replace('_', "-"));
+        assert!(key.doc.ends_with('.'), "{}", key.name);
+    }
+}
+
+#[test]
+fn a_command_that_says_nothing_is_refused() {
+    for empty in ["", "   ", "\n", "!", " ! "] {
+        assert!(parse_value(Kind::Command, empty).is_err(), "{empty:?}");
+    }
+    assert!(parse_value(Kind::Command, &"x".repeat(4000)).is_err());
+}

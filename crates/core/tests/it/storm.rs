@@ -1,0 +1,374 @@
+//! Storms: seeded runs through crashes, power cuts, hangs and impatient people, judged by a model of
+//! the world. A failing seed is printed and can be run again.
+use std::collections::BTreeMap;
+
+use loop_core::ids::OrderId;
+use loop_core::run::*;
+use loop_core::time::At;
+
+use crate::play::spec;
+use crate::world::{Seed, World};
+
+type Step = fn(&RunState, Input) -> Vec<Fact>;
+type NeedsSync = fn(&Fact) -> bool;
+
+/// How often an order was hit by a crash before, during and after it was carried out.
+type Coverage = BTreeMap<(&'static str, &'static str), u64>;
+
+const ITERATIONS_MAX: u32 = 4;
+const STEPS_MAX: u32 = 2000;
+
+struct Storm<'a> {
+    seed: Seed,
+    world: World,
+    state: RunState,
+    journal: Vec<Entry>,
+    durable: usize,
+    /// Which iteration an order for an agent was for.
+    asked_for: BTreeMap<OrderId, u32>,
+    now: At,
+    hit: &'a mut Coverage,
+    step: Step,
+    needs_sync: NeedsSync,
+}
+
+/// What goes on after the facts of a step are written.
+enum Then {
+    Event(Event),
+    Crashed,
+    Over,
+}
+
+impl Storm<'_> {
+    fn run(&mut self) -> Result<(), String> {
+        let spec = spec(&[("max_iterations", "4"), ("timeout", "2s"), ("max_time", "1h"), ("notify", "true")]);
+        let mut event = Event::Created(Box::new(spec));
+        let mut reopenings = 0;
+        for _ in 0..STEPS_MAX {
+            event = match self.take(event)? {
+                Then::Event(event) => event,
+                Then::Crashed => {
+                    self.reread()?;
+                    self.opening()
+                }
+                Then::Over if reopenings < 2 && self.seed.one_in(2) => {
+                    reopenings += 1;
+                    self.opening()
+                }
+                Then::Over => return self.rest(),
+            };
+        }
+        Err("it does not end".to_owned())
+    }
+
+    fn opening(&mut self) -> Event {
+        self.now.wall_ms += 1000;
+        self.now.boot_ms += 1000;
+        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new() };
+        match &self.state.spec {
+            None => Event::Created(Box::new(spec(&[("max_iterations", "4")]))),
+            Some(_) if self.state.over.is_some() => reopened,
+            Some(_) if self.seed.one_in(2) => Event::Opened,
+            Some(_) => reopened,
+        }
+    }
+
+    /// Step, write, sync if due, apply, begin: the driver in small, with a crash at every seam.
+    fn take(&mut self, event: Event) -> Result<Then, String> {
+        self.tick(&event);
+        let first = matches!(event, Event::Created(_));
+        let facts = (self.step)(&self.state, Input { at: self.now, event });
+        for (count, fact) in facts.iter().enumerate() {
+            if count > 0 && self.seed.one_in(80) {
+                return Ok(self.crash()); // The write was torn: a prefix of these facts is there.
+            }
+            let entry = Entry { seq: self.journal.len() as u64 + 1, at: self.now, fact: fact.clone() };
+            let bytes = serde_json::to_string(&entry.fact).unwrap().len();
+            if bytes > FACT_BYTES_MAX {
+                return Err(format!("a fact of {bytes} bytes"));
+            }
+            self.journal.push(entry);
+        }
+        if facts.iter().any(|fact| (self.needs_sync)(fact)) {
+            self.sync();
+        }
+        facts.iter().for_each(|fact| self.state.apply(fact));
+        self.bounds()?;
+        if first {
+            return Ok(Then::Event(Event::Opened));
+        }
+        for fact in &facts {
+            if let Fact::Concluded { outcome, .. } = fact {
+                self.world.concluded(*outcome)?;
+            }
+        }
+        let ordered: Vec<_> = facts
+            .iter()
+            .filter_map(|fact| match fact {
+                Fact::Ordered { id, order } => Some((*id, order.clone())),
+                Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+            })
+            .collect();
+        for (id, order) in ordered {
+            if let Some(then) = self.carry_out(id, &order)? {
+                return Ok(then);
+            }
+        }
+        self.what_next()
+    }
+
+    /// Begins an order. An answer may come at once, later, or never by itself.
+    fn carry_out(&mut self, id: OrderId, order: &Order) -> Result<Option<Then>, String> {
+        if self.crash_here(order, "before") {
+            return Ok(Some(self.crash()));
+        }
+        self.world.begin(order, ITERATIONS_MAX)?;
+        if self.crash_here(order, "during") {
+            self.world.half(order);
+            return Ok(Some(self.crash()));
+        }
+        let hangs = order.is_main() && self.seed.one_in(10);
+        if hangs {
+            return Ok(None);
+        }
+        let answer = self.world.complete(order, &mut self.seed);
+        if self.crash_here(order, "after") {
+            return Ok(Some(self.crash()));
+        }
+        Ok(Some(Then::Event(Event::Answered { order: id, answer })))
+    }
+
+    /// Nothing answers by itself: a person loses patience, a deadline comes, or a recalled order ends.
+    fn what_next(&mut self) -> Result<Then, String> {
+        let open = self.state.orders.iter().next_back().map(|(id, open)| (*id, open.clone()));
+        let Some((id, open)) = open else {
+            return if self.state.over.is_some() { Ok(Then::Over) } else { Err("nothing is under way".to_owned()) };
+        };
+        if open.recalled.is_some() {
+            let answer = self.world.end(&open.order, &mut self.seed);
+            return Ok(Then::Event(Event::Answered { order: id, answer }));
+        }
+        match self.seed.below(8) {
+            0 => Ok(Then::Event(Event::Asked { request: Request::Stop, by: "Ctrl-C".to_owned() })),
+            1 => Ok(Then::Event(Event::Asked { request: Request::Abort, by: "Ctrl-C".to_owned() })),
+            2 => {
+                let process = ProcessId { pid: 42, start_ticks: 7 };
+                Ok(Then::Event(Event::Noticed(Notice::Started { order: id, process })))
+            }
+            _ => {
+                let deadline = self.state.next_deadline().ok_or("an open order without a deadline")?;
+                self.now.boot_ms += deadline.due_in_ms(self.now);
+                Ok(Then::Event(Event::DeadlinePassed))
+            }
+        }
+    }
+
+    /// Time goes on; now and then the wall clock jumps, which must not matter.
+    fn tick(&mut self, event: &Event) {
+        self.now.boot_ms += self.seed.below(50);
+        self.now.wall_ms += if self.seed.one_in(50) { 9_999_999 } else { 20 };
+        if matches!(event, Event::Answered { .. }) && self.seed.one_in(10) {
+            self.now.wall_ms -= 5000;
+        }
+    }
+
+    fn sync(&mut self) {
+        for entry in &self.journal[self.durable..] {
+            match &entry.fact {
+                Fact::Ordered { id, order: Order::RunAgent { iteration, .. } } => {
+                    self.asked_for.insert(*id, *iteration);
+                }
+                Fact::Happened(Input {
+                    event: Event::Answered { order, answer: Answer::AgentEnded(report) }, ..
+                }) if report.ended != Ended::ByUs => {
+                    self.world.acknowledged.extend(self.asked_for.get(order));
+                }
+                Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => {}
+            }
+        }
+        self.durable = self.journal.len();
+    }
+
+    fn crash_here(&mut self, order: &Order, moment: &'static str) -> bool {
+        let crash = self.seed.one_in(12);
+        if crash {
+            *self.hit.entry((name(order), moment)).or_default() += 1;
+        }
+        crash
+    }
+
+    /// Killed: what was written stays, processes live on. Power cut: what was not synced may be gone.
+    fn crash(&mut self) -> Then {
+        if self.seed.one_in(3) {
+            let lost = self.journal.len() - self.durable;
+            self.journal.truncate(self.durable + self.seed.below(lost as u64 + 1) as usize);
+            self.world.power_cut();
+            self.now.boot_id += 1;
+            self.now.boot_ms = 100;
+        }
+        Then::Crashed
+    }
+
+    /// The journal alone is what is left: it must rebuild the state.
+    fn reread(&mut self) -> Result<(), String> {
+        let mut reread = RunState::default();
+        for entry in &self.journal {
+            let text = serde_json::to_string(&entry.fact).map_err(|error| error.to_string())?;
+            let mut fact: Fact = serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
+            if let Fact::Happened(input) = &mut fact {
+                input.at = entry.at;
+            }
+            reread.apply(&fact);
+        }
+        self.durable = self.durable.min(self.journal.len());
+        self.state = reread;
+        Ok(())
+    }
+
+    fn bounds(&self) -> Result<(), String> {
+        let main = self.state.orders.values().filter(|open| open.order.is_main()).count();
+        let fine = main <= 1 && self.state.news.len() <= 8 && self.state.changed_names.len() <= 50;
+        if fine { Ok(()) } else { Err("the state is out of its bounds".to_owned()) }
+    }
+
+    fn rest(&mut self) -> Result<(), String> {
+        let live = self.state.clone();
+        self.reread()?;
+        if live == self.state { Ok(()) } else { Err("the journal does not rebuild the state".to_owned()) }
+    }
+}
+
+fn name(order: &Order) -> &'static str {
+    match order {
+        Order::CleanUp { .. } => "clean-up",
+        Order::Checkpoint { .. } => "checkpoint",
+        Order::RunAgent { .. } => "agent",
+        Order::Measure { .. } => "measure",
+        Order::RunGate { .. } => "gate",
+        Order::Notify { .. } => "notify",
+    }
+}
+
+fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> Result<(), String> {
+    let now = At { wall_ms: 1_700_000_000_000, boot_ms: 1000, boot_id: 1 };
+    let (seed, world, state) = (Seed::new(number), World::default(), RunState::default());
+    Storm {
+        seed,
+        world,
+        state,
+        journal: Vec::new(),
+        durable: 0,
+        asked_for: BTreeMap::new(),
+        now,
+        hit,
+        step,
+        needs_sync,
+    }
+    .run()
+    .map_err(|what| format!("seed {number}: {what}"))
+}
+
+/// How many storms: `STORMS=1000000` for a long night, `STORM_SEED=42` for one again.
+#[expect(clippy::disallowed_methods, reason = "the test itself is told how long to run")]
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+fn storms(seeds: std::ops::Range<u64>) -> Coverage {
+    let mut hit = Coverage::new();
+    for number in seeds {
+        if let Err(what) = storm(number, step, Fact::needs_sync, &mut hit) {
+            panic!("{what}\nrun it again with STORM_SEED={number}");
+        }
+    }
+    hit
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the table of what was hit is part of the result")]
+fn whatever_crashes_a_run_ends_rightly_and_its_journal_rebuilds_it() {
+    let mut hit = Coverage::new();
+    let seeds = match number_from("STORM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number_from("STORMS").unwrap_or(100_000),
+    };
+    let count = seeds.end - seeds.start;
+    let half = seeds.start + count / 2;
+    let (left, right) = std::thread::scope(|scope| {
+        let left = scope.spawn(|| storms(seeds.start..half));
+        (storms(half..seeds.end), left.join().unwrap())
+    });
+    for (moment, times) in left.into_iter().chain(right) {
+        *hit.entry(moment).or_default() += times;
+    }
+    let mut table = format!(
+        "{count} storms; crashes by order and moment:\n{:12}{:>9}{:>9}{:>9}\n",
+        "", "before", "during", "after"
+    );
+    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "notify"] {
+        table += &format!("{order:12}");
+        for moment in ["before", "during", "after"] {
+            let times = hit.get(&(order, moment)).copied().unwrap_or(0);
+            table += &format!("{times:>9}");
+            assert!(times > 0 || count < 1000, "no storm hit {order} {moment}");
+        }
+        table += "\n";
+    }
+    println!("{table}");
+}
+
+fn found_by_a_storm(step: Step, needs_sync: NeedsSync) -> String {
+    let mut hit = Coverage::new();
+    (0..5000).find_map(|number| storm(number, step, needs_sync, &mut hit).err()).unwrap_or_default()
+}
+
+/// A planted fault: a cut-off agent is started again as if nothing had been.
+fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
+    let mut facts = step(state, input);
+    for fact in &mut facts {
+        if let Fact::Ordered { order, .. } = fact
+            && matches!(order, Order::CleanUp { .. } | Order::Checkpoint { name: CheckpointName::Interrupted(..) })
+            && state.iteration > 0
+            && !state.agent_ended
+        {
+            *order = Order::RunAgent { iteration: state.iteration, attempt: state.attempt, news: Vec::new() };
+        }
+    }
+    facts
+}
+
+/// A planted fault: the checkpoint of an iteration is taken before its agent.
+fn checkpoint_too_early(state: &RunState, input: Input) -> Vec<Fact> {
+    let mut facts = step(state, input);
+    for fact in &mut facts {
+        if let Fact::Ordered { order, .. } = fact
+            && let Order::RunAgent { iteration, attempt: 1, .. } = order
+        {
+            *order = Order::Checkpoint { name: CheckpointName::Iteration(*iteration) };
+        }
+    }
+    facts
+}
+
+/// A planted fault: the order that starts an agent is not synced.
+fn start_not_synced(fact: &Fact) -> bool {
+    !matches!(fact, Fact::Ordered { .. }) && fact.needs_sync()
+}
+
+#[test]
+fn a_storm_finds_an_agent_that_is_simply_repeated_after_a_crash() {
+    let found = found_by_a_storm(agent_repeated, Fact::needs_sync);
+    assert!(found.contains("alive") || found.contains("twice"), "not found: {found:?}");
+}
+
+#[test]
+fn a_storm_finds_a_checkpoint_that_is_taken_before_the_agent() {
+    let found = found_by_a_storm(checkpoint_too_early, Fact::needs_sync);
+    assert!(found.contains("does not hold its work"), "not found: {found:?}");
+}
+
+#[test]
+fn a_storm_finds_an_order_for_an_agent_that_was_not_synced() {
+    let found = found_by_a_storm(step, start_not_synced);
+    assert!(found.contains("begun twice"), "not found: {found:?}");
+}

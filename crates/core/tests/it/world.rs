@@ -1,0 +1,161 @@
+//! A model of the world around a run: a workspace, processes that outlive their harness, a disk that
+//! keeps only what was synced. It knows nothing of the core's state and believes only what it saw.
+use std::collections::{BTreeMap, BTreeSet};
+
+use loop_core::run::*;
+
+/// A tiny generator, so that a failing seed can be run again.
+pub(crate) struct Seed(pub(crate) u64);
+
+impl Seed {
+    pub(crate) fn new(number: u64) -> Self {
+        Self(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % n
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// Who edited the workspace: iteration and attempt, and whether it came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edit {
+    iteration: u32,
+    attempt: u32,
+    whole: bool,
+}
+
+/// What is there, whatever the run believes.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    tree: Vec<Edit>,
+    agent_alive: Option<(u32, u32)>,
+    gate_alive: bool,
+    saved: BTreeMap<String, Vec<Edit>>,
+    begun: BTreeSet<(u32, u32)>,
+    /// Iterations whose agent's end is safe on disk.
+    pub(crate) acknowledged: BTreeSet<u32>,
+    /// The tree on which a gate was last seen kept.
+    kept_on: Option<Vec<Edit>>,
+    pub(crate) clean_ups: u32,
+}
+
+impl World {
+    /// Looks at an order at the moment in which the hands begin it.
+    pub(crate) fn begin(&mut self, order: &Order, iterations_max: u32) -> Result<(), String> {
+        let quiet = self.agent_alive.is_none() && !self.gate_alive;
+        let check = |fine: bool, what: &str| if fine { Ok(()) } else { Err(format!("{what}: {order:?}")) };
+        match order {
+            Order::RunAgent { iteration, attempt, .. } => {
+                check(quiet, "an agent is started while another process of the run is alive")?;
+                check(!self.acknowledged.contains(iteration), "an iteration is done twice")?;
+                check(*iteration <= iterations_max, "the cap of iterations is overshot")?;
+                check(self.begun.insert((*iteration, *attempt)), "an attempt is begun twice")?;
+                check(self.saved.contains_key("initial"), "an agent is started before the initial checkpoint")?;
+                self.agent_alive = Some((*iteration, *attempt));
+                self.kept_on = None;
+            }
+            Order::Checkpoint { name } => {
+                check(quiet, "a checkpoint is taken while something edits")?;
+                if let CheckpointName::Iteration(number) = name {
+                    let there = self.tree.iter().any(|edit| edit.iteration == *number && edit.whole);
+                    check(there, "the checkpoint of an iteration does not hold its work")?;
+                }
+            }
+            Order::Measure { .. } => check(quiet, "the tree is measured while something edits")?,
+            Order::RunGate { .. } => {
+                check(quiet, "a gate runs while something edits")?;
+                self.gate_alive = true;
+            }
+            Order::CleanUp { .. } => self.clean_ups += 1,
+            Order::Notify { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// An order under way leaves half of its effect.
+    pub(crate) fn half(&mut self, order: &Order) {
+        if let Order::RunAgent { iteration, attempt, .. } = order {
+            self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: false });
+            self.kept_on = None;
+        }
+    }
+
+    /// The order is carried out; what comes back is its one answer.
+    pub(crate) fn complete(&mut self, order: &Order, seed: &mut Seed) -> Answer {
+        match order {
+            Order::RunAgent { iteration, attempt, .. } => {
+                self.agent_alive = None;
+                self.tree.retain(|edit| (edit.iteration, edit.attempt) != (*iteration, *attempt));
+                self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
+                crate::play::agent(if seed.one_in(4) { Ended::Exit(1) } else { Ended::Exit(0) })
+            }
+            Order::Checkpoint { name } => {
+                self.saved.insert(name.to_string(), self.tree.clone());
+                Answer::Saved(Saved::default())
+            }
+            Order::Measure { .. } => Answer::Measured(Measured::default()),
+            Order::RunGate { .. } => {
+                self.gate_alive = false;
+                let ended = match seed.below(12) {
+                    0 => Ended::Exit(0),
+                    1 => Ended::Exit(127),
+                    2 => Ended::Signal(9),
+                    _ => Ended::Exit(1),
+                };
+                self.kept_on = (ended == Ended::Exit(0)).then(|| self.tree.clone());
+                crate::play::gate(ended, if seed.one_in(2) { "one" } else { "two" })
+            }
+            Order::CleanUp { .. } => {
+                let killed = u32::from(self.agent_alive.take().is_some());
+                self.gate_alive = false;
+                Answer::Cleaned { killed }
+            }
+            Order::Notify { .. } => Answer::Notified { exit_code: None },
+        }
+    }
+
+    /// The hands end a recalled order; now and then they cannot.
+    pub(crate) fn end(&mut self, order: &Order, seed: &mut Seed) -> Answer {
+        match order {
+            Order::RunAgent { iteration, attempt, .. } => {
+                if seed.one_in(6) {
+                    return Answer::Lost { left: vec!["pid 42".to_owned()] };
+                }
+                self.agent_alive = None;
+                self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
+                crate::play::agent(Ended::ByUs)
+            }
+            Order::RunGate { .. } => {
+                self.gate_alive = false;
+                crate::play::gate(Ended::ByUs, "")
+            }
+            Order::Checkpoint { .. } | Order::Measure { .. } => Answer::Failed { what: "took too long".to_owned() },
+            Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
+            Order::Notify { .. } => self.complete(order, seed),
+        }
+    }
+
+    /// The machine stops: nothing runs any more.
+    pub(crate) fn power_cut(&mut self) {
+        self.agent_alive = None;
+        self.gate_alive = false;
+    }
+
+    /// Looks at an end.
+    pub(crate) fn concluded(&self, outcome: Outcome) -> Result<(), String> {
+        let quiet = self.agent_alive.is_none() && !self.gate_alive;
+        if outcome == Outcome::Kept && !(quiet && self.kept_on.as_ref() == Some(&self.tree)) {
+            return Err("called done on a tree on which no gate was kept".to_owned());
+        }
+        Ok(())
+    }
+}
