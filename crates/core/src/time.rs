@@ -92,3 +92,12 @@ fn pieces(ms: u64) -> Vec<String> {
         _ => both(days, "d", hours, "h"),
     }
 }
+
+/// The milliseconds of `30d`, `2h` or `1h30m`.
+///
+/// # Errors
+/// Why it is no duration.
+pub fn parse_duration_ms(text: &str) -> Result<u64, String> {
+    let read = humantime::parse_duration(text.trim()).map_err(|error| format!("it is no duration: {error}"))?;
+    u64::try_from(read.as_millis()).map_err(|_| "it is too long".to_owned())
+}

@@ -1,1 +1,19 @@
-//! placeholder
+//! Hands on this machine: the only crate that may touch it. It does, it never decides.
+//!
+//! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
+//! from two places and no lock is ever held while waiting.
+pub mod clock;
+pub mod driver;
+mod hands;
+pub mod index;
+pub mod journal;
+pub mod notify;
+pub mod paths;
+pub mod process;
+mod prompt_file;
+pub mod runs;
+pub mod settings_files;
+pub mod signals;
+pub mod stop_file;
+pub mod verify;
+pub mod workspace;

@@ -1,0 +1,102 @@
+//! The command line as it can be typed.
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+use crate::render::printer::{Loudness, Printer};
+
+/// Runs any coding agent again and again until a condition that loop itself checked holds.
+#[derive(Debug, Parser)]
+#[command(name = "loop", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Verb>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  loop demo
+  loop start \"fix the failing tests\" --promise \"npm test\" --agent-cmd \"claude -p\"
+  loop status --watch
+  loop resume a1b2 -n +5
+
+Exit codes: 0 the promise holds · 1 ended without it · 2 stopped by you · 3 could not work ·
+            4 wrong call or set-up, nothing was made";
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct OutputArgs {
+    /// Show answers and errors only
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Show what agents and gates write as well
+    #[arg(short, long, global = true, overrides_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+impl OutputArgs {
+    pub(crate) fn printer(self) -> Printer {
+        Printer::new(match (self.quiet, self.verbose) {
+            (_, true) => Loudness::Verbose,
+            (true, false) => Loudness::Quiet,
+            (false, false) => Loudness::Normal,
+        })
+    }
+}
+
+/// Every command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Start a loop: run the agent until the promise holds
+    Start(Box<commands::start::StartArgs>),
+    /// Show what runs, and what ended lately
+    Status(commands::status::StatusArgs),
+    /// List all loops
+    List(commands::list::ListArgs),
+    /// Show the iterations of a loop
+    History(commands::history::HistoryArgs),
+    /// Go on with a loop that was stopped, crashed or ran out of room
+    Resume(Box<commands::resume::ResumeArgs>),
+    /// Show, get, set and check settings
+    Config(commands::config::ConfigArgs),
+    /// See a whole loop work in a minute: no agent, no key, nothing of yours touched
+    Demo,
+    /// Look at this machine: what loop finds and what it lacks
+    Doctor(commands::doctor::DoctorArgs),
+    /// Remove the records of loops
+    Rm(commands::rm::RmArgs),
+    /// Remove the records of loops that ended long ago
+    Prune(commands::prune::PruneArgs),
+    /// Print completions for a shell
+    Completions(commands::completions::CompletionsArgs),
+    /// The scripted agent of the demo
+    #[command(hide = true)]
+    DemoAgent,
+}
+
+/// A run, by its id or the beginning of it.
+#[derive(Debug, Args)]
+pub(crate) struct IdArg {
+    /// The loop: its id, or any beginning of it that fits one loop only
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+}
+
+/// A folder for a start.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArg {
+    /// The folder to work in [default: the current one]
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+/// Prints the version of a front.
+#[must_use]
+pub fn version(name: &str) -> ExitCode {
+    Printer::new(Loudness::Normal).answer(&format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+    ExitCode::SUCCESS
+}

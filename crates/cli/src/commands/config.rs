@@ -1,0 +1,137 @@
+//! `loop config`: show, get, set and check settings.
+use clap::{Args, Subcommand};
+use loop_core::settings::{
+    Given, KEYS, Key, Layer, Origin, Resolved, SettingsError, key, resolve, set_in_toml, unset_in_toml,
+};
+use loop_core::text::nearest;
+use loop_host::paths::text_of as path_text;
+use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
+
+use super::setup::{files_error, settings_error};
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+use crate::render::table::table;
+
+/// Show, get, set and check settings
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    verb: ConfigVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigVerb {
+    /// Show every setting, its value here and where it came from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of one setting
+    Get {
+        /// The key
+        key: String,
+    },
+    /// Set a key in your own file; without a value the key is taken out
+    Set {
+        /// The key
+        key: String,
+        /// Its value
+        #[arg(allow_hyphen_values = true)]
+        value: Option<String>,
+    },
+    /// Check your file, the project's file and the environment
+    Check,
+}
+
+pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
+    match &args.verb {
+        ConfigVerb::Show { json } => {
+            let settings = here(context)?;
+            if *json {
+                context.printer.json(&serde_json::json!({"version": 1, "settings": settings}));
+                return Ok(0);
+            }
+            let rows = KEYS.iter().filter_map(|key| settings.valued(key.name).map(|valued| (key, valued)));
+            let rows: Vec<Vec<String>> = rows
+                .map(|(key, valued)| {
+                    let value = if valued.value.is_empty() { "-" } else { &valued.value };
+                    vec![key.name.to_owned(), loop_core::text::one_line(value, 60), valued.origin.to_string()]
+                })
+                .collect();
+            context.printer.answer(&table(&["KEY", "VALUE", "FROM"], &rows));
+        }
+        ConfigVerb::Get { key } => {
+            let key = known(key)?;
+            context.printer.answer(&format!("{}\n", here(context)?.get(key.name)));
+        }
+        ConfigVerb::Set { key, value } => set(context, known(key)?, value.as_deref())?,
+        ConfigVerb::Check => {
+            here(context)?;
+            let file = context.home.config.join(USER_FILE);
+            let found = if file.exists() { path_text(&file) } else { format!("no {}", path_text(&file)) };
+            context.printer.answer(&format!("settings are fine ({found})\n"));
+        }
+    }
+    Ok(0)
+}
+
+fn here(context: &Context) -> Result<Resolved, CommandError> {
+    let workspace = std::env::current_dir().ok();
+    let given = gather(&context.home.config, workspace.as_deref()).map_err(|error| files_error(&error))?;
+    resolve(given).map_err(|error| settings_error(&error))
+}
+
+fn known(name: &str) -> Result<&'static Key, CommandError> {
+    key(name).or_else(|| key(&name.replace('-', "_"))).ok_or_else(|| {
+        settings_error(&SettingsError::UnknownKey {
+            place: "loop config".to_owned(),
+            key: name.to_owned(),
+            near: nearest(name, KEYS.iter().map(|key| key.name)),
+        })
+    })
+}
+
+fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), CommandError> {
+    let folder = &context.home.config;
+    let file = folder.join(USER_FILE);
+    let named = path_text(&file);
+    if !key.in_file {
+        return Err(CommandError::new(Kind::Wrong, format!("{} may not stand in a file", key.name))
+            .because("it is a matter of one start")
+            .hint(format!("loop start … --{}", key.flag.long)));
+    }
+    if folder.join(USER_YAML).exists() {
+        return Err(CommandError::new(Kind::Wrong, format!("your settings are in {USER_YAML}"))
+            .because("both files in one folder would contradict each other")
+            .hint(format!("edit {}", path_text(&folder.join(USER_YAML)))));
+    }
+    let text = settings_files::text_of(&file).map_err(|error| files_error(&error))?.unwrap_or_default();
+    let changed = match value {
+        Some(value) => {
+            let origin = Origin { layer: Layer::User, place: "loop config set".to_owned() };
+            let given = Given::read(key, value, origin).map_err(|error| settings_error(&error))?;
+            super::setup::refuse_unbuilt_value(key, &given.value)?;
+            set_in_toml(&text, &named, key, &given.value)
+        }
+        None => unset_in_toml(&text, &named, key),
+    };
+    let changed = changed.map_err(|error| settings_error(&error))?;
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        let beside = folder.join(".config.toml.new");
+        std::fs::write(&beside, changed)?;
+        std::fs::rename(&beside, &file)
+    };
+    write().map_err(|error| {
+        CommandError::new(Kind::Wrong, format!("cannot write {named}"))
+            .because(error.to_string())
+            .hint("make it writable")
+    })?;
+    context.printer.progress(&format!(
+        "{named}: {} {}\n",
+        key.name,
+        value.map_or("taken out".to_owned(), |value| format!("= {value}"))
+    ));
+    Ok(())
+}

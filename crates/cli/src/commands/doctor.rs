@@ -1,0 +1,166 @@
+//! `loop doctor`: what loop finds on this machine and what it lacks, with the next step for each.
+use clap::Args;
+use loop_core::agent::KNOWN;
+use loop_host::paths::{program_on_path, text_of};
+use loop_host::{index, settings_files};
+use serde::Serialize;
+
+use crate::context::{Context, Done};
+use crate::render::printer::Paint;
+
+/// Look at this machine
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Health {
+    Fine,
+    Note,
+    Bad,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    name: &'static str,
+    health: Health,
+    found: String,
+    next: Option<String>,
+}
+
+fn finding(name: &'static str, health: Health, found: impl Into<String>) -> Finding {
+    Finding { name, health, found: found.into(), next: None }
+}
+
+impl Finding {
+    fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
+    let findings = [
+        state_folder(context),
+        runs(context),
+        settings(context),
+        shell(),
+        agents(),
+        finding("checkpoints", Health::Note, "none in this version: an iteration cannot be gone back to")
+            .next("commit your work before a loop starts"),
+        containment(),
+        notifications(context),
+    ];
+    let bad = findings.iter().any(|finding| finding.health == Health::Bad);
+    if args.json {
+        context
+            .printer
+            .json(&serde_json::json!({"version": 1, "program": env!("CARGO_PKG_VERSION"), "findings": findings}));
+        return Ok(if bad { 4 } else { 0 });
+    }
+    context.printer.answer(&format!("loop {}\n", env!("CARGO_PKG_VERSION")));
+    for finding in &findings {
+        let (paint, mark) = match finding.health {
+            Health::Fine => (Paint::Good, "ok  "),
+            Health::Note => (Paint::Warn, "note"),
+            Health::Bad => (Paint::Bad, "bad "),
+        };
+        context.printer.answer(&format!(
+            "{} {:<13} {}\n",
+            context.printer.paint(paint, mark),
+            finding.name,
+            finding.found
+        ));
+        if let Some(next) = &finding.next {
+            context.printer.answer(&format!("     {:<13} → {next}\n", ""));
+        }
+    }
+    Ok(if bad { 4 } else { 0 })
+}
+
+fn state_folder(context: &Context) -> Finding {
+    let path = text_of(&context.home.state);
+    match context.home.make() {
+        Ok(()) => finding("state", Health::Fine, path),
+        Err(error) => finding("state", Health::Bad, error.to_string()).next("set LOOP_HOME to a folder of your own"),
+    }
+}
+
+fn runs(context: &Context) -> Finding {
+    match index::list(&context.home) {
+        Ok(listed) => {
+            let count = |status: &str| {
+                listed.iter().filter(|run| run.row.as_ref().is_ok_and(|row| row.status == status)).count()
+            };
+            let unreadable: Vec<String> =
+                listed.iter().filter(|run| run.row.is_err()).map(|run| run.run.id.to_string()).collect();
+            let found = format!("{} in all, {} running, {} crashed", listed.len(), count("running"), count("crashed"));
+            if unreadable.is_empty() {
+                finding("loops", Health::Fine, found)
+            } else {
+                let found = format!("{found}; cannot be read: {}", unreadable.join(", "));
+                finding("loops", Health::Bad, found)
+                    .next(format!("look at the journal, or: loop rm {}", unreadable.join(" ")))
+            }
+        }
+        Err(error) => finding("loops", Health::Bad, error.to_string()).next("make the state folder readable"),
+    }
+}
+
+fn settings(context: &Context) -> Finding {
+    let file = context.home.config.join(settings_files::USER_FILE);
+    let workspace = std::env::current_dir().ok();
+    match settings_files::gather(&context.home.config, workspace.as_deref()) {
+        Ok(_) if file.exists() => finding("settings", Health::Fine, text_of(&file)),
+        Ok(_) => finding("settings", Health::Fine, format!("defaults (no {})", text_of(&file))),
+        Err(error) => finding("settings", Health::Bad, error.to_string()).next("loop config check"),
+    }
+}
+
+fn shell() -> Finding {
+    match program_on_path("sh") {
+        Some(path) => finding("sh", Health::Fine, text_of(&path)),
+        None => {
+            finding("sh", Health::Bad, "not on PATH; promises and agents are run by it").next("install a POSIX shell")
+        }
+    }
+}
+
+fn agents() -> Finding {
+    let found: Vec<&str> =
+        KNOWN.iter().filter(|agent| program_on_path(agent.program).is_some()).map(|agent| agent.name).collect();
+    if found.is_empty() {
+        finding("agents", Health::Note, "none of the known ones is installed")
+            .next("any command works: --agent-cmd; or see: loop demo")
+    } else {
+        finding("agents", Health::Fine, found.join(", ")).next("this version drives them by --agent-cmd")
+    }
+}
+
+fn containment() -> Finding {
+    let children = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).is_ok();
+    if children {
+        finding("processes", Health::Fine, "all that an agent starts is ended with it, also what left its session")
+            .next("if loop itself is killed, the next `loop resume` ends what is left")
+    } else {
+        finding("processes", Health::Note, "this kernel does not list children: only process groups are ended")
+            .next("a kernel with CONFIG_PROC_CHILDREN catches all")
+    }
+}
+
+fn notifications(context: &Context) -> Finding {
+    let command = settings_files::gather(&context.home.config, None).ok().and_then(|given| {
+        given.into_iter().rev().find(|given| given.key.name == "notification_cmd").map(|given| given.value)
+    });
+    let command = command.unwrap_or_else(|| "notify-send".to_owned());
+    let program = command.split_whitespace().next().unwrap_or_default().to_owned();
+    match program_on_path(&program) {
+        Some(path) => finding("notify", Health::Fine, text_of(&path)),
+        None => finding("notify", Health::Note, format!("{program} is not on PATH; --notify would do nothing"))
+            .next("loop config set notification_cmd 'your-command'"),
+    }
+}

@@ -1,0 +1,42 @@
+//! `loop` alone: what runs, what ended lately, and the likely next command.
+use loop_core::view::Row;
+use loop_host::index;
+
+use super::status::{lately, rows, rows_table};
+use crate::context::{Context, Done, runs_error};
+
+pub(crate) fn run(context: &Context) -> Done {
+    let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+    let any = !listed.is_empty();
+    let shown = rows(lately(listed));
+    if !shown.is_empty() {
+        context.printer.answer(&format!("{}\n", rows_table(&shown)));
+    }
+    context.printer.answer(&next(&shown, any));
+    Ok(0)
+}
+
+fn next(shown: &[Row], any: bool) -> String {
+    let find = |statuses: &[&str]| shown.iter().find(|row| statuses.contains(&row.status.as_str()));
+    let lines: Vec<String> = if let Some(row) = find(&["running", "waiting"]) {
+        vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
+    } else if let Some(row) = find(&["crashed", "paused"]) {
+        vec![format!("go on:     loop resume {}", row.id), format!("why:       loop status {}", row.id)]
+    } else if let Some(row) = find(&["failed"]) {
+        vec![
+            format!("go on:     loop resume {} -n +5", row.id),
+            format!("why:       loop history {} --verbose", row.id),
+        ]
+    } else if let Some(row) = find(&["completed"]) {
+        vec![format!("see it:    loop history {}", row.id), start_line()]
+    } else if any {
+        vec![start_line(), "all loops: loop list".to_owned()]
+    } else {
+        vec!["see one work:  loop demo".to_owned(), start_line(), "all commands:  loop --help".to_owned()]
+    };
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn start_line() -> String {
+    "start one: loop start \"fix the failing tests\" --promise \"npm test\" --agent-cmd \"claude -p\"".to_owned()
+}

@@ -1,0 +1,150 @@
+//! `loop history`: the iterations of a loop.
+use clap::Args;
+use loop_core::run::{Entry, Fact, Order};
+use loop_core::text;
+use loop_core::time;
+use loop_core::view::{History, IterationRow};
+use loop_host::journal;
+use loop_host::process::tail_of;
+use loop_host::runs::RunFolder;
+
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+use crate::render::printer::{Loudness, Paint, Printer};
+use crate::render::table::table;
+
+/// How much of a prompt or an answer is shown.
+const SHOWN_BYTES_MAX: u64 = 64 * 1024;
+
+/// Show the iterations of a loop; with --verbose also what was said
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Show what an iteration changed: N or A..B (comes with a later version)
+    #[arg(long, value_name = "N")]
+    diff: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
+    if args.diff.is_some() {
+        return Err(CommandError::new(Kind::Wrong, "--diff comes with a later version")
+            .because("this version keeps no checkpoints to compare")
+            .hint(format!("loop history {}", args.id.id)));
+    }
+    let folder = context.find(&args.id.id)?;
+    let (reading, history) = read(&folder)?;
+    if args.json {
+        context.printer.json(&history);
+        return Ok(0);
+    }
+    context.printer.answer(&told(&history, context.printer));
+    if context.printer.loudness == Loudness::Verbose {
+        for (iteration, attempt) in attempts(&reading.entries) {
+            context.printer.answer(&said(&folder, iteration, attempt));
+        }
+    }
+    Ok(0)
+}
+
+/// The table of a run, for other commands.
+pub(crate) fn show(context: &Context, id: &str) -> Result<(), CommandError> {
+    let (_, history) = read(&context.find(id)?)?;
+    context.printer.answer(&told(&history, context.printer));
+    Ok(())
+}
+
+fn read(folder: &RunFolder) -> Result<(journal::Reading, History), CommandError> {
+    let reading = journal::read(&folder.path)
+        .map_err(|error| CommandError::of(Kind::Unable, &error).hint("loop doctor looks at the state folder"))?;
+    let mut history = History::new();
+    reading.entries.iter().for_each(|entry| history.apply(entry));
+    Ok((reading, history))
+}
+
+fn told(history: &History, printer: Printer) -> String {
+    let mut text = match &history.baseline {
+        Some(baseline) => format!("before iteration 1: {}\n", promise(Some(&baseline.promise))),
+        None => String::new(),
+    };
+    if history.iterations.is_empty() {
+        text.push_str("no iteration was needed yet\n");
+        return text;
+    }
+    let rows: Vec<Vec<String>> = history.iterations.iter().map(row).collect();
+    let table = table(&["ITER", "CHECKPOINT", "PROMISE", "DURATION", "CHANGES", "OUTCOME"], &rows);
+    text.push_str(&table.replace("PASS ✓", &printer.paint(Paint::Good, "PASS ✓")));
+    text
+}
+
+fn row(row: &IterationRow) -> Vec<String> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a duration is small and never below zero"
+    )]
+    let duration =
+        row.duration_seconds.map_or_else(|| "-".to_owned(), |seconds| time::spaced((seconds * 1000.0) as u64));
+    let attempts = match row.attempts.len() {
+        0 | 1 => String::new(),
+        count => format!(" ({count} attempts)"),
+    };
+    vec![
+        row.iteration.to_string(),
+        row.checkpoint.clone().unwrap_or_else(|| "-".to_owned()),
+        promise(row.promise.as_ref()).to_owned(),
+        duration,
+        changes(row),
+        format!("{}{attempts}", row.outcome),
+    ]
+}
+
+fn promise(verdict: Option<&String>) -> &'static str {
+    match verdict.map(String::as_str) {
+        Some("pass") => "PASS ✓",
+        Some("fail") => "FAIL",
+        Some(_) => "UNVERIFIABLE",
+        None => "-",
+    }
+}
+
+fn changes(row: &IterationRow) -> String {
+    row.changes.map_or_else(
+        || "-".to_owned(),
+        |changes| {
+            let files = if changes.files == 1 { "1 file".to_owned() } else { format!("{} files", changes.files) };
+            format!("+{} -{} ({files})", changes.insertions, changes.deletions)
+        },
+    )
+}
+
+fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {
+    let asked = entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => Some((*iteration, *attempt)),
+        Fact::Happened(_) | Fact::Ordered { .. } | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+    });
+    asked.collect()
+}
+
+fn said(folder: &RunFolder, iteration: u32, attempt: u32) -> String {
+    let place = folder.attempt(iteration, attempt);
+    let prompt = std::fs::read(place.join("prompt.md")).unwrap_or_default();
+    let mut text = format!("\n━━ iteration {iteration}, attempt {attempt} ━━\n");
+    let pieces = [
+        ("prompt", prompt),
+        ("stdout", tail_of(&place.join("stdout"), SHOWN_BYTES_MAX)),
+        ("stderr", tail_of(&place.join("stderr"), SHOWN_BYTES_MAX)),
+    ];
+    for (name, bytes) in pieces {
+        let clean = text::clean(&bytes);
+        if !clean.trim().is_empty() {
+            let indented = clean.trim_end().replace('\n', "\n  ");
+            text.push_str(&format!("{name}:\n  {indented}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,84 @@
+//! `loop list`: all loops, with filters.
+use clap::Args;
+use loop_core::text::nearest;
+use loop_core::view::{Listing, Row};
+use loop_host::{clock, index};
+
+use super::status::{rows, rows_table};
+use crate::context::{Context, Done, runs_error};
+use crate::render::error::{CommandError, Kind};
+
+const STATUSES: [&str; 7] = ["running", "waiting", "paused", "completed", "failed", "cancelled", "crashed"];
+
+/// List all loops, the newest first
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only those with this status; failed means failed and crashed
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// Only those of this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only those started since: 2h, 2026-11-15 or an RFC 3339 time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
+    let since_ms = args.since.as_deref().map(since).transpose()?;
+    if let Some(status) = args.status.as_deref().filter(|status| !STATUSES.contains(status)) {
+        let near =
+            nearest(status, STATUSES).map_or_else(|| STATUSES.join(", "), |near| format!("did you mean {near}?"));
+        return Err(CommandError::new(Kind::Wrong, format!("--status cannot be {status:?}"))
+            .because("no loop has such a status")
+            .hint(near));
+    }
+    let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+    let unreadable = listed.iter().filter(|listed| listed.row.is_err()).count();
+    let recent = listed.into_iter().filter(|listed| since_ms.is_none_or(|since| listed.created_ms >= since));
+    let fits = |row: &Row| {
+        let status = args
+            .status
+            .as_deref()
+            .is_none_or(|status| row.status == status || (status == "failed" && row.status == "crashed"));
+        status && args.agent.as_ref().is_none_or(|agent| row.agent == *agent)
+    };
+    let rows: Vec<Row> =
+        rows(recent.collect()).into_iter().filter(fits).take(args.limit.unwrap_or(usize::MAX)).collect();
+    if args.json {
+        context.printer.json(&Listing::new(rows));
+    } else if rows.is_empty() {
+        context.printer.answer("no loops\nsee one work:  loop demo\n");
+    } else {
+        context.printer.answer(&rows_table(&rows));
+    }
+    if unreadable > 0 {
+        context.printer.progress(&format!("{unreadable} loops cannot be read; see: loop doctor\n"));
+    }
+    Ok(0)
+}
+
+/// A moment as people say it, in milliseconds since 1970.
+pub(crate) fn since(text: &str) -> Result<u64, CommandError> {
+    let now = clock::now().wall_ms;
+    if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
+        return Ok(u64::try_from(stamp.as_millisecond()).unwrap_or(0));
+    }
+    if let Ok(date) = text.parse::<jiff::civil::Date>()
+        && let Ok(midnight) = date.to_zoned(jiff::tz::TimeZone::system())
+    {
+        return Ok(u64::try_from(midnight.timestamp().as_millisecond()).unwrap_or(0));
+    }
+    if let Ok(ago) = loop_core::time::parse_duration_ms(text) {
+        return Ok(now.saturating_sub(ago));
+    }
+    Err(CommandError::new(Kind::Wrong, format!("--since cannot be {text:?}"))
+        .because("it is no duration, date or time")
+        .hint("for example 2h, 2026-11-15 or 2026-11-15T20:00:00Z"))
+}

@@ -1,0 +1,64 @@
+//! One file a verb: its arguments and what it does.
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod glance;
+pub(crate) mod history;
+pub(crate) mod list;
+pub(crate) mod prune;
+pub(crate) mod resume;
+pub(crate) mod rm;
+pub(crate) mod setup;
+pub(crate) mod start;
+pub(crate) mod status;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::args::{Cli, Verb};
+use crate::context::{Context, Done};
+use crate::render::error::from_clap;
+use crate::render::printer::{Loudness, Printer};
+
+/// Runs a command line and says how the program ends.
+#[must_use]
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            Printer::new(Loudness::Normal).answer(&error.render().to_string());
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return from_clap(&error).show(),
+    };
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => error.show(),
+    }
+}
+
+fn dispatch(cli: Cli) -> Done {
+    if matches!(cli.command, Some(Verb::DemoAgent)) {
+        return demo::agent();
+    }
+    let context = Context::new(cli.output.printer())?;
+    match cli.command {
+        None => glance::run(&context),
+        Some(Verb::Start(args)) => start::run(&context, &args),
+        Some(Verb::Status(args)) => status::run(&context, &args),
+        Some(Verb::List(args)) => list::run(&context, &args),
+        Some(Verb::History(args)) => history::run(&context, &args),
+        Some(Verb::Resume(args)) => resume::run(&context, &args),
+        Some(Verb::Config(args)) => config::run(&context, &args),
+        Some(Verb::Demo) => demo::run(&context),
+        Some(Verb::Doctor(args)) => doctor::run(&context, &args),
+        Some(Verb::Rm(args)) => rm::run(&context, &args),
+        Some(Verb::Prune(args)) => prune::run(&context, &args),
+        Some(Verb::Completions(args)) => completions::run(&context, &args),
+        Some(Verb::DemoAgent) => demo::agent(),
+    }
+}

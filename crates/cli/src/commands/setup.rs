@@ -1,0 +1,142 @@
+//! From flags, files and the environment to settings that hold, with every wrong thing refused first.
+use std::path::{Path, PathBuf};
+
+use loop_core::agent::{KNOWN, known};
+use loop_core::run::WorkspaceRef;
+use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve};
+use loop_host::paths::{program_on_path, text_of};
+use loop_host::settings_files::{FilesError, PROJECT_FILE, USER_FILE, gather};
+use loop_host::workspace::{self, WorkspaceError};
+
+use crate::context::{Context, home_folder, runs_error};
+use crate::render::error::{CommandError, Kind};
+
+/// Where a run is to work, and how.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) path: PathBuf,
+    pub(crate) place: WorkspaceRef,
+    pub(crate) settings: Resolved,
+}
+
+/// Resolves the layers for a workspace and looks at the workspace.
+pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Path>) -> Result<Setup, CommandError> {
+    let asked = match workspace {
+        Some(path) => path.to_owned(),
+        None => std::env::current_dir()
+            .map_err(|error| CommandError::new(Kind::Wrong, "the current folder is gone").because(error.to_string()))?,
+    };
+    let mut given = gather(&context.home.config, Some(&asked)).map_err(|error| files_error(&error))?;
+    given.extend(flags);
+    let mut settings = resolve(given).map_err(|error| settings_error(&error))?;
+    imply_custom(&mut settings);
+    let allow_any = settings.is_on("allow_any_workspace");
+    let found = workspace::look(&asked, home_folder().as_deref(), allow_any);
+    let (path, place) = found.map_err(|error| workspace_error(&error))?;
+    Ok(Setup { path, place, settings })
+}
+
+/// An agent command alone means the custom agent.
+fn imply_custom(settings: &mut Resolved) {
+    let (Some(agent), Some(command)) = (settings.valued("agent"), settings.valued("agent_cmd")) else { return };
+    if !command.value.is_empty() && command.origin.layer > agent.origin.layer {
+        let origin = command.origin.clone();
+        settings.set("agent", Valued { value: "custom".to_owned(), origin });
+    }
+}
+
+/// Refuses what is accepted by name but not built yet.
+pub(crate) fn refuse_unbuilt(settings: &Resolved) -> Result<(), CommandError> {
+    KEYS.iter().try_for_each(|key| refuse_unbuilt_value(key, settings.get(key.name)))
+}
+
+/// The same for one value.
+pub(crate) fn refuse_unbuilt_value(key: &Key, value: &str) -> Result<(), CommandError> {
+    let Some(built) = key.built.filter(|built| !value.is_empty() && !built.contains(&value)) else { return Ok(()) };
+    let flag = format!("--{}", key.flag.long);
+    let hint = match built.first().filter(|_| !key.flag.value.is_empty()) {
+        Some(word) => format!("leave it out, or use {flag} {word}"),
+        None => "leave it out".to_owned(),
+    };
+    let what = if key.flag.value.is_empty() { flag } else { format!("{flag} {value}") };
+    Err(CommandError::new(Kind::Wrong, format!("{what} comes with a later version"))
+        .because("this version does not have it yet")
+        .hint(hint))
+}
+
+/// Refuses a start without an agent that this version can drive, and says which could be.
+pub(crate) fn check_agent(settings: &Resolved, line: &str) -> Result<(), CommandError> {
+    let (agent, command) = (settings.get("agent"), settings.get("agent_cmd"));
+    if agent == "custom" {
+        if command.is_empty() {
+            return Err(CommandError::new(Kind::Wrong, "the custom agent has no command")
+                .because("--agent custom runs the command that --agent-cmd names")
+                .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
+        }
+        return Ok(());
+    }
+    let program = known(agent).map_or(agent, |known| known.program);
+    let given = settings.valued("agent").is_some_and(|valued| valued.origin.layer != Layer::Default);
+    let mut error = match (program_on_path(program), given) {
+        (Some(_), _) => CommandError::new(Kind::Wrong, format!("{agent} comes with a later version"))
+            .because("this version drives any agent by its command: --agent-cmd"),
+        (None, true) => CommandError::new(Kind::Wrong, format!("{agent} is not installed"))
+            .because(format!("no program {program} on PATH")),
+        (None, false) => CommandError::new(Kind::Wrong, format!("no agent was given, and {agent} is not installed"))
+            .because(format!("looked on PATH for {}", KNOWN.map(|known| known.program).join(", "))),
+    };
+    let installed: Vec<_> = KNOWN.iter().filter(|known| program_on_path(known.program).is_some()).collect();
+    for known in &installed {
+        error = error.hint(format!("{line} --agent-cmd {}", quoted(known.command)));
+    }
+    if installed.is_empty() {
+        let install = known(agent).map_or("", |known| known.install);
+        error = error.hint(format!("{install}; or give any command: {line} --agent-cmd 'your-agent --its-flags'"));
+        error = error.hint("loop demo shows a whole loop without any agent");
+    }
+    Err(error)
+}
+
+/// A text as one word of a shell line.
+pub(crate) fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+pub(crate) fn settings_error(error: &SettingsError) -> CommandError {
+    CommandError::new(Kind::Wrong, error.to_string()).because(error.why()).hint(error.hint())
+}
+
+pub(crate) fn files_error(error: &FilesError) -> CommandError {
+    match error {
+        FilesError::Settings(error) => settings_error(error),
+        FilesError::Io { path, source } => CommandError::new(Kind::Wrong, format!("cannot read {}", text_of(path)))
+            .because(source.to_string())
+            .hint("make it a readable file, or move it away"),
+        FilesError::Both { .. } => CommandError::new(Kind::Wrong, error.to_string())
+            .because("only one of them can hold")
+            .hint(format!("move your settings into {USER_FILE} and remove the other")),
+    }
+}
+
+pub(crate) fn workspace_error(error: &WorkspaceError) -> CommandError {
+    let told = CommandError::of(Kind::Wrong, error);
+    match error {
+        WorkspaceError::Io { .. } => told.hint("name an existing folder with --workspace, or start in one"),
+        WorkspaceError::TooWide { .. } => told
+            .because("an agent there could reach far more than one project")
+            .hint("start in the project's own folder, or say --allow-any-workspace"),
+        WorkspaceError::Held { id, .. } => told
+            .because("two loops in one folder, or one inside the other, would undo each other's work")
+            .hint(format!("loop status {id}")),
+        WorkspaceError::Runs(error) => runs_error(error),
+    }
+}
+
+/// Where a project's settings would stand, for people.
+pub(crate) fn project_file(workspace: &Path) -> String {
+    text_of(&workspace.join(PROJECT_FILE))
+}

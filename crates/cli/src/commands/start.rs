@@ -1,0 +1,307 @@
+//! `loop start`: make a run and drive it to its end.
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use loop_core::ids::RunId;
+use loop_core::prompt::{GateSaid, Material, TASK_BYTES_MAX, compose};
+use loop_core::run::{Event, RULES, RunSpec, RunState};
+use loop_core::settings::{Resolved, Settings, Valued};
+use loop_core::text;
+use loop_core::time;
+use loop_core::view::{RunResult, public_event};
+use loop_host::driver::drive;
+use loop_host::paths::{path_of, text_of};
+use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
+use loop_host::signals::Signals;
+use loop_host::stop_file::StopFile;
+use loop_host::workspace::claim;
+use loop_host::{settings_files, verify};
+
+use super::setup::{self, Setup, quoted};
+use crate::args::PlaceArg;
+use crate::context::{Context, Done, home_error, runs_error};
+use crate::flags::StartFlags;
+use crate::render::error::{CommandError, Kind};
+use crate::render::header;
+use crate::render::live::Live;
+use crate::render::summary::summary;
+
+/// Start a loop
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// What the agent is asked to reach; `-` reads it from stdin
+    #[arg(value_name = "PROMPT")]
+    prompt: Option<OsString>,
+    /// Read the prompt from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    prompt_file: Option<PathBuf>,
+    #[command(flatten)]
+    place: PlaceArg,
+    /// Show what would happen and start nothing but the promise, once
+    #[arg(long)]
+    dry_run: bool,
+    /// Print events as lines of JSON instead of a summary
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    flags: StartFlags,
+}
+
+/// Everything that a start needs, checked.
+struct Ready {
+    setup: Setup,
+    goal: String,
+    inject: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
+    start(context, args).map(|(code, _)| code)
+}
+
+/// Starts a run, drives it, and says which one it was.
+pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<RunId>), CommandError> {
+    let ready = prepare(context, args)?;
+    if args.dry_run {
+        return dry_run(context, &ready).map(|code| (code, None));
+    }
+    let (held, path) = make(context, &ready)?;
+    let id = held.folder.id.clone();
+    if args.json
+        && let Ok(reading) = loop_host::journal::read(&held.folder.path)
+    {
+        let created = reading.entries.first().and_then(|entry| public_event(entry, &held.state));
+        created.iter().for_each(|event| context.printer.json_line(event));
+    }
+    go(context, held, &path, Event::Opened, args.json).map(|code| (code, Some(id)))
+}
+
+fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
+    let flags = args.flags.read().map_err(|error| setup::settings_error(&error))?;
+    let mut setup = setup::set_up(context, flags, args.place.workspace.as_deref())?;
+    setup::refuse_unbuilt(&setup.settings)?;
+    let goal = goal(args)?;
+    let promise = setup.settings.get("promise");
+    let line = format!(
+        "loop start {} --promise {}",
+        quoted(&text::one_line(&goal, 80)),
+        if promise.is_empty() { "'make test'".to_owned() } else { quoted(promise) }
+    );
+    if promise.is_empty() {
+        return Err(CommandError::new(Kind::Wrong, "--promise is missing")
+            .because("without a check of its own, loop could only believe the agent")
+            .hint(format!("{line} …, with the command that shows that the work is done")));
+    }
+    setup::check_agent(&setup.settings, &line)?;
+    let inject = injected(&setup.settings)?;
+    if goal.len() + inject.iter().map(String::len).sum::<usize>() > TASK_BYTES_MAX {
+        return Err(CommandError::new(Kind::Wrong, "the prompt is too long")
+            .because(format!("prompt and injected files together are at most {TASK_BYTES_MAX} bytes"))
+            .hint("put the material into files of the workspace and name them in the prompt"));
+    }
+    result_path(&mut setup.settings)?;
+    check_stop_file(&setup, args.dry_run)?;
+    Ok(Ready { setup, goal, inject })
+}
+
+fn goal(args: &StartArgs) -> Result<String, CommandError> {
+    let wrong = |what: String| CommandError::new(Kind::Wrong, what);
+    let bytes = match (&args.prompt, &args.prompt_file) {
+        (Some(word), _) if word == "-" => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().take(TASK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+            read.map_err(|error| wrong("cannot read the prompt from stdin".to_owned()).because(error.to_string()))?;
+            bytes
+        }
+        (Some(prompt), _) => prompt.clone().into_encoded_bytes(),
+        (None, Some(path)) => std::fs::read(path).map_err(|error| {
+            wrong(format!("cannot read the prompt file {}", text_of(path)))
+                .because(error.to_string())
+                .hint("name a readable file, or give the prompt itself")
+        })?,
+        (None, None) => {
+            return Err(wrong("the prompt is missing".to_owned())
+                .because("the agent must be told what to do")
+                .hint("loop start \"fix the failing tests\" …, or --prompt-file FILE, or - for stdin"));
+        }
+    };
+    let goal = String::from_utf8(bytes).map_err(|_| {
+        wrong("the prompt is not valid UTF-8".to_owned()).because("agents take text").hint("convert it to UTF-8")
+    })?;
+    if goal.trim().is_empty() {
+        return Err(wrong("the prompt is empty".to_owned())
+            .because("the agent must be told what to do")
+            .hint("loop start \"fix the failing tests\" …"));
+    }
+    Ok(goal)
+}
+
+fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
+    let paths = settings.get("inject").lines().map(path_of);
+    paths
+        .map(|path| {
+            std::fs::read_to_string(&path).map_err(|error| {
+                CommandError::new(Kind::Wrong, format!("cannot read the injected file {}", text_of(&path)))
+                    .because(error.to_string())
+                    .hint("name a readable text file with --inject")
+            })
+        })
+        .collect()
+}
+
+/// The result file counts from where the command was given, also when the run is gone on with elsewhere.
+fn result_path(settings: &mut Resolved) -> Result<(), CommandError> {
+    let Some(valued) = settings.valued("result").filter(|valued| !valued.value.is_empty()).cloned() else {
+        return Ok(());
+    };
+    let path = path_of(&valued.value);
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), path.is_dir()) else {
+        return Err(CommandError::new(Kind::Wrong, format!("--result: cannot write {}", valued.value))
+            .because("its folder is not there, or it is a folder itself")
+            .hint("name a file in an existing folder"));
+    };
+    let value = text_of(&folder.join(name));
+    settings.set("result", Valued { value, origin: valued.origin });
+    Ok(())
+}
+
+fn check_stop_file(setup: &Setup, dry_run: bool) -> Result<(), CommandError> {
+    let setting = setup.settings.get("stop_file");
+    if setting.is_empty() {
+        return Ok(());
+    }
+    let file = StopFile::new(&setup.path, setting);
+    if !file.is_there() {
+        return Ok(());
+    }
+    let there = CommandError::new(Kind::Wrong, format!("the stop file {} is there", text_of(file.path())));
+    if !setup.settings.is_on("clear_stop") {
+        return Err(there
+            .because("it would stop the loop at once; perhaps it is left from an earlier one")
+            .hint("remove it, or start with --clear-stop"));
+    }
+    if dry_run {
+        return Ok(());
+    }
+    file.clear().map_err(|error| there.because(format!("it cannot be removed: {error}")).hint("remove it by hand"))
+}
+
+/// Makes the run: from here on there is something on disk.
+fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandError> {
+    context.home.make().map_err(|error| home_error(&error))?;
+    let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
+    let claimed = claim(&context.home, &start, &id, &ready.setup.place);
+    let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
+    let mut files = LongTexts::new();
+    let goal = runs::keep(&ready.goal, "goal.md", &mut files);
+    let numbered = ready.inject.iter().zip(1..);
+    let inject = numbered.map(|(text, number)| runs::keep(text, &format!("inject-{number}.md"), &mut files)).collect();
+    let spec = RunSpec {
+        id,
+        rules: RULES,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        goal,
+        inject,
+        workspace: ready.setup.place.clone(),
+        backend: "none".to_owned(),
+        settings: ready.setup.settings.clone(),
+    };
+    let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
+    Ok((held.with_claim(claimed), ready.setup.path.clone()))
+}
+
+/// Drives a run that is held, shows it, and says how the program ends.
+pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Event, json: bool) -> Done {
+    let printer = context.printer;
+    let mut live = Live::new(printer, json);
+    if !json {
+        printer.progress(&header::header(&held.state));
+    }
+    let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let before = held.state.clone();
+    let folder = held.folder.clone();
+    let driven = drive(held, workspace, opening, signals, &mut live);
+    live.clear();
+    match driven {
+        Ok(state) => {
+            if !json {
+                printer.answer(&summary(&state, printer));
+            }
+            write_result(context, &state);
+            Ok(state.standing().map_or(3, |standing| standing.exit_code))
+        }
+        Err(error) => {
+            let state = loop_host::journal::read(&folder.path).map_or(before, |reading| reading.fold());
+            write_result(context, &state);
+            Err(CommandError::of(Kind::Unable, &error)
+                .because("what cannot be written down must not go on; everything under way was ended")
+                .hint(format!("make room or mend the disk, then: loop resume {}", folder.id)))
+        }
+    }
+}
+
+/// The result file, if one is wanted. It is written whole or not at all.
+fn write_result(context: &Context, state: &RunState) {
+    let setting = state.settings.resolved.get("result");
+    if setting.is_empty() {
+        return;
+    }
+    let Some(mut result) = RunResult::of(state) else { return };
+    result.exit_code = result.exit_code.or(Some(3));
+    let path = path_of(setting);
+    let written = serde_json::to_string_pretty(&result).map_err(std::io::Error::from).and_then(|text| {
+        let mut beside = path.clone().into_os_string();
+        beside.push(".new");
+        std::fs::write(&beside, text + "\n")?;
+        std::fs::rename(&beside, &path)
+    });
+    if let Err(error) = written {
+        context.printer.error(&format!("warning: cannot write the result file {setting}: {error}\n"));
+    }
+}
+
+fn dry_run(context: &Context, ready: &Ready) -> Done {
+    let (setup, settings) = (&ready.setup, Settings::of(&ready.setup.settings));
+    let origin = |key: &str| setup.settings.valued(key).map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let mut told = String::from("dry run: nothing is started but the promise, once\n");
+    told.push_str(&format!("  workspace  {}\n", setup.place.path));
+    told.push_str(&format!("  agent      {} ({})\n", settings.agent, origin("agent")));
+    told.push_str(&format!(
+        "  argv       sh -c {} ({}), prompt on stdin\n",
+        quoted(&settings.agent_cmd),
+        origin("agent_cmd")
+    ));
+    for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
+        told.push_str(&format!("  {key:<15}{} ({})\n", setup.settings.get(key), origin(key)));
+    }
+    told.push_str(&format!("  keeps      {}\n", header::keeps(&setup.settings)));
+    told.push_str(&format!("  project    {}\n", setup::project_file(&setup.path)));
+    context.printer.answer(&told);
+    let mut gates = Vec::new();
+    for gate in &settings.gates {
+        let limit = std::time::Duration::from_millis(settings.gate_timeout_ms);
+        let seen = verify::rehearse(&gate.command, &setup.path, limit).map_err(|error| {
+            CommandError::new(Kind::Wrong, "the promise cannot be started").because(error.to_string())
+        })?;
+        let verdict = gate.promise().judge(&seen.ended, false).name();
+        let took = time::spaced(seen.duration_ms);
+        context.printer.answer(&format!("  baseline   {verdict} ({}, {took})\n", seen.ended.brief()));
+        let ended = Some(seen.ended.brief());
+        gates.push(GateSaid { command: gate.command.clone(), ended, stderr: seen.stderr, stdout: seen.stdout });
+    }
+    let material = Material {
+        goal: &ready.goal,
+        inject: &ready.inject,
+        gates,
+        iteration: 1,
+        iterations_max: settings.max_iterations,
+        ..Material::default()
+    };
+    context.printer.answer(&format!("\nthe first prompt:\n\n{}", text::clean(compose(&material).as_bytes())));
+    settings_files::text_of(&setup.path.join(settings_files::PROJECT_FILE))
+        .map_err(|error| setup::files_error(&error))?;
+    Ok(0)
+}

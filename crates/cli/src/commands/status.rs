@@ -1,0 +1,154 @@
+//! `loop status`: what runs, and what ended lately; with an id, one loop in detail.
+use std::time::Duration;
+
+use clap::Args;
+use loop_core::time;
+use loop_core::view::{Listing, Row};
+use loop_host::clock;
+use loop_host::index::{self, Listed};
+
+use crate::context::{Context, Done, runs_error};
+use crate::render::error::{CommandError, Kind};
+use crate::render::printer::stdout_is_terminal;
+use crate::render::table::table;
+
+/// What ended longer ago than this is not shown without an id.
+const LATELY_MS: u64 = 60 * 60 * 1000;
+/// How often a watched status is drawn.
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// Show what runs
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// One loop, by its id or the beginning of it
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Draw it anew every second until Ctrl-C
+    #[arg(short, long, conflicts_with = "json")]
+    watch: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
+    if !args.watch {
+        let text = once(context, args)?;
+        context.printer.answer(&text);
+        return Ok(0);
+    }
+    if !stdout_is_terminal() {
+        return Err(CommandError::new(Kind::Wrong, "--watch needs a terminal")
+            .because("it draws over what it drew before")
+            .hint("leave --watch out, or use --json in a loop of your own"));
+    }
+    loop {
+        let text = once(context, args)?;
+        context.printer.answer(&format!("\u{1b}[H\u{1b}[2J{text}\nCtrl-C leaves; the loops go on\n"));
+        std::thread::sleep(REDRAW);
+    }
+}
+
+fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
+    match &args.id {
+        Some(prefix) => one(context, prefix, args.json),
+        None => {
+            let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+            if args.json {
+                return Ok(pretty(&Listing::new(rows(listed))));
+            }
+            let shown = lately(listed);
+            if shown.is_empty() {
+                return Ok("nothing runs, and nothing ended in the last hour\nall loops:  loop list\n".to_owned());
+            }
+            Ok(rows_table(&rows(shown)))
+        }
+    }
+}
+
+fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandError> {
+    let folder = context.find(prefix)?;
+    let listed =
+        index::look(folder.clone()).ok_or_else(|| CommandError::new(Kind::Wrong, "the loop was just removed"))?;
+    let row = listed.row.map_err(|error| CommandError::of(Kind::Unable, &error).hint("loop doctor"))?;
+    let reading = loop_host::journal::read(&folder.path).map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let state = reading.fold();
+    if json {
+        let mut detailed = serde_json::to_value(&row).unwrap_or_default();
+        detailed["attempt"] = state.attempt.into();
+        detailed["iterations_done"] = state.iterations_done().into();
+        detailed["process"] = folder.holder().map(|holder| holder.pid).into();
+        detailed["folder"] = loop_host::paths::text_of(&folder.path).into();
+        detailed["bytes"] = loop_host::runs::bytes_of(&folder.path).into();
+        let result = loop_core::view::RunResult::of(&state);
+        detailed["gates"] = serde_json::to_value(result.map(|result| result.gates)).unwrap_or_default();
+        detailed["settings"] = serde_json::to_value(&state.settings.resolved).unwrap_or_default();
+        let listing = serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [detailed]});
+        return Ok(pretty(&listing));
+    }
+    let gate = state.gates.first().and_then(|gate| gate.last.as_ref());
+    let gate = gate.map_or_else(
+        || "never ran".to_owned(),
+        |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
+    );
+    let mut text = rows_table(std::slice::from_ref(&row));
+    let mut detail = |name: &str, value: &str| text.push_str(&format!("  {name:<11}{value}\n"));
+    detail("task", &row.goal);
+    detail("workspace", &row.workspace);
+    detail("gate", &gate);
+    detail("started", &row.started_at);
+    detail("updated", &row.updated_at);
+    if let Some(why) = &row.why {
+        detail("ended", &format!("{} ({})", why, row.reason.as_deref().unwrap_or_default()));
+    }
+    if row.resumable {
+        detail("go on", &format!("loop resume {}", row.id));
+    }
+    detail("files", &loop_host::paths::text_of(&folder.path));
+    Ok(text)
+}
+
+fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// Those that still matter: not over, or over for less than an hour; a stopped one waits for a person.
+pub(crate) fn lately(listed: Vec<Listed>) -> Vec<Listed> {
+    let now = clock::now().wall_ms;
+    let keep = |listed: &Listed| {
+        let Ok(row) = &listed.row else { return true };
+        let ended = matches!(row.status.as_str(), "completed" | "failed" | "cancelled" | "crashed");
+        let updated = row.updated_at.parse::<jiff::Timestamp>().map_or(0, |stamp| stamp.as_millisecond());
+        !ended || now.saturating_sub(u64::try_from(updated).unwrap_or(0)) < LATELY_MS
+    };
+    listed.into_iter().filter(keep).collect()
+}
+
+/// The rows of those that can be read; the others are told by `loop doctor`.
+pub(crate) fn rows(listed: Vec<Listed>) -> Vec<Row> {
+    listed.into_iter().filter_map(|listed| listed.row.ok()).collect()
+}
+
+/// The table of D-04.
+pub(crate) fn rows_table(rows: &[Row]) -> String {
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a duration is small and never below zero"
+            )]
+            let elapsed = time::spaced((row.elapsed_seconds * 1000.0) as u64 / 1000 * 1000);
+            vec![
+                row.id.clone(),
+                row.status.clone(),
+                row.progress(),
+                loop_core::text::one_line(&row.promise, 32),
+                row.agent.clone(),
+                elapsed,
+            ]
+        })
+        .collect();
+    table(&["LOOP-ID", "STATUS", "ITER", "PROMISE", "AGENT", "ELAPSED"], &cells)
+}

@@ -1,0 +1,128 @@
+//! The catalogue of settings as flags: every key is a flag, every switch has a `--no-` form.
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use loop_core::settings::{Given, KEYS, Key, Kind, Layer, Origin, SettingsError};
+
+/// The settings that `loop start` was given.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StartFlags(Vec<(&'static Key, String)>);
+
+/// The settings that `loop resume` was given: those that may change.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ResumeFlags(Vec<(&'static Key, String)>);
+
+impl StartFlags {
+    /// The flags as a layer.
+    ///
+    /// # Errors
+    /// When a value does not fit its key.
+    pub(crate) fn read(&self) -> Result<Vec<Given>, SettingsError> {
+        self.0.iter().map(|(key, value)| given(key, value)).collect()
+    }
+}
+
+impl ResumeFlags {
+    /// Keys and values as they were typed; a leading `+` adds to what holds.
+    pub(crate) fn raw(&self) -> &[(&'static Key, String)] {
+        &self.0
+    }
+}
+
+/// One value of a flag.
+pub(crate) fn given(key: &'static Key, value: &str) -> Result<Given, SettingsError> {
+    let origin = Origin { layer: Layer::Flag, place: format!("--{}", key.flag.long) };
+    Given::read(key, value, origin)
+}
+
+fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Command {
+    for key in keys {
+        let mut arg = Arg::new(key.name).long(key.flag.long).help(help(key));
+        if let Some(short) = key.flag.short {
+            arg = arg.short(short);
+        }
+        if key.kind == Kind::Switch {
+            let no = format!("no-{}", key.flag.long);
+            command = command.arg(arg.action(ArgAction::SetTrue).overrides_with(no.clone()));
+            let arg = Arg::new(no.clone()).long(no).action(ArgAction::SetTrue).overrides_with(key.name);
+            command = command.arg(arg.hide(true).help(format!("Turns --{} off", key.flag.long)));
+            continue;
+        }
+        let many = if key.kind == Kind::Paths { ArgAction::Append } else { ArgAction::Set };
+        let parser = clap::value_parser!(std::ffi::OsString);
+        command =
+            command.arg(arg.value_name(key.flag.value).action(many).value_parser(parser).allow_hyphen_values(true));
+    }
+    command
+}
+
+fn help(key: &Key) -> String {
+    let mut help = key.doc.trim_end_matches('.').to_owned();
+    if !key.default.is_empty() && key.kind != Kind::Switch {
+        help.push_str(&format!(" [default: {}]", key.default));
+    }
+    if let Some(variable) = key.env {
+        help.push_str(&format!(" [env: {variable}]"));
+    }
+    help
+}
+
+fn collect(
+    matches: &ArgMatches,
+    keys: impl Iterator<Item = &'static Key>,
+) -> Result<Vec<(&'static Key, String)>, clap::Error> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut found = Vec::new();
+    for key in keys {
+        if key.kind == Kind::Switch {
+            if matches.get_flag(key.name) {
+                found.push((key, "true".to_owned()));
+            } else if matches.get_flag(&format!("no-{}", key.flag.long)) {
+                found.push((key, "false".to_owned()));
+            }
+            continue;
+        }
+        let Some(values) = matches.get_many::<std::ffi::OsString>(key.name) else { continue };
+        let mut texts = Vec::new();
+        for value in values {
+            texts.push(match (key.kind, value.to_str()) {
+                (Kind::Path | Kind::Paths, _) => loop_core::text::escape_path(value.as_bytes()),
+                (_, Some(text)) => text.to_owned(),
+                (_, None) => return Err(clap::Error::raw(clap::error::ErrorKind::InvalidUtf8, "not UTF-8")),
+            });
+        }
+        found.push((key, texts.join("\n")));
+    }
+    Ok(found)
+}
+
+fn all() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter()
+}
+
+fn changeable() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.may_change)
+}
+
+macro_rules! flags_of {
+    ($name:ident, $keys:ident) => {
+        impl Args for $name {
+            fn augment_args(command: Command) -> Command {
+                augment(command, $keys())
+            }
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::augment_args(command)
+            }
+        }
+        impl FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                collect(matches, $keys()).map(Self)
+            }
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    };
+}
+
+flags_of!(StartFlags, all);
+flags_of!(ResumeFlags, changeable);

@@ -1,0 +1,120 @@
+//! What a person sees when a command cannot do what was asked: what, why, and what to do.
+use std::error::Error;
+use std::process::ExitCode;
+
+use super::printer::{Loudness, Printer};
+
+/// Whose turn it is to act; it picks the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The call or the set-up is wrong, found before anything was made.
+    Wrong,
+    /// The machine would not let us go on.
+    Unable,
+}
+
+/// An error with what to do about it.
+#[derive(Debug)]
+pub struct CommandError {
+    kind: Kind,
+    what: String,
+    because: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl CommandError {
+    /// Says what is wrong.
+    #[must_use]
+    pub fn new(kind: Kind, what: impl Into<String>) -> Self {
+        Self { kind, what: what.into(), because: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Says what is wrong by an error and its causes.
+    #[must_use]
+    pub fn of(kind: Kind, error: &dyn Error) -> Self {
+        let mut told = Self::new(kind, error.to_string());
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            told = told.because(error.to_string());
+            cause = error.source();
+        }
+        told
+    }
+
+    /// Adds why.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<String>) -> Self {
+        self.because.push(why.into());
+        self
+    }
+
+    /// Adds what the person can do now.
+    #[must_use]
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hints.push(text.into());
+        self
+    }
+
+    /// The text for stderr.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let clean = |text: &str| loop_core::text::clean(text.as_bytes());
+        let mut text = format!("error: {}\n", clean(&self.what));
+        for why in &self.because {
+            text.push_str(&format!("  because: {}\n", clean(why)));
+        }
+        for hint in &self.hints {
+            text.push_str(&format!("hint: {}\n", clean(hint)));
+        }
+        text
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self.kind {
+            Kind::Wrong => 4,
+            Kind::Unable => 3,
+        }
+    }
+
+    /// Shows it and says how the program ends.
+    #[must_use]
+    pub fn show(&self) -> ExitCode {
+        Printer::new(Loudness::Normal).error(&self.render());
+        ExitCode::from(self.code())
+    }
+}
+
+/// What clap says, in our form: one line of what, one of why, one hint.
+pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
+    use clap::error::{ContextKind, ErrorKind};
+    let get = |kind: ContextKind| error.get(kind).map(ToString::to_string);
+    let argument = get(ContextKind::InvalidArg).unwrap_or_default();
+    let help = "`loop --help` and `loop <command> --help` list what there is";
+    let (what, why) = match error.kind() {
+        ErrorKind::UnknownArgument => (format!("unknown argument {argument}"), "no flag has this name here"),
+        ErrorKind::InvalidSubcommand => {
+            let word = get(ContextKind::InvalidSubcommand).unwrap_or_default();
+            (format!("unknown command {word}"), "no command has this name")
+        }
+        ErrorKind::MissingRequiredArgument => (format!("{argument} is missing"), "the command cannot work without it"),
+        ErrorKind::MissingSubcommand => ("a command is missing".to_owned(), "this command has several forms"),
+        ErrorKind::ArgumentConflict => {
+            (format!("{argument} does not go with the others"), "they contradict each other")
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let value = get(ContextKind::InvalidValue).unwrap_or_default();
+            (format!("{argument} cannot be {value:?}"), "the value does not fit")
+        }
+        ErrorKind::InvalidUtf8 => ("an argument is not valid UTF-8".to_owned(), "a text was expected there"),
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            (line, "the command line could not be read")
+        }
+    };
+    let near = get(ContextKind::SuggestedArg).or_else(|| get(ContextKind::SuggestedSubcommand));
+    let near = near.or_else(|| get(ContextKind::SuggestedValue)).map(|near| format!("did you mean {near}?"));
+    CommandError::new(Kind::Wrong, what).because(why).hint(near.unwrap_or_else(|| help.to_owned()))
+}

@@ -1,0 +1,60 @@
+//! The first six lines of a run: what will happen, before it does.
+use loop_core::run::RunState;
+use loop_core::settings::{Resolved, UNLIMITED};
+use loop_core::text;
+
+/// How wide a line of the header may get.
+const LETTERS_MAX: usize = 100;
+
+/// At most six lines.
+pub(crate) fn header(state: &RunState) -> String {
+    let Some(spec) = &state.spec else { return String::new() };
+    let settings = &state.settings.resolved;
+    let lines = [
+        format!("loop {} in {}", spec.id, spec.workspace.path),
+        format!("  task      {}", spec.goal.head),
+        format!("  promise   {}", settings.get("promise")),
+        format!("  agent     {}", agent(settings)),
+        format!("  limits    {}", limits(settings)),
+        format!("  keeps     {} · Ctrl-C: stop after the iteration, twice: now", keeps(settings)),
+    ];
+    lines.iter().map(|line| fitted(line)).collect()
+}
+
+fn fitted(line: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    // The words of a label stand apart by more than one space, which `one_line` would squeeze.
+    let (label, rest) = line.split_at(line.len().min(12));
+    if indent == 2 {
+        format!("{label}{}\n", text::one_line(rest, LETTERS_MAX - 12))
+    } else {
+        format!("{}\n", text::one_line(line, LETTERS_MAX))
+    }
+}
+
+/// Which agent, with its command.
+pub(crate) fn agent(settings: &Resolved) -> String {
+    format!("{}: {}", settings.get("agent"), settings.get("agent_cmd"))
+}
+
+/// The limits in one line.
+pub(crate) fn limits(settings: &Resolved) -> String {
+    let time = match settings.get("max_time") {
+        UNLIMITED => "no time limit".to_owned(),
+        time => format!("{time} in all"),
+    };
+    let iterations = match settings.get("max_iterations") {
+        UNLIMITED => "any number of iterations".to_owned(),
+        "1" => "1 iteration".to_owned(),
+        number => format!("{number} iterations"),
+    };
+    format!("{iterations} · agent {} · promise {} · {time}", settings.get("timeout"), settings.get("gate_timeout"))
+}
+
+/// What is kept of every iteration.
+pub(crate) fn keeps(settings: &Resolved) -> &'static str {
+    match settings.get("checkpoint") {
+        "none" => "no checkpoints",
+        _ => "no checkpoints (auto = none until a later version)",
+    }
+}

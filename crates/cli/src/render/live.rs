@@ -1,0 +1,174 @@
+//! What a person sees while a run works: a live line on a terminal, plain lines elsewhere.
+use std::time::Duration;
+
+use loop_core::policy::gate::Verdict;
+use loop_core::run::{Answer, Entry, Event, Fact, GatePoint, LastGate, Notice, Order, RecallCause, Request, RunState};
+use loop_core::text;
+use loop_core::time::{self, At};
+use loop_core::view::public_event;
+use loop_host::driver::Reporter;
+
+use super::printer::{Loudness, Paint, Printer};
+
+/// How wide the live line may get.
+const LINE_LETTERS_MAX: usize = 78;
+
+/// Shows a run as it goes.
+pub(crate) struct Live {
+    printer: Printer,
+    json: bool,
+    drawn: bool,
+}
+
+impl Live {
+    pub(crate) fn new(printer: Printer, json: bool) -> Self {
+        Self { printer, json, drawn: false }
+    }
+
+    /// Takes the live line away, so that something else can stand there.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            self.printer.progress("\r\u{1b}[K");
+        }
+    }
+
+    fn line(&mut self, paint: Option<Paint>, line: &str) {
+        self.clear();
+        let line = text::clean(line.as_bytes());
+        let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
+        self.printer.progress(&format!("{line}\n"));
+    }
+
+    fn happened(&mut self, event: &Event, state: &RunState) {
+        match event {
+            Event::Answered { answer, .. } => self.answered(answer, state),
+            Event::Asked { request: Request::Stop, .. } => {
+                self.line(Some(Paint::Warn), "stopping after this iteration (Ctrl-C again: now)");
+            }
+            Event::Asked { request: Request::Abort, .. } => self.line(Some(Paint::Warn), "stopping now"),
+            Event::Noticed(Notice::Said { text }) => self.line(Some(Paint::Warn), text),
+            Event::Created(_)
+            | Event::Opened
+            | Event::Reopened { .. }
+            | Event::Noticed(Notice::Started { .. })
+            | Event::DeadlinePassed => {}
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer, state: &RunState) {
+        match answer {
+            Answer::AgentEnded(report) => {
+                let took = time::spaced(report.duration_ms);
+                self.line(Some(Paint::Dim), &format!("{:>7}  agent: {} after {took}", of(state), report.ended.brief()));
+                if report.left_running > 0 {
+                    let count = report.left_running;
+                    self.line(
+                        Some(Paint::Warn),
+                        &format!("         ended {count} of its processes that it had left running"),
+                    );
+                }
+            }
+            Answer::GateEnded(report) => {
+                let last = state.gates.iter().filter_map(|gate| gate.last.as_ref()).find(|last| last.report == *report);
+                if let Some(last) = last {
+                    self.gate(last, state);
+                }
+            }
+            Answer::Cleaned { killed } if *killed > 0 => {
+                self.line(Some(Paint::Warn), &format!("ended {killed} processes of an attempt that was cut off"));
+            }
+            Answer::Failed { what } => self.line(Some(Paint::Bad), what),
+            Answer::Lost { left } => self.line(Some(Paint::Bad), &format!("could not be ended: {}", left.join(", "))),
+            Answer::Cleaned { .. } | Answer::Saved(_) | Answer::Measured(_) | Answer::Notified { .. } => {}
+        }
+    }
+
+    fn gate(&mut self, last: &LastGate, state: &RunState) {
+        let place = if last.point == GatePoint::Baseline { "before".to_owned() } else { of(state) };
+        let (word, paint) = match last.verdict {
+            Verdict::Kept => ("holds", Paint::Good),
+            Verdict::Broken => ("does not hold yet", Paint::Dim),
+            Verdict::Unverifiable => ("cannot be checked", Paint::Warn),
+        };
+        let said = match last.verdict {
+            Verdict::Kept => String::new(),
+            Verdict::Broken | Verdict::Unverifiable => {
+                let line = last.report.said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                if line.is_empty() { String::new() } else { format!(": {}", text::one_line(line, 60)) }
+            }
+        };
+        self.line(Some(paint), &format!("{place:>7}  promise: {word} ({}){said}", last.report.ended.brief()));
+    }
+
+    fn live_line(state: &RunState, now: At) -> Option<String> {
+        let (_, open) = state.main_order()?;
+        let limit = time::compact(open.order.limit_ms(&state.settings));
+        let spent = time::compact(now.ms_since(open.since) / 1000 * 1000);
+        let gate = state.gates.first().and_then(|gate| gate.last.as_ref());
+        let gate = gate.map_or_else(String::new, |last| format!(" · gate: {}", last.report.ended.brief()));
+        let doing = match &open.order {
+            Order::RunAgent { .. } => format!("{} · {spent} of {limit}{gate}", state.settings.agent),
+            Order::RunGate { .. } => format!("checking the promise · {spent} of {limit}"),
+            Order::CleanUp { .. } => "ending what is left of a cut-off attempt".to_owned(),
+            Order::Checkpoint { .. } | Order::Measure { .. } => "keeping the workspace".to_owned(),
+            Order::Notify { .. } => return None,
+        };
+        Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
+    }
+}
+
+/// `3/10`, or `3` where there is no limit.
+fn of(state: &RunState) -> String {
+    let most = state.settings.max_iterations.map_or_else(String::new, |most| format!("/{most}"));
+    format!("{}{most}", state.iteration)
+}
+
+impl Reporter for Live {
+    fn told(&mut self, entry: &Entry, state: &RunState) {
+        if self.json {
+            if let Some(event) = public_event(entry, state) {
+                self.printer.json_line(&event);
+            }
+            return;
+        }
+        match &entry.fact {
+            Fact::Happened(input) => self.happened(&input.event, state),
+            Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
+                let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+                let limit = time::spaced(state.settings.timeout_ms);
+                if !self.printer.live {
+                    self.line(
+                        None,
+                        &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.agent),
+                    );
+                }
+            }
+            Fact::Recalled { cause: RecallCause::Timeout, .. } => {
+                self.line(Some(Paint::Warn), "         over its time: ending it")
+            }
+            Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
+                self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");
+            }
+            Fact::Recalled { cause: RecallCause::Abort, .. } | Fact::Ordered { .. } | Fact::Concluded { .. } => {}
+        }
+    }
+
+    fn heard(&mut self, bytes: &[u8]) {
+        if self.printer.loudness == Loudness::Verbose && !self.json {
+            self.clear();
+            self.printer.progress(&text::clean(bytes));
+        }
+    }
+
+    fn tick(&self) -> Option<Duration> {
+        let drawing = self.printer.live && !self.json && self.printer.loudness == Loudness::Normal;
+        drawing.then(|| Duration::from_secs(1))
+    }
+
+    fn draw(&mut self, state: &RunState, now: At) {
+        if let Some(line) = Self::live_line(state, now) {
+            self.printer.progress(&format!("\r\u{1b}[K{line}"));
+            self.drawn = true;
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! How things look: the only way out to a terminal, and what goes over it.
+pub(crate) mod error;
+pub(crate) mod header;
+pub(crate) mod live;
+pub(crate) mod printer;
+pub(crate) mod summary;
+pub(crate) mod table;

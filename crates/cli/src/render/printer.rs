@@ -1,0 +1,106 @@
+//! The only place that prints. Answers go to stdout, progress and errors to stderr.
+use std::io::{self, IsTerminal, Write};
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loudness {
+    /// Only answers and errors.
+    Quiet,
+    /// Progress too.
+    Normal,
+    /// And what agents and gates write.
+    Verbose,
+}
+
+/// The way out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printer {
+    pub(crate) loudness: Loudness,
+    colour_out: bool,
+    colour_err: bool,
+    /// Whether stderr is a terminal that a live line can be drawn on.
+    pub(crate) live: bool,
+}
+
+/// Colours with a meaning; never the only carrier of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Paint {
+    Good,
+    Bad,
+    Warn,
+    Dim,
+}
+
+impl Paint {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Warn => "33",
+            Self::Dim => "2",
+        }
+    }
+}
+
+impl Printer {
+    pub(crate) fn new(loudness: Loudness) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let dumb = std::env::var_os("TERM").is_none_or(|value| value == "dumb");
+        Self {
+            loudness,
+            colour_out: out && !plain,
+            colour_err: err && !plain,
+            live: err && !dumb && loudness != Loudness::Quiet,
+        }
+    }
+
+    /// An answer. A reader that went away is not an error.
+    pub(crate) fn answer(&self, text: &str) {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+    }
+
+    /// An answer as JSON.
+    pub(crate) fn json(&self, value: &impl serde::Serialize) {
+        self.answer(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"));
+    }
+
+    /// One event as one line of JSON.
+    pub(crate) fn json_line(&self, value: &serde_json::Value) {
+        self.answer(&format!("{value}\n"));
+    }
+
+    /// Something about the work, unless nobody wants to hear it.
+    pub(crate) fn progress(&self, text: &str) {
+        if self.loudness != Loudness::Quiet {
+            self.error(text);
+        }
+    }
+
+    /// Something that must be heard.
+    pub(crate) fn error(&self, text: &str) {
+        let mut err = io::stderr().lock();
+        err.write_all(text.as_bytes()).and_then(|()| err.flush()).ok();
+    }
+
+    /// Paints a piece of an answer.
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
+        painted(self.colour_out, paint, text)
+    }
+
+    /// Paints a piece of progress.
+    pub(crate) fn paint_progress(&self, paint: Paint, text: &str) -> String {
+        painted(self.colour_err, paint, text)
+    }
+}
+
+fn painted(colour: bool, paint: Paint, text: &str) -> String {
+    if colour { format!("\u{1b}[{}m{text}\u{1b}[0m", paint.code()) } else { text.to_owned() }
+}
+
+/// Whether stdout is a terminal.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}

@@ -1,0 +1,60 @@
+//! The last lines of a run: how it ended, why, and what the person can do next.
+use loop_core::run::{Outcome, ReasonCode, RunState};
+use loop_core::text;
+use loop_core::time;
+
+use super::printer::{Loudness, Paint, Printer};
+
+/// The end for people.
+pub(crate) fn summary(state: &RunState, printer: Printer) -> String {
+    let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
+        return String::new();
+    };
+    let (paint, word) = match over.outcome {
+        Outcome::Kept => (Paint::Good, "done"),
+        Outcome::Exhausted => (Paint::Bad, "not done"),
+        Outcome::Stopped => (Paint::Warn, "stopped"),
+        Outcome::Unable => (Paint::Bad, "could not work"),
+    };
+    let head = format!("{}: {}\n", printer.paint(paint, word), text::clean(over.reason.text.as_bytes()));
+    if printer.loudness == Loudness::Quiet {
+        return head;
+    }
+    let gates = state.gates.iter().zip(&state.settings.gates).map(|(memory, gate)| {
+        let said = memory.last.as_ref().map_or_else(
+            || "never ran".to_owned(),
+            |last| {
+                format!(
+                    "{} ({}, {})",
+                    last.verdict.name(),
+                    last.report.ended.brief(),
+                    time::spaced(last.report.duration_ms)
+                )
+            },
+        );
+        format!("  {:<10}{said}\n", gate.name)
+    });
+    let id = &spec.id;
+    let done = state.iterations_done();
+    let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
+    let next = next(over.outcome, over.reason.code, id.as_str());
+    let changes = if spec.backend == "none" { "not measured (no checkpoints)" } else { "" };
+    format!(
+        "{head}{}  changes   {changes}\n  cost      not known for a custom agent · {iterations} in {}\n  status    {} ({})\n{next}",
+        gates.collect::<String>(),
+        time::spaced(state.active_ms(state.now)),
+        standing.status,
+        over.reason.code.name(),
+    )
+}
+
+/// Two commands: how to see it, and how to go on.
+fn next(outcome: Outcome, code: ReasonCode, id: &str) -> String {
+    let go_on = match (outcome, code) {
+        (Outcome::Kept, _) => format!("forget it:  loop rm {id}"),
+        (_, ReasonCode::IterationLimit) => format!("go on:      loop resume {id} -n +5"),
+        (_, ReasonCode::TimeLimit) => format!("go on:      loop resume {id} --max-time +1h"),
+        (_, _) => format!("go on:      loop resume {id}"),
+    };
+    format!("see it:     loop history {id} --verbose\n{go_on}\n")
+}

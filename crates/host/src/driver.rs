@@ -1,0 +1,138 @@
+//! Drives one run: the only caller of [`step`] outside tests. It has no opinions.
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use loop_core::run::{Entry, Event, Fact, Input, RunState, step};
+use loop_core::time::{At, Deadline};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
+
+use crate::clock;
+use crate::hands::Hands;
+use crate::journal::{Journal, JournalError};
+use crate::process::become_reaper;
+use crate::runs::HeldRun;
+use crate::signals::Signals;
+use crate::stop_file::StopFile;
+
+/// Who watches a run. Nothing is decided by what it does.
+pub trait Reporter {
+    /// A line was written to the journal; `state` has it taken in.
+    fn told(&mut self, entry: &Entry, state: &RunState);
+    /// The agent or a gate wrote something.
+    fn heard(&mut self, bytes: &[u8]);
+    /// How often it wants to be asked to draw; none means never.
+    fn tick(&self) -> Option<Duration>;
+    /// Time to draw.
+    fn draw(&mut self, state: &RunState, now: At);
+}
+
+/// Drives the run until it is over and nothing is open any more. `opening` is what is said first.
+///
+/// # Errors
+/// When the journal cannot be written. Everything that was under way has been ended then.
+pub fn drive(
+    run: HeldRun,
+    workspace: &Path,
+    opening: Event,
+    signals: Signals,
+    reporter: &mut dyn Reporter,
+) -> Result<RunState, JournalError> {
+    let HeldRun { folder, journal, state, lock: _held, claim: _workspace } = run;
+    // Without it orphans go to init and are found by their mark at the next opening.
+    drop(become_reaper());
+    let setting = state.settings.resolved.get("stop_file");
+    let stop_file = (!setting.is_empty()).then(|| StopFile::new(workspace, setting));
+    let hands = Hands::new(folder, workspace);
+    let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
+    let mut driver = Driver { journal, state, hands, stop_file, signals, timer, drawn: Instant::now() };
+    driver.run(opening, reporter)?;
+    Ok(driver.state)
+}
+
+struct Driver {
+    journal: Journal,
+    state: RunState,
+    hands: Hands,
+    stop_file: Option<StopFile>,
+    signals: Signals,
+    timer: Option<OwnedFd>,
+    drawn: Instant,
+}
+
+impl Driver {
+    fn run(&mut self, opening: Event, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
+        let mut events = VecDeque::from([opening]);
+        loop {
+            while let Some(event) = events.pop_front() {
+                events.extend(self.take(event, reporter)?);
+            }
+            if self.state.over.is_some() && self.state.orders.is_empty() {
+                return Ok(());
+            }
+            self.wait(reporter);
+            events.extend(self.signals.take());
+            events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
+            events.extend(self.hands.go_on(&mut |bytes| reporter.heard(bytes)));
+            if self.state.next_deadline().is_some_and(|deadline| deadline.is_due(clock::now())) {
+                events.push_back(Event::DeadlinePassed);
+            }
+        }
+    }
+
+    /// Step, write down, take in, hand out.
+    fn take(&mut self, event: Event, reporter: &mut dyn Reporter) -> Result<Vec<Event>, JournalError> {
+        let at = clock::now();
+        let facts = step(&self.state, Input { at, event });
+        for entry in self.journal.append(at, &facts)? {
+            self.state.apply(&entry.fact);
+            reporter.told(&entry, &self.state);
+        }
+        let mut events = Vec::new();
+        for fact in &facts {
+            match fact {
+                Fact::Ordered { id, order } => events.push(self.hands.begin(*id, order, &self.state)),
+                Fact::Recalled { id, .. } => self.hands.recall(*id),
+                Fact::Happened(_) | Fact::Concluded { .. } => {}
+            }
+        }
+        Ok(events)
+    }
+
+    /// Sleeps until something can be done: output, an end, a signal, a deadline, a tick.
+    fn wait(&mut self, reporter: &mut dyn Reporter) {
+        let now = Instant::now();
+        let deadline = self.state.next_deadline();
+        let by_timer = deadline.is_some_and(|deadline| self.arm(deadline));
+        let by_poll = deadline.filter(|_| !by_timer);
+        let by_poll = by_poll.map(|deadline| Duration::from_millis(deadline.due_in_ms(clock::now())));
+        let tick = reporter.tick().map(|tick| (self.drawn + tick).saturating_duration_since(now));
+        let stop_file = self.stop_file.as_ref().map(|file| file.wakes_in(now));
+        let most = [self.hands.wakes_in(now), tick, stop_file, by_poll].into_iter().flatten().min();
+        let fds = self.hands.wants().chain(self.signals.wants()).chain(self.timer.as_ref().map(AsFd::as_fd));
+        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let most = most.map(|most| Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        });
+        // Interrupted by a signal: its pipe says so in the next round.
+        poll(&mut fds, most.as_ref()).ok();
+        if let Some(tick) = reporter.tick()
+            && self.drawn.elapsed() >= tick
+        {
+            self.drawn = Instant::now();
+            reporter.draw(&self.state, clock::now());
+        }
+    }
+
+    /// Sets the timer to a deadline: by the boot clock, which runs on in suspend.
+    fn arm(&self, deadline: Deadline) -> bool {
+        let Some(timer) = &self.timer else { return false };
+        let ms = i64::try_from(deadline.due_in_ms(clock::now())).unwrap_or(i64::MAX / 2).max(1);
+        let value = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).is_ok()
+    }
+}

@@ -1,0 +1,99 @@
+//! Whoever carries orders out: one match from order to the module that does it.
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use loop_core::ids::OrderId;
+use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
+
+use crate::process::{Task, TaskEnd, sweep};
+use crate::runs::RunFolder;
+use crate::{notify, prompt_file, verify};
+
+/// What is under way.
+#[derive(Debug)]
+pub(crate) struct Hands {
+    run: RunFolder,
+    workspace: PathBuf,
+    open: Vec<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: OrderId,
+    task: Task,
+    answer: fn(TaskEnd) -> Answer,
+}
+
+impl Hands {
+    pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
+        Self { run, workspace: workspace.to_owned(), open: Vec::new() }
+    }
+
+    /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
+    pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Event {
+        let begun = match order {
+            Order::CleanUp { processes } => Err(sweep(self.run.id.as_str(), processes)),
+            // Backend none: the step is there, and keeps nothing.
+            Order::Checkpoint { .. } => Err(Answer::Saved(Saved::default())),
+            Order::Measure { .. } => Err(Answer::Measured(Measured::default())),
+            Order::RunAgent { news, .. } => {
+                let task = prompt_file::start(&self.run, state, news, &self.workspace);
+                task.map(|task| Open { id, task, answer: prompt_file::answer })
+            }
+            Order::RunGate { gate, .. } => {
+                let output = self.run.gate(state.iteration, id);
+                let task = verify::start(state, *gate, self.workspace.clone(), output);
+                task.map(|task| Open { id, task, answer: verify::answer })
+            }
+            Order::Notify { result, text } => {
+                let task = notify::start(state, result, text, self.run.path.join("notify"));
+                task.map(|task| Open { id, task, answer: |end| notify::answer(&end) })
+            }
+        };
+        match begun {
+            Err(answer) => Event::Answered { order: id, answer },
+            Ok(open) => self.started(open),
+        }
+    }
+
+    fn started(&mut self, open: Open) -> Event {
+        let id = open.id;
+        let process = open.task.process();
+        self.open.push(open);
+        match process {
+            Some(process) => Event::Noticed(Notice::Started { order: id, process }),
+            None => Event::Noticed(Notice::Said { text: "a process ended before it could be named".to_owned() }),
+        }
+    }
+
+    /// Ends an order early; its answer still comes.
+    pub(crate) fn recall(&mut self, id: OrderId) {
+        for open in self.open.iter_mut().filter(|open| open.id == id) {
+            open.task.recall();
+        }
+    }
+
+    pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
+        self.open.iter().flat_map(|open| open.task.wants())
+    }
+
+    pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        self.open.iter().filter_map(|open| open.task.wakes_in(now)).min()
+    }
+
+    /// Goes on with everything; says what came to an end.
+    pub(crate) fn go_on(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
+        let pids: Vec<i32> = self.open.iter().map(|open| open.task.pid()).collect();
+        let mut events = Vec::new();
+        let mut still_open = Vec::new();
+        for mut open in self.open.drain(..) {
+            let others: Vec<i32> = pids.iter().copied().filter(|pid| *pid != open.task.pid()).collect();
+            match open.task.go_on(&others, heard) {
+                Some(end) => events.push(Event::Answered { order: open.id, answer: (open.answer)(end) }),
+                None => still_open.push(open),
+            }
+        }
+        self.open = still_open;
+        events
+    }
+}

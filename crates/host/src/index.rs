@@ -1,0 +1,145 @@
+//! A list of all runs, quickly: ended ones from a derived index, live ones from their journals.
+//!
+//! The index is never believed further than its journal's length goes: a row counts only while the
+//! file is as long as it was when the row was made. It can be deleted at any time.
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use loop_core::view::{Liveness, Row};
+use rusqlite::{Connection, params};
+
+use crate::clock;
+use crate::journal::{self, ReadError};
+use crate::paths::Home;
+use crate::runs::{self, RunFolder, RunsError};
+
+/// One run in a list.
+#[derive(Debug)]
+pub struct Listed {
+    /// Its folder.
+    pub run: RunFolder,
+    /// What is known of it.
+    pub row: Result<Row, ReadError>,
+    /// When it was made, for sorting: milliseconds since 1970.
+    pub created_ms: u64,
+}
+
+/// All runs, the newest first. A run that cannot be read stands at the end.
+///
+/// # Errors
+/// When the folder of the runs cannot be read.
+pub fn list(home: &Home) -> Result<Vec<Listed>, RunsError> {
+    let mut index = Index::open(home);
+    let known = index.as_ref().map(Index::rows).unwrap_or_default();
+    let mut listed = Vec::new();
+    let mut fresh = Vec::new();
+    for run in runs::all(home)? {
+        let bytes = fs::metadata(run.path.join(journal::FILE)).map_or(0, |found| found.len());
+        match known.get(run.id.as_str()) {
+            Some((length, created_ms, row)) if *length == bytes => {
+                listed.push(Listed { run, row: Ok(row.clone()), created_ms: *created_ms });
+            }
+            Some(_) | None => {
+                let found = look(run);
+                if let Some(found) = found {
+                    fresh.extend(
+                        found
+                            .row
+                            .as_ref()
+                            .ok()
+                            .filter(|row| row.outcome.is_some())
+                            .map(|row| (bytes, found.created_ms, row.clone())),
+                    );
+                    listed.push(found);
+                }
+            }
+        }
+    }
+    if let Some(index) = &mut index {
+        index.keep(&fresh);
+    }
+    listed.sort_by(|left, right| right.created_ms.cmp(&left.created_ms).then_with(|| left.run.id.cmp(&right.run.id)));
+    Ok(listed)
+}
+
+/// One run, from its journal; none if it vanished meanwhile.
+#[must_use]
+pub fn look(run: RunFolder) -> Option<Listed> {
+    let liveness = if run.holder().is_some() { Liveness::Driven } else { Liveness::Free };
+    let reading = match journal::read(&run.path) {
+        Ok(reading) => reading,
+        Err(_) if !run.path.exists() => return None,
+        Err(error) => return Some(Listed { run, row: Err(error), created_ms: 0 }),
+    };
+    let state = reading.fold();
+    let created_ms = state.created.wall_ms;
+    let row = Row::of(&state, liveness, clock::now());
+    let row = row.ok_or_else(|| ReadError::NoJournal { path: run.path.join(journal::FILE) });
+    Some(Listed { run, row, created_ms })
+}
+
+/// The derived database. Whatever goes wrong with it, it is made anew or done without.
+struct Index(Connection);
+
+const MAKE: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA user_version = 1;
+    CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, bytes INTEGER, created_ms INTEGER, row TEXT) WITHOUT ROWID;";
+
+impl Index {
+    fn open(home: &Home) -> Option<Self> {
+        let path = home.state.join("index.db");
+        if !home.runs().is_dir() {
+            return None;
+        }
+        Self::open_at(&path)
+            .or_else(|_| {
+                // Damaged: it holds nothing that the journals do not.
+                drop(fs::remove_file(&path));
+                Self::open_at(&path)
+            })
+            .ok()
+    }
+
+    fn open_at(path: &Path) -> rusqlite::Result<Self> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_millis(200))?;
+        connection.execute_batch(MAKE)?;
+        connection.query_row("SELECT count(*) FROM runs", [], |_| Ok(()))?;
+        Ok(Self(connection))
+    }
+
+    fn rows(&self) -> BTreeMap<String, (u64, u64, Row)> {
+        let read = || {
+            let mut select = self.0.prepare("SELECT id, bytes, created_ms, row FROM runs")?;
+            let rows = select.query_map([], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?, row.get::<_, String>(3)?))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+        let rows = read().unwrap_or_default().into_iter();
+        rows.filter_map(|(id, bytes, created, row)| {
+            Some((id, (unsigned(bytes), unsigned(created), serde_json::from_str(&row).ok()?)))
+        })
+        .collect()
+    }
+
+    fn keep(&mut self, fresh: &[(u64, u64, Row)]) {
+        if fresh.is_empty() {
+            return;
+        }
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let write = || {
+            let change = self.0.unchecked_transaction()?;
+            for (bytes, created, row) in fresh {
+                let text = serde_json::to_string(row).unwrap_or_default();
+                let values = params![row.id, signed(*bytes), signed(*created), text];
+                change.execute("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3, ?4)", values)?;
+            }
+            change.commit()
+        };
+        // Another reader writes the same rows; whoever fails finds them there next time.
+        drop::<rusqlite::Result<()>>(write());
+    }
+}

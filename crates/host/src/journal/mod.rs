@@ -1,0 +1,11 @@
+//! The journal: the facts of one run, the only truth.
+mod append;
+mod format;
+mod read;
+
+pub use append::{Journal, JournalError};
+pub use format::{FORMAT, decode, encode, header};
+pub use read::{ReadError, Reading, read};
+
+/// The name of the file in a run's folder.
+pub const FILE: &str = "journal.jsonl";

@@ -1,0 +1,35 @@
+//! Telling the person how a run ended, by a command of theirs.
+use std::path::PathBuf;
+
+use loop_core::run::{Answer, Ended, RunState};
+
+use crate::process::{Task, TaskEnd, TaskSpec};
+
+/// Starts the notification. Its two arguments are a title and a text; values never stand in the command itself.
+pub(crate) fn start(state: &RunState, result: &str, text: &str, output: PathBuf) -> Result<Task, Answer> {
+    let failed = |what: String| Answer::Failed { what };
+    let spec = state.spec.as_ref().ok_or_else(|| failed("the run has no name".to_owned()))?;
+    let id = spec.id.as_str();
+    let argv = [
+        "sh".to_owned(),
+        "-c".to_owned(),
+        format!("{} \"$@\"", state.settings.notification_cmd),
+        "loop".to_owned(),
+        format!("loop {id}: {result}"),
+        // A text that begins with a dash would be an option to most commands.
+        if text.starts_with('-') { format!(" {text}") } else { text.to_owned() },
+    ];
+    let env = [("LOOP_ID", id), ("LOOP_RESULT", result), ("LOOP_REASON", text)];
+    let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    Task::start(TaskSpec { run: id, argv: &argv, env, folder: PathBuf::from("/"), stdin: None, output })
+        .map_err(|error| failed(error.to_string()))
+}
+
+/// What the end of a notification is to the core: nothing depends on it.
+pub(crate) fn answer(end: &TaskEnd) -> Answer {
+    let exit_code = match end.ended {
+        Ended::Exit(code) => Some(code),
+        Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => None,
+    };
+    Answer::Notified { exit_code }
+}

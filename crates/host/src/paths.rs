@@ -1,0 +1,121 @@
+//! Where things lie: state and configuration folders of this user, private to them.
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use loop_core::text;
+use thiserror::Error;
+
+/// The folders of one user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// Runs, index and checkpoints.
+    pub state: PathBuf,
+    /// The user's own settings.
+    pub config: PathBuf,
+}
+
+/// Why the folders cannot be used.
+#[derive(Debug, Error)]
+pub enum HomeError {
+    /// Nothing says where the user lives.
+    #[error("neither LOOP_HOME, XDG_STATE_HOME nor HOME is set to an absolute path")]
+    Homeless,
+    /// Somebody else could have put something there.
+    #[error("{} is not a private folder of yours: {why}", path.display())]
+    NotPrivate {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The machine would not let us.
+    #[error("cannot make or read {}", path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Home {
+    /// Finds the folders by the environment; makes nothing.
+    ///
+    /// # Errors
+    /// When nothing says where the user lives.
+    pub fn find(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HomeError> {
+        let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let under_home = |rest: &str| absolute("HOME").map(|home| home.join(rest));
+        // A relative LOOP_HOME would name another folder for every caller.
+        let own = lookup("LOOP_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+        if own.as_ref().is_some_and(|path| !path.is_absolute()) {
+            return Err(HomeError::Homeless);
+        }
+        let config = absolute("XDG_CONFIG_HOME").or_else(|| under_home(".config")).map(|path| path.join("loop"));
+        if let Some(own) = own {
+            let config = config.unwrap_or_else(|| own.join("config"));
+            return Ok(Self { state: own, config });
+        }
+        let state = absolute("XDG_STATE_HOME").or_else(|| under_home(".local/state")).ok_or(HomeError::Homeless)?;
+        Ok(Self { state: state.join("loop"), config: config.ok_or(HomeError::Homeless)? })
+    }
+
+    /// The folder of the runs.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.state.join("runs")
+    }
+
+    /// Makes the state folder, or looks at the one that is there: a folder of this user that nobody
+    /// else can write to.
+    ///
+    /// # Errors
+    /// When it cannot be made, or is not private.
+    pub fn make(&self) -> Result<(), HomeError> {
+        let runs = self.runs();
+        let error = |path: &Path| {
+            let path = path.to_owned();
+            move |source| HomeError::Io { path, source }
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&runs).map_err(error(&runs))?;
+        for path in [&self.state, &runs] {
+            let found = fs::metadata(path).map_err(error(path))?;
+            let refuse = |why: &str| HomeError::NotPrivate { path: path.clone(), why: why.to_owned() };
+            if found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(refuse("it belongs to another user"));
+            }
+            if found.mode() & 0o022 != 0 {
+                return Err(refuse("others may write to it; chmod 700 it if you trust what is in there"));
+            }
+            if found.mode() & 0o077 != 0 {
+                fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(error(path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path that a text of [`text::escape_path`] names.
+#[must_use]
+pub fn path_of(text: &str) -> PathBuf {
+    PathBuf::from(OsString::from_vec(text::unescape_path(text)))
+}
+
+/// A path as a text that [`path_of`] turns back.
+#[must_use]
+pub fn text_of(path: &Path) -> String {
+    text::escape_path(path.as_os_str().as_bytes())
+}
+
+/// The program of that name on the caller's PATH.
+#[must_use]
+pub fn program_on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|file| fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0))
+}

@@ -1,0 +1,11 @@
+//! Processes: started in a group of their own, ended with all that they started, and what they wrote
+//! kept within bounds.
+mod sweep;
+mod task;
+mod transcript;
+mod tree;
+
+pub use sweep::{MARK, sweep};
+pub use task::{Task, TaskEnd, TaskSpec};
+pub use transcript::{Transcript, tail_of};
+pub use tree::{Tree, become_reaper, identity};

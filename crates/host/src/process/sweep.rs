@@ -1,0 +1,85 @@
+//! Ending what a harness that was killed left behind: by name where one is known, by its mark otherwise.
+use std::fs;
+
+use loop_core::run::{Answer, ProcessId};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::tree::{identity, name_of};
+
+/// The variable that marks everything that a run starts; its value is the run's id.
+pub const MARK: &str = "LOOP_MARK";
+
+/// So many passes that find nobody mean that nobody is left.
+const EMPTY_PASSES: u32 = 2;
+/// How often it is tried before we give up.
+const PASSES_MAX: u32 = 200;
+
+/// Ends every process of an earlier attempt of the run and says how many there were.
+#[must_use]
+pub fn sweep(run: &str, known: &[ProcessId]) -> Answer {
+    let (mut killed, mut empty) = (std::collections::BTreeSet::new(), 0);
+    let mut left = Vec::new();
+    for _ in 0..PASSES_MAX {
+        left = marked(run);
+        left.extend(known.iter().filter(|process| identity(process.pid) == Some(**process)).map(|process| process.pid));
+        left.retain(|pid| !is_dead(*pid));
+        if left.is_empty() {
+            empty += 1;
+            if empty == EMPTY_PASSES {
+                return Answer::Cleaned { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX) };
+            }
+            continue;
+        }
+        empty = 0;
+        for pid in &left {
+            kill(*pid);
+            killed.insert(*pid);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Answer::Lost { left: left.into_iter().map(name_of).collect() }
+}
+
+/// Kills by a handle, and only who still is the one that was looked at.
+fn kill(pid: i32) {
+    let before = identity(pid);
+    let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return };
+    if before.is_some() && identity(pid) == before {
+        pidfd_send_signal(handle, Signal::KILL).ok();
+    }
+}
+
+/// Those that carry the run's mark, ourselves and those we descend from left out.
+fn marked(run: &str) -> Vec<i32> {
+    let mark = format!("{MARK}={run}");
+    let spared = ancestors();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| !spared.contains(pid))
+        .filter(|pid| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        })
+        .collect()
+}
+
+fn ancestors() -> Vec<i32> {
+    let mut pids = vec![i32::try_from(std::process::id()).unwrap_or(0)];
+    while let Some(parent) = pids.last().and_then(|pid| parent(*pid)).filter(|pid| *pid > 0 && pids.len() < 64) {
+        pids.push(parent);
+    }
+    pids
+}
+
+fn stat_fields(pid: i32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.get(stat.rfind(')')? + 1..)?.split_whitespace().map(str::to_owned).collect())
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    stat_fields(pid)?.get(1)?.parse().ok()
+}
+
+fn is_dead(pid: i32) -> bool {
+    stat_fields(pid).and_then(|fields| fields.first().cloned()).is_none_or(|state| state == "Z" || state == "X")
+}

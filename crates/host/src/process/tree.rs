@@ -1,0 +1,87 @@
+//! Who descends from us. Orphans come to us because we are their reaper, whatever session they made.
+use std::fs;
+
+use loop_core::run::ProcessId;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+
+/// Makes this process the one that orphans of its descendants are given to.
+///
+/// # Errors
+/// When the kernel does not know that.
+pub fn become_reaper() -> std::io::Result<()> {
+    set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
+}
+
+/// Who a process is beyond doubt; none if there is no such process.
+#[must_use]
+pub fn identity(pid: i32) -> Option<ProcessId> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything, so count from the last one.
+    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();
+    let start_ticks = fields.get(19)?.parse().ok()?;
+    Some(ProcessId { pid, start_ticks })
+}
+
+/// A short text that names a process for people.
+pub(super) fn name_of(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("pid {pid} ({})", loop_core::text::one_line(&name, 32))
+}
+
+/// The children of a process, of all its threads.
+fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+}
+
+/// The processes of one task: its own child's tree, and orphans that came to us from it.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    root: i32,
+}
+
+impl Tree {
+    /// The tree below a child of ours.
+    #[must_use]
+    pub fn of(root: i32) -> Self {
+        Self { root }
+    }
+
+    /// Everybody in it who is alive, the root itself left out. `others` are roots of other tasks.
+    /// Dead orphans are reaped on the way.
+    #[must_use]
+    pub fn alive(&self, others: &[i32]) -> Vec<i32> {
+        let me = i32::try_from(std::process::id()).unwrap_or(0);
+        let mut open: Vec<i32> = children(me).into_iter().filter(|pid| !others.contains(pid)).collect();
+        let mut alive = Vec::new();
+        while let Some(pid) = open.pop() {
+            if pid != self.root {
+                if reap(pid) {
+                    continue;
+                }
+                alive.push(pid);
+            }
+            open.extend(children(pid));
+        }
+        alive
+    }
+
+    /// Sends a signal to all who are alive, and says how many they were.
+    pub fn signal(&self, others: &[i32], signal: Signal) -> usize {
+        let alive = self.alive(others);
+        for pid in &alive {
+            if let Some(pid) = Pid::from_raw(*pid) {
+                // Gone between looking and sending is as good.
+                kill_process(pid, signal).ok();
+            }
+        }
+        alive.len()
+    }
+}
+
+/// Takes an orphan's end in; true when it is gone.
+fn reap(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else { return true };
+    matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)))
+}

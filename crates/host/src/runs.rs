@@ -1,0 +1,375 @@
+//! The folders of runs: made whole or not at all, one driver each, found by any unique prefix.
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use loop_core::ids::{OrderId, RunId};
+use loop_core::run::{Event, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
+use loop_core::text;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::clock;
+use crate::journal::{Journal, JournalError};
+use crate::paths::Home;
+use crate::workspace::Claim;
+
+/// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
+const HALF_MADE: &str = ".new-";
+const LOCK: &str = "lock";
+
+/// The folder of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFolder {
+    /// Its id.
+    pub id: RunId,
+    /// Where it lies.
+    pub path: PathBuf,
+}
+
+/// A run that nobody else can drive while this is held.
+#[derive(Debug)]
+pub struct HeldRun {
+    /// Its folder.
+    pub folder: RunFolder,
+    /// Its journal, open for writing.
+    pub journal: Journal,
+    /// Where it stands.
+    pub state: RunState,
+    pub(crate) lock: File,
+    pub(crate) claim: Option<Claim>,
+}
+
+/// Who drives a run, as its lock file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The driver's process.
+    pub pid: u32,
+    /// The workspace, as [`text::escape_path`] writes it.
+    pub workspace: String,
+    /// Its device.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// Why a run cannot be had.
+#[derive(Debug, Error)]
+pub enum RunsError {
+    /// No run begins so.
+    #[error("no loop has an id that begins with {0:?}")]
+    Unknown(String),
+    /// Several do.
+    #[error("{prefix:?} is the beginning of several ids: {}", ids.join(", "))]
+    Ambiguous {
+        /// What was given.
+        prefix: String,
+        /// Some of them.
+        ids: Vec<String>,
+    },
+    /// Another process drives it.
+    #[error("loop {id} is at work (process {pid})")]
+    Driven {
+        /// Which run.
+        id: RunId,
+        /// By whom.
+        pid: u32,
+    },
+    /// Its journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The machine would not let us.
+    #[error("cannot use {}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> RunsError {
+    let path = path.to_owned();
+    move |source| RunsError::Io { path, source }
+}
+
+impl RunFolder {
+    /// The folder of an iteration.
+    #[must_use]
+    pub fn iteration(&self, number: u32) -> PathBuf {
+        self.path.join("iterations").join(format!("{number:06}"))
+    }
+
+    /// The folder of an attempt.
+    #[must_use]
+    pub fn attempt(&self, iteration: u32, attempt: u32) -> PathBuf {
+        self.iteration(iteration).join(format!("attempt-{attempt}"))
+    }
+
+    /// The folder of one run of a gate.
+    #[must_use]
+    pub fn gate(&self, iteration: u32, order: OrderId) -> PathBuf {
+        self.iteration(iteration).join("gates").join(format!("{:06}", order.0))
+    }
+
+    /// Who drives the run; none if nobody does.
+    #[must_use]
+    pub fn holder(&self) -> Option<Holder> {
+        let mut file = File::open(self.path.join(LOCK)).ok()?;
+        if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+            return None;
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        let unknown = Holder { pid: 0, workspace: String::new(), device: 0, inode: 0 };
+        Some(serde_json::from_str(&text).unwrap_or(unknown))
+    }
+
+    /// Takes the run for driving.
+    ///
+    /// # Errors
+    /// When another process drives it, or its journal may not be written.
+    pub fn hold(self) -> Result<HeldRun, RunsError> {
+        let lock = lock(&self.path.join(LOCK)).map_err(at(&self.path))?;
+        let Some(lock) = lock else {
+            let pid = self.holder().map_or(0, |holder| holder.pid);
+            return Err(RunsError::Driven { id: self.id, pid });
+        };
+        let (journal, state) = Journal::open(&self.path)?;
+        let held = HeldRun { folder: self, journal, state, lock, claim: None };
+        held.sign()?;
+        Ok(held)
+    }
+
+    /// Removes the run with everything of it. The folder is renamed first, so that half a run is never seen.
+    ///
+    /// # Errors
+    /// When another process drives it, or the machine would not let us.
+    pub fn remove(&self) -> Result<(), RunsError> {
+        let held = lock(&self.path.join(LOCK)).map_err(at(&self.path))?;
+        if held.is_none() {
+            let pid = self.holder().map_or(0, |holder| holder.pid);
+            return Err(RunsError::Driven { id: self.id.clone(), pid });
+        }
+        let gone = self.path.with_file_name(format!("{HALF_MADE}{}", self.id));
+        fs::rename(&self.path, &gone).map_err(at(&self.path))?;
+        fs::remove_dir_all(&gone).map_err(at(&gone))
+    }
+}
+
+impl HeldRun {
+    /// Holds the workspace too, as long as the run is held.
+    #[must_use]
+    pub fn with_claim(self, claim: Claim) -> Self {
+        Self { claim: Some(claim), ..self }
+    }
+
+    fn sign(&self) -> Result<(), RunsError> {
+        let Some(spec) = &self.state.spec else { return Ok(()) };
+        sign(&self.folder.path.join(LOCK), spec)
+    }
+}
+
+fn sign(path: &Path, spec: &RunSpec) -> Result<(), RunsError> {
+    let place = &spec.workspace;
+    let holder =
+        Holder { pid: std::process::id(), workspace: place.path.clone(), device: place.device, inode: place.inode };
+    let text = serde_json::to_string(&holder).unwrap_or_default();
+    // Written in place: a new file would not be the one that is locked.
+    let write = || {
+        let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(at(path))
+}
+
+/// A looker holds the lock for a moment; that is no reason to call the run driven.
+const LOCK_TRIES: u32 = 20;
+
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    for _ in 0..LOCK_TRIES {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(file)),
+            Err(error) if error == rustix::io::Errno::WOULDBLOCK => {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+/// A fresh id that no run has.
+///
+/// # Errors
+/// When the machine gives no randomness.
+pub fn fresh_id() -> io::Result<RunId> {
+    let mut bytes = [0_u8; 7];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(RunId::from_random(bytes))
+}
+
+/// Texts that are too long for a fact, with the names of their files.
+pub type LongTexts = Vec<(String, String)>;
+
+/// Keeps a text: short ones inline, long ones as a file `name` in the run's folder.
+pub fn keep(text: &str, name: &str, files: &mut LongTexts) -> Kept {
+    if text.len() <= INLINE_BYTES_MAX {
+        return Kept { head: text.to_owned(), file: None };
+    }
+    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let file = FileRef { name: name.to_owned(), sha256: hex(&Sha256::digest(text.as_bytes())), bytes };
+    files.push((name.to_owned(), text.to_owned()));
+    Kept { head: text::head(text, 512).to_owned(), file: Some(file) }
+}
+
+/// The whole text that was kept.
+///
+/// # Errors
+/// When its file cannot be read, or is not the one that was written.
+pub fn kept(folder: &RunFolder, kept: &Kept) -> io::Result<String> {
+    let Some(file) = &kept.file else { return Ok(kept.head.clone()) };
+    let text = fs::read_to_string(folder.path.join(&file.name))?;
+    if hex(&Sha256::digest(text.as_bytes())) == file.sha256 {
+        Ok(text)
+    } else {
+        Err(io::Error::other(format!("{} is not what was written", file.name)))
+    }
+}
+
+/// Bytes as hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One start at a time: held while a run is made and its workspace claimed.
+#[derive(Debug)]
+pub struct StartLock(#[expect(dead_code, reason = "held for its lock")] File);
+
+impl StartLock {
+    /// Waits for other starts, which take moments.
+    ///
+    /// # Errors
+    /// When the lock file cannot be made.
+    pub fn take(home: &Home) -> Result<Self, RunsError> {
+        let path = home.state.join("start.lock");
+        let take = || {
+            let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            Ok(file)
+        };
+        take().map(Self).map_err(at(&path))
+    }
+}
+
+/// Makes a run: whole and safe on disk when this returns, or not there at all.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts) -> Result<HeldRun, RunsError> {
+    let (runs, id) = (home.runs(), spec.id.clone());
+    sweep_half_made(&runs);
+    let half = runs.join(format!("{HALF_MADE}{id}"));
+    let path = runs.join(id.as_str());
+    DirBuilder::new().mode(0o700).create(&half).map_err(at(&half))?;
+    let lock = lock(&half.join(LOCK)).map_err(at(&half))?;
+    let Some(lock) = lock else { return Err(RunsError::Driven { id, pid: 0 }) };
+    sign(&half.join(LOCK), spec)?;
+    for (name, text) in files {
+        let file = half.join(name);
+        write_synced(&file, text.as_bytes()).map_err(at(&file))?;
+    }
+    let mut journal = Journal::create(&half, &format!("loop {}", spec.program))?;
+    let mut state = RunState::default();
+    let now = clock::now();
+    let facts = step(&state, Input { at: now, event: Event::Created(Box::new(spec.clone())) });
+    journal.append(now, &facts)?;
+    facts.iter().for_each(|fact| state.apply(fact));
+    sync_folder(&half).map_err(at(&half))?;
+    fs::rename(&half, &path).map_err(at(&path))?;
+    sync_folder(&runs).map_err(at(&runs))?;
+    Ok(HeldRun { folder: RunFolder { id, path }, journal, state, lock, claim: None })
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+/// Makes what was created or renamed in a folder safe.
+///
+/// # Errors
+/// When the machine could not.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Removes what a killed start or removal left behind. Whatever somebody still holds stays.
+fn sweep_half_made(runs: &Path) {
+    let Ok(entries) = fs::read_dir(runs) else { return };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(HALF_MADE.as_bytes());
+        if ours && lock(&entry.path().join(LOCK)).is_ok_and(|lock| lock.is_some()) {
+            // What cannot be removed now is tried again at the next start.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// All runs there are, in no order.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn all(home: &Home) -> Result<Vec<RunFolder>, RunsError> {
+    let runs = home.runs();
+    let entries = match fs::read_dir(&runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(RunsError::Io { path: runs, source: error }),
+    };
+    let folder = |entry: fs::DirEntry| {
+        let id = RunId::parse(entry.file_name().to_str()?).ok()?;
+        Some(RunFolder { id, path: entry.path() })
+    };
+    Ok(entries.flatten().filter_map(folder).collect())
+}
+
+/// The one run whose id begins so.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub fn find(home: &Home, prefix: &str) -> Result<RunFolder, RunsError> {
+    let mut found: Vec<RunFolder> = all(home)?.into_iter().filter(|run| run.id.as_str().starts_with(prefix)).collect();
+    if let Some(exact) = found.iter().position(|run| run.id.as_str() == prefix) {
+        return Ok(found.swap_remove(exact));
+    }
+    match (found.len(), prefix.is_empty()) {
+        (1, false) => Ok(found.swap_remove(0)),
+        (0, _) | (_, true) => Err(RunsError::Unknown(prefix.to_owned())),
+        _ => {
+            let mut ids: Vec<String> = found.iter().map(|run| run.id.to_string()).collect();
+            ids.sort();
+            ids.truncate(8);
+            Err(RunsError::Ambiguous { prefix: prefix.to_owned(), ids })
+        }
+    }
+}
+
+/// How many bytes a run takes on disk.
+#[must_use]
+pub fn bytes_of(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
+    let own = found.blocks() * 512;
+    if !found.is_dir() {
+        return own;
+    }
+    let inside = fs::read_dir(path).map(|entries| entries.flatten().map(|entry| bytes_of(&entry.path())).sum());
+    own + inside.unwrap_or(0)
+}

@@ -1,0 +1,81 @@
+//! Settings from files and the environment, read into layers.
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loop_core::settings::{Given, Layer, SettingsError, from_environment, from_toml, from_yaml};
+use thiserror::Error;
+
+/// The name of the user's own file in the config folder.
+pub const USER_FILE: &str = "config.toml";
+/// The same in YAML, which is read too.
+pub const USER_YAML: &str = "config.yaml";
+/// The name of a project's file in its workspace.
+pub const PROJECT_FILE: &str = "loop.toml";
+
+/// A file this long is no settings file.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Why settings cannot be had.
+#[derive(Debug, Error)]
+pub enum FilesError {
+    /// One of them is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Which of the two should hold?
+    #[error("both {USER_FILE} and {USER_YAML} are in {}", folder.display())]
+    Both {
+        /// Where.
+        folder: PathBuf,
+    },
+}
+
+/// What the user's file, the project's file and the environment say.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn gather(config: &Path, workspace: Option<&Path>) -> Result<Vec<Given>, FilesError> {
+    let mut given = user(config)?;
+    if let Some(workspace) = workspace {
+        let path = workspace.join(PROJECT_FILE);
+        if let Some(text) = text_of(&path)? {
+            given.extend(from_toml(&text, PROJECT_FILE, Layer::Project)?);
+        }
+    }
+    given.extend(from_environment(|name| std::env::var(name).ok())?);
+    Ok(given)
+}
+
+fn user(config: &Path) -> Result<Vec<Given>, FilesError> {
+    let (toml, yaml) = (config.join(USER_FILE), config.join(USER_YAML));
+    match (text_of(&toml)?, text_of(&yaml)?) {
+        (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned() }),
+        (Some(text), None) => Ok(from_toml(&text, &toml.display().to_string(), Layer::User)?),
+        (None, Some(text)) => Ok(from_yaml(&text, &yaml.display().to_string(), Layer::User)?),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// The text of a file, or none if there is none.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn text_of(path: &Path) -> Result<Option<String>, FilesError> {
+    let error = |source| FilesError::Io { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(error(source)),
+        Ok(found) if !found.is_file() => return Err(error(io::Error::other("it is not a plain file"))),
+        Ok(found) if found.len() > FILE_BYTES_MAX => return Err(error(io::Error::other("it is larger than 1 MiB"))),
+        Ok(_) => {}
+    }
+    fs::read_to_string(path).map(Some).map_err(error)
+}

@@ -1,0 +1,97 @@
+//! The stop file: a word in a file ends a run. Off unless a setting names it.
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use loop_core::run::{Event, Notice, Request};
+use loop_core::text;
+
+use crate::paths::{path_of, text_of};
+
+/// How often it is looked for: well within the second that is promised.
+const LOOK_EVERY: Duration = Duration::from_millis(400);
+/// More than this is no word.
+const WORD_BYTES_MAX: u64 = 64;
+
+/// A stop file that is watched.
+#[derive(Debug)]
+pub struct StopFile {
+    path: PathBuf,
+    look_at: Instant,
+    reported: Option<String>,
+}
+
+impl StopFile {
+    /// Watches a file; a relative path counts from the workspace.
+    #[must_use]
+    pub fn new(workspace: &Path, setting: &str) -> Self {
+        Self { path: workspace.join(path_of(setting)), look_at: Instant::now(), reported: None }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether something is there.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.path.symlink_metadata().is_ok()
+    }
+
+    /// Takes it away.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clear(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+
+    /// When it wants to be looked at.
+    #[must_use]
+    pub fn wakes_in(&self, now: Instant) -> Duration {
+        self.look_at.saturating_duration_since(now)
+    }
+
+    /// Looks, if it is time. An obeyed file is taken away; another content is reported once and left.
+    pub fn look(&mut self, now: Instant) -> Option<Event> {
+        if now < self.look_at {
+            return None;
+        }
+        self.look_at = now + LOOK_EVERY;
+        let word = self.word()?;
+        let request = match word.trim() {
+            "stop" => Request::Stop,
+            "abort" => Request::Abort,
+            _ if self.reported.as_ref() == Some(&word) => return None,
+            other => {
+                let said =
+                    format!("{} says {:?}, which is neither stop nor abort", self.named(), text::one_line(other, 40));
+                self.reported = Some(word);
+                return Some(Event::Noticed(Notice::Said { text: said }));
+            }
+        };
+        if let Err(error) = self.clear() {
+            let said = format!("{} is obeyed but cannot be removed: {error}", self.named());
+            return Some(Event::Noticed(Notice::Said { text: said }));
+        }
+        Some(Event::Asked { request, by: "the stop file".to_owned() })
+    }
+
+    fn named(&self) -> String {
+        text_of(&self.path)
+    }
+
+    /// Its content, if it is a plain file; a link is not followed.
+    fn word(&self) -> Option<String> {
+        let found = self.path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+        if found.len() == 0 {
+            return None; // Being written.
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(&self.path).ok()?.take(WORD_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

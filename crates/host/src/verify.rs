@@ -1,0 +1,97 @@
+//! Gates: the promise command, run by `sh -c` in the workspace.
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
+use loop_core::text;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::process::{Task, TaskEnd, TaskSpec, become_reaper, tail_of};
+use crate::runs;
+use crate::signals::Signals;
+
+/// How much of a gate's words stands in its report.
+const SAID_BYTES_MAX: usize = 1024;
+
+/// Starts a gate. One that cannot be started has no verdict, which is for the core to judge.
+pub(crate) fn start(state: &RunState, gate: u32, folder: PathBuf, output: PathBuf) -> Result<Task, Answer> {
+    let command = usize::try_from(gate).ok().and_then(|gate| state.settings.gates.get(gate));
+    let (Some(command), Some(spec)) = (command, &state.spec) else {
+        return Err(Answer::Failed { what: format!("there is no gate {gate}") });
+    };
+    run_shell(command.promise().command, spec.id.as_str(), state.iteration, folder, output)
+        .map_err(|error| Answer::GateEnded(not_started(&error)))
+}
+
+fn run_shell(command: &str, run: &str, iteration: u32, folder: PathBuf, output: PathBuf) -> std::io::Result<Task> {
+    let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
+    let env = vec![("LOOP_ID".to_owned(), run.into()), ("LOOP_ITERATION".to_owned(), iteration.to_string().into())];
+    Task::start(TaskSpec { run, argv: &argv, env, folder, stdin: None, output })
+}
+
+fn not_started(error: &std::io::Error) -> GateReport {
+    let why = error.to_string();
+    GateReport { ended: Ended::NotStarted(why.clone()), duration_ms: 0, output: Output::default(), said: why }
+}
+
+/// What the end of a gate is to the core.
+pub(crate) fn answer(end: TaskEnd) -> Answer {
+    if !end.lost.is_empty() {
+        return Answer::Lost { left: end.lost };
+    }
+    if let Some(what) = end.failed {
+        return Answer::Failed { what };
+    }
+    let stderr = text::clean(&end.stderr_end);
+    let stdout = text::clean(&end.stdout_end);
+    let said = if stderr.trim().is_empty() { stdout } else { stderr };
+    let said = text::tail(said.trim(), SAID_BYTES_MAX).to_owned();
+    Answer::GateEnded(GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, said })
+}
+
+/// What a rehearsal of a promise showed.
+#[derive(Debug)]
+pub struct Rehearsal {
+    /// How it ended.
+    pub ended: Ended,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The end of its stdout.
+    pub stdout: Vec<u8>,
+    /// The end of its stderr.
+    pub stderr: Vec<u8>,
+}
+
+/// Runs a promise once outside any run and keeps nothing. Ctrl-C ends it.
+///
+/// # Errors
+/// When it cannot be started, or the machine would not let us.
+pub fn rehearse(command: &str, folder: &Path, limit: Duration) -> io::Result<Rehearsal> {
+    let mut signals = Signals::listen()?;
+    become_reaper()?;
+    let output = std::env::temp_dir().join(format!("loop-rehearsal-{}", runs::fresh_id()?));
+    let promise = loop_core::policy::gate::Promise::parse(command);
+    let mut task = run_shell(promise.command, "rehearsal", 0, folder.to_owned(), output.clone())?;
+    let began = Instant::now();
+    let end = loop {
+        if let Some(end) = task.go_on(&[], &mut |_| {}) {
+            break end;
+        }
+        if began.elapsed() >= limit || !signals.take().is_empty() {
+            task.recall();
+        }
+        let fds = task.wants().into_iter().chain(signals.wants());
+        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let wait = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        poll(&mut fds, Some(&wait)).ok();
+    };
+    let tail = |name: &str| tail_of(&output.join(name), 64 * 1024);
+    let rehearsal =
+        Rehearsal { ended: end.ended, duration_ms: end.duration_ms, stdout: tail("stdout"), stderr: tail("stderr") };
+    std::fs::remove_dir_all(&output).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
+    Ok(rehearsal)
+}

@@ -1,0 +1,123 @@
+//! Claiming a workspace: the same folder by any path, and none inside another.
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use loop_core::ids::RunId;
+use loop_core::run::WorkspaceRef;
+use loop_core::text;
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+
+use crate::paths::{Home, path_of};
+use crate::runs::{self, RunsError, StartLock};
+
+/// A workspace that is ours while this is held. It is freed by our death, whatever its cause.
+#[derive(Debug)]
+pub struct Claim {
+    /// Where it lies.
+    pub path: PathBuf,
+    _folder: File,
+}
+
+/// Why a folder cannot be the workspace.
+#[derive(Debug, Error)]
+pub enum WorkspaceError {
+    /// It is no folder that we can use.
+    #[error("cannot use the workspace {}", text::escape_path(path.as_os_str().as_bytes()))]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Too much depends on it.
+    #[error("{} is {what}", text::escape_path(path.as_os_str().as_bytes()))]
+    TooWide {
+        /// Which.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Another run works there.
+    #[error("loop {id} works in {} already", text::escape_path(path.as_os_str().as_bytes()))]
+    Held {
+        /// Which run.
+        id: String,
+        /// Where.
+        path: PathBuf,
+    },
+    /// The runs cannot be looked at.
+    #[error(transparent)]
+    Runs(#[from] RunsError),
+}
+
+/// Looks at a folder: what it is called, which one it is, and whether it may be a workspace.
+///
+/// # Errors
+/// When it is no folder, or `/`, the home folder or the root of a mount, and that was not allowed.
+pub fn look(
+    path: &Path,
+    home_folder: Option<&Path>,
+    allow_any: bool,
+) -> Result<(PathBuf, WorkspaceRef), WorkspaceError> {
+    let error = |source| WorkspaceError::Io { path: path.to_owned(), source };
+    let real = fs::canonicalize(path).map_err(error)?;
+    let found = fs::metadata(&real).map_err(error)?;
+    if !found.is_dir() {
+        return Err(error(io::ErrorKind::NotADirectory.into()));
+    }
+    if !allow_any && let Some(what) = too_wide(&real, home_folder, &found) {
+        return Err(WorkspaceError::TooWide { path: real, what });
+    }
+    let named = text::escape_path(real.as_os_str().as_bytes());
+    Ok((real, WorkspaceRef { path: named, device: found.dev(), inode: found.ino() }))
+}
+
+fn too_wide(path: &Path, home_folder: Option<&Path>, found: &fs::Metadata) -> Option<&'static str> {
+    let same =
+        |other: &Path| fs::metadata(other).is_ok_and(|other| (other.dev(), other.ino()) == (found.dev(), found.ino()));
+    if path.parent().is_none() {
+        return Some("the root of the file system");
+    }
+    if home_folder.is_some_and(same) {
+        return Some("your home folder");
+    }
+    let above = path.parent().and_then(|parent| fs::metadata(parent).ok());
+    above.is_some_and(|above| above.dev() != found.dev()).then_some("the root of a mount")
+}
+
+/// Claims the workspace of a run against all other runs.
+///
+/// # Errors
+/// When another run works in it, above it or below it, or it is gone.
+pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef) -> Result<Claim, WorkspaceError> {
+    let path = path_of(&place.path);
+    let error = |source| WorkspaceError::Io { path: path.clone(), source };
+    let folder = File::open(&path).map_err(error)?;
+    let found = folder.metadata().map_err(error)?;
+    let me = (found.dev(), found.ino());
+    let above_me = chain(&path);
+    for run in runs::all(home)?.into_iter().filter(|run| run.id != *own) {
+        let Some(holder) = run.holder() else { continue };
+        let other = (holder.device, holder.inode);
+        if above_me.contains(&other) || chain(&path_of(&holder.workspace)).contains(&me) {
+            return Err(WorkspaceError::Held { id: run.id.to_string(), path: path_of(&holder.workspace) });
+        }
+    }
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Claim { path, _folder: folder }),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(WorkspaceError::Held { id: "(of another user or state folder)".to_owned(), path })
+        }
+        Err(source) => Err(error(source.into())),
+    }
+}
+
+/// A folder and all that it lies in, by device and inode.
+fn chain(path: &Path) -> Vec<(u64, u64)> {
+    let found = path.ancestors().filter_map(|path| fs::metadata(path).ok());
+    found.map(|found| (found.dev(), found.ino())).collect()
+}
