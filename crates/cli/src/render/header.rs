@@ -16,7 +16,7 @@ pub(crate) fn header(state: &RunState) -> String {
         format!("  promise   {}", settings.get("promise")),
         format!("  agent     {}", agent(settings)),
         format!("  limits    {}", limits(settings)),
-        format!("  keeps     {} · Ctrl-C: stop after the iteration, twice: now", keeps(settings)),
+        format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(settings)),
     ];
     lines.iter().map(|line| fitted(line)).collect()
 }
@@ -55,6 +55,6 @@ pub(crate) fn limits(settings: &Resolved) -> String {
 pub(crate) fn keeps(settings: &Resolved) -> &'static str {
     match settings.get("checkpoint") {
         "none" => "no checkpoints",
-        _ => "no checkpoints (auto = none until a later version)",
+        _ => "no checkpoints (auto = none in this version)",
     }
 }
