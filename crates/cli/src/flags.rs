@@ -35,7 +35,8 @@ pub(crate) fn given(key: &'static Key, value: &str) -> Result<Given, SettingsErr
 
 fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Command {
     for key in keys {
-        let mut arg = Arg::new(key.name).long(key.flag.long).help(help(key));
+        // Said twice, the last word counts, as with a flag over a file.
+        let mut arg = Arg::new(key.name).long(key.flag.long).help(help(key)).overrides_with(key.name);
         if let Some(short) = key.flag.short {
             arg = arg.short(short);
         }
@@ -47,6 +48,9 @@ fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Co
             continue;
         }
         let many = if key.kind == Kind::Paths { ArgAction::Append } else { ArgAction::Set };
+        if key.kind == Kind::Paths {
+            arg = Arg::new(key.name).long(key.flag.long).help(help(key));
+        }
         let parser = clap::value_parser!(std::ffi::OsString);
         command =
             command.arg(arg.value_name(key.flag.value).action(many).value_parser(parser).allow_hyphen_values(true));

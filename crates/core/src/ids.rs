@@ -24,10 +24,12 @@ impl RunId {
         if fits { Ok(Self(text.to_owned())) } else { Err(BadId) }
     }
 
-    /// Makes an id of random bytes.
+    /// Makes an id of random bytes. The last letter is a digit, so that no id is a word.
     #[must_use]
     pub fn from_random(bytes: [u8; 7]) -> Self {
-        Self(bytes.iter().map(|byte| char::from(ID_LETTERS[usize::from(byte % 32)])).collect())
+        let (last, first) = (bytes[6], &bytes[..6]);
+        let letters = first.iter().map(|byte| ID_LETTERS[usize::from(byte % 32)]);
+        Self(letters.chain([ID_LETTERS[usize::from(last % 10)]]).map(char::from).collect())
     }
 
     /// The id as text.

@@ -89,9 +89,8 @@ pub fn rehearse(command: &str, folder: &Path, limit: Duration) -> io::Result<Reh
     let tail = |name: &str| tail_of(&output.join(name), 64 * 1024);
     let rehearsal =
         Rehearsal { ended: end.ended, duration_ms: end.duration_ms, stdout: tail("stdout"), stderr: tail("stderr") };
-    std::fs::remove_dir_all(&output).or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    })?;
+    if output.exists() {
+        std::fs::remove_dir_all(&output)?;
+    }
     Ok(rehearsal)
 }

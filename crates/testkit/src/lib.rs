@@ -1,1 +1,9 @@
-//! placeholder
+//! For tests only: scratch homes, the built program, programs on PATH, and waiting for facts.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod environment;
+mod ran;
+mod strace;
+
+pub use environment::{TestEnv, wait_until};
+pub use ran::{Ran, Running};
+pub use strace::{Call, strace};

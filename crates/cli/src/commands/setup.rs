@@ -5,7 +5,7 @@ use loop_core::agent::{KNOWN, known};
 use loop_core::run::WorkspaceRef;
 use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve};
 use loop_host::paths::{program_on_path, text_of};
-use loop_host::settings_files::{FilesError, PROJECT_FILE, USER_FILE, gather};
+use loop_host::settings_files::{FilesError, USER_FILE, gather};
 use loop_host::workspace::{self, WorkspaceError};
 
 use crate::context::{Context, home_folder, runs_error};
@@ -26,6 +26,8 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
         None => std::env::current_dir()
             .map_err(|error| CommandError::new(Kind::Wrong, "the current folder is gone").because(error.to_string()))?,
     };
+    // A folder that is none is a clearer error than a settings file that is not in it.
+    workspace::look(&asked, None, true).map_err(|error| workspace_error(&error))?;
     let mut given = gather(&context.home.config, Some(&asked)).map_err(|error| files_error(&error))?;
     given.extend(flags);
     let mut settings = resolve(given).map_err(|error| settings_error(&error))?;
@@ -134,9 +136,4 @@ pub(crate) fn workspace_error(error: &WorkspaceError) -> CommandError {
             .hint(format!("loop status {id}")),
         WorkspaceError::Runs(error) => runs_error(error),
     }
-}
-
-/// Where a project's settings would stand, for people.
-pub(crate) fn project_file(workspace: &Path) -> String {
-    text_of(&workspace.join(PROJECT_FILE))
 }

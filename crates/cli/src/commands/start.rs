@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use loop_core::ids::RunId;
+use loop_core::policy::gate::Promise;
 use loop_core::prompt::{GateSaid, Material, TASK_BYTES_MAX, compose};
-use loop_core::run::{Event, RULES, RunSpec, RunState};
+use loop_core::run::{Event, Fact, Input, RULES, RunSpec, RunState};
 use loop_core::settings::{Resolved, Settings, Valued};
 use loop_core::text;
 use loop_core::time;
@@ -16,8 +17,8 @@ use loop_host::paths::{path_of, text_of};
 use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
+use loop_host::verify;
 use loop_host::workspace::claim;
-use loop_host::{settings_files, verify};
 
 use super::setup::{self, Setup, quoted};
 use crate::args::PlaceArg;
@@ -94,6 +95,12 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
             .hint(format!("{line} …, with the command that shows that the work is done")));
     }
     setup::check_agent(&setup.settings, &line)?;
+    if Promise::parse(promise).left_to_shell {
+        context.printer.progress(
+            "warning: several commands after a ! are left to the shell's own !, to which a command that is not found \
+             counts as success; put them in brackets: ! ( … )\n",
+        );
+    }
     let inject = injected(&setup.settings)?;
     if goal.len() + inject.iter().map(String::len).sum::<usize>() > TASK_BYTES_MAX {
         return Err(CommandError::new(Kind::Wrong, "the prompt is too long")
@@ -218,7 +225,10 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     let printer = context.printer;
     let mut live = Live::new(printer, json);
     if !json {
-        printer.progress(&header::header(&held.state));
+        // Settings that change with this opening are shown as they will hold.
+        let mut shown = held.state.clone();
+        shown.apply(&Fact::Happened(Input { at: loop_host::clock::now(), event: opening.clone() }));
+        printer.progress(&header::header(&shown));
     }
     let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let before = held.state.clone();
@@ -278,7 +288,6 @@ fn dry_run(context: &Context, ready: &Ready) -> Done {
         told.push_str(&format!("  {key:<15}{} ({})\n", setup.settings.get(key), origin(key)));
     }
     told.push_str(&format!("  keeps      {}\n", header::keeps(&setup.settings)));
-    told.push_str(&format!("  project    {}\n", setup::project_file(&setup.path)));
     context.printer.answer(&told);
     let mut gates = Vec::new();
     for gate in &settings.gates {
@@ -301,7 +310,5 @@ fn dry_run(context: &Context, ready: &Ready) -> Done {
         ..Material::default()
     };
     context.printer.answer(&format!("\nthe first prompt:\n\n{}", text::clean(compose(&material).as_bytes())));
-    settings_files::text_of(&setup.path.join(settings_files::PROJECT_FILE))
-        .map_err(|error| setup::files_error(&error))?;
     Ok(0)
 }

@@ -87,7 +87,9 @@ impl CommandError {
 }
 
 /// What clap says, in our form: one line of what, one of why, one hint.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the kinds of clap are an open list")]
 pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
+    use clap::CommandFactory;
     use clap::error::{ContextKind, ErrorKind};
     let get = |kind: ContextKind| error.get(kind).map(ToString::to_string);
     let argument = get(ContextKind::InvalidArg).unwrap_or_default();
@@ -114,7 +116,12 @@ pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
             (line, "the command line could not be read")
         }
     };
-    let near = get(ContextKind::SuggestedArg).or_else(|| get(ContextKind::SuggestedSubcommand));
-    let near = near.or_else(|| get(ContextKind::SuggestedValue)).map(|near| format!("did you mean {near}?"));
+    let command = crate::args::Cli::command();
+    let typed = get(ContextKind::InvalidSubcommand);
+    let verb = typed.and_then(|typed| {
+        let known = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
+        loop_core::text::nearest(&typed, known).map(str::to_owned)
+    });
+    let near = get(ContextKind::SuggestedArg).or(verb).map(|near| format!("did you mean {near}?"));
     CommandError::new(Kind::Wrong, what).because(why).hint(near.unwrap_or_else(|| help.to_owned()))
 }

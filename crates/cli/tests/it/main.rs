@@ -1,1 +1,31 @@
-//! placeholder
+//! Journeys of the built program: what a person types, and what comes of it.
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod agent;
+mod config;
+mod errors;
+mod gates;
+mod json;
+mod kill_points;
+mod limits;
+mod looking;
+mod newcomer;
+mod output;
+mod resume;
+mod start;
+mod steering;
+mod syncs;
+mod workspaces;
+
+use loop_testkit::TestEnv;
+
+/// A fresh user of the built `loop`.
+fn user() -> TestEnv {
+    TestEnv::new(env!("CARGO_BIN_EXE_loop"))
+}
+
+/// The words of a start with an agent and a promise.
+fn start<'a>(agent: &'a str, promise: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["start", "do it", "--promise", promise, "--agent-cmd", agent];
+    words.extend(more);
+    words
+}

@@ -1,1 +1,7 @@
-//! placeholder
+//! Parts on the real machine: journal, folders, processes.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod home;
+mod journal;
+mod process;
+mod stored;
+mod transcript;

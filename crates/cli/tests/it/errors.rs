@@ -1,0 +1,185 @@
+//! Wrong calls: one line of what, one of why, one hint, exit 4, and nothing is made.
+use expect_test::{Expect, expect};
+
+use crate::{start, user};
+
+fn refused(words: &[&str], expected: &Expect) {
+    let user = user();
+    let ran = user.run(words);
+    expected.assert_eq(&ran.err());
+    assert_eq!(ran.code, Some(4), "{}", ran.text());
+    assert_eq!(ran.out(), "");
+    assert_eq!((user.tree("work"), user.tree("home"), user.tree("tmp")), (vec![], vec![], vec![]), "nothing is made");
+}
+
+#[test]
+fn a_mistyped_flag_command_or_value_is_explained() {
+    // req: D-21
+    refused(
+        &["start", "x", "--promis", "true"],
+        &expect![[r#"
+        error: unknown argument --promis
+          because: no flag has this name here
+        hint: did you mean --promise?
+    "#]],
+    );
+    refused(
+        &["strat"],
+        &expect![[r#"
+        error: unknown command strat
+          because: no command has this name
+        hint: did you mean start?
+    "#]],
+    );
+    refused(
+        &start("true", "true", &["--timeout", "5"]),
+        &expect![[r#"
+        error: --timeout: timeout cannot be "5"
+          because: a duration needs a unit
+        hint: did you mean 5s or 5m?
+    "#]],
+    );
+    refused(
+        &start("true", "true", &["-n", "0"]),
+        &expect![[r#"
+        error: --max-iterations: max_iterations cannot be "0"
+          because: it must be a whole number from 1 to 1000000, or unlimited
+        hint: for example 10, or unlimited
+    "#]],
+    );
+    refused(
+        &start("true", "true", &["--agent", "cluade"]),
+        &expect![[r#"
+        error: --agent: agent cannot be "cluade"
+          because: it must be one of: opencode, claude, codex, gemini, aider, cursor, cline, custom
+        hint: did you mean claude?
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_or_empty_prompt_or_promise_is_refused() {
+    // req: D-01 partly: with a custom agent
+    refused(
+        &["start", "--promise", "true", "--agent-cmd", "true"],
+        &expect![[r#"
+        error: the prompt is missing
+          because: the agent must be told what to do
+        hint: loop start "fix the failing tests" …, or --prompt-file FILE, or - for stdin
+    "#]],
+    );
+    refused(
+        &["start", "fix it", "--agent-cmd", "true"],
+        &expect![[r#"
+        error: --promise is missing
+          because: without a check of its own, loop could only believe the agent
+        hint: loop start 'fix it' --promise 'make test' …, with the command that shows that the work is done
+    "#]],
+    );
+    refused(
+        &start("true", "  ", &[]),
+        &expect![[r#"
+        error: --promise: promise cannot be "  "
+          because: an empty command says nothing
+        hint: give a shell command, for example "make test"
+    "#]],
+    );
+    refused(
+        &["start", " ", "-p", "true", "--agent-cmd", "true"],
+        &expect![[r#"
+        error: the prompt is empty
+          because: the agent must be told what to do
+        hint: loop start "fix the failing tests" …
+    "#]],
+    );
+    refused(
+        &["start", "--prompt-file", "nothing.md", "-p", "true", "--agent-cmd", "true"],
+        &expect![[r#"
+        error: cannot read the prompt file nothing.md
+          because: No such file or directory (os error 2)
+        hint: name a readable file, or give the prompt itself
+    "#]],
+    );
+}
+
+#[test]
+fn what_comes_with_a_later_version_is_known_and_refused() {
+    // req: D-01 partly: with a custom agent
+    let cases: [(&[&str], &str); 8] = [
+        (&["-b"], "--background"),
+        (&["--background"], "--background"),
+        (&["--best-of", "3"], "--best-of 3"),
+        (&["--best-of-metric", "x"], "--best-of-metric x"),
+        (&["--template", "tdd"], "--template tdd"),
+        (&["--checkpoint", "git"], "--checkpoint git"),
+        (&["--checkpoint", "btrfs"], "--checkpoint btrfs"),
+        (&["--on-interrupt", "rollback"], "--on-interrupt rollback"),
+    ];
+    for (words, what) in cases {
+        let user = user();
+        let ran = user.run(&start("true", "true", words)).expect_code(4);
+        assert!(ran.err().starts_with(&format!("error: {what} comes with a later version\n")), "{}", ran.text());
+        assert_eq!(user.tree("home"), Vec::<String>::new());
+    }
+    let user = user();
+    let ran = user.run(&["history", "abc", "--diff", "1"]).expect_code(4);
+    assert!(ran.err().contains("--diff comes with a later version"), "{}", ran.text());
+}
+
+#[test]
+fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
+    // req: D-03 partly: custom
+    refused(
+        &["start", "fix it", "-p", "npm test"],
+        &expect![[r#"
+        error: no agent was given, and opencode is not installed
+          because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline
+        hint: npm install -g opencode-ai; or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
+        hint: loop demo shows a whole loop without any agent
+    "#]],
+    );
+    refused(
+        &["start", "fix it", "-p", "npm test", "--agent", "custom"],
+        &expect![[r#"
+        error: the custom agent has no command
+          because: --agent custom runs the command that --agent-cmd names
+        hint: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
+    "#]],
+    );
+    let user = user();
+    user.program("claude", "true");
+    user.program("codex", "true");
+    let ran = user.run(&["start", "fix it", "-p", "npm test"]).expect_code(4);
+    assert!(
+        ran.err().contains("hint: loop start 'fix it' --promise 'npm test' --agent-cmd 'claude -p'\n"),
+        "{}",
+        ran.text()
+    );
+    assert!(ran.err().contains("--agent-cmd 'codex exec -'\n"), "{}", ran.text());
+    let ran = user.run(&["start", "fix it", "-p", "npm test", "--agent", "claude"]).expect_code(4);
+    assert!(ran.err().starts_with("error: claude comes with a later version\n"), "{}", ran.text());
+}
+
+#[test]
+fn an_unknown_or_ambiguous_id_is_refused() {
+    // req: D-21
+    let user = user();
+    for command in ["history", "resume", "status", "rm"] {
+        let ran = user.run(&[command, "zzz"]).expect_code(4);
+        assert!(ran.err().starts_with("error: no loop has an id that begins with \"zzz\"\n"), "{}", ran.text());
+    }
+    user.run(&start("true", "true", &[])).expect_code(0);
+    for _ in 0..40 {
+        user.run(&["start", "x", "-p", "true", "--agent-cmd", "true", "-q"]).expect_code(0);
+    }
+    let ids = user.ids();
+    let first = |id: &String| id[..1].to_owned();
+    let shared = ids
+        .iter()
+        .map(first)
+        .find(|letter| ids.iter().filter(|id| id.starts_with(letter.as_str())).count() > 1)
+        .unwrap();
+    let ran = user.run(&["history", &shared]).expect_code(4);
+    assert!(ran.err().contains("is the beginning of several ids"), "{}", ran.text());
+    user.run(&["history", &ids[0]]).expect_code(0);
+}

@@ -1,0 +1,44 @@
+//! Limits hold, from every layer.
+use crate::{start, user};
+
+#[test]
+fn a_loop_out_of_iterations_says_so_and_how_to_go_on() {
+    // req: D-01 partly: with a custom agent, D-21
+    let user = user();
+    let ran = user.run(&start("echo x >> log", "false", &["-n", "3"])).expect_code(1);
+    assert_eq!(user.read("work/log").lines().count(), 3);
+    assert!(ran.out().contains(&format!("go on:      loop resume {} -n +5", user.id())), "{}", ran.text());
+    assert!(ran.out().contains("failed (iteration_limit)"), "{}", ran.text());
+}
+
+#[test]
+fn at_the_end_of_the_loops_time_the_agent_is_ended_and_the_promise_asked_once_more() {
+    // req: A-01 partly: without alert_pause, A-30
+    let user = user();
+    let ran = user.run(&start("touch x; sleep 300", "false", &["--max-time", "700ms"])).expect_code(1);
+    assert!(ran.out().contains("failed (time_limit)"), "{}", ran.text());
+    let kept = crate::user();
+    let ran = kept.run(&start("touch x; sleep 300", "test -e x", &["--max-time", "700ms"])).expect_code(0);
+    assert!(ran.err().contains("the time of the loop is used up"), "{}", ran.text());
+}
+
+#[test]
+fn unlimited_lifts_the_iterations() {
+    // req: A-30
+    let user = user();
+    let ran = user.run(&start("echo x >> log", "test $(wc -l < log) = 12", &["-n", "unlimited"])).expect_code(0);
+    assert!(ran.err().contains("     12  promise: holds"), "{}", ran.text());
+}
+
+#[test]
+fn variables_are_the_defaults_of_flags_and_flags_win() {
+    // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET, C-25
+    let user = user().with("LOOP_MAX_ITER", "2").with("LOOP_TIMEOUT", "9m").with("LOOP_AGENT", "custom");
+    let ran = user.run(&start("true", "false", &[])).expect_code(1);
+    assert!(ran.err().contains("2 iterations · agent 9m"), "{}", ran.text());
+    let ran = user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    assert!(ran.err().contains("1 iteration · agent 9m"), "{}", ran.text());
+    let bad = crate::user().with("LOOP_TIMEOUT", "5");
+    let ran = bad.run(&start("true", "false", &[])).expect_code(4);
+    assert!(ran.err().starts_with("error: LOOP_TIMEOUT: timeout cannot be \"5\""), "{}", ran.text());
+}

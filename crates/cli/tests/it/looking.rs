@@ -1,0 +1,142 @@
+//! Looking back: status, list, history, rm, prune.
+use crate::{start, user};
+
+#[test]
+fn status_shows_what_runs_with_the_columns_of_its_table() {
+    // req: D-04
+    let user = user();
+    let running = user.begin(&start("touch began; while [ ! -e go ]; do sleep 0.02; done", "test -e go", &["-n", "5"]));
+    user.wait_for_file("work/began");
+    let ran = user.run(&["status"]).expect_code(0);
+    let text = ran.same_everywhere(&ran.out());
+    assert!(
+        text.starts_with(
+            "LOOP-ID  STATUS   ITER  PROMISE     AGENT   ELAPSED\n$ID  running  1/5   test -e go  custom  "
+        ),
+        "{text}"
+    );
+    let detail = user.run(&["status", &user.id()[..5]]).expect_code(0).out();
+    for word in ["task       do it", "workspace  ", "gate       fail (exit 1)", "files      "] {
+        assert!(detail.contains(word), "{word}: {detail}");
+    }
+    let alone = user.run::<&str>(&[]).expect_code(0).out();
+    assert!(alone.contains("running") && alone.contains(&format!("loop status {} --watch", user.id())), "{alone}");
+    user.write("work/go", "");
+    running.end().expect_code(0);
+    assert!(user.run(&["status"]).out().contains("completed"), "ended in the last hour");
+    user.run(&["status", "--watch"]).expect_code(4);
+}
+
+#[test]
+fn loop_alone_says_what_to_type_next() {
+    let user = user();
+    let empty = user.run::<&str>(&[]).expect_code(0).out();
+    assert!(empty.contains("loop demo") && empty.contains("loop start"), "{empty}");
+    user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    let failed = user.run::<&str>(&[]).expect_code(0).out();
+    assert!(failed.contains(&format!("loop resume {} -n +5", user.id())), "{failed}");
+}
+
+#[test]
+fn list_filters_by_status_agent_time_and_number_newest_first() {
+    // req: D-10
+    let user = user();
+    let mut ids = Vec::new();
+    for promise in ["true", "false", "exit 127"] {
+        let _any = user.run(&start("true", promise, &["-n", "3"]));
+        let new = user.ids().into_iter().find(|id| !ids.contains(id)).unwrap();
+        ids.push(new);
+    }
+    let list = |words: &[&str]| -> Vec<String> {
+        let mut all = vec!["list", "--json"];
+        all.extend(words);
+        let json = user.run(&all).expect_code(0).json();
+        json["loops"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let newest_first: Vec<String> = ids.iter().rev().cloned().collect();
+    assert_eq!(list(&[]), newest_first);
+    assert_eq!(list(&["--status", "completed"]), [ids[0].clone()]);
+    assert_eq!(list(&["--status", "failed"]), [ids[2].clone(), ids[1].clone()], "failed and crashed");
+    assert_eq!(list(&["--status", "crashed"]), [ids[2].clone()]);
+    assert_eq!(list(&["--limit", "2"]), newest_first[..2]);
+    assert_eq!(list(&["--agent", "claude"]), Vec::<String>::new());
+    assert_eq!(list(&["--since", "2h"]).len(), 3);
+    assert_eq!(list(&["--since", "2020-01-01"]).len(), 3);
+    assert_eq!(list(&["--since", "2099-01-01T00:00:00Z"]).len(), 0);
+    for words in [["--since", "yesterday"], ["--status", "runing"]] {
+        let ran = user.run(&["list", words[0], words[1]]).expect_code(4);
+        assert!(ran.err().contains("hint: "), "{}", ran.text());
+    }
+    assert!(user.run(&["list"]).out().lines().count() == 4);
+}
+
+#[test]
+fn a_list_is_right_whatever_becomes_of_the_index() {
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    let before = user.run(&["list", "--json"]).expect_code(0).out();
+    let index = user.state().join("index.db");
+    assert!(index.exists());
+    assert_eq!(user.run(&["list", "--json"]).out(), before, "from the index");
+    std::fs::write(&index, "this is no database at all, but it is long enough to be looked at as one").unwrap();
+    assert_eq!(user.run(&["list", "--json"]).out(), before, "made anew");
+    std::fs::remove_file(&index).unwrap();
+    std::fs::create_dir(&index).unwrap();
+    assert_eq!(user.run(&["list", "--json"]).out(), before, "done without");
+}
+
+#[test]
+fn history_shows_each_iteration_and_verbose_what_was_said() {
+    // req: D-09 partly: without --diff
+    let user = user();
+    let agent = "echo \"I am in $LOOP_ITERATION\"; printf '\\033]0;evil\\007\\033[31mred'; echo warn >&2";
+    user.run(&start(agent, "test -e x", &["-n", "2"])).expect_code(1);
+    let id = user.id();
+    let ran = user.run(&["history", &id]).expect_code(0);
+    let text = ran.same_everywhere(&ran.out());
+    assert!(
+        text.contains("before iteration 1: FAIL\nITER  CHECKPOINT  PROMISE  DURATION  CHANGES  OUTCOME\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n2     -           FAIL     "), "{text}");
+    let said = user.run(&["history", &id, "-v"]).expect_code(0).out();
+    for word in ["iteration 2, attempt 1", "prompt:\n", "I am in 2", "stderr:\n  warn", "red"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(!said.contains('\u{1b}') && !said.contains("evil"), "{said}");
+}
+
+#[test]
+fn records_can_be_removed_one_by_one_or_by_age() {
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
+    let ran = user.run(&["prune", "--older-than", "1ms", "--dry-run"]).expect_code(0);
+    assert!(ran.out().starts_with("1 loops, would free"), "{}", ran.text());
+    assert_eq!(user.ids().len(), 2);
+    assert!(user.run(&["prune"]).expect_code(0).out().starts_with("0 loops"), "younger than 30 days");
+    user.run(&["prune", "--older-than", "1ms"]).expect_code(0);
+    assert_eq!(user.ids().len(), 1, "one that could be gone on with stays");
+    user.run(&["rm", &user.id(), "zzz"]).expect_code(4);
+    assert_eq!(user.ids().len(), 1, "a mistyped id removes nothing");
+    let id = user.id();
+    assert_eq!(user.run(&["rm", &id]).expect_code(0).out(), format!("removed {id}\n"));
+    assert!(user.ids().is_empty() && user.run(&["list"]).out().starts_with("no loops"));
+    user.run(&["prune", "--older-than", "soon"]).expect_code(4);
+}
+
+#[test]
+fn an_unreadable_run_hides_no_other_and_the_doctor_names_it() {
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    let first = user.id();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    std::fs::write(user.run_folder(&first).join("journal.jsonl"), "garbage\n").unwrap();
+    let ran = user.run(&["list", "--json"]).expect_code(0);
+    assert_eq!(ran.json()["loops"].as_array().unwrap().len(), 1);
+    assert!(ran.err().contains("1 loops cannot be read"), "{}", ran.text());
+    let ran = user.run(&["doctor"]).expect_code(4);
+    assert!(ran.out().contains(&format!("cannot be read: {first}")), "{}", ran.text());
+    user.run(&["rm", &first]).expect_code(0);
+    user.run(&["doctor"]).expect_code(0);
+}

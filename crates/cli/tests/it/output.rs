@@ -1,0 +1,74 @@
+//! What reaches a terminal, and how loud it is.
+use crate::{start, user};
+
+#[test]
+fn quiet_says_one_line_verbose_shows_what_was_written_and_colour_is_only_for_terminals() {
+    let user = user();
+    let quiet = user.run(&start("echo hello from ''the agent", "false", &["-n", "1", "--quiet"])).expect_code(1);
+    assert_eq!((quiet.out().lines().count(), quiet.err().as_str()), (1, ""), "{}", quiet.text());
+    let normal = user.run(&start("echo hello from ''the agent", "false", &["-n", "1"])).expect_code(1);
+    assert!(!normal.err().contains("hello from the agent"), "{}", normal.text());
+    let verbose =
+        user.run(&start("echo hello from ''the agent", "echo and the gate; false", &["-n", "1", "-v"])).expect_code(1);
+    assert!(
+        verbose.err().contains("hello from the agent") && verbose.err().contains("and the gate"),
+        "{}",
+        verbose.text()
+    );
+    for ran in [quiet, normal, verbose] {
+        assert!(!ran.stdout.contains(&0x1b) && !ran.stderr.contains(&0x1b));
+    }
+}
+
+#[test]
+fn no_control_byte_of_an_agent_or_a_gate_reaches_the_caller_raw() {
+    let user = user();
+    let evil = "printf '\\033]52;c;aGk=\\007\\033[2J\\033[31mx\\233A\\001\\r\\n'; printf '\\033[1mbold\\007' >&2";
+    let ran = user.run(&start(&format!("{evil}; exit 1"), &format!("{evil}; exit 127"), &["-v", "-n", "5"]));
+    let id = user.id();
+    let seen = [ran, user.run(&["history", &id, "-v"]), user.run(&["status", &id]), user.run(&["list", "--json"])];
+    for ran in seen {
+        for bytes in [&ran.stdout, &ran.stderr] {
+            let bad = bytes.iter().find(|byte| (**byte < 0x20 && !b"\n\t".contains(byte)) || **byte == 0x7f);
+            assert_eq!(bad, None, "{}", ran.text());
+        }
+    }
+}
+
+#[test]
+fn on_a_terminal_there_is_a_live_line_with_colour_unless_no_color_is_set() {
+    for (variables, coloured) in [("TERM=xterm", true), ("TERM=xterm NO_COLOR=1", false)] {
+        let user = user();
+        let log = user.root().join("screen");
+        let line = format!(
+            "{variables} {} start 'do it' -p 'test -e x' --agent-cmd 'sleep 1.3; touch x'",
+            env!("CARGO_BIN_EXE_loop")
+        );
+        // `script` gives it a terminal of its own.
+        let mut command = std::process::Command::new("script");
+        command.args(["-qec", &line]).arg(&log);
+        user.dress(&mut command);
+        let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+        assert_eq!(ran.code, Some(0), "{}", ran.text());
+        let screen = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap();
+        assert!(screen.contains("1/10 · custom · 1s of 5m · gate: exit 1"), "{screen:?}");
+        assert_eq!(screen.contains("\u{1b}[32m"), coloured, "{screen:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    let line = format!(
+        "{} list --json | head -c 1; {} history {} | true",
+        env!("CARGO_BIN_EXE_loop"),
+        env!("CARGO_BIN_EXE_loop"),
+        user.id()
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &line]);
+    user.dress(&mut command);
+    let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("{", ""));
+}

@@ -1,0 +1,92 @@
+//! Stopping a loop: Ctrl-C, signals, the stop file.
+use crate::{start, user};
+
+const WAITING: &str = "touch began; while [ ! -e go ]; do sleep 0.02; done; echo x >> log";
+
+#[test]
+fn the_first_ctrl_c_stops_after_the_iteration_and_leaves_the_loop_paused() {
+    // req: A-01 partly: without alert_pause
+    let user = user();
+    let running = user.begin(&start(WAITING, "false", &[]));
+    user.wait_for_file("work/began");
+    running.signal("INT");
+    user.wait_for_fact("\"asked\"");
+    user.write("work/go", "");
+    let ran = running.end().expect_code(2);
+    assert!(ran.out().starts_with("stopped: stopped after the iteration by Ctrl-C"), "{}", ran.text());
+    assert!(ran.out().contains("paused (manual_stop)"), "{}", ran.text());
+    assert_eq!(user.read("work/log"), "x\n");
+    let ran = user.run(&["resume", &user.id(), "-n", "2"]).expect_code(1);
+    assert_eq!(user.read("work/log"), "x\nx\n", "{}", ran.text());
+}
+
+#[test]
+fn the_second_ctrl_c_and_signals_of_the_system_stop_now_and_nothing_is_left() {
+    // req: A-01 partly: without alert_pause
+    for signals in [&["INT", "INT"][..], &["TERM"], &["HUP"]] {
+        let user = user();
+        let running = user.begin(&start("touch began; setsid sleep 300 & sleep 300", "false", &[]));
+        user.wait_for_file("work/began");
+        for (count, signal) in signals.iter().enumerate() {
+            running.signal(signal);
+            let asked = if count == 0 && signals.len() == 2 { "\"stop\"" } else { "\"abort\"" };
+            user.wait_for_fact(asked);
+        }
+        let ran = running.end().expect_code(2);
+        assert!(ran.out().contains("stopped at once by"), "{}", ran.text());
+        assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
+        let row = user.run(&["list", "--json"]).json()["loops"][0].clone();
+        assert_eq!((row["status"].as_str(), row["resumable"].as_bool()), (Some("paused"), Some(true)));
+        let history = user.run(&["history", &user.id(), "--json"]).json();
+        assert_eq!(history["iterations"][0]["outcome"], "cancelled");
+    }
+}
+
+#[test]
+fn a_kept_promise_in_the_last_iteration_outranks_the_stop() {
+    // req: A-01 partly: without alert_pause
+    let user = user();
+    let running = user.begin(&start(WAITING, "test -e log", &[]));
+    user.wait_for_file("work/began");
+    running.signal("INT");
+    user.wait_for_fact("\"asked\"");
+    user.write("work/go", "");
+    running.end().expect_code(0);
+}
+
+#[test]
+fn the_stop_file_says_stop_or_abort_is_taken_away_when_obeyed_and_left_otherwise() {
+    // req: A-02
+    for (word, code_words) in
+        [("stop", "after the iteration by the stop file"), ("abort\n", "at once by the stop file")]
+    {
+        let user = user();
+        std::fs::create_dir(user.work().join(".harness")).unwrap();
+        let running = user.begin(&start(WAITING, "false", &["--stop-file", ".harness/stop"]));
+        user.wait_for_file("work/began");
+        user.write("work/.harness/stop", "halt please");
+        user.wait_for_fact("neither stop nor abort");
+        assert!(user.work().join(".harness/stop").exists(), "another content is left");
+        user.write("work/.harness/stop", word);
+        user.wait_for_fact("the stop file\"");
+        user.write("work/go", "");
+        let ran = running.end().expect_code(2);
+        assert!(ran.out().contains(code_words), "{}", ran.text());
+        assert!(!user.work().join(".harness/stop").exists(), "taken away");
+    }
+}
+
+#[test]
+fn a_stop_file_that_is_there_at_the_start_refuses_it_unless_cleared() {
+    // req: A-02
+    let user = user();
+    user.write("work/STOP", "stop");
+    let ran = user.run(&start("true", "true", &["--stop-file", "STOP"])).expect_code(4);
+    assert!(ran.err().contains("the stop file") && ran.err().contains("--clear-stop"), "{}", ran.text());
+    assert!(user.work().join("STOP").exists());
+    user.run(&start("true", "true", &["--stop-file", "STOP", "--clear-stop"])).expect_code(0);
+    assert!(!user.work().join("STOP").exists());
+    user.write("work/.harness/stop", "abort");
+    user.run(&start("true", "test -e x || touch x", &[])).expect_code(0);
+    assert!(user.work().join(".harness/stop").exists(), "off unless set");
+}

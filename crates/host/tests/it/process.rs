@@ -1,0 +1,95 @@
+//! Tasks: real processes from start to the death of all that they started.
+use std::time::{Duration, Instant};
+
+use loop_core::run::{Answer, Ended};
+use loop_host::process::{Task, TaskEnd, TaskSpec, become_reaper, identity, sweep};
+
+fn begin(run: &str, command: &str, folder: &std::path::Path) -> Task {
+    become_reaper().unwrap();
+    let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
+    let spec = TaskSpec {
+        run,
+        argv: &argv,
+        env: Vec::new(),
+        folder: folder.to_owned(),
+        stdin: None,
+        output: folder.join("out"),
+    };
+    Task::start(spec).unwrap()
+}
+
+/// Goes on with a task until it has ended; recalls it once its output holds this word.
+fn end(mut task: Task, recall_at: Option<&str>) -> TaskEnd {
+    let began = Instant::now();
+    let mut heard = Vec::new();
+    loop {
+        if let Some(end) = task.go_on(&[], &mut |bytes| heard.extend_from_slice(bytes)) {
+            return end;
+        }
+        if recall_at.is_some_and(|word| String::from_utf8_lossy(&heard).contains(word)) {
+            task.recall();
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "it hangs");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_end_is_told_with_its_code_its_signal_or_as_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(end(begin("p1", "exit 7", folder.path()), None).ended, Ended::Exit(7));
+    assert_eq!(end(begin("p1", "kill -SEGV $$", folder.path()), None).ended, Ended::Signal(11));
+    let recalled = end(begin("p1", "echo ready; sleep 300", folder.path()), Some("ready"));
+    assert_eq!((recalled.ended, recalled.lost.len()), (Ended::ByUs, 0));
+}
+
+#[test]
+fn output_is_read_to_the_end_and_hashed() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = end(begin("p2", "printf out; printf err >&2; printf more", folder.path()), None);
+    assert_eq!((ended.output.stdout_bytes, ended.output.stderr_bytes), (7, 3));
+    assert_eq!(std::fs::read_to_string(folder.path().join("out/stdout/head")).unwrap(), "outmore");
+    assert_eq!((ended.stdout_end.as_slice(), ended.stderr_end.as_slice()), (&b"outmore"[..], &b"err"[..]));
+}
+
+#[test]
+fn a_process_that_ignores_the_asking_is_made_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let began = Instant::now();
+    let ended = end(begin("p3", "trap '' TERM; echo ready; while :; do sleep 0.1; done", folder.path()), Some("ready"));
+    assert_eq!(ended.ended, Ended::ByUs);
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = end(begin("p4", "setsid sh -c 'trap \"\" TERM; sleep 300' & echo done", folder.path()), None);
+    assert_eq!((ended.ended, ended.lost.len()), (Ended::Exit(0), 0));
+    assert!(ended.left_running >= 1);
+}
+
+#[test]
+fn what_a_killed_harness_left_is_swept_by_its_mark_and_others_are_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ours = begin("swept7", "(setsid sleep 300 &); sleep 300", folder.path());
+    let mut other = begin("other77", "sleep 300", folder.path());
+    let known = ours.process().unwrap();
+    let Answer::Cleaned { killed } = sweep("swept7", &[known]) else { panic!("not cleaned") };
+    assert!(killed >= 2, "{killed}");
+    assert!(other.process().is_some() && other.go_on(&[ours.pid()], &mut |_| {}).is_none(), "the other one lives");
+    assert!(ours.go_on(&[other.pid()], &mut |_| {}).is_some());
+    assert!(matches!(sweep("swept7", &[]), Answer::Cleaned { killed: 0 }));
+}
+
+#[test]
+fn a_process_is_known_by_its_start_and_not_by_its_number_alone() {
+    let me = i32::try_from(std::process::id()).unwrap();
+    let known = identity(me).unwrap();
+    let mut look_alike = known;
+    look_alike.start_ticks += 1;
+    // Would it go by the number, this test would kill itself.
+    assert!(matches!(sweep("nobody7", &[look_alike]), Answer::Cleaned { killed: 0 }));
+    assert_eq!(identity(me), Some(known));
+    assert_eq!(identity(-5), None);
+}

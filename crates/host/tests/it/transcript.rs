@@ -1,0 +1,33 @@
+//! Output of any length in files of bounded size.
+use loop_host::process::{Transcript, tail_of};
+
+#[test]
+fn a_long_stream_keeps_its_beginning_and_its_newest_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = folder.path().join("stdout");
+    let mut transcript = Transcript::new(stream.clone());
+    assert!(!stream.exists(), "made with the first byte");
+    let piece = |number: u64| format!("{number:>15}\n").into_bytes();
+    let count = 4 * 1024 * 1024; // 64 MiB
+    let mut batch = Vec::new();
+    for number in 0..count {
+        batch.extend(piece(number));
+        if batch.len() >= 65_536 {
+            transcript.write(&batch).unwrap();
+            batch.clear();
+        }
+    }
+    transcript.write(&batch).unwrap();
+    assert_eq!(transcript.bytes(), count * 16);
+    let mut files: Vec<_> = std::fs::read_dir(&stream).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let sizes: Vec<u64> = files.iter().map(|file| file.metadata().unwrap().len()).collect();
+    assert!(sizes.iter().sum::<u64>() <= 32 * 1024 * 1024 && sizes.len() == 5, "{sizes:?}");
+    let head = std::fs::read(&files[0]).unwrap();
+    assert!(files[0].ends_with("head") && head.starts_with(&piece(0)));
+    assert!(files[1].ends_with("tail-000009"), "the gap can be seen by the number: {files:?}");
+    let end = tail_of(&stream, 32);
+    assert_eq!(end, [piece(count - 2), piece(count - 1)].concat());
+    assert_eq!(tail_of(&stream, u64::MAX).len() as u64, sizes.iter().sum::<u64>());
+    assert!(tail_of(&folder.path().join("nothing"), 10).is_empty());
+}

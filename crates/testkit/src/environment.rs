@@ -1,0 +1,193 @@
+//! A user with nothing: own HOME, own folders, an empty environment, a PATH that holds only what a test puts there.
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::ran::{Ran, Running};
+
+/// A scratch home with a workspace.
+#[derive(Debug)]
+pub struct TestEnv {
+    root: TempDir,
+    program: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl TestEnv {
+    /// A fresh user of the built program.
+    #[must_use]
+    pub fn new(program: &str) -> Self {
+        let root = tempfile::Builder::new().prefix("loop-test-").tempdir().expect("a scratch folder");
+        for folder in ["home", "bin", "work", "tmp"] {
+            fs::create_dir(root.path().join(folder)).expect("a folder");
+        }
+        Self { root, program: PathBuf::from(program), variables: Vec::new() }
+    }
+
+    /// Sets a variable for all that follows.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// The folder of everything.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// The workspace.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    /// The state folder.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.root().join("home/.local/state/loop")
+    }
+
+    /// The user's own settings.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.root().join("home/.config/loop")
+    }
+
+    /// Writes a file below the root, its folders too.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    /// The text of a file below the root; empty if there is none.
+    #[must_use]
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap_or_default()
+    }
+
+    /// Puts a program on the PATH.
+    pub fn program(&self, name: &str, script: &str) {
+        let path = self.root().join("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+    }
+
+    /// A command of the built program in the workspace.
+    #[must_use]
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments);
+        self.dress(&mut command);
+        command
+    }
+
+    /// Gives a command this user's environment and nothing else.
+    pub fn dress(&self, command: &mut Command) {
+        command.env_clear().current_dir(self.work());
+        command.env("HOME", self.root().join("home")).env("TMPDIR", self.root().join("tmp"));
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.root().join("bin").display()));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+
+    /// Runs the program to its end.
+    #[must_use]
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ran {
+        self.begin(arguments).end()
+    }
+
+    /// Begins the program and lets it run.
+    #[must_use]
+    pub fn begin<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Running {
+        let child = self.command(arguments).spawn().expect("the built program");
+        Running::new(child, self.root())
+    }
+
+    /// The ids of all runs, sorted.
+    #[must_use]
+    pub fn ids(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.state().join("runs")).into_iter().flatten().flatten();
+        let mut ids: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        ids.retain(|id| !id.starts_with('.'));
+        ids.sort();
+        ids
+    }
+
+    /// The id of the only run.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let ids = self.ids();
+        assert_eq!(ids.len(), 1, "one run: {ids:?}");
+        ids[0].clone()
+    }
+
+    /// The folder of a run.
+    #[must_use]
+    pub fn run_folder(&self, id: &str) -> PathBuf {
+        self.state().join("runs").join(id)
+    }
+
+    /// Waits until the only run's journal says this, with a bound.
+    pub fn wait_for_fact(&self, words: &str) {
+        wait_until(&format!("the journal says {words}"), || {
+            let journals = self.ids().into_iter().map(|id| self.run_folder(&id).join("journal.jsonl"));
+            journals.map(|path| fs::read_to_string(path).unwrap_or_default()).any(|text| text.contains(words))
+        });
+    }
+
+    /// Waits until a file below the root is there, with a bound.
+    pub fn wait_for_file(&self, path: &str) {
+        wait_until(path, || self.root().join(path).exists());
+    }
+
+    /// What carries a run's mark and is alive.
+    #[must_use]
+    pub fn marked(&self, id: &str) -> Vec<u32> {
+        let mark = format!("LOOP_MARK={id}");
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter(|pid| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let dead = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+            !dead && environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        })
+        .collect()
+    }
+
+    /// Everything below a folder, as sorted relative paths.
+    #[must_use]
+    pub fn tree(&self, folder: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let base = self.root().join(folder);
+        let mut open = vec![base.clone()];
+        while let Some(path) = open.pop() {
+            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                found.push(entry.path().strip_prefix(&base).expect("below").to_string_lossy().into_owned());
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    open.push(entry.path());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// Waits for something with a bound that only a fault reaches.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..3000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("waited 30 s and it never came: {what}");
+}
