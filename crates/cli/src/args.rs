@@ -9,7 +9,7 @@ use crate::render::printer::{Loudness, Printer};
 
 /// Runs any coding agent again and again until a condition that loop itself checked holds.
 #[derive(Debug, Parser)]
-#[command(name = "loop", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "loop", version, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,

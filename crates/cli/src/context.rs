@@ -1,6 +1,7 @@
 //! What every command has: the user's folders and the way out.
 use std::path::PathBuf;
 
+use loop_host::journal::{JournalError, ReadError};
 use loop_host::paths::{Home, HomeError};
 use loop_host::runs::{self, RunFolder, RunsError};
 
@@ -37,9 +38,25 @@ pub(crate) fn home_folder() -> Option<PathBuf> {
 pub(crate) fn home_error(error: &HomeError) -> CommandError {
     let told = CommandError::of(Kind::Wrong, error);
     match error {
-        HomeError::Homeless => told.hint("set HOME, or LOOP_HOME to an absolute path"),
-        HomeError::NotPrivate { .. } => told.hint("set LOOP_HOME to a folder of your own"),
+        HomeError::Homeless => told
+            .because("there is no place for the records of loops")
+            .hint("set HOME, or LOOP_HOME to an absolute path"),
+        HomeError::NotPrivate { .. } => told
+            .because("prompts and outputs are kept there, and must be yours alone")
+            .hint("set LOOP_HOME to a folder of your own"),
         HomeError::Io { .. } => told.hint("make the folder writable, or set LOOP_HOME to another one"),
+    }
+}
+
+/// A journal that cannot be read.
+pub(crate) fn read_error(error: &ReadError) -> CommandError {
+    let told = CommandError::of(Kind::Unable, error);
+    match error {
+        ReadError::Newer { .. } => told.because("a newer version of loop wrote it").hint("use that version"),
+        ReadError::NoJournal { .. } | ReadError::Damaged { .. } => told
+            .because("something other than loop changed the file, or the disk failed")
+            .hint("bring it back from a backup, or remove the loop with loop rm"),
+        ReadError::Io { .. } => told.hint("`loop doctor` looks at the state folder"),
     }
 }
 
@@ -54,7 +71,14 @@ pub(crate) fn runs_error(error: &RunsError) -> CommandError {
         RunsError::Driven { id, .. } => CommandError::of(Kind::Wrong, error)
             .because("one process drives a loop at a time")
             .hint(format!("loop status {id}")),
-        RunsError::Journal(_) | RunsError::Io { .. } => {
+        RunsError::Journal(JournalError::TooLong { .. }) => CommandError::of(Kind::Wrong, error)
+            .because("promise, agent command and other settings together are too long")
+            .hint("put long commands into scripts"),
+        RunsError::Journal(JournalError::ReadOnly { .. }) => CommandError::of(Kind::Unable, error)
+            .because("going on could undo what it means")
+            .hint("use the newer version of loop"),
+        RunsError::Journal(JournalError::Read(error)) => read_error(error),
+        RunsError::Journal(JournalError::Io { .. }) | RunsError::Io { .. } => {
             CommandError::of(Kind::Unable, error).hint("`loop doctor` looks at the state folder")
         }
     }

@@ -1,4 +1,5 @@
 //! Shows: the commands `loop` and `loopr`, and everything that people read.
+#![forbid(unsafe_code)]
 pub mod args;
 mod commands;
 mod context;

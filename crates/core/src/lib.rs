@@ -3,6 +3,7 @@
 //! Rooms: [`run`] the life of one run · [`policy`] small machines that judge · [`agent`] how agents
 //! are called · [`prompt`] what they are told · [`settings`] the catalogue of keys and its layers ·
 //! [`view`] what people see. Nothing here reads a clock, a file, a process or the environment.
+#![forbid(unsafe_code)]
 pub mod agent;
 pub mod ids;
 pub mod policy;

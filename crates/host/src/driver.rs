@@ -105,7 +105,7 @@ impl Driver {
     fn wait(&mut self, reporter: &mut dyn Reporter) {
         let now = Instant::now();
         let deadline = self.state.next_deadline();
-        let by_timer = deadline.is_some_and(|deadline| self.arm(deadline));
+        let by_timer = self.arm(deadline);
         let by_poll = deadline.filter(|_| !by_timer);
         let by_poll = by_poll.map(|deadline| Duration::from_millis(deadline.due_in_ms(clock::now())));
         let tick = reporter.tick().map(|tick| (self.drawn + tick).saturating_duration_since(now));
@@ -127,10 +127,12 @@ impl Driver {
         }
     }
 
-    /// Sets the timer to a deadline: by the boot clock, which runs on in suspend.
-    fn arm(&self, deadline: Deadline) -> bool {
+    /// Sets the timer to the deadline, by the boot clock, which runs on in suspend. Without one it is
+    /// set to never: a timer that has fired would wake us for ever.
+    fn arm(&self, deadline: Option<Deadline>) -> bool {
         let Some(timer) = &self.timer else { return false };
-        let ms = i64::try_from(deadline.due_in_ms(clock::now())).unwrap_or(i64::MAX / 2).max(1);
+        let due = |deadline: Deadline| i64::try_from(deadline.due_in_ms(clock::now())).unwrap_or(i64::MAX / 2).max(1);
+        let ms = deadline.map_or(0, due);
         let value = Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).is_ok()

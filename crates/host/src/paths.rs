@@ -119,3 +119,31 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(name))
         .find(|file| fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0))
 }
+
+/// Writes a file whole or not at all. A link is followed to what it names, which stays where it is.
+///
+/// # Errors
+/// When it cannot be written, or is no plain file.
+pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
+    if target.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let mut beside = target.clone().into_os_string();
+    beside.push(".new");
+    fs::write(&beside, text)?;
+    fs::rename(&beside, &target)
+}
+
+/// Whether a file could be written there by [`write_whole`]; makes nothing.
+///
+/// # Errors
+/// Why not.
+pub fn can_write(path: &Path) -> io::Result<()> {
+    let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
+    if target.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(Into::into)
+}

@@ -76,9 +76,6 @@ pub(crate) fn answer(end: TaskEnd) -> Answer {
     if !end.lost.is_empty() {
         return Answer::Lost { left: end.lost };
     }
-    if let Some(what) = end.failed {
-        return Answer::Failed { what };
-    }
     let stdout = text::clean(&end.stdout_end);
     let stderr = text::clean(&end.stderr_end);
     let said = if stdout.trim().is_empty() { stderr } else { stdout };
@@ -88,5 +85,7 @@ pub(crate) fn answer(end: TaskEnd) -> Answer {
         output: end.output,
         said: text::tail(said.trim(), SAID_BYTES_MAX).to_owned(),
         left_running: end.left_running,
+        // The agent did its work and was paid for it: that is written down before the failure counts.
+        not_kept: end.failed,
     })
 }

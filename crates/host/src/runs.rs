@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::run::{Event, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
+use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,9 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::clock;
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Journal, JournalError, encode};
 use crate::paths::Home;
+use crate::process::sweep_orphans;
 use crate::workspace::Claim;
 
 /// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
@@ -221,10 +222,15 @@ pub fn keep(text: &str, name: &str, files: &mut LongTexts) -> Kept {
     if text.len() <= INLINE_BYTES_MAX {
         return Kept { head: text.to_owned(), file: None };
     }
+    Kept { head: text::head(text, 512).to_owned(), ..keep_as_file(text, name, files) }
+}
+
+/// Keeps a text as a file whatever its length: many short ones would make a fact too long.
+pub fn keep_as_file(text: &str, name: &str, files: &mut LongTexts) -> Kept {
     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
     let file = FileRef { name: name.to_owned(), sha256: hex(&Sha256::digest(text.as_bytes())), bytes };
     files.push((name.to_owned(), text.to_owned()));
-    Kept { head: text::head(text, 512).to_owned(), file: Some(file) }
+    Kept { head: text::head(text, 64).to_owned(), file: Some(file) }
 }
 
 /// The whole text that was kept.
@@ -273,6 +279,15 @@ impl StartLock {
 /// When it cannot be made.
 pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts) -> Result<HeldRun, RunsError> {
     let (runs, id) = (home.runs(), spec.id.clone());
+    let now = clock::now();
+    let facts = step(&RunState::default(), Input { at: now, event: Event::Created(Box::new(spec.clone())) });
+    for fact in &facts {
+        // Found before anything is made.
+        let bytes = encode(1, now, fact).map_or(usize::MAX, |line| line.len());
+        if bytes > FACT_BYTES_MAX {
+            return Err(JournalError::TooLong { bytes }.into());
+        }
+    }
     sweep_half_made(&runs);
     let half = runs.join(format!("{HALF_MADE}{id}"));
     let path = runs.join(id.as_str());
@@ -286,8 +301,6 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     }
     let mut journal = Journal::create(&half, &format!("loop {}", spec.program))?;
     let mut state = RunState::default();
-    let now = clock::now();
-    let facts = step(&state, Input { at: now, event: Event::Created(Box::new(spec.clone())) });
     journal.append(now, &facts)?;
     facts.iter().for_each(|fact| state.apply(fact));
     sync_folder(&half).map_err(at(&half))?;
@@ -338,6 +351,13 @@ pub fn all(home: &Home) -> Result<Vec<RunFolder>, RunsError> {
         Some(RunFolder { id, path: entry.path() })
     };
     Ok(entries.flatten().filter_map(folder).collect())
+}
+
+/// Ends what runs that nobody drives any more have left running, and says of which and how many.
+#[must_use]
+pub fn end_orphans(home: &Home) -> Vec<(String, u32)> {
+    let folder = |id: &str| RunId::parse(id).ok().map(|id| RunFolder { path: home.runs().join(id.as_str()), id });
+    sweep_orphans(|run| folder(run).is_some_and(|folder| folder.path.is_dir() && folder.holder().is_none()))
 }
 
 /// The one run whose id begins so.

@@ -2,9 +2,11 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use loop_core::run::{Event, Request};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 /// The signals that a driver listens to.
@@ -21,7 +23,7 @@ impl Signals {
     /// When the machine would not let us.
     pub fn listen() -> io::Result<Self> {
         let mut pipes = Vec::new();
-        for (name, signal) in [("Ctrl-C", SIGINT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP)] {
+        for (name, signal) in [("Ctrl-C", SIGINT), ("Ctrl-\\", SIGQUIT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP)] {
             let (read, write) = UnixStream::pair()?;
             read.set_nonblocking(true)?;
             pipe::register(signal, write)?;
@@ -33,6 +35,14 @@ impl Signals {
     /// What to wait on.
     pub fn wants(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.pipes.iter().map(|(_, pipe)| pipe.as_fd())
+    }
+
+    /// Sleeps so long, or until something comes.
+    pub fn wait(&self, most: Duration) {
+        let mut fds: Vec<PollFd<'_>> = self.wants().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let most =
+            Timespec { tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX), tv_nsec: most.subsec_nanos().into() };
+        poll(&mut fds, Some(&most)).ok();
     }
 
     /// What came. The first Ctrl-C asks to stop after the iteration, the next to stop now; a signal

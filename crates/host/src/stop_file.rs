@@ -61,11 +61,16 @@ impl StopFile {
             return None;
         }
         self.look_at = now + LOOK_EVERY;
-        let word = self.word()?;
+        let word = match self.word() {
+            Ok(word) => word?,
+            Err(what) => what.to_owned(),
+        };
+        if self.reported.as_ref() == Some(&word) {
+            return None;
+        }
         let request = match word.trim() {
             "stop" => Request::Stop,
             "abort" => Request::Abort,
-            _ if self.reported.as_ref() == Some(&word) => return None,
             other => {
                 let said =
                     format!("{} says {:?}, which is neither stop nor abort", self.named(), text::one_line(other, 40));
@@ -73,25 +78,32 @@ impl StopFile {
                 return Some(Event::Noticed(Notice::Said { text: said }));
             }
         };
-        if let Err(error) = self.clear() {
-            let said = format!("{} is obeyed but cannot be removed: {error}", self.named());
-            return Some(Event::Noticed(Notice::Said { text: said }));
-        }
-        Some(Event::Asked { request, by: "the stop file".to_owned() })
+        let by = match self.clear() {
+            Ok(()) => "the stop file".to_owned(),
+            Err(error) => {
+                // Obeyed once all the same.
+                self.reported = Some(word);
+                format!("the stop file, which cannot be removed ({error})")
+            }
+        };
+        Some(Event::Asked { request, by })
     }
 
     fn named(&self) -> String {
         text_of(&self.path)
     }
 
-    /// Its content, if it is a plain file; a link is not followed.
-    fn word(&self) -> Option<String> {
-        let found = self.path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+    /// Its content, if something is there; a link is not followed.
+    fn word(&self) -> Result<Option<String>, &'static str> {
+        let Ok(found) = self.path.symlink_metadata() else { return Ok(None) };
+        if !found.is_file() {
+            return Err("nothing: it is no plain file");
+        }
         if found.len() == 0 {
-            return None; // Being written.
+            return Ok(None); // Being written.
         }
         let mut bytes = Vec::new();
-        fs::File::open(&self.path).ok()?.take(WORD_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        let read = fs::File::open(&self.path).and_then(|file| file.take(WORD_BYTES_MAX).read_to_end(&mut bytes));
+        read.map(|_| Some(String::from_utf8_lossy(&bytes).into_owned())).map_err(|_| "nothing: it cannot be read")
     }
 }

@@ -1,13 +1,13 @@
 //! `loop config`: show, get, set and check settings.
 use clap::{Args, Subcommand};
 use loop_core::settings::{
-    Given, KEYS, Key, Layer, Origin, Resolved, SettingsError, key, resolve, set_in_toml, unset_in_toml,
+    Given, KEYS, Key, Layer, Origin, Resolved, SettingsError, key, set_in_toml, too_wide, unset_in_toml,
 };
 use loop_core::text::nearest;
 use loop_host::paths::text_of as path_text;
 use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
 
-use super::setup::{files_error, settings_error};
+use super::setup::{files_error, settings_error, settle};
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table;
@@ -68,8 +68,9 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
         ConfigVerb::Set { key, value } => set(context, known(key)?, value.as_deref())?,
         ConfigVerb::Check => {
             here(context)?;
-            let file = context.home.config.join(USER_FILE);
-            let found = if file.exists() { path_text(&file) } else { format!("no {}", path_text(&file)) };
+            let files = [USER_FILE, USER_YAML].map(|name| context.home.config.join(name));
+            let found = files.iter().find(|file| file.exists());
+            let found = found.map_or_else(|| format!("no {}", path_text(&files[0])), |file| path_text(file));
             context.printer.answer(&format!("settings are fine ({found})\n"));
         }
     }
@@ -79,7 +80,10 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
 fn here(context: &Context) -> Result<Resolved, CommandError> {
     let workspace = std::env::current_dir().ok();
     let given = gather(&context.home.config, workspace.as_deref()).map_err(|error| files_error(&error))?;
-    resolve(given).map_err(|error| settings_error(&error))
+    for vain in too_wide(&given) {
+        context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
+    }
+    Ok(settle(given))
 }
 
 fn known(name: &str) -> Result<&'static Key, CommandError> {
@@ -111,7 +115,7 @@ fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), 
         Some(value) => {
             let origin = Origin { layer: Layer::User, place: "loop config set".to_owned() };
             let given = Given::read(key, value, origin).map_err(|error| settings_error(&error))?;
-            super::setup::refuse_unbuilt_value(key, &given.value)?;
+            super::setup::refuse_unbuilt_value(key, &given.value, "loop config set")?;
             set_in_toml(&text, &named, key, &given.value)
         }
         None => unset_in_toml(&text, &named, key),
@@ -119,9 +123,7 @@ fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), 
     let changed = changed.map_err(|error| settings_error(&error))?;
     let write = || {
         std::fs::create_dir_all(folder)?;
-        let beside = folder.join(".config.toml.new");
-        std::fs::write(&beside, changed)?;
-        std::fs::rename(&beside, &file)
+        loop_host::paths::write_whole(&file, &changed)
     };
     write().map_err(|error| {
         CommandError::new(Kind::Wrong, format!("cannot write {named}"))

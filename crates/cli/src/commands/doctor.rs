@@ -112,11 +112,12 @@ fn runs(context: &Context) -> Finding {
 }
 
 fn settings(context: &Context) -> Finding {
-    let file = context.home.config.join(settings_files::USER_FILE);
+    let files = [settings_files::USER_FILE, settings_files::USER_YAML].map(|name| context.home.config.join(name));
+    let file = files.iter().find(|file| file.exists()).unwrap_or(&files[0]);
     let workspace = std::env::current_dir().ok();
     match settings_files::gather(&context.home.config, workspace.as_deref()) {
-        Ok(_) if file.exists() => finding("settings", Health::Fine, text_of(&file)),
-        Ok(_) => finding("settings", Health::Fine, format!("defaults (no {})", text_of(&file))),
+        Ok(_) if file.exists() => finding("settings", Health::Fine, text_of(file)),
+        Ok(_) => finding("settings", Health::Fine, format!("defaults (no {})", text_of(file))),
         Err(error) => finding("settings", Health::Bad, error.to_string()).next("loop config check"),
     }
 }

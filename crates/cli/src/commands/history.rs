@@ -9,7 +9,7 @@ use loop_host::process::tail_of;
 use loop_host::runs::RunFolder;
 
 use crate::args::IdArg;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, Paint, Printer};
 use crate::render::table::table;
@@ -59,10 +59,12 @@ pub(crate) fn show(context: &Context, id: &str) -> Result<(), CommandError> {
 }
 
 fn read(folder: &RunFolder) -> Result<(journal::Reading, History), CommandError> {
-    let reading = journal::read(&folder.path)
-        .map_err(|error| CommandError::of(Kind::Unable, &error).hint("loop doctor looks at the state folder"))?;
+    let reading = journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let mut history = History::new();
     reading.entries.iter().for_each(|entry| history.apply(entry));
+    if folder.holder().is_none() {
+        history.settle();
+    }
     Ok((reading, history))
 }
 
@@ -72,7 +74,7 @@ fn told(history: &History, printer: Printer) -> String {
         None => String::new(),
     };
     if history.iterations.is_empty() {
-        text.push_str("no iteration was needed yet\n");
+        text.push_str(if history.is_over() { "no iteration was needed\n" } else { "no iteration has begun yet\n" });
         return text;
     }
     let rows: Vec<Vec<String>> = history.iterations.iter().map(row).collect();

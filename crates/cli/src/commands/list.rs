@@ -40,6 +40,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
             .hint(near));
     }
     let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+    let all = listed.len();
     let unreadable = listed.iter().filter(|listed| listed.row.is_err()).count();
     let recent = listed.into_iter().filter(|listed| since_ms.is_none_or(|since| listed.created_ms >= since));
     let fits = |row: &Row| {
@@ -53,13 +54,16 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
         rows(recent.collect()).into_iter().filter(fits).take(args.limit.unwrap_or(usize::MAX)).collect();
     if args.json {
         context.printer.json(&Listing::new(rows));
+    } else if rows.is_empty() && all > 0 {
+        context.printer.answer(&format!("none of {all} loops is like that\n"));
     } else if rows.is_empty() {
         context.printer.answer("no loops\nsee one work:  loop demo\n");
     } else {
         context.printer.answer(&rows_table(&rows));
     }
     if unreadable > 0 {
-        context.printer.progress(&format!("{unreadable} loops cannot be read; see: loop doctor\n"));
+        let loops = if unreadable == 1 { "1 loop".to_owned() } else { format!("{unreadable} loops") };
+        context.printer.progress(&format!("{loops} cannot be read; see: loop doctor\n"));
     }
     Ok(0)
 }

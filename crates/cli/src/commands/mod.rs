@@ -3,6 +3,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod dry_run;
 pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod list;

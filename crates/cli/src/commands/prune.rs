@@ -26,6 +26,9 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
             .because(why)
             .hint("for example 30d or 12h")
     })?;
+    if !args.dry_run {
+        super::start::end_orphans(context);
+    }
     let now = clock::now().wall_ms;
     let (mut count, mut bytes) = (0_u32, 0);
     for listed in index::list(&context.home).map_err(|error| runs_error(&error))? {
@@ -49,6 +52,7 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
         (count, bytes) = (count + 1, bytes + size);
     }
     let word = if args.dry_run { "would free" } else { "freed" };
-    context.printer.answer(&format!("{count} loops, {word} {} KiB\n", bytes / 1024));
+    let loops = if count == 1 { "1 loop".to_owned() } else { format!("{count} loops") };
+    context.printer.answer(&format!("{loops}, {word} {} KiB\n", bytes / 1024));
     Ok(0)
 }

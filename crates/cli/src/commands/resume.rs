@@ -1,13 +1,14 @@
 //! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
 use clap::Args;
 use loop_core::run::{Change, Event, RunState};
-use loop_core::settings::{Key, Kind as Takes, UNLIMITED, parse_value};
+use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, millis, parse_value};
+use loop_core::time;
 use loop_host::paths::path_of;
 use loop_host::runs::StartLock;
-use loop_host::workspace::claim;
+use loop_host::workspace::{WorkspaceError, claim};
 
 use super::setup;
-use super::start::go;
+use super::start::{check_stop_file, go};
 use crate::args::IdArg;
 use crate::context::{Context, Done, runs_error};
 use crate::flags::{ResumeFlags, given};
@@ -38,12 +39,41 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
             .hint(format!("loop history {}, or start another one", spec.id)));
     }
     let changes = changes(&args.flags, &held.state)?;
+    let mut settings = (*held.state.settings).clone();
+    changes.iter().for_each(|change| settings.change(&change.key, &change.value));
+    refuse_used_up(&settings, &changes, &held.state)?;
+    check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), false)?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
-    let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
+    let claimed = claimed.map_err(|error| gone(&error).unwrap_or_else(|| setup::workspace_error(&error)))?;
     drop(start);
     let opening = Event::Reopened { by: "loop resume".to_owned(), changes };
     go(context, held.with_claim(claimed), &path_of(&spec.workspace.path), opening, args.json)
+}
+
+/// The folder of a run cannot be changed, so the usual hint would lead nowhere.
+fn gone(error: &WorkspaceError) -> Option<CommandError> {
+    matches!(error, WorkspaceError::Io { .. })
+        .then(|| CommandError::of(Kind::Wrong, error).hint("put the folder back where it was, or start a new loop"))
+}
+
+/// A limit below what is used up already would only end the run again, with a sentence that is not true.
+fn refuse_used_up(settings: &Settings, changes: &[Change], state: &RunState) -> Result<(), CommandError> {
+    let changed = |key: &str| changes.iter().any(|change| change.key == key);
+    let wrong = |flag: &str, value: String, used: String| {
+        CommandError::new(Kind::Wrong, format!("{flag} cannot be {value}"))
+            .because(format!("{used} used up already"))
+            .hint(format!("give a larger one, or add to it: {flag} +…"))
+    };
+    let done = state.iterations_done();
+    if let Some(most) = settings.max_iterations.filter(|most| changed("max_iterations") && *most <= done) {
+        return Err(wrong("--max-iterations", most.to_string(), format!("{done} iterations are")));
+    }
+    let spent = state.active_ms(state.now);
+    if let Some(most) = settings.max_time_ms.filter(|most| changed("max_time") && *most <= spent) {
+        return Err(wrong("--max-time", time::spaced(most), format!("{} are", time::spaced(spent))));
+    }
+    Ok(())
 }
 
 fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, CommandError> {
@@ -54,7 +84,7 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
             None => typed.clone(),
         };
         let given = given(key, &text).map_err(|error| setup::settings_error(&error))?;
-        setup::refuse_unbuilt_value(key, &given.value)?;
+        setup::refuse_unbuilt_value(key, &given.value, &given.origin.place)?;
         changes.push(Change { key: key.name.to_owned(), value: given.value });
     }
     Ok(changes)
@@ -73,12 +103,14 @@ fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, Comm
     };
     match key.kind {
         Takes::CountOrUnlimited(_) => {
-            let sum = more.parse::<u32>().ok().and_then(|more| held.parse::<u32>().ok()?.checked_add(more));
-            sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is no whole number"))
+            let more = more.parse::<u32>().ok().filter(|more| *more > 0);
+            let sum = more.and_then(|more| held.parse::<u32>().ok()?.checked_add(more));
+            sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is no whole number above zero"))
         }
         Takes::Duration | Takes::DurationOrUnlimited => {
             parse_value(Takes::Duration, more).map_err(|(why, _)| wrong(&why))?;
-            Ok(format!("{held} {more}"))
+            let sum = millis(held).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
+            Ok(duration_text(sum))
         }
         Takes::Switch | Takes::Choice(_) | Takes::Command | Takes::Path | Takes::Paths => {
             Err(wrong("only numbers and durations can be added to"))

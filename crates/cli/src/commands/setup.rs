@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::{KNOWN, known};
 use loop_core::run::WorkspaceRef;
-use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve};
+use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve, too_wide};
 use loop_host::paths::{program_on_path, text_of};
 use loop_host::settings_files::{FilesError, USER_FILE, gather};
 use loop_host::workspace::{self, WorkspaceError};
@@ -30,37 +30,49 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
     workspace::look(&asked, None, true).map_err(|error| workspace_error(&error))?;
     let mut given = gather(&context.home.config, Some(&asked)).map_err(|error| files_error(&error))?;
     given.extend(flags);
-    let mut settings = resolve(given).map_err(|error| settings_error(&error))?;
-    imply_custom(&mut settings);
+    for vain in too_wide(&given) {
+        context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
+    }
+    let settings = settle(given);
     let allow_any = settings.is_on("allow_any_workspace");
     let found = workspace::look(&asked, home_folder().as_deref(), allow_any);
     let (path, place) = found.map_err(|error| workspace_error(&error))?;
     Ok(Setup { path, place, settings })
 }
 
-/// An agent command alone means the custom agent.
-fn imply_custom(settings: &mut Resolved) {
-    let (Some(agent), Some(command)) = (settings.valued("agent"), settings.valued("agent_cmd")) else { return };
-    if !command.value.is_empty() && command.origin.layer > agent.origin.layer {
-        let origin = command.origin.clone();
-        settings.set("agent", Valued { value: "custom".to_owned(), origin });
+/// What holds in the end. An agent command alone means the custom agent.
+pub(crate) fn settle(given: Vec<Given>) -> Resolved {
+    let mut settings = resolve(given);
+    let command = settings.valued("agent_cmd").filter(|command| !command.value.is_empty()).cloned();
+    let agent = settings.valued("agent").map(|agent| agent.origin.layer);
+    if let Some(command) = command.filter(|command| Some(command.origin.layer) > agent) {
+        settings.set("agent", Valued { value: "custom".to_owned(), origin: command.origin });
     }
+    settings
 }
 
 /// Refuses what is accepted by name but not built yet.
 pub(crate) fn refuse_unbuilt(settings: &Resolved) -> Result<(), CommandError> {
-    KEYS.iter().try_for_each(|key| refuse_unbuilt_value(key, settings.get(key.name)))
+    KEYS.iter().try_for_each(|key| {
+        let valued = settings.valued(key.name);
+        let place = valued.map(|valued| valued.origin.to_string()).unwrap_or_default();
+        refuse_unbuilt_value(key, settings.get(key.name), &place)
+    })
 }
 
 /// The same for one value.
-pub(crate) fn refuse_unbuilt_value(key: &Key, value: &str) -> Result<(), CommandError> {
+pub(crate) fn refuse_unbuilt_value(key: &Key, value: &str, place: &str) -> Result<(), CommandError> {
     let Some(built) = key.built.filter(|built| !value.is_empty() && !built.contains(&value)) else { return Ok(()) };
     let flag = format!("--{}", key.flag.long);
     let hint = match built.first().filter(|_| !key.flag.value.is_empty()) {
         Some(word) => format!("leave it out, or use {flag} {word}"),
         None => "leave it out".to_owned(),
     };
-    let what = if key.flag.value.is_empty() { flag } else { format!("{flag} {value}") };
+    let what = match (place == flag, key.flag.value.is_empty()) {
+        (true, true) => flag,
+        (true, false) => format!("{flag} {value}"),
+        (false, _) => format!("{place}: {} = {value}", key.name),
+    };
     Err(CommandError::new(Kind::Wrong, format!("{what} comes with a later version"))
         .because("this version does not have it yet")
         .hint(hint))
@@ -79,13 +91,12 @@ pub(crate) fn check_agent(settings: &Resolved, line: &str) -> Result<(), Command
     }
     let program = known(agent).map_or(agent, |known| known.program);
     let given = settings.valued("agent").is_some_and(|valued| valued.origin.layer != Layer::Default);
-    let mut error = match (program_on_path(program), given) {
-        (Some(_), _) => CommandError::new(Kind::Wrong, format!("{agent} comes with a later version"))
-            .because("this version drives any agent by its command: --agent-cmd"),
-        (None, true) => CommandError::new(Kind::Wrong, format!("{agent} is not installed"))
-            .because(format!("no program {program} on PATH")),
-        (None, false) => CommandError::new(Kind::Wrong, format!("no agent was given, and {agent} is not installed"))
-            .because(format!("looked on PATH for {}", KNOWN.map(|known| known.program).join(", "))),
+    let mut error = if given || program_on_path(program).is_some() {
+        CommandError::new(Kind::Wrong, format!("the agent {agent} comes with a later version"))
+            .because("this version drives any agent by its command: --agent-cmd")
+    } else {
+        CommandError::new(Kind::Wrong, format!("no agent was given, and {agent} is not installed"))
+            .because(format!("looked on PATH for {}", KNOWN.map(|known| known.program).join(", ")))
     };
     let installed: Vec<_> = KNOWN.iter().filter(|known| program_on_path(known.program).is_some()).collect();
     for known in &installed {
@@ -93,8 +104,7 @@ pub(crate) fn check_agent(settings: &Resolved, line: &str) -> Result<(), Command
     }
     if installed.is_empty() {
         let install = known(agent).map_or("", |known| known.install);
-        error = error.hint(format!("{install}; or give any command: {line} --agent-cmd 'your-agent --its-flags'"));
-        error = error.hint("loop demo shows a whole loop without any agent");
+        error = error.hint(format!("{install}, or give any command: {line} --agent-cmd 'your-agent --its-flags'"));
     }
     Err(error)
 }
@@ -131,6 +141,9 @@ pub(crate) fn workspace_error(error: &WorkspaceError) -> CommandError {
         WorkspaceError::TooWide { .. } => told
             .because("an agent there could reach far more than one project")
             .hint("start in the project's own folder, or say --allow-any-workspace"),
+        WorkspaceError::HeldElsewhere { .. } => told
+            .because("two loops in one folder, or one inside the other, would undo each other's work")
+            .hint("wait for it, or work in another folder"),
         WorkspaceError::Held { id, .. } => told
             .because("two loops in one folder, or one inside the other, would undo each other's work")
             .hint(format!("loop status {id}")),

@@ -6,20 +6,19 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Promise;
-use loop_core::prompt::{GateSaid, Material, TASK_BYTES_MAX, compose};
+use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::run::{Event, Fact, Input, RULES, RunSpec, RunState};
-use loop_core::settings::{Resolved, Settings, Valued};
+use loop_core::settings::{Resolved, Valued};
 use loop_core::text;
-use loop_core::time;
 use loop_core::view::{RunResult, public_event};
 use loop_host::driver::drive;
-use loop_host::paths::{path_of, text_of};
+use loop_host::paths::{can_write, path_of, text_of, write_whole};
 use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
-use loop_host::verify;
 use loop_host::workspace::claim;
 
+use super::dry_run;
 use super::setup::{self, Setup, quoted};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
@@ -50,11 +49,14 @@ pub(crate) struct StartArgs {
     flags: StartFlags,
 }
 
+/// Each one is named in the first fact, which is bounded.
+const INJECT_FILES_MAX: usize = 32;
+
 /// Everything that a start needs, checked.
-struct Ready {
-    setup: Setup,
-    goal: String,
-    inject: Vec<String>,
+pub(crate) struct Ready {
+    pub(crate) setup: Setup,
+    pub(crate) goal: String,
+    pub(crate) inject: Vec<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
@@ -65,7 +67,7 @@ pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
 pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<RunId>), CommandError> {
     let ready = prepare(context, args)?;
     if args.dry_run {
-        return dry_run(context, &ready).map(|code| (code, None));
+        return dry_run::run(context, &ready, args.json).map(|code| (code, None));
     }
     let (held, path) = make(context, &ready)?;
     let id = held.folder.id.clone();
@@ -108,7 +110,7 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
             .hint("put the material into files of the workspace and name them in the prompt"));
     }
     result_path(&mut setup.settings)?;
-    check_stop_file(&setup, args.dry_run)?;
+    check_stop_file(&setup.settings, &setup.path, args.dry_run)?;
     Ok(Ready { setup, goal, inject })
 }
 
@@ -122,7 +124,7 @@ fn goal(args: &StartArgs) -> Result<String, CommandError> {
             bytes
         }
         (Some(prompt), _) => prompt.clone().into_encoded_bytes(),
-        (None, Some(path)) => std::fs::read(path).map_err(|error| {
+        (None, Some(path)) => read_bounded(path).map_err(|error| {
             wrong(format!("cannot read the prompt file {}", text_of(path)))
                 .because(error.to_string())
                 .hint("name a readable file, or give the prompt itself")
@@ -144,11 +146,25 @@ fn goal(args: &StartArgs) -> Result<String, CommandError> {
     Ok(goal)
 }
 
+/// Reads a file that should be a text of bearable length; one byte more is enough to refuse it.
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(TASK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
-    let paths = settings.get("inject").lines().map(path_of);
+    let paths: Vec<PathBuf> = settings.get("inject").lines().map(path_of).collect();
+    if paths.len() > INJECT_FILES_MAX {
+        return Err(CommandError::new(Kind::Wrong, "too many injected files")
+            .because(format!("there may be {INJECT_FILES_MAX}"))
+            .hint("join them into one"));
+    }
     paths
+        .into_iter()
         .map(|path| {
-            std::fs::read_to_string(&path).map_err(|error| {
+            let text = read_bounded(&path).and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+            text.map_err(|error| {
                 CommandError::new(Kind::Wrong, format!("cannot read the injected file {}", text_of(&path)))
                     .because(error.to_string())
                     .hint("name a readable text file with --inject")
@@ -164,30 +180,35 @@ fn result_path(settings: &mut Resolved) -> Result<(), CommandError> {
     };
     let path = path_of(&valued.value);
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), path.is_dir()) else {
-        return Err(CommandError::new(Kind::Wrong, format!("--result: cannot write {}", valued.value))
-            .because("its folder is not there, or it is a folder itself")
-            .hint("name a file in an existing folder"));
+    let wrong = |why: String| {
+        CommandError::new(Kind::Wrong, format!("--result: cannot write {}", valued.value))
+            .because(why)
+            .hint("name a plain file in a folder of yours; for events on stdout there is --json")
+    };
+    can_write(&path).map_err(|error| wrong(error.to_string()))?;
+    let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), valued.value == "-") else {
+        return Err(wrong("it names no file in an existing folder".to_owned()));
     };
     let value = text_of(&folder.join(name));
     settings.set("result", Valued { value, origin: valued.origin });
     Ok(())
 }
 
-fn check_stop_file(setup: &Setup, dry_run: bool) -> Result<(), CommandError> {
-    let setting = setup.settings.get("stop_file");
+/// A stop file that is there already would end the run at once.
+pub(crate) fn check_stop_file(settings: &Resolved, workspace: &Path, dry_run: bool) -> Result<(), CommandError> {
+    let setting = settings.get("stop_file");
     if setting.is_empty() {
         return Ok(());
     }
-    let file = StopFile::new(&setup.path, setting);
+    let file = StopFile::new(workspace, setting);
     if !file.is_there() {
         return Ok(());
     }
     let there = CommandError::new(Kind::Wrong, format!("the stop file {} is there", text_of(file.path())));
-    if !setup.settings.is_on("clear_stop") {
+    if !settings.is_on("clear_stop") {
         return Err(there
             .because("it would stop the loop at once; perhaps it is left from an earlier one")
-            .hint("remove it, or start with --clear-stop"));
+            .hint("remove it, or say --clear-stop"));
     }
     if dry_run {
         return Ok(());
@@ -200,12 +221,14 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     context.home.make().map_err(|error| home_error(&error))?;
     let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
+    end_orphans(context);
     let claimed = claim(&context.home, &start, &id, &ready.setup.place);
     let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
     let mut files = LongTexts::new();
     let goal = runs::keep(&ready.goal, "goal.md", &mut files);
     let numbered = ready.inject.iter().zip(1..);
-    let inject = numbered.map(|(text, number)| runs::keep(text, &format!("inject-{number}.md"), &mut files)).collect();
+    let inject =
+        numbered.map(|(text, number)| runs::keep_as_file(text, &format!("inject-{number}.md"), &mut files)).collect();
     let spec = RunSpec {
         id,
         rules: RULES,
@@ -218,6 +241,15 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
     Ok((held.with_claim(claimed), ready.setup.path.clone()))
+}
+
+/// Nothing of a loop that was killed works beside a new one.
+pub(crate) fn end_orphans(context: &Context) {
+    for (id, count) in runs::end_orphans(&context.home).into_iter().filter(|(_, count)| *count > 0) {
+        context
+            .printer
+            .progress(&format!("ended {count} processes that loop {id} had left running when it was killed\n"));
+    }
 }
 
 /// Drives a run that is held, shows it, and says how the program ends.
@@ -262,53 +294,9 @@ fn write_result(context: &Context, state: &RunState) {
     let Some(mut result) = RunResult::of(state) else { return };
     result.exit_code = result.exit_code.or(Some(3));
     let path = path_of(setting);
-    let written = serde_json::to_string_pretty(&result).map_err(std::io::Error::from).and_then(|text| {
-        let mut beside = path.clone().into_os_string();
-        beside.push(".new");
-        std::fs::write(&beside, text + "\n")?;
-        std::fs::rename(&beside, &path)
-    });
+    let text = serde_json::to_string_pretty(&result).map_err(std::io::Error::from);
+    let written = text.and_then(|text| write_whole(&path, &(text + "\n")));
     if let Err(error) = written {
         context.printer.error(&format!("warning: cannot write the result file {setting}: {error}\n"));
     }
-}
-
-fn dry_run(context: &Context, ready: &Ready) -> Done {
-    let (setup, settings) = (&ready.setup, Settings::of(&ready.setup.settings));
-    let origin = |key: &str| setup.settings.valued(key).map(|valued| valued.origin.to_string()).unwrap_or_default();
-    let mut told = String::from("dry run: nothing is started but the promise, once\n");
-    told.push_str(&format!("  workspace  {}\n", setup.place.path));
-    told.push_str(&format!("  agent      {} ({})\n", settings.agent, origin("agent")));
-    told.push_str(&format!(
-        "  argv       sh -c {} ({}), prompt on stdin\n",
-        quoted(&settings.agent_cmd),
-        origin("agent_cmd")
-    ));
-    for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
-        told.push_str(&format!("  {key:<15}{} ({})\n", setup.settings.get(key), origin(key)));
-    }
-    told.push_str(&format!("  keeps      {}\n", header::keeps(&setup.settings)));
-    context.printer.answer(&told);
-    let mut gates = Vec::new();
-    for gate in &settings.gates {
-        let limit = std::time::Duration::from_millis(settings.gate_timeout_ms);
-        let seen = verify::rehearse(&gate.command, &setup.path, limit).map_err(|error| {
-            CommandError::new(Kind::Wrong, "the promise cannot be started").because(error.to_string())
-        })?;
-        let verdict = gate.promise().judge(&seen.ended, false).name();
-        let took = time::spaced(seen.duration_ms);
-        context.printer.answer(&format!("  baseline   {verdict} ({}, {took})\n", seen.ended.brief()));
-        let ended = Some(seen.ended.brief());
-        gates.push(GateSaid { command: gate.command.clone(), ended, stderr: seen.stderr, stdout: seen.stdout });
-    }
-    let material = Material {
-        goal: &ready.goal,
-        inject: &ready.inject,
-        gates,
-        iteration: 1,
-        iterations_max: settings.max_iterations,
-        ..Material::default()
-    };
-    context.printer.answer(&format!("\nthe first prompt:\n\n{}", text::clean(compose(&material).as_bytes())));
-    Ok(0)
 }

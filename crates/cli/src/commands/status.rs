@@ -6,10 +6,12 @@ use loop_core::time;
 use loop_core::view::{Listing, Row};
 use loop_host::clock;
 use loop_host::index::{self, Listed};
+use loop_host::signals::Signals;
 
-use crate::context::{Context, Done, runs_error};
+use crate::context::{Context, Done, read_error, runs_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::stdout_is_terminal;
+use crate::render::summary;
 use crate::render::table::table;
 
 /// What ended longer ago than this is not shown without an id.
@@ -42,11 +44,13 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
             .because("it draws over what it drew before")
             .hint("leave --watch out, or use --json in a loop of your own"));
     }
-    loop {
+    let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    while signals.take().is_empty() {
         let text = once(context, args)?;
         context.printer.answer(&format!("\u{1b}[H\u{1b}[2J{text}\nCtrl-C leaves; the loops go on\n"));
-        std::thread::sleep(REDRAW);
+        signals.wait(REDRAW);
     }
+    Ok(0)
 }
 
 fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
@@ -70,8 +74,8 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     let folder = context.find(prefix)?;
     let listed =
         index::look(folder.clone()).ok_or_else(|| CommandError::new(Kind::Wrong, "the loop was just removed"))?;
-    let row = listed.row.map_err(|error| CommandError::of(Kind::Unable, &error).hint("loop doctor"))?;
-    let reading = loop_host::journal::read(&folder.path).map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let row = listed.row.map_err(|error| read_error(&error))?;
+    let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let state = reading.fold();
     if json {
         let mut detailed = serde_json::to_value(&row).unwrap_or_default();
@@ -94,7 +98,7 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     let mut text = rows_table(std::slice::from_ref(&row));
     let mut detail = |name: &str, value: &str| text.push_str(&format!("  {name:<11}{value}\n"));
     detail("task", &row.goal);
-    detail("workspace", &row.workspace);
+    detail("workspace", &loop_core::text::escape_path(row.workspace.as_bytes()));
     detail("gate", &gate);
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
@@ -102,7 +106,7 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
         detail("ended", &format!("{} ({})", why, row.reason.as_deref().unwrap_or_default()));
     }
     if row.resumable {
-        detail("go on", &format!("loop resume {}", row.id));
+        detail("go on", &summary::go_on(state.over.as_ref().map(|over| over.reason.code), &row.id));
     }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)

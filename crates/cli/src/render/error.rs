@@ -95,15 +95,21 @@ pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
     let argument = get(ContextKind::InvalidArg).unwrap_or_default();
     let help = "`loop --help` and `loop <command> --help` list what there is";
     let (what, why) = match error.kind() {
+        ErrorKind::UnknownArgument if !argument.starts_with('-') => {
+            (format!("{argument:?} is one argument too many"), "texts of several words need quotes")
+        }
         ErrorKind::UnknownArgument => (format!("unknown argument {argument}"), "no flag has this name here"),
         ErrorKind::InvalidSubcommand => {
             let word = get(ContextKind::InvalidSubcommand).unwrap_or_default();
             (format!("unknown command {word}"), "no command has this name")
         }
         ErrorKind::MissingRequiredArgument => (format!("{argument} is missing"), "the command cannot work without it"),
-        ErrorKind::MissingSubcommand => ("a command is missing".to_owned(), "this command has several forms"),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            ("a word is missing".to_owned(), "this command has several forms")
+        }
         ErrorKind::ArgumentConflict => {
-            (format!("{argument} does not go with the others"), "they contradict each other")
+            let other = get(ContextKind::PriorArg).unwrap_or_else(|| "another one".to_owned());
+            (format!("{argument} does not go with {other}"), "they contradict each other")
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = get(ContextKind::InvalidValue).unwrap_or_default();

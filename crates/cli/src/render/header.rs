@@ -1,6 +1,6 @@
 //! The first six lines of a run: what will happen, before it does.
 use loop_core::run::RunState;
-use loop_core::settings::{Resolved, UNLIMITED};
+use loop_core::settings::{Layer, Resolved, UNLIMITED};
 use loop_core::text;
 
 /// How wide a line of the header may get.
@@ -48,7 +48,20 @@ pub(crate) fn limits(settings: &Resolved) -> String {
         "1" => "1 iteration".to_owned(),
         number => format!("{number} iterations"),
     };
-    format!("{iterations} · agent {} · promise {} · {time}", settings.get("timeout"), settings.get("gate_timeout"))
+    let pieces = [
+        (iterations, "max_iterations"),
+        (format!("agent {}", settings.get("timeout")), "timeout"),
+        (format!("promise {}", settings.get("gate_timeout")), "gate_timeout"),
+        (time, "max_time"),
+    ];
+    // Where a limit comes from is said where it is neither typed here nor the default.
+    let told = pieces.map(|(piece, key)| match settings.valued(key).map(|valued| &valued.origin) {
+        Some(origin) if ![Layer::Default, Layer::Flag].contains(&origin.layer) => {
+            format!("{piece} ({})", origin.place.rsplit('/').next().unwrap_or_default())
+        }
+        Some(_) | None => piece,
+    });
+    told.join(" · ")
 }
 
 /// What is kept of every iteration.

@@ -18,17 +18,22 @@ pub(crate) struct Live {
     printer: Printer,
     json: bool,
     drawn: bool,
+    /// What was heard last did not end its line.
+    mid_line: bool,
 }
 
 impl Live {
     pub(crate) fn new(printer: Printer, json: bool) -> Self {
-        Self { printer, json, drawn: false }
+        Self { printer, json, drawn: false, mid_line: false }
     }
 
     /// Takes the live line away, so that something else can stand there.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             self.printer.progress("\r\u{1b}[K");
+        }
+        if std::mem::take(&mut self.mid_line) {
+            self.printer.progress("\n");
         }
     }
 
@@ -79,6 +84,10 @@ impl Live {
             }
             Answer::Failed { what } => self.line(Some(Paint::Bad), what),
             Answer::Lost { left } => self.line(Some(Paint::Bad), &format!("could not be ended: {}", left.join(", "))),
+            Answer::Notified { exit_code } if *exit_code != Some(0) => {
+                let ended = exit_code.map_or_else(|| "was stopped".to_owned(), |code| format!("exit {code}"));
+                self.line(Some(Paint::Warn), &format!("the notification command failed ({ended})"));
+            }
             Answer::Cleaned { .. } | Answer::Saved(_) | Answer::Measured(_) | Answer::Notified { .. } => {}
         }
     }
@@ -97,7 +106,9 @@ impl Live {
                 if line.is_empty() { String::new() } else { format!(": {}", text::one_line(line, 60)) }
             }
         };
-        self.line(Some(paint), &format!("{place:>7}  promise: {word} ({}){said}", last.report.ended.brief()));
+        let negated = state.settings.gates.first().is_some_and(|gate| gate.promise().negated);
+        let turned = if negated { "turned round: " } else { "" };
+        self.line(Some(paint), &format!("{place:>7}  promise: {word} ({turned}{}){said}", last.report.ended.brief()));
     }
 
     fn live_line(state: &RunState, now: At) -> Option<String> {
@@ -114,6 +125,16 @@ impl Live {
             Order::Notify { .. } => return None,
         };
         Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
+    }
+}
+
+/// Who works on an order, for people.
+fn who(order: &Order) -> &'static str {
+    match order {
+        Order::RunAgent { .. } => "the agent",
+        Order::RunGate { .. } => "the promise",
+        Order::Notify { .. } => "the notification command",
+        Order::CleanUp { .. } | Order::Checkpoint { .. } | Order::Measure { .. } => "it",
     }
 }
 
@@ -136,15 +157,18 @@ impl Reporter for Live {
             Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
                 let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
                 let limit = time::spaced(state.settings.timeout_ms);
-                if !self.printer.live {
+                if self.tick().is_some() {
+                    self.draw(state, entry.at);
+                } else {
                     self.line(
                         None,
                         &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.agent),
                     );
                 }
             }
-            Fact::Recalled { cause: RecallCause::Timeout, .. } => {
-                self.line(Some(Paint::Warn), "         over its time: ending it")
+            Fact::Recalled { cause: RecallCause::Timeout, id } => {
+                let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+                self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
             }
             Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
                 self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");
@@ -155,8 +179,9 @@ impl Reporter for Live {
 
     fn heard(&mut self, bytes: &[u8]) {
         if self.printer.loudness == Loudness::Verbose && !self.json {
-            self.clear();
-            self.printer.progress(&text::clean(bytes));
+            let text = text::clean(bytes);
+            self.printer.progress(&text);
+            self.mid_line = !text.is_empty() && !text.ends_with('\n');
         }
     }
 

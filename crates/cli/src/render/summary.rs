@@ -50,11 +50,23 @@ pub(crate) fn summary(state: &RunState, printer: Printer) -> String {
 
 /// Two commands: how to see it, and how to go on.
 fn next(outcome: Outcome, code: ReasonCode, id: &str) -> String {
-    let go_on = match (outcome, code) {
-        (Outcome::Kept, _) => format!("forget it:  loop rm {id}"),
-        (_, ReasonCode::IterationLimit) => format!("go on:      loop resume {id} -n +5"),
-        (_, ReasonCode::TimeLimit) => format!("go on:      loop resume {id} --max-time +1h"),
-        (_, _) => format!("go on:      loop resume {id}"),
+    let go_on = match outcome {
+        Outcome::Kept => format!("forget it:  loop rm {id}"),
+        Outcome::Exhausted | Outcome::Stopped | Outcome::Unable => format!("go on:      {}", go_on(Some(code), id)),
     };
     format!("see it:     loop history {id} --verbose\n{go_on}\n")
+}
+
+/// The command that goes on with a run in a way that can succeed.
+pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
+    match code {
+        Some(ReasonCode::IterationLimit) => format!("loop resume {id} -n +5"),
+        Some(ReasonCode::TimeLimit) => format!("loop resume {id} --max-time +1h"),
+        Some(ReasonCode::AgentCrashes) => format!("loop resume {id} --agent-cmd '…'   (the agent mended)"),
+        Some(ReasonCode::GateUnverifiable) => format!("loop resume {id}   (when the promise can be run)"),
+        Some(ReasonCode::HostFailure) => format!("loop resume {id}   (when that is mended)"),
+        Some(ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost) | None => {
+            format!("loop resume {id}")
+        }
+    }
 }

@@ -51,13 +51,33 @@ fn what_an_agent_leaves_running_is_ended_before_the_gate_is_asked() {
 }
 
 #[test]
+fn children_that_loop_inherited_are_not_ended() {
+    let user = user();
+    let line = format!(
+        "sleep 300 & echo $! > inherited; exec {} start x -p 'test -e y' --agent-cmd 'touch y; sleep 300 &'",
+        env!("CARGO_BIN_EXE_loop")
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &line]);
+    user.dress(&mut command);
+    // The inherited one holds the pipes too: they are of no interest here.
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+    assert_eq!(ran.code, Some(0));
+    let pid = user.read("work/inherited").trim().to_owned();
+    assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "not ours to end");
+    assert!(std::process::Command::new("kill").arg(&pid).status().unwrap().success());
+    assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
+}
+
+#[test]
 fn an_agent_over_its_time_is_ended_with_its_children_and_the_loop_goes_on() {
     // req: D-15
     let user = user();
     let agent = "trap '' TERM; touch began-$LOOP_ITERATION; sleep 300 & cat > p$LOOP_ITERATION; \
                  if [ $LOOP_ITERATION = 1 ]; then setsid sleep 300; fi";
     let ran = user.run(&start(agent, "test -e p2", &["--timeout", "300ms", "-n", "3"])).expect_code(0);
-    assert!(ran.err().contains("over its time: ending it"), "{}", ran.text());
+    assert!(ran.err().contains("over its time: ending the agent"), "{}", ran.text());
     assert!(user.read("work/p2").contains("was stopped because it took longer than 0.3s"), "{}", user.read("work/p2"));
     assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
 }
@@ -67,7 +87,11 @@ fn an_agent_that_cannot_be_run_ends_the_loop_after_three_tries() {
     // req: D-21
     let user = user();
     let ran = user.run(&start("no-such-agent --go", "false", &["-n", "9"])).expect_code(3);
-    assert!(ran.out().contains("the agent failed 3 times in a row and changed nothing (exit 127)"), "{}", ran.text());
+    assert!(
+        ran.out().contains("the agent failed 3 times in a row and the promise said the same each time (exit 127)"),
+        "{}",
+        ran.text()
+    );
     assert!(ran.out().contains("no-such-agent"), "{}", ran.text());
 }
 

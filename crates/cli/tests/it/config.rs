@@ -42,6 +42,19 @@ fn set_changes_one_line_and_refuses_what_does_not_fit() {
 }
 
 #[test]
+fn a_config_file_that_is_a_link_stays_one() {
+    let user = user();
+    user.write("dotfiles/loop.toml", "timeout = \"8m\"\n");
+    std::fs::create_dir_all(user.config()).unwrap();
+    std::os::unix::fs::symlink(user.root().join("dotfiles/loop.toml"), user.config().join("config.toml")).unwrap();
+    user.run(&["config", "set", "timeout", "9m"]).expect_code(0);
+    assert!(user.config().join("config.toml").is_symlink());
+    assert_eq!(user.read("dotfiles/loop.toml"), "timeout = \"9m\"\n");
+    let agent = user.run(&["config", "set", "agent_cmd", "my-agent"]).expect_code(0);
+    assert_eq!(user.run(&["config", "get", "agent"]).out(), "custom\n", "{}", agent.text());
+}
+
+#[test]
 fn check_names_the_line_that_is_wrong() {
     // req: D-26 partly: keys of what exists
     let user = user();
@@ -79,7 +92,6 @@ fn a_repository_grants_itself_nothing() {
         "promise = \"touch pwned\"",
         "agent_cmd = \"touch pwned\"",
         "notification_cmd = \"touch pwned\"",
-        "max_iterations = 99",
         "allow_any_workspace = true",
     ] {
         let user = user();
@@ -89,9 +101,16 @@ fn a_repository_grants_itself_nothing() {
         assert_eq!(user.tree("work"), ["loop.toml"]);
     }
     let user = user();
-    user.write("work/loop.toml", "max_iterations = 2\ntimeout = \"1m\"\n");
+    user.write("work/loop.toml", "max_iterations = 2\ntimeout = \"1h\"\n");
     let ran = user.run(&start("true", "false", &[])).expect_code(1);
-    assert!(ran.err().contains("2 iterations · agent 1m"), "{}", ran.text());
+    assert!(ran.err().contains("2 iterations (loop.toml:1) · agent 5m · "), "{}", ran.text());
+    assert!(
+        ran.err().contains("warning: loop.toml:2: timeout = 1h is wider than 5m: it is not taken"),
+        "{}",
+        ran.text()
+    );
+    let ran = user.run(&start("true", "false", &["-n", "3"])).expect_code(1);
+    assert!(ran.err().contains("3 iterations · agent 5m"), "a flag wins: {}", ran.text());
 }
 
 #[test]

@@ -58,6 +58,41 @@ fn a_mistyped_flag_command_or_value_is_explained() {
 }
 
 #[test]
+fn other_wrong_calls_are_explained_too() {
+    refused(
+        &["start", "hi", "hello"],
+        &expect![[r#"
+        error: "hello" is one argument too many
+          because: texts of several words need quotes
+        hint: `loop --help` and `loop <command> --help` list what there is
+    "#]],
+    );
+    refused(
+        &["config"],
+        &expect![[r#"
+        error: a word is missing
+          because: this command has several forms
+        hint: `loop --help` and `loop <command> --help` list what there is
+    "#]],
+    );
+    refused(
+        &["start", "x", "--prompt-file", "f", "-p", "true"],
+        &expect![[r#"
+        error: [PROMPT] does not go with --prompt-file <FILE>
+          because: they contradict each other
+        hint: `loop --help` and `loop <command> --help` list what there is
+    "#]],
+    );
+    let user = user().with("LOOP_CHECKPOINT", "git");
+    let ran = user.run(&start("true", "true", &[])).expect_code(4);
+    assert!(
+        ran.err().starts_with("error: LOOP_CHECKPOINT: checkpoint = git comes with a later version"),
+        "{}",
+        ran.text()
+    );
+}
+
+#[test]
 fn a_missing_or_empty_prompt_or_promise_is_refused() {
     // req: D-01 partly: with a custom agent
     refused(
@@ -134,8 +169,7 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
         &expect![[r#"
         error: no agent was given, and opencode is not installed
           because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline
-        hint: npm install -g opencode-ai; or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
-        hint: loop demo shows a whole loop without any agent
+        hint: npm install -g opencode-ai, or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
     "#]],
     );
     refused(
@@ -157,7 +191,7 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
     );
     assert!(ran.err().contains("--agent-cmd 'codex exec -'\n"), "{}", ran.text());
     let ran = user.run(&["start", "fix it", "-p", "npm test", "--agent", "claude"]).expect_code(4);
-    assert!(ran.err().starts_with("error: claude comes with a later version\n"), "{}", ran.text());
+    assert!(ran.err().starts_with("error: the agent claude comes with a later version\n"), "{}", ran.text());
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_gate_over_its_time_is_broken_only_if_it_ran_to_an_end_before() {
     let user = user();
     let promise = "test -e slow && sleep 300; false";
     let ran = user.run(&start("touch slow", promise, &["--gate-timeout", "300ms", "-n", "3"])).expect_code(1);
-    assert!(ran.err().contains("promise: does not hold yet (ended by us)"), "{}", ran.text());
+    assert!(ran.err().contains("promise: does not hold yet (stopped by loop)"), "{}", ran.text());
 }
 
 #[test]

@@ -35,9 +35,9 @@ fn variables_are_the_defaults_of_flags_and_flags_win() {
     // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET, C-25
     let user = user().with("LOOP_MAX_ITER", "2").with("LOOP_TIMEOUT", "9m").with("LOOP_AGENT", "custom");
     let ran = user.run(&start("true", "false", &[])).expect_code(1);
-    assert!(ran.err().contains("2 iterations · agent 9m"), "{}", ran.text());
+    assert!(ran.err().contains("2 iterations (LOOP_MAX_ITER) · agent 9m (LOOP_TIMEOUT)"), "{}", ran.text());
     let ran = user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
-    assert!(ran.err().contains("1 iteration · agent 9m"), "{}", ran.text());
+    assert!(ran.err().contains("1 iteration · agent 9m (LOOP_TIMEOUT)"), "{}", ran.text());
     let bad = crate::user().with("LOOP_TIMEOUT", "5");
     let ran = bad.run(&start("true", "false", &[])).expect_code(4);
     assert!(ran.err().starts_with("error: LOOP_TIMEOUT: timeout cannot be \"5\""), "{}", ran.text());

@@ -112,7 +112,7 @@ fn records_can_be_removed_one_by_one_or_by_age() {
     user.run(&start("true", "true", &[])).expect_code(0);
     user.run(&start("true", "false", &["-n", "1"])).expect_code(1);
     let ran = user.run(&["prune", "--older-than", "1ms", "--dry-run"]).expect_code(0);
-    assert!(ran.out().starts_with("1 loops, would free"), "{}", ran.text());
+    assert!(ran.out().starts_with("1 loop, would free"), "{}", ran.text());
     assert_eq!(user.ids().len(), 2);
     assert!(user.run(&["prune"]).expect_code(0).out().starts_with("0 loops"), "younger than 30 days");
     user.run(&["prune", "--older-than", "1ms"]).expect_code(0);
@@ -134,7 +134,7 @@ fn an_unreadable_run_hides_no_other_and_the_doctor_names_it() {
     std::fs::write(user.run_folder(&first).join("journal.jsonl"), "garbage\n").unwrap();
     let ran = user.run(&["list", "--json"]).expect_code(0);
     assert_eq!(ran.json()["loops"].as_array().unwrap().len(), 1);
-    assert!(ran.err().contains("1 loops cannot be read"), "{}", ran.text());
+    assert!(ran.err().contains("1 loop cannot be read"), "{}", ran.text());
     let ran = user.run(&["doctor"]).expect_code(4);
     assert!(ran.out().contains(&format!("cannot be read: {first}")), "{}", ran.text());
     user.run(&["rm", &first]).expect_code(0);

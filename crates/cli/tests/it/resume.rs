@@ -45,6 +45,62 @@ fn a_killed_harness_leaves_a_crashed_loop_whose_agent_is_ended_on_resume() {
 }
 
 #[test]
+fn what_a_killed_loop_left_running_is_ended_before_a_new_one_starts_or_its_records_go() {
+    for command in ["start", "rm"] {
+        let user = user();
+        let running = user.begin(&start("touch began; (setsid sleep 300 &) ; sleep 300", "false", &[]));
+        user.wait_for_file("work/began");
+        let id = user.id();
+        running.signal("KILL");
+        let _killed = running.end();
+        assert!(!user.marked(&id).is_empty(), "the orphans live on");
+        let history = user.run(&["history", &id, "--json"]).expect_code(0).json();
+        assert_eq!(history["iterations"][0]["attempts"][0]["outcome"], "interrupted");
+        let ran = match command {
+            "rm" => user.run(&["rm", &id]),
+            _ => user.run(&start("true", "true", &[])),
+        };
+        assert!(ran.expect_code(0).err().contains(&format!("processes that loop {id} had left running")));
+        assert_eq!(user.marked(&id), Vec::<u32>::new(), "{command}");
+    }
+}
+
+#[test]
+fn a_limit_below_what_is_used_up_is_refused() {
+    let user = user();
+    user.run(&start("true", "false", &["-n", "2", "--max-time", "1h"])).expect_code(1);
+    let id = user.id();
+    for words in [["-n", "2"], ["-n", "1"], ["-n", "+0"], ["--max-time", "1ms"]] {
+        let ran = user.run(&["resume", &id, words[0], words[1]]).expect_code(4);
+        assert!(ran.err().contains("hint: "), "{}", ran.text());
+    }
+    let ran = user.run(&["resume", &id, "-n", "+1", "--max-time", "+30m"]).expect_code(1);
+    assert!(ran.err().contains("3 iterations · agent 5m · promise 10m · 1h30m in all"), "{}", ran.text());
+    let detail = user.run(&["status", &id]).expect_code(0).out();
+    assert!(detail.contains(&format!("go on      loop resume {id} -n +5")), "{detail}");
+}
+
+#[test]
+fn a_stop_file_refuses_a_resume_as_it_does_a_start() {
+    // req: A-02
+    let user = user();
+    user.run(&start("true", "false", &["-n", "1", "--stop-file", "STOP"])).expect_code(1);
+    user.write("work/STOP", "stop");
+    user.run(&["resume", &user.id(), "-n", "+1"]).expect_code(4);
+    user.run(&["resume", &user.id(), "-n", "+1", "--clear-stop"]).expect_code(1);
+}
+
+#[test]
+fn a_workspace_that_is_gone_is_told_with_a_hint_that_helps() {
+    let user = user();
+    std::fs::create_dir(user.work().join("p")).unwrap();
+    user.run(&start("true", "false", &["-n", "1", "--workspace", "p"])).expect_code(1);
+    std::fs::remove_dir(user.work().join("p")).unwrap();
+    let ran = user.run(&["resume", &user.id(), "-n", "+1"]).expect_code(4);
+    assert!(ran.err().contains("put the folder back"), "{}", ran.text());
+}
+
+#[test]
 fn work_that_a_killed_harness_did_not_see_finished_is_found_done_without_the_agent() {
     let user = user();
     let running = user.begin(&start("touch done; sleep 300", "test -e done", &[]));

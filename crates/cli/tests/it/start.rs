@@ -109,17 +109,17 @@ fn a_dry_run_shows_everything_runs_the_promise_once_and_creates_nothing() {
         exit 0
         --- stdout
         dry run: nothing is started but the promise, once
-          workspace  $ROOT/work
-          agent      custom (--agent-cmd)
-          argv       sh -c 'touch agent-ran' (--agent-cmd), prompt on stdin
+          workspace      $ROOT/work
+          agent          custom (--agent-cmd)
+          argv           sh -c 'touch agent-ran' (--agent-cmd), prompt on stdin
           promise        echo only a test >&2; exit 3 (--promise)
           max_iterations 4 (--max-iterations)
           timeout        7m ($ROOT/home/.config/loop/config.toml:1)
           gate_timeout   10m (default)
           max_time       unlimited (default)
           checkpoint     auto (default)
-          keeps      no checkpoints (auto = none in this version)
-          baseline   fail (exit 3, $TIME)
+          keeps          no checkpoints (auto = none in this version)
+          baseline       fail (exit 3, $TIME)
 
         the first prompt:
 
@@ -165,6 +165,52 @@ fn the_result_file_is_written_at_every_end() {
 }
 
 #[test]
+fn a_result_file_never_takes_the_place_of_something_else() {
+    let user = user();
+    user.write("real.json", "old");
+    std::os::unix::fs::symlink("../real.json", user.work().join("link")).unwrap();
+    user.run(&start("true", "false", &["-n", "1", "--result", "link"])).expect_code(1);
+    assert!(user.work().join("link").is_symlink() && user.read("real.json").contains("\"verified\": false"));
+    assert!(std::process::Command::new("mkfifo").arg(user.work().join("pipe")).status().unwrap().success());
+    for path in ["pipe", "/dev/null", ".", "-", "no/such/folder"] {
+        let user = &user;
+        let before = user.ids().len();
+        let ran = user.run(&start("true", "false", &["-n", "1", "--result", path])).expect_code(4);
+        assert!(ran.err().starts_with("error: --result: cannot write"), "{path}: {}", ran.text());
+        assert_eq!(user.ids().len(), before, "{path}: nothing is started");
+    }
+}
+
+#[test]
+fn a_task_without_end_or_many_small_files_are_refused_before_anything_is_made() {
+    let user = user();
+    let ran = user.run(&["start", "--prompt-file", "/dev/zero", "-p", "true", "--agent-cmd", "true"]).expect_code(4);
+    assert!(ran.err().contains("too long"), "{}", ran.text());
+    user.write("hint.md", &"x".repeat(2000));
+    let hint = user.root().join("hint.md").display().to_string();
+    let many: Vec<&str> = (0..33).flat_map(|_| ["--inject", hint.as_str()]).collect();
+    user.run(&start("true", "true", &many)).expect_code(4);
+    assert!(!user.state().exists());
+    let nine: Vec<&str> = (0..9).flat_map(|_| ["--inject", hint.as_str()]).collect();
+    user.run(&start("true", "true", &nine)).expect_code(0);
+}
+
+#[test]
+fn a_dry_run_is_refused_where_a_start_would_be_and_says_when_nothing_would_run() {
+    let user = user();
+    let ran = user.run(&start("true", "true", &["--dry-run"])).expect_code(0);
+    assert!(ran.out().ends_with("the promise holds already: no iteration would be run\n"), "{}", ran.text());
+    let json = user.run(&start("true", "false", &["--dry-run", "--json"])).expect_code(0).json();
+    assert_eq!((json["baseline"][0]["verdict"].as_str(), json["argv"][2].as_str()), (Some("fail"), Some("true")));
+    let holder = user.begin(&start("touch began; while [ ! -e go ]; do sleep 0.05; done", "test -e go", &[]));
+    user.wait_for_file("work/began");
+    let ran = user.run(&start("true", "touch rehearsed", &["--dry-run"])).expect_code(4);
+    assert!(ran.err().contains("works in") && !user.work().join("rehearsed").exists(), "{}", ran.text());
+    user.write("work/go", "");
+    holder.end().expect_code(0);
+}
+
+#[test]
 fn a_wish_for_a_notification_is_met_at_every_end_and_cannot_change_it() {
     // req: D-15
     for (promise, word, code) in [("true", "completed", 0), ("false", "failed", 1)] {
@@ -174,6 +220,7 @@ fn a_wish_for_a_notification_is_met_at_every_end_and_cannot_change_it() {
         let told = user.read("home/told");
         assert!(told.starts_with(&format!("loop {}: {word}|", user.id())), "{told} {}", ran.text());
         assert!(told.matches("the promise").count() == 2, "{told}");
+        assert!(ran.err().contains("the notification command failed (exit 9)"), "{}", ran.text());
     }
     let user = user();
     let own = "sh -c 'echo \"$1\" > \"$HOME/own\"' own";

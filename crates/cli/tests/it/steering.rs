@@ -23,7 +23,7 @@ fn the_first_ctrl_c_stops_after_the_iteration_and_leaves_the_loop_paused() {
 #[test]
 fn the_second_ctrl_c_and_signals_of_the_system_stop_now_and_nothing_is_left() {
     // req: A-01 partly: without alert_pause
-    for signals in [&["INT", "INT"][..], &["TERM"], &["HUP"]] {
+    for signals in [&["INT", "INT"][..], &["TERM"], &["HUP"], &["QUIT"]] {
         let user = user();
         let running = user.begin(&start("touch began; setsid sleep 300 & sleep 300", "false", &[]));
         user.wait_for_file("work/began");
@@ -74,6 +74,33 @@ fn the_stop_file_says_stop_or_abort_is_taken_away_when_obeyed_and_left_otherwise
         assert!(ran.out().contains(code_words), "{}", ran.text());
         assert!(!user.work().join(".harness/stop").exists(), "taken away");
     }
+}
+
+#[test]
+fn something_else_at_the_place_of_the_stop_file_is_reported_and_left() {
+    // req: A-02
+    let user = user();
+    let running = user.begin(&start(WAITING, "test -e log", &["--stop-file", "STOP"]));
+    user.wait_for_file("work/began");
+    std::fs::create_dir(user.work().join("STOP")).unwrap();
+    user.wait_for_fact("it is no plain file");
+    user.write("work/go", "");
+    running.end().expect_code(0);
+    assert!(user.work().join("STOP").is_dir());
+}
+
+#[test]
+fn a_deadline_that_has_passed_wakes_nobody_again() {
+    let user = user();
+    let log = user.root().join("calls");
+    let mut command = loop_testkit::strace(&["-e", "trace=?poll,?ppoll"], &log);
+    let agent = "trap '' TERM; while :; do sleep 1; done";
+    command.arg(env!("CARGO_BIN_EXE_loop")).args(start(agent, "false", &["--timeout", "200ms", "-n", "1"]));
+    user.dress(&mut command);
+    let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+    assert_eq!(ran.code, Some(1), "{}", ran.text());
+    let polls = loop_testkit::Call::read(&log).len();
+    assert!(polls < 100, "{polls} times awake for one timeout");
 }
 
 #[test]

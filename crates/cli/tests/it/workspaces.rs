@@ -29,6 +29,20 @@ fn a_folder_that_another_loop_holds_is_refused_by_any_path_and_inside_or_around_
 }
 
 #[test]
+fn a_loop_of_another_state_folder_is_seen_by_its_lock() {
+    let user = user();
+    std::fs::create_dir(user.work().join("inner")).unwrap();
+    let holder = user.begin(&start("touch began; while [ ! -e go ]; do sleep 0.05; done", "test -e go", &[]));
+    user.wait_for_file("work/began");
+    let mut other = user.command(&start("true", "true", &["--workspace", "inner"]));
+    other.env("LOOP_HOME", user.root().join("elsewhere"));
+    let ran = Running::of(other.spawn().unwrap(), user.root()).end().expect_code(4);
+    assert!(ran.err().starts_with("error: a loop of another user or state folder works in"), "{}", ran.text());
+    user.write("work/go", "");
+    holder.end().expect_code(0);
+}
+
+#[test]
 fn of_many_starts_at_once_one_wins() {
     let user = user();
     let agent = "echo $LOOP_ID >> winners; while [ ! -e go ]; do sleep 0.05; done";
@@ -82,7 +96,13 @@ fn paths_with_spaces_newlines_and_bytes_that_are_not_utf8_work() {
         assert!(std::fs::read_to_string(place.join("prompt")).unwrap().contains("a hint"));
         let listed = user.run(&["list", "--json"]).expect_code(0).json();
         let shown = listed["loops"][0]["workspace"].as_str().unwrap().to_owned();
-        assert!(!shown.contains('\n') && listed["loops"][0]["status"] == "completed", "{shown}");
+        assert_eq!(listed["loops"][0]["status"], "completed");
+        match place.to_str() {
+            Some(path) => assert_eq!(shown, path, "a program can go there"),
+            None => assert!(shown.contains("\\xff\\xfe"), "{shown}"),
+        }
+        let detail = user.run(&["status", &user.id()]).expect_code(0).out();
+        assert_eq!(detail.lines().filter(|line| line.starts_with("  workspace")).count(), 1);
     }
 }
 

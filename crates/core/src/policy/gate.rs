@@ -44,7 +44,7 @@ pub struct Promise<'a> {
     pub command: &'a str,
     /// Whether the answer is turned round.
     pub negated: bool,
-    /// Whether the last command is one that says 2 or more when it could not search.
+    /// Whether a program has a part in it that says 2 or more when it could not search.
     pub searches: bool,
     /// A `!` before several commands is left to the shell, which is worth a warning.
     pub left_to_shell: bool,
@@ -57,6 +57,7 @@ impl<'a> Promise<'a> {
         let whole = line.trim();
         let plain = Self { command: whole, negated: false, searches: false, left_to_shell: false };
         let Some(rest) = whole.strip_prefix('!').map(str::trim_start) else { return plain };
+        let rest = rest.trim_end_matches(|letter: char| letter == ';' || letter.is_whitespace());
         match Shape::of(rest) {
             Shape::Pipe { last } => {
                 Self { command: rest, negated: true, searches: is_search(last), left_to_shell: false }
@@ -76,7 +77,7 @@ impl<'a> Promise<'a> {
         match ended {
             Ended::Exit(0) => Verdict::Broken,
             Ended::Exit(NOT_EXECUTABLE | NOT_FOUND) => Verdict::Unverifiable,
-            Ended::Exit(code) if *code > SHELL_SIGNAL_BASE || (self.searches && *code >= 2) => Verdict::Unverifiable,
+            Ended::Exit(code) if *code >= SHELL_SIGNAL_BASE || (self.searches && *code >= 2) => Verdict::Unverifiable,
             Ended::Exit(_) => Verdict::Kept,
             Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
         }
@@ -124,6 +125,10 @@ impl<'a> Shape<'a> {
                 (None, b'\'' | b'"' | b'`') => quote = Some(byte),
                 (None, b'(' | b'{') => depth += 1,
                 (None, b')' | b'}') => depth = depth.saturating_sub(1),
+                (None, b'#') if starts_a_word(bytes, at) => match line[at..].find('\n') {
+                    Some(length) => at += length - 1,
+                    None => break,
+                },
                 (None, b';' | b'\n') if depth == 0 => return Self::Several,
                 (None, b'&') if depth == 0 && !is_redirection(bytes, at) => return Self::Several,
                 (None, b'|') if depth == 0 && bytes.get(at + 1) == Some(&b'|') => return Self::Several,
@@ -141,12 +146,14 @@ fn is_redirection(bytes: &[u8], at: usize) -> bool {
     matches!(before, Some(b'>' | b'<' | b'|')) || bytes.get(at + 1) == Some(&b'>')
 }
 
+fn starts_a_word(bytes: &[u8], at: usize) -> bool {
+    at.checked_sub(1).and_then(|at| bytes.get(at)).is_none_or(|before| b" \t\n;|&()".contains(before))
+}
+
+/// Whether a searching program has a part in the command, also behind `env`, `timeout 5`, quotes or
+/// brackets. One too many costs an *unverifiable*; one missed would be a false *kept*.
 fn is_search(command: &str) -> bool {
-    let mut words = command.split_whitespace().skip_while(|word| word.contains('=') && !word.starts_with('='));
-    let program = words.next().and_then(|word| word.rsplit('/').next());
-    match program {
-        Some("grep" | "egrep" | "fgrep" | "rg") => true,
-        Some("git") => words.next() == Some("grep"),
-        Some(_) | None => false,
-    }
+    let words = command.split(|letter: char| letter.is_whitespace() || "'\"(){}$`\\".contains(letter));
+    let programs = words.filter_map(|word| word.rsplit('/').next());
+    programs.into_iter().any(|program| ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"].contains(&program))
 }

@@ -163,6 +163,7 @@ impl RunState {
 
     fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
         self.report = Some(report.clone());
+        self.host_failure = report.not_kept.clone().or(self.host_failure.take());
         let by_us = report.ended == Ended::ByUs;
         if by_us && open.recalled == Some(RecallCause::Abort) {
             self.cut_off();

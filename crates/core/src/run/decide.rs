@@ -125,10 +125,16 @@ fn crash_streak(state: &RunState) -> Option<Next> {
         return None;
     }
     let report = state.report.as_ref()?;
-    let said = text::one_line(text::tail(&report.said, 300), 200);
-    let text =
-        format!("the agent failed {CRASHES_MAX} times in a row and changed nothing ({}): {said}", report.ended.brief());
+    let evidence = if state.changes.is_some() { "changed nothing" } else { "the promise said the same each time" };
+    let (ended, said) = (report.ended.brief(), said(&report.said));
+    let text = format!("the agent failed {CRASHES_MAX} times in a row and {evidence} ({ended}){said}");
     conclude(Outcome::Unable, ReasonCode::AgentCrashes, text)
+}
+
+/// The end of what was said, if anything was.
+fn said(text: &str) -> String {
+    let line = text::one_line(text::tail(text, 300), 200);
+    if line.is_empty() { String::new() } else { format!(": {line}") }
 }
 
 fn unverifiable_streak(state: &RunState) -> Option<Next> {
@@ -139,8 +145,8 @@ fn unverifiable_streak(state: &RunState) -> Option<Next> {
     let (last, gate) = all
         .filter_map(|(memory, gate)| memory.last.as_ref().map(|last| (last, gate)))
         .find(|(last, _)| last.verdict == Verdict::Unverifiable)?;
-    let said = text::one_line(text::tail(&last.report.said, 300), 200);
-    let text = format!("the promise could not be checked: {} ({}): {said}", gate.command, last.report.ended.brief());
+    let ended = last.report.ended.brief();
+    let text = format!("the promise could not be checked: {} ({ended}){}", gate.command, said(&last.report.said));
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)
 }
 

@@ -86,7 +86,7 @@ impl Ended {
         match self {
             Self::Exit(code) => format!("exit {code}"),
             Self::Signal(number) => format!("signal {number}"),
-            Self::ByUs => "ended by us".to_owned(),
+            Self::ByUs => "stopped by loop".to_owned(),
             Self::NotStarted(why) => format!("not started: {why}"),
         }
     }
@@ -117,6 +117,9 @@ pub struct AgentReport {
     /// How many processes it had left running, which we ended.
     #[serde(default)]
     pub left_running: u32,
+    /// Why what it wrote could not be kept, a full disk for instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
 }
 
 /// What one run of a gate amounted to.

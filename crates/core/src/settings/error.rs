@@ -28,6 +28,14 @@ pub enum SettingsError {
         /// What would.
         hint: String,
     },
+    /// No file may say this.
+    #[error("{place}: {key} may not stand in a file")]
+    NotInFile {
+        /// Where it stands.
+        place: String,
+        /// The key.
+        key: &'static str,
+    },
     /// A project file may not say this.
     #[error("{place}: {key} may not stand in a project file")]
     NotInProject {
@@ -65,6 +73,7 @@ impl SettingsError {
         match self {
             Self::UnknownKey { .. } => "no setting has this name".to_owned(),
             Self::BadValue { why, .. } | Self::Syntax { why, .. } => why.clone(),
+            Self::NotInFile { .. } => "it is a matter of one start".to_owned(),
             Self::NotInProject { .. } => {
                 "what is run, or loosens safety, is never taken from a file that a repository brings along".to_owned()
             }
@@ -79,6 +88,7 @@ impl SettingsError {
             Self::UnknownKey { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::UnknownKey { near: None, .. } => "`loop config show` lists every key".to_owned(),
             Self::BadValue { hint, .. } => hint.clone(),
+            Self::NotInFile { key, .. } => format!("give it as a flag: --{}", key.replace('_', "-")),
             Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
             Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),
             Self::Syntax { .. } => "mend the line, then run `loop config check`".to_owned(),

@@ -35,8 +35,10 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
         return Ok(Vec::new());
     }
     let map: std::collections::BTreeMap<String, serde_json::Value> = serde_saphyr::from_str(text).map_err(|error| {
+        let place = error.location().map_or_else(|| file.to_owned(), |at| format!("{file}:{}", at.line()));
         let why = error.to_string();
-        SettingsError::Syntax { place: file.to_owned(), why: why.lines().next().unwrap_or_default().to_owned() }
+        let why = why.lines().next().unwrap_or_default().split("; set ").next().unwrap_or_default();
+        SettingsError::Syntax { place, why: crate::text::one_line(why, 120) }
     })?;
     let mut given = Vec::new();
     for (name, value) in map {
@@ -67,7 +69,10 @@ pub fn from_environment(lookup: impl Fn(&str) -> Option<String>) -> Result<Vec<G
 }
 
 fn find(name: &str, at: &Origin) -> Result<&'static Key, SettingsError> {
-    key(name).filter(|key| key.in_file).ok_or_else(|| SettingsError::UnknownKey {
+    if let Some(key) = key(name).filter(|key| !key.in_file) {
+        return Err(SettingsError::NotInFile { place: at.place.clone(), key: key.name });
+    }
+    key(name).ok_or_else(|| SettingsError::UnknownKey {
         place: at.place.clone(),
         key: name.to_owned(),
         near: nearest(name, KEYS.iter().filter(|key| key.in_file).map(|key| key.name)),

@@ -196,6 +196,7 @@ pub const KEYS: &[Key] = &[
         doc: "Remove a stop file that is there at the start instead of refusing to start.",
         flag: flag("clear-stop", ""),
         in_file: false,
+        may_change: true,
         ..BASE
     },
     Key {

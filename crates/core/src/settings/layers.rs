@@ -80,25 +80,38 @@ impl Given {
     }
 }
 
-/// Puts the layers one over the other: every key has a value afterwards.
-///
-/// # Errors
-/// When a project file widens what it may only narrow.
-pub fn resolve(mut given: Vec<Given>) -> Result<Resolved, SettingsError> {
+/// Puts the layers one over the other: every key has a value afterwards. What a project file would
+/// widen though it may only narrow it is left out; [`too_wide`] names it.
+#[must_use]
+pub fn resolve(mut given: Vec<Given>) -> Resolved {
     given.sort_by_key(|given| given.origin.layer);
     let mut resolved = Resolved::defaults(KEYS);
     for given in given {
-        let held = resolved.get(given.key.name);
-        if given.origin.layer == Layer::Project
-            && given.key.in_project == InProject::Narrow
-            && is_wider(given.key.kind, &given.value, held)
-        {
-            let (key, allowed) = (given.key.name, held.to_owned());
-            return Err(SettingsError::TooWide { place: given.origin.place, key, value: given.value, allowed });
+        if !widens(&given, resolved.get(given.key.name)) {
+            resolved.set(given.key.name, Valued { value: given.value, origin: given.origin });
         }
-        resolved.set(given.key.name, Valued { value: given.value, origin: given.origin });
     }
-    Ok(resolved)
+    resolved
+}
+
+/// What a project file says in vain, for a warning.
+#[must_use]
+pub fn too_wide(given: &[Given]) -> Vec<SettingsError> {
+    let own: Vec<Given> = given.iter().filter(|given| given.origin.layer < Layer::Project).cloned().collect();
+    let own = resolve(own);
+    let vain = given.iter().filter(|given| widens(given, own.get(given.key.name)));
+    vain.map(|given| SettingsError::TooWide {
+        place: given.origin.place.clone(),
+        key: given.key.name,
+        value: given.value.clone(),
+        allowed: own.get(given.key.name).to_owned(),
+    })
+    .collect()
+}
+
+fn widens(given: &Given, held: &str) -> bool {
+    let may = given.origin.layer != Layer::Project || given.key.in_project != InProject::Narrow;
+    !may && is_wider(given.key.kind, &given.value, held)
 }
 
 fn is_wider(kind: Kind, value: &str, held: &str) -> bool {

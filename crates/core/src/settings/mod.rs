@@ -15,6 +15,6 @@ pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;
 pub use files::{from_environment, from_toml, from_yaml};
 pub use keys::{InProject, KEYS, Key, key};
-pub use layers::{Given, Layer, Origin, resolve};
+pub use layers::{Given, Layer, Origin, resolve, too_wide};
 pub use resolved::{GateSpec, Resolved, Settings, Valued};
-pub use value::{Kind, UNLIMITED, parse as parse_value};
+pub use value::{Kind, UNLIMITED, duration_text, millis, parse as parse_value};

@@ -5,6 +5,8 @@ use std::time::Duration;
 pub const UNLIMITED: &str = "unlimited";
 /// A command longer than this belongs into a script.
 const COMMAND_BYTES_MAX: usize = 3072;
+/// No loop is meant to take longer.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// A path or a word.
 const TEXT_BYTES_MAX: usize = 4096;
 
@@ -53,7 +55,9 @@ impl Kind {
 pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
     let trimmed = text.trim();
     match kind {
-        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited if trimmed == UNLIMITED => Ok(UNLIMITED.to_owned()),
+        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited if [UNLIMITED, "null"].contains(&trimmed) => {
+            Ok(UNLIMITED.to_owned())
+        }
         Kind::CountOrUnlimited(most) => count(trimmed, most),
         Kind::Duration | Kind::DurationOrUnlimited => duration(trimmed).map(|_| trimmed.to_owned()),
         Kind::Switch => match trimmed {
@@ -92,15 +96,38 @@ pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
     if text.parse::<f64>().is_ok() {
         return Err(("a duration needs a unit".to_owned(), format!("did you mean {text}s or {text}m?")));
     }
+    let units = text.split(|letter: char| letter.is_ascii_digit() || letter.is_whitespace() || letter == '.');
+    if let Some(unit) = units.filter(|unit| !unit.is_empty()).find(|unit| !["ms", "s", "m", "h", "d"].contains(unit)) {
+        return Err((format!("{unit:?} is no unit of time here"), hint()));
+    }
     let read = humantime::parse_duration(text).map_err(|error| (format!("it is no duration: {error}"), hint()))?;
+    if read > LONGEST {
+        return Err(("it is longer than ten years".to_owned(), hint()));
+    }
     if read.as_millis() == 0 {
         return Err(("a duration of zero would end everything at once".to_owned(), hint()));
     }
     Ok(read)
 }
 
+/// A duration as a canonical text.
+#[must_use]
+pub fn duration_text(ms: u64) -> String {
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
+    let mut rest = ms;
+    let mut text = String::new();
+    for (size, unit) in units {
+        if rest >= size {
+            text.push_str(&format!("{}{unit}", rest / size));
+            rest %= size;
+        }
+    }
+    text
+}
+
 /// The milliseconds of a duration that was read before; none for `unlimited`.
-pub(super) fn millis(text: &str) -> Option<u64> {
+#[must_use]
+pub fn millis(text: &str) -> Option<u64> {
     duration(text).ok().and_then(|read| u64::try_from(read.as_millis()).ok())
 }
 

@@ -24,6 +24,9 @@ pub struct History {
     pub baseline: Option<Baseline>,
     #[serde(skip)]
     state: RunState,
+    /// How long agent and gates have worked on the newest iteration.
+    #[serde(skip)]
+    spent_ms: u64,
     #[serde(skip)]
     recalled: BTreeMap<OrderId, RecallCause>,
 }
@@ -83,6 +86,7 @@ impl History {
             iterations: Vec::new(),
             baseline: None,
             state: RunState::default(),
+            spent_ms: 0,
             recalled: BTreeMap::new(),
         }
     }
@@ -120,8 +124,25 @@ impl History {
         }
     }
 
+    /// No driver is at work: what looks as if it ran was cut off.
+    pub fn settle(&mut self) {
+        if self.state.over.is_none() {
+            self.end_attempt("interrupted", None);
+            if let Some(row) = self.iterations.last_mut().filter(|row| row.outcome == "running") {
+                row.outcome = "interrupted".to_owned();
+            }
+        }
+    }
+
+    /// Whether the run has an end.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.state.over.is_some()
+    }
+
     fn begin_attempt(&mut self, iteration: u32, attempt: u32, entry: &Entry) {
         if self.iterations.last().is_none_or(|last| last.iteration != iteration) {
+            self.spent_ms = 0;
             self.iterations.push(IterationRow {
                 iteration,
                 checkpoint: None,
@@ -135,7 +156,7 @@ impl History {
         }
         if let Some(row) = self.iterations.last_mut() {
             row.outcome = "running".to_owned();
-            row.promise = None;
+            (row.promise, row.duration_seconds) = (None, None);
             row.attempts.push(AttemptRow {
                 attempt,
                 outcome: "running".to_owned(),
@@ -150,10 +171,11 @@ impl History {
         let Some(attempt) = row.attempts.last_mut().filter(|attempt| attempt.outcome == "running") else { return };
         attempt.outcome = outcome.to_owned();
         attempt.duration_seconds = duration_ms.map(seconds);
-        row.outcome = if outcome == "ended" { "running" } else { outcome }.to_owned();
-        if let Some(ms) = duration_ms {
-            add(row, ms);
-        }
+        // Its gates are still to come, unless it was cut off.
+        let cut = ["interrupted", "cancelled"].contains(&outcome);
+        row.outcome = if cut { outcome } else { "running" }.to_owned();
+        self.spent_ms += duration_ms.unwrap_or(0);
+        row.duration_seconds = (cut && self.spent_ms > 0).then(|| seconds(self.spent_ms));
     }
 
     fn answered(&mut self, id: OrderId, order: &Order, answer: &Answer) {
@@ -187,6 +209,9 @@ impl History {
             Verdict::Broken => 2,
         });
         let Some(verdict) = worst else { return };
+        if let GatePoint::Reopened(_) = point {
+            return; // Not the agent's doing: what the iteration itself left was judged before.
+        }
         if point == GatePoint::Baseline {
             let exit_code = answers.first().and_then(|last| exit_code(&last.report.ended));
             let promise = verdict.name().to_owned();
@@ -195,7 +220,8 @@ impl History {
         }
         let Some(row) = self.iterations.last_mut() else { return };
         row.promise = Some(verdict.name().to_owned());
-        add(row, duration_ms);
+        self.spent_ms += duration_ms;
+        row.duration_seconds = Some(seconds(self.spent_ms));
         let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
         row.outcome = match (verdict, last) {
             (Verdict::Kept, _) => "kept",
@@ -211,10 +237,6 @@ impl Default for History {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn add(row: &mut IterationRow, ms: u64) {
-    row.duration_seconds = Some(row.duration_seconds.unwrap_or(0.0) + seconds(ms));
 }
 
 fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static str {

@@ -54,7 +54,7 @@ pub struct Row {
     pub model: Option<String>,
     /// How long it was at work.
     pub elapsed_seconds: f64,
-    /// Where.
+    /// Where; bytes that are not UTF-8 are written `\\xNN`, and then a backslash is too.
     pub workspace: String,
     /// What for.
     pub goal: String,
@@ -98,7 +98,8 @@ impl Row {
             agent: state.settings.agent.clone(),
             model: None,
             elapsed_seconds: seconds(state.active_ms(at)),
-            workspace: spec.workspace.path.clone(),
+            workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
+                .unwrap_or_else(|_| spec.workspace.path.clone()),
             goal: text::one_line(&spec.goal.head, GOAL_LETTERS_MAX),
             outcome: standing.map(|standing| standing.outcome.to_owned()),
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),

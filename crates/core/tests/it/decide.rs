@@ -60,7 +60,7 @@ fn where_nothing_measures_the_tree_a_gate_that_says_the_same_is_the_evidence() {
     let start = "0 opened\n1 saved\n2 broken one\n";
     let same = format!("{start}{}{}{}", crash(3, "one"), crash(7, "one"), crash(11, "one"));
     let told = play_with(&[("max_iterations", "9")], &same);
-    assert!(told.contains("14 END unable (fatal_error)"), "{told}");
+    assert!(told.contains("14 END unable (fatal_error): the agent failed 3 times in a row and the promise said the same each time (exit 1)"), "{told}");
     let other = format!("{start}{}{}{}", crash(3, "one"), crash(7, "two"), crash(11, "two"));
     let told = play_with(&[("max_iterations", "9")], &other);
     assert!(told.contains("14 agent 4.1"), "{told}");

@@ -39,6 +39,14 @@ fn a_leading_exclamation_mark_is_done_by_the_harness() {
         "  ! LC_ALL=C /usr/bin/grep TODO x",
         "! cat a | rg TODO",
         "! git grep -q TODO",
+        "! git -C . grep foo",
+        "! grep x nofile ;",
+        "! grep x nofile # a; b",
+        "! \"grep\" x nofile",
+        "! command grep -q x nofile",
+        "! env A=b timeout 5 grep x nofile",
+        "! (grep -q x nofile)",
+        "! (cd src && grep -rq x .)",
     ] {
         let promise = Promise::parse(line);
         assert!(promise.negated && promise.searches, "{line}");
@@ -47,9 +55,15 @@ fn a_leading_exclamation_mark_is_done_by_the_harness() {
             assert_eq!(judge(line, &Ended::Exit(code), true), verdict, "{line}: {code}");
         }
     }
-    for (code, verdict) in
-        [(0, Broken), (1, Kept), (2, Kept), (126, Unverifiable), (127, Unverifiable), (139, Unverifiable)]
-    {
+    for (code, verdict) in [
+        (0, Broken),
+        (1, Kept),
+        (2, Kept),
+        (126, Unverifiable),
+        (127, Unverifiable),
+        (128, Unverifiable),
+        (139, Unverifiable),
+    ] {
         assert_eq!(judge("! ./has-bug", &Ended::Exit(code), true), verdict, "{code}");
     }
     for ended in [Ended::Signal(15), Ended::ByUs, Ended::NotStarted(String::new())] {
@@ -67,11 +81,14 @@ fn one_command_is_told_from_several_through_quotes_and_brackets() {
         "! make 2>&1",
         "! make &> log",
         "! { a; b; }",
+        "! nosuch # a; b",
+        "! nosuch;",
+        "! a#b",
     ];
     for line in ours {
         assert!(Promise::parse(line).negated, "{line}");
     }
-    for line in ["! a && b", "! a || b", "! a; b", "! a\nb", "! a & b", "! echo 'open"] {
+    for line in ["! a && b", "! a || b", "! a; b", "! a\nb", "! a & b", "! a &", "! a # x\nb", "! echo 'open"] {
         let promise = Promise::parse(line);
         assert!(!promise.negated && promise.left_to_shell && promise.command == line.trim(), "{line}");
     }

@@ -87,6 +87,13 @@ fn an_iteration_in_progress_stands_in_the_history_with_its_attempt() {
     let row = &history.iterations[0];
     assert_eq!((row.outcome.as_str(), row.promise.as_ref(), row.duration_seconds), ("running", None, None));
     assert_eq!(row.attempts[0].outcome, "running");
+    story.play("9 agent-ok");
+    let mut gating = History::new();
+    story.journal.iter().for_each(|entry| gating.apply(entry));
+    assert_eq!((gating.iterations[0].outcome.as_str(), gating.iterations[0].duration_seconds), ("running", None));
+    history.settle();
+    let row = &history.iterations[0];
+    assert_eq!((row.outcome.as_str(), row.attempts[0].outcome.as_str()), ("interrupted", "interrupted"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         inject: Vec::new(),
         workspace: WorkspaceRef { path: "/somewhere".to_owned(), device: 1, inode: 2 },
         backend: "none".to_owned(),
-        settings: resolve(given.collect()).unwrap(),
+        settings: resolve(given.collect()),
     }
 }
 
@@ -112,6 +112,7 @@ pub(crate) fn agent(ended: Ended) -> Answer {
         output: Output::default(),
         said: "the agent's last words".to_owned(),
         left_running: 0,
+        not_kept: None,
     })
 }
 

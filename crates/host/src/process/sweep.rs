@@ -49,18 +49,44 @@ fn kill(pid: i32) {
     }
 }
 
-/// Those that carry the run's mark, ourselves and those we descend from left out.
+/// Ends what runs without a driver have left behind, and says of which runs and how many.
+/// `is_abandoned` is asked for each mark that is found; marks of other state folders are not ours.
+#[must_use]
+pub fn sweep_orphans(is_abandoned: impl Fn(&str) -> bool) -> Vec<(String, u32)> {
+    let mut runs: Vec<String> = marks().into_iter().map(|(_, run)| run).collect();
+    runs.sort();
+    runs.dedup();
+    let abandoned = runs.into_iter().filter(|run| is_abandoned(run));
+    let swept = abandoned.map(|run| match sweep(&run, &[]) {
+        Answer::Cleaned { killed } => (run, killed),
+        Answer::Saved(_)
+        | Answer::Measured(_)
+        | Answer::AgentEnded(_)
+        | Answer::GateEnded(_)
+        | Answer::Notified { .. }
+        | Answer::Failed { .. }
+        | Answer::Lost { .. } => (run, 0),
+    });
+    swept.collect()
+}
+
+/// Those that carry the run's mark.
 fn marked(run: &str) -> Vec<i32> {
-    let mark = format!("{MARK}={run}");
+    marks().into_iter().filter(|(_, mark)| mark == run).map(|(pid, _)| pid).collect()
+}
+
+/// All that carry a mark, ourselves and those we descend from left out.
+fn marks() -> Vec<(i32, String)> {
     let spared = ancestors();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| !spared.contains(pid))
-        .filter(|pid| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
-        })
-        .collect()
+    let mark = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        let value = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+        Some((pid, String::from_utf8_lossy(value).into_owned()))
+    };
+    pids.filter(|pid| !spared.contains(pid)).filter_map(mark).collect()
 }
 
 fn ancestors() -> Vec<i32> {

@@ -106,7 +106,8 @@ impl Task {
         };
         let mut command = Command::new(program);
         command.args(arguments).envs(spec.env).env(MARK, spec.run).current_dir(&spec.folder);
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        own_session(&mut command);
         let mut child = command.spawn()?;
         let pid = i32::try_from(child.id()).unwrap_or(0);
         let handle = Pid::from_raw(pid)
@@ -278,6 +279,15 @@ impl Task {
                 (None, None) => Ended::ByUs,
             },
         }
+    }
+}
+
+/// A session of its own: no terminal to write to or to be stopped by, no signals of ours.
+#[expect(unsafe_code, reason = "the standard library has no safe way to make a session")]
+fn own_session(command: &mut Command) {
+    // SAFETY: between fork and exec only one system call is made, which allocates and locks nothing.
+    unsafe {
+        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into));
     }
 }
 

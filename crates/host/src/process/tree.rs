@@ -1,14 +1,27 @@
 //! Who descends from us. Orphans come to us because we are their reaper, whatever session they made.
 use std::fs;
+use std::sync::OnceLock;
 
 use loop_core::run::ProcessId;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+
+/// Children that we had before we started any: `server & exec loop …` gives us one that is not ours to end.
+static INHERITED: OnceLock<Vec<ProcessId>> = OnceLock::new();
+
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
+}
+
+fn is_inherited(pid: i32) -> bool {
+    INHERITED.get().is_some_and(|known| known.iter().any(|known| known.pid == pid && identity(pid) == Some(*known)))
+}
 
 /// Makes this process the one that orphans of its descendants are given to.
 ///
 /// # Errors
 /// When the kernel does not know that.
 pub fn become_reaper() -> std::io::Result<()> {
+    INHERITED.get_or_init(|| children(own_pid()).into_iter().filter_map(identity).collect());
     set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
 }
 
@@ -52,8 +65,8 @@ impl Tree {
     /// Dead orphans are reaped on the way.
     #[must_use]
     pub fn alive(&self, others: &[i32]) -> Vec<i32> {
-        let me = i32::try_from(std::process::id()).unwrap_or(0);
-        let mut open: Vec<i32> = children(me).into_iter().filter(|pid| !others.contains(pid)).collect();
+        let ours = |pid: &i32| !others.contains(pid) && !is_inherited(*pid);
+        let mut open: Vec<i32> = children(own_pid()).into_iter().filter(ours).collect();
         let mut alive = Vec::new();
         while let Some(pid) = open.pop() {
             if pid != self.root {

@@ -49,6 +49,12 @@ pub enum WorkspaceError {
         /// Where.
         path: PathBuf,
     },
+    /// A run of another user or state folder works there.
+    #[error("a loop of another user or state folder works in {}", text::escape_path(path.as_os_str().as_bytes()))]
+    HeldElsewhere {
+        /// Where.
+        path: PathBuf,
+    },
     /// The runs cannot be looked at.
     #[error(transparent)]
     Runs(#[from] RunsError),
@@ -107,13 +113,20 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
             return Err(WorkspaceError::Held { id: run.id.to_string(), path: path_of(&holder.workspace) });
         }
     }
+    // Runs of another state folder or user are seen by their locks alone, here and above.
+    if let Some(held) = path.ancestors().skip(1).find(|above| is_locked(above)) {
+        return Err(WorkspaceError::HeldElsewhere { path: held.to_owned() });
+    }
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Claim { path, _folder: folder }),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(WorkspaceError::Held { id: "(of another user or state folder)".to_owned(), path })
-        }
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(WorkspaceError::HeldElsewhere { path }),
         Err(source) => Err(error(source.into())),
     }
+}
+
+fn is_locked(folder: &Path) -> bool {
+    File::open(folder)
+        .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK))
 }
 
 /// A folder and all that it lies in, by device and inode.

@@ -1,0 +1,113 @@
+//! `loop start --dry-run`: what would happen, at the price of one run of the promise.
+use std::time::Duration;
+
+use loop_core::policy::gate::Verdict;
+use loop_core::prompt::{GateSaid, Material, compose};
+use loop_core::settings::{GateSpec, Settings};
+use loop_core::text;
+use loop_core::time;
+use loop_host::runs::{self, StartLock};
+use loop_host::verify::{self, Rehearsal};
+use loop_host::workspace::claim;
+use serde_json::json;
+
+use super::setup::{self, quoted};
+use super::start::Ready;
+use crate::context::{Context, Done, runs_error};
+use crate::render::error::{CommandError, Kind};
+use crate::render::header;
+
+pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
+    refuse_held(context, ready)?;
+    let settings = Settings::of(&ready.setup.settings);
+    if !as_json {
+        context.printer.answer(&plan(ready, &settings));
+    }
+    let mut seen = Vec::new();
+    for gate in &settings.gates {
+        let limit = Duration::from_millis(settings.gate_timeout_ms);
+        let rehearsal = verify::rehearse(&gate.command, &ready.setup.path, limit).map_err(|error| {
+            CommandError::new(Kind::Wrong, "the promise cannot be started")
+                .because(error.to_string())
+                .hint("look at the promise and at the workspace")
+        })?;
+        seen.push((gate, rehearsal));
+    }
+    let prompt = prompt(ready, &settings, &seen);
+    if as_json {
+        context.printer.json(&as_value(ready, &settings, &seen, &prompt));
+        return Ok(0);
+    }
+    let holds = seen.iter().all(|(gate, seen)| verdict(gate, seen) == Verdict::Kept);
+    for (gate, seen) in &seen {
+        let (name, took) = (verdict(gate, seen).name(), time::spaced(seen.duration_ms));
+        context.printer.answer(&format!("  {:<15}{name} ({}, {took})\n", "baseline", seen.ended.brief()));
+    }
+    context.printer.answer(&if holds {
+        "\nthe promise holds already: no iteration would be run\n".to_owned()
+    } else {
+        format!("\nthe first prompt:\n\n{}", text::clean(prompt.as_bytes()))
+    });
+    Ok(0)
+}
+
+/// A start would be refused, so a dry run is; where there is no state folder yet there are no loops.
+fn refuse_held(context: &Context, ready: &Ready) -> Result<(), CommandError> {
+    if !context.home.runs().is_dir() {
+        return Ok(());
+    }
+    let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
+    let nobody = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let claimed = claim(&context.home, &start, &nobody, &ready.setup.place);
+    claimed.map(drop).map_err(|error| setup::workspace_error(&error))
+}
+
+fn verdict(gate: &GateSpec, seen: &Rehearsal) -> Verdict {
+    gate.promise().judge(&seen.ended, false)
+}
+
+fn plan(ready: &Ready, settings: &Settings) -> String {
+    let resolved = &ready.setup.settings;
+    let origin = |key: &str| resolved.valued(key).map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let mut told = String::from("dry run: nothing is started but the promise, once\n");
+    let mut line = |name: &str, value: &str| told.push_str(&format!("  {name:<15}{value}\n"));
+    line("workspace", &ready.setup.place.path);
+    line("agent", &format!("{} ({})", settings.agent, origin("agent")));
+    line("argv", &format!("sh -c {} ({}), prompt on stdin", quoted(&settings.agent_cmd), origin("agent_cmd")));
+    for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
+        line(key, &format!("{} ({})", resolved.get(key), origin(key)));
+    }
+    line("keeps", header::keeps(resolved));
+    told
+}
+
+fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
+    let said = |(gate, seen): &(&GateSpec, Rehearsal)| GateSaid {
+        command: gate.command.clone(),
+        ended: Some(seen.ended.brief()),
+        stderr: seen.stderr.clone(),
+        stdout: seen.stdout.clone(),
+    };
+    compose(&Material {
+        goal: &ready.goal,
+        inject: &ready.inject,
+        gates: seen.iter().map(said).collect(),
+        iteration: 1,
+        iterations_max: settings.max_iterations,
+        ..Material::default()
+    })
+}
+
+fn as_value(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
+    let baseline: Vec<_> = seen
+        .iter()
+        .map(|(gate, seen)| {
+            json!({"gate": gate.name, "verdict": verdict(gate, seen).name(), "ended": seen.ended.brief()})
+        })
+        .collect();
+    json!({
+        "version": 1, "dry_run": true, "workspace": ready.setup.place.path,
+        "argv": ["sh", "-c", settings.agent_cmd], "settings": ready.setup.settings,
+        "baseline": baseline, "prompt": prompt,
+    })
+}
