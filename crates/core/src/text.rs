@@ -2,6 +2,10 @@
 
 /// Text of an agent or a gate without anything that could steer a terminal: escape sequences are
 /// taken out whole, other control characters and direction marks are dropped; line breaks and tabs stay.
+///
+/// ```
+/// assert_eq!(loop_core::text::clean(b"\x1b[31mred\x07\n"), "red\n");
+/// ```
 #[must_use]
 pub fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);

@@ -62,7 +62,12 @@ pub fn rfc3339(wall_ms: u64) -> String {
     Timestamp::from_second(seconds).map_or_else(|_| "unknown".to_owned(), |stamp| stamp.to_string())
 }
 
-/// A duration for people: `38s`, `2m 34s`, `1h 2m`, `3d 4h`; tenths below ten seconds.
+/// A duration for people: tenths below ten seconds, two units at most.
+///
+/// ```
+/// use loop_core::time::spaced;
+/// assert_eq!([spaced(4_200), spaced(154_000), spaced(273_600_000)], ["4.2s", "2m 34s", "3d 4h"]);
+/// ```
 #[must_use]
 pub fn spaced(ms: u64) -> String {
     pieces(ms).join(" ")

@@ -52,6 +52,17 @@ pub struct Promise<'a> {
 
 impl<'a> Promise<'a> {
     /// Reads a promise. The line itself is never changed but for the leading `!`.
+    ///
+    /// ```
+    /// use loop_core::policy::gate::{Promise, Verdict};
+    /// use loop_core::run::Ended;
+    ///
+    /// let promise = Promise::parse("! grep -q TODO src/main.rs");
+    /// assert_eq!(promise.command, "grep -q TODO src/main.rs");
+    /// assert_eq!(promise.judge(&Ended::Exit(1), true), Verdict::Kept);
+    /// // The file is not there: nobody knows, and that is not *kept*.
+    /// assert_eq!(promise.judge(&Ended::Exit(2), true), Verdict::Unverifiable);
+    /// ```
     #[must_use]
     pub fn parse(line: &'a str) -> Self {
         let whole = line.trim();

@@ -11,6 +11,15 @@ use crate::ids::OrderId;
 /// The input is always the first fact, so the journal alone rebuilds the state. What follows is
 /// read off the state with that fact taken in, never off the event: a journal that was cut after
 /// any line goes on from there in the same way.
+///
+/// ```
+/// use loop_core::run::{Event, Fact, Input, RunState, step};
+/// use loop_core::time::At;
+///
+/// // A run that was never made has nothing to do, whatever happens to it.
+/// let facts = step(&RunState::default(), Input { at: At::default(), event: Event::DeadlinePassed });
+/// assert!(matches!(facts[..], [Fact::Happened(_)]));
+/// ```
 #[must_use]
 pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     let event = input.event.clone();
