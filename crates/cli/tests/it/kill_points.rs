@@ -98,7 +98,7 @@ fn judge(user: &TestEnv, killed: &Ran, before: &[String]) -> Result<(), String> 
     if before.iter().any(|line| !told.contains(line)) {
         return Err("a fact from before this process is gone".to_owned());
     }
-    let over = reading.fold().over.is_some();
+    let over = reading.fold().standing().is_some_and(|standing| !standing.resumable);
     let resumed = user.run(&["resume", &id, "--json"]);
     if resumed.code != Some(if over { 4 } else { 0 }) {
         return Err(format!("resume: {}", resumed.text()));
@@ -204,6 +204,38 @@ fn storm(role: &str, prepare: fn() -> TestEnv) -> String {
     assert!(faults.is_empty(), "{} of {taken} points failed:\n{}", faults.len(), faults.join("\n"));
     let by_call: Vec<String> = counts.iter().map(|(call, times)| format!("{call} {times}")).collect();
     format!("kill points of {role}: {number} ({}), {taken} taken, 0 failed", by_call.join(", "))
+}
+
+/// A disk that fails once, at the k-th call, and then works again.
+fn fail(user: &TestEnv, call: &str, error: &str, k: u32) -> Ran {
+    traced(user, &["-e", &format!("trace={call}"), "-e", &format!("inject={call}:error={error}:when={k}")], &words())
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the number of points is part of the result")]
+fn a_disk_that_fails_at_any_write_or_sync_stops_the_loop_which_then_goes_on_and_loses_nothing() {
+    let counts = count(&user(), &words());
+    let (mut number, mut taken, mut stopped, mut faults) = (0, 0, 0, Vec::new());
+    for (call, error) in [("write", "ENOSPC"), ("fdatasync", "EIO"), ("fsync", "EIO"), ("mkdir", "ENOSPC")] {
+        for k in 1..=counts.get(call).copied().unwrap_or(0) {
+            number += 1;
+            if !is_taken(number) {
+                continue;
+            }
+            taken += 1;
+            let user = user();
+            let ran = fail(&user, call, error, k);
+            stopped += u32::from(ran.code == Some(3));
+            // Never a wrong answer: it ends rightly, or says that it cannot go on, or was never begun.
+            if ![Some(0), Some(3), Some(4)].contains(&ran.code) {
+                faults.push(format!("{call} {k}: {}", ran.text()));
+            } else if let Err(what) = judge(&user, &ran, &[]) {
+                faults.push(format!("{call} {k}: {what}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} of {taken} failures:\n{}", faults.len(), faults.join("\n"));
+    println!("failing disk: {number} points, {taken} taken, {stopped} stopped the loop with exit 3, 0 lost anything");
 }
 
 #[test]

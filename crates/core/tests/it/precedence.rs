@@ -93,15 +93,64 @@ fn an_agent_that_crashes_outranks_a_gate_that_cannot_be_checked() {
     assert!(line.contains("the agent failed 3 times"), "{line}");
 }
 
-/// Entries whose policy comes later never apply: what would trip them goes on.
-#[test]
-fn tamper_pause_money_calls_login_breaker_wait_and_ladder_never_apply_yet() {
+// Entries whose policy comes later are in the list and never apply: what would trip each of them goes on.
+
+/// So many rounds of agent, checkpoint, measurement and gate, each as these words say.
+fn rounds(count: u64, agent: &str, measured: &str, gate: &str) -> String {
     let mut script = String::from("0 opened\n1 saved\n2 broken same\n");
-    // Twenty iterations without a change and with the same gate output: no breaker, no ladder, no wait.
-    for round in 0..20 {
+    for round in 0..count {
         let from = 3 + round * 4;
-        script += &format!("{from} agent-ok\n{} saved\n{} changed 0\n{} broken same\n", from + 1, from + 2, from + 3);
+        script += &format!("{from} {agent}\n{} saved\n{} {measured}\n{} {gate}\n", from + 1, from + 2, from + 3);
     }
-    let line = last_line(&[("max_iterations", "unlimited")], &script);
+    script
+}
+
+const NO_LIMIT: &[(&str, &str)] = &[("max_iterations", "unlimited")];
+
+#[test]
+fn never_yet_tamper_a_kept_gate_counts_whatever_files_were_changed() {
+    let line = last_line(&[], &rounds(1, "agent-ok", "changed 1", "kept"));
+    assert!(line.starts_with("6 END kept"), "{line}");
+}
+
+#[test]
+fn never_yet_pause_nothing_but_a_stop_or_an_abort_holds_a_run() {
+    let line = last_line(NO_LIMIT, &rounds(2, "agent-ok", "measured", "broken"));
+    assert_eq!(line, "10 agent 3.1");
+}
+
+#[test]
+fn never_yet_money_no_cost_ends_a_run() {
+    let line = last_line(NO_LIMIT, &rounds(50, "agent-ok", "changed 1", "broken"));
+    assert_eq!(line, "202 agent 51.1");
+}
+
+#[test]
+fn never_yet_calls_no_number_of_calls_in_an_hour_ends_a_run() {
+    let line = last_line(NO_LIMIT, &rounds(120, "agent-ok", "changed 1", "broken"));
+    assert_eq!(line, "482 agent 121.1");
+}
+
+#[test]
+fn never_yet_login_a_failure_that_changed_something_is_only_told() {
+    let line = last_line(NO_LIMIT, &rounds(5, "agent-exit 1", "changed 1", "broken"));
+    assert_eq!(line, "22 agent 6.1 telling {agent_failed:{ended:exit 1}}");
+}
+
+#[test]
+fn never_yet_breaker_twenty_iterations_without_a_change_go_on() {
+    let line = last_line(NO_LIMIT, &rounds(20, "agent-ok", "changed 0", "broken same"));
     assert_eq!(line, "82 agent 21.1");
+}
+
+#[test]
+fn never_yet_wait_the_next_attempt_follows_at_once() {
+    let line = last_line(NO_LIMIT, &rounds(1, "agent-exit 1", "changed 1", "broken"));
+    assert_eq!(line, "6 agent 2.1 telling {agent_failed:{ended:exit 1}}", "at the moment of the gate's answer");
+}
+
+#[test]
+fn never_yet_ladder_a_stuck_run_is_told_nothing_new() {
+    let told = play_with(NO_LIMIT, &rounds(8, "agent-ok", "changed 0", "broken same"));
+    assert!(!told.contains("telling"), "{told}");
 }

@@ -90,9 +90,10 @@ impl Storm<'_> {
             self.journal.push(entry);
         }
         if facts.iter().any(|fact| (self.needs_sync)(fact)) {
-            self.sync();
+            self.durable = self.journal.len();
         }
         facts.iter().for_each(|fact| self.state.apply(fact));
+        self.acknowledge(&facts);
         self.bounds()?;
         if first {
             return Ok(Then::Event(Event::Opened));
@@ -172,9 +173,10 @@ impl Storm<'_> {
         }
     }
 
-    fn sync(&mut self) {
-        for entry in &self.journal[self.durable..] {
-            match &entry.fact {
+    /// The person hears of it: from now on it must not be lost.
+    fn acknowledge(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            match fact {
                 Fact::Ordered { id, order: Order::RunAgent { iteration, .. } } => {
                     self.asked_for.insert(*id, *iteration);
                 }
@@ -186,7 +188,6 @@ impl Storm<'_> {
                 Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => {}
             }
         }
-        self.durable = self.journal.len();
     }
 
     fn crash_here(&mut self, order: &Order, moment: &'static str) -> bool {
@@ -353,6 +354,17 @@ fn checkpoint_too_early(state: &RunState, input: Input) -> Vec<Fact> {
 /// A planted fault: the order that starts an agent is not synced.
 fn start_not_synced(fact: &Fact) -> bool {
     !matches!(fact, Fact::Ordered { .. }) && fact.needs_sync()
+}
+
+/// A planted fault: what an agent did is not synced.
+fn end_not_synced(fact: &Fact) -> bool {
+    matches!(fact, Fact::Ordered { .. } | Fact::Concluded { .. }) && fact.needs_sync()
+}
+
+#[test]
+fn a_storm_finds_an_end_of_an_agent_that_was_not_synced() {
+    let found = found_by_a_storm(step, end_not_synced);
+    assert!(found.contains("done twice"), "not found: {found:?}");
 }
 
 #[test]

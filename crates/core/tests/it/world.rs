@@ -41,7 +41,7 @@ pub(crate) struct World {
     gate_alive: bool,
     saved: BTreeMap<String, Vec<Edit>>,
     begun: BTreeSet<(u32, u32)>,
-    /// Iterations whose agent's end is safe on disk.
+    /// Iterations whose agent's end somebody has heard of.
     pub(crate) acknowledged: BTreeSet<u32>,
     /// The tree on which a gate was last seen kept.
     kept_on: Option<Vec<Edit>>,

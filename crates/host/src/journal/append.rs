@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RunState};
+use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RULES, RunState};
 use loop_core::time::At;
 use thiserror::Error;
 
@@ -73,6 +73,10 @@ impl Journal {
         if let Some(seq) = reading.unknown {
             return Err(JournalError::ReadOnly { seq });
         }
+        let state = reading.fold();
+        if state.spec.as_ref().is_some_and(|spec| spec.rules > RULES) {
+            return Err(JournalError::ReadOnly { seq: 1 });
+        }
         let path = folder.join(FILE);
         let open = || {
             let file = OpenOptions::new().append(true).open(&path)?;
@@ -84,7 +88,6 @@ impl Journal {
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let seq = reading.entries.last().map_or(0, |entry| entry.seq);
-        let state = reading.fold();
         Ok((Self { file, path, seq }, state))
     }
 

@@ -82,6 +82,14 @@ fn unknown_fields_are_ignored_and_unknown_kinds_make_it_read_only() {
 }
 
 #[test]
+fn a_run_that_follows_later_rules_is_read_only() {
+    let later = STORED.replacen("\"rules\":1", "\"rules\":2", 1);
+    let folder = folder_with(later.as_bytes());
+    assert!(matches!(Journal::open(folder.path()), Err(JournalError::ReadOnly { seq: 1 })));
+    assert!(read(folder.path()).is_ok());
+}
+
+#[test]
 fn a_later_format_and_a_file_that_is_no_journal_are_refused_untouched() {
     let newer = STORED.replacen("\"format\":1", "\"format\":2", 1);
     for text in [newer.as_str(), "", "{\"format\":1}", "hello\n"] {

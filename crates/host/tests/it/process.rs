@@ -4,6 +4,13 @@ use std::time::{Duration, Instant};
 use loop_core::run::{Answer, Ended};
 use loop_host::process::{Task, TaskEnd, TaskSpec, become_reaper, identity, sweep};
 
+/// A harness has one task at a time, and orphans come to its process: under a runner that has all
+/// tests in one process these take turns.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 fn begin(run: &str, command: &str, folder: &std::path::Path) -> Task {
     become_reaper().unwrap();
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
@@ -36,6 +43,7 @@ fn end(mut task: Task, recall_at: Option<&str>) -> TaskEnd {
 
 #[test]
 fn an_end_is_told_with_its_code_its_signal_or_as_ours() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(end(begin("p1", "exit 7", folder.path()), None).ended, Ended::Exit(7));
     assert_eq!(end(begin("p1", "kill -SEGV $$", folder.path()), None).ended, Ended::Signal(11));
@@ -45,6 +53,7 @@ fn an_end_is_told_with_its_code_its_signal_or_as_ours() {
 
 #[test]
 fn output_is_read_to_the_end_and_hashed() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let ended = end(begin("p2", "printf out; printf err >&2; printf more", folder.path()), None);
     assert_eq!((ended.output.stdout_bytes, ended.output.stderr_bytes), (7, 3));
@@ -54,6 +63,7 @@ fn output_is_read_to_the_end_and_hashed() {
 
 #[test]
 fn a_process_that_ignores_the_asking_is_made_to_end() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let began = Instant::now();
     let ended = end(begin("p3", "trap '' TERM; echo ready; while :; do sleep 0.1; done", folder.path()), Some("ready"));
@@ -63,6 +73,7 @@ fn a_process_that_ignores_the_asking_is_made_to_end() {
 
 #[test]
 fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let ended = end(begin("p4", "setsid sh -c 'trap \"\" TERM; sleep 300' & echo done", folder.path()), None);
     assert_eq!((ended.ended, ended.lost.len()), (Ended::Exit(0), 0));
@@ -71,6 +82,7 @@ fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
 
 #[test]
 fn what_a_killed_harness_left_is_swept_by_its_mark_and_others_are_not_touched() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut ours = begin("swept7", "(setsid sleep 300 &); sleep 300", folder.path());
     let mut other = begin("other77", "sleep 300", folder.path());
