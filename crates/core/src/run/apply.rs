@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::event::{Change, Event, Input, Notice, Request};
-use super::fact::{CheckpointName, Fact, GatePoint, News, Order, RecallCause};
+use super::fact::{CheckpointName, Fact, GatePoint, HoldCause, News, Order, RecallCause};
 use super::outcome::Ending;
 use super::report::{AgentReport, Answer, Ended, GateReport, Measured};
 use super::spec::RunSpec;
@@ -14,6 +14,8 @@ use crate::time::At;
 
 /// How many pieces of news wait for a prompt.
 const NEWS_MAX: usize = 8;
+/// How many injected texts stay in all later prompts.
+const INJECTIONS_KEPT_MAX: usize = 64;
 /// How many changed paths are remembered.
 const CHANGED_NAMES_MAX: usize = 50;
 
@@ -30,9 +32,11 @@ enum AfterCrash {
 fn after_crash(order: &Order) -> AfterCrash {
     match order {
         Order::RunAgent { .. } => AfterCrash::CutOff,
-        Order::CleanUp { .. } | Order::Checkpoint { .. } | Order::Measure { .. } | Order::RunGate { .. } => {
-            AfterCrash::Again
-        }
+        Order::CleanUp { .. }
+        | Order::Checkpoint { .. }
+        | Order::Measure { .. }
+        | Order::Hold { .. }
+        | Order::RunGate { .. } => AfterCrash::Again,
         Order::Notify { .. } => AfterCrash::Forget,
     }
 }
@@ -49,8 +53,8 @@ impl RunState {
                 }
             }
             Fact::Concluded { outcome, reason } => {
-                self.driven_ms = self.active_ms(self.now);
-                self.driven_since = None;
+                self.stop_the_clock();
+                self.open = false;
                 self.over = Some(Ending { outcome: *outcome, reason: reason.clone(), at: self.now });
             }
         }
@@ -65,10 +69,7 @@ impl RunState {
             Event::Opened => self.opened(input.at),
             Event::Reopened { changes, .. } => self.reopened(input.at, changes),
             Event::Answered { order, answer } => self.answered(*order, answer),
-            Event::Asked { request, by } => match request {
-                Request::Stop => self.asked.stop = Some(by.clone()),
-                Request::Abort => self.asked.abort = Some(by.clone()),
-            },
+            Event::Asked { request, by } => self.asked(request, by),
             Event::Noticed(Notice::Started { order, process }) => {
                 if let Some(open) = self.orders.get_mut(order) {
                     open.process = Some(*process);
@@ -76,6 +77,35 @@ impl RunState {
             }
             Event::Noticed(Notice::Said { .. }) | Event::DeadlinePassed => {}
         }
+    }
+
+    fn asked(&mut self, request: &Request, by: &str) {
+        match request {
+            Request::Stop => self.asked.stop = Some(by.to_owned()),
+            Request::Abort => self.asked.abort = Some(by.to_owned()),
+            Request::Pause => self.asked.pause = Some(by.to_owned()),
+            Request::Resume => self.asked.pause = None,
+            Request::Cancel => self.asked.cancel = Some(by.to_owned()),
+            Request::Inject(text) => {
+                self.injections.newest = self.injections.newest.max(text.number);
+                if text.keep && self.injections.kept.len() < INJECTIONS_KEPT_MAX {
+                    self.injections.kept.push(text.number);
+                }
+            }
+            Request::Set(changes) => self.change(changes),
+        }
+    }
+
+    fn change(&mut self, changes: &[Change]) {
+        for change in changes {
+            Arc::make_mut(&mut self.settings).change(&change.key, &change.value);
+        }
+    }
+
+    /// Time that passes from now on does not count.
+    fn stop_the_clock(&mut self) {
+        self.driven_ms = self.active_ms(self.now);
+        self.driven_since = None;
     }
 
     fn created(&mut self, at: At, spec: &RunSpec) {
@@ -86,8 +116,9 @@ impl RunState {
     }
 
     fn opened(&mut self, at: At) {
-        self.driven_ms = self.active_ms(self.now);
+        self.stop_the_clock();
         self.driven_since = Some(at);
+        self.open = true;
         self.now = at;
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
@@ -95,15 +126,16 @@ impl RunState {
                 AfterCrash::CutOff => self.cut_off(),
                 AfterCrash::Forget => continue,
             }
-            self.unclean.get_or_insert_default().extend(open.process);
+            // Nobody works on a hold, so nothing can be left of it.
+            if !matches!(open.order, Order::Hold { .. }) {
+                self.unclean.get_or_insert_default().extend(open.process);
+            }
         }
     }
 
     fn reopened(&mut self, at: At, changes: &[Change]) {
         self.opened(at);
-        for change in changes {
-            Arc::make_mut(&mut self.settings).change(&change.key, &change.value);
-        }
+        self.change(changes);
         self.asked = super::state::Asked::default();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         (self.host_failure, self.lost_agent) = (None, None);
@@ -119,9 +151,23 @@ impl RunState {
 
     fn ordered(&mut self, id: OrderId, order: &Order) {
         self.order_count = self.order_count.max(id.0);
-        if let Order::RunAgent { iteration, attempt, .. } = order {
-            (self.iteration, self.attempt, self.agent_ended) = (*iteration, *attempt, false);
-            self.news.clear();
+        match order {
+            Order::RunAgent { iteration, attempt, injected, .. } => {
+                if *attempt == 1 {
+                    self.injections.given_before = self.injections.given;
+                }
+                (self.iteration, self.attempt, self.agent_ended) = (*iteration, *attempt, false);
+                self.injections.given = injected.map_or(self.injections.given, |(_, last)| last);
+                self.delayed = false;
+                self.news.clear();
+            }
+            Order::Hold { cause: HoldCause::Paused, .. } => self.stop_the_clock(),
+            Order::Hold { cause: HoldCause::Delay, .. }
+            | Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::Measure { .. }
+            | Order::RunGate { .. }
+            | Order::Notify { .. } => {}
         }
         let open = OpenOrder { order: order.clone(), since: self.now, recalled: None, process: None };
         self.orders.insert(id, open);
@@ -133,6 +179,10 @@ impl RunState {
         match (&open.order, answer) {
             (Order::Notify { .. }, _) => {}
             (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
+            (Order::Hold { cause, .. }, Answer::Held) => {
+                self.delayed |= *cause == HoldCause::Delay;
+                self.driven_since = self.driven_since.or(Some(self.now));
+            }
             (Order::Checkpoint { name }, Answer::Saved(_)) => self.stage = after_checkpoint(*name),
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended(&open, report),
             (Order::Measure { iteration }, Answer::Measured(measured)) => self.measured(*iteration, measured),
@@ -179,6 +229,8 @@ impl RunState {
 
     fn cut_off(&mut self) {
         self.stage = Stage::Cut;
+        // The next attempt of the iteration is told again what this one was told.
+        self.injections.given = self.injections.given_before;
         self.tell(News::Interrupted { attempt: self.attempt });
     }
 

@@ -1,5 +1,5 @@
 //! What happens next, when several things could: one list, read from the top.
-use super::fact::RecallCause;
+use super::fact::{HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::state::{RunState, Stage};
 use crate::policy::crash::CRASHES_MAX;
@@ -14,6 +14,8 @@ pub enum Next {
     Conclude(Outcome, Reason),
     /// The agent is asked again.
     Iterate,
+    /// Nothing is done for a while.
+    Hold(HoldCause, u64),
 }
 
 /// One entry of the list.
@@ -32,7 +34,7 @@ pub const PRECEDENCE: [Rule; 17] = [
     Rule { name: "tamper that stops", at_once: false, judge: never },
     Rule { name: "gates kept", at_once: false, judge: gates_kept },
     Rule { name: "stop asked", at_once: false, judge: stop_asked },
-    Rule { name: "pause asked", at_once: false, judge: never },
+    Rule { name: "pause asked", at_once: false, judge: pause_asked },
     Rule { name: "cap: iterations", at_once: false, judge: iteration_cap },
     Rule { name: "cap: time", at_once: false, judge: time_cap },
     Rule { name: "cap: money", at_once: false, judge: never },
@@ -41,7 +43,7 @@ pub const PRECEDENCE: [Rule; 17] = [
     Rule { name: "agent cannot work: crashes", at_once: false, judge: crash_streak },
     Rule { name: "agent cannot work: gate unverifiable", at_once: false, judge: unverifiable_streak },
     Rule { name: "breaker", at_once: false, judge: never },
-    Rule { name: "wait", at_once: false, judge: never },
+    Rule { name: "wait", at_once: false, judge: delay },
     Rule { name: "recovery ladder", at_once: false, judge: never },
     Rule { name: "next iteration", at_once: false, judge: next_iteration },
 ];
@@ -68,6 +70,9 @@ fn conclude(outcome: Outcome, code: ReasonCode, text: String) -> Option<Next> {
 }
 
 fn abort_asked(state: &RunState) -> Option<Next> {
+    if let Some(by) = &state.asked.cancel {
+        return conclude(Outcome::Cancelled, ReasonCode::ManualStop, format!("cancelled by {by}"));
+    }
     let by = state.asked.abort.as_ref()?;
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped at once by {by}"))
 }
@@ -96,6 +101,16 @@ fn gates_kept(state: &RunState) -> Option<Next> {
 fn stop_asked(state: &RunState) -> Option<Next> {
     let by = state.asked.stop.as_ref()?;
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped after the iteration by {by}"))
+}
+
+fn pause_asked(state: &RunState) -> Option<Next> {
+    state.asked.pause.as_ref().map(|_| Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
+}
+
+/// The delay lies between iterations: not before the first, and not before another attempt.
+fn delay(state: &RunState) -> Option<Next> {
+    let between = state.agent_ended && !state.delayed;
+    state.settings.delay_ms.filter(|_| between).map(|ms| Next::Hold(HoldCause::Delay, ms))
 }
 
 fn iteration_cap(state: &RunState) -> Option<Next> {

@@ -61,13 +61,34 @@ pub struct Change {
 }
 
 /// What a person can ask of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Stop after this iteration.
     Stop,
     /// Stop now.
     Abort,
+    /// Hold after this iteration, for any time.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Stop now, for good.
+    Cancel,
+    /// Tell the agent something.
+    Inject(Injected),
+    /// Let these settings hold from now on.
+    Set(Vec<Change>),
+}
+
+/// A text for the next prompt: a file of the run, written before this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Injected {
+    /// Numbers them from 1; names the file.
+    pub number: u32,
+    /// How long it is.
+    pub bytes: u64,
+    /// Whether it stays in all later prompts.
+    pub keep: bool,
 }
 
 /// Rare notices that are no answer.

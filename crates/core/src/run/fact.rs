@@ -82,6 +82,8 @@ pub enum RecallCause {
     TimeLimit,
     /// A person wants to stop now.
     Abort,
+    /// A person wants it to go on, or to come to its end: a hold is over.
+    Request,
 }
 
 /// Work for the host.
@@ -106,6 +108,16 @@ pub enum Order {
         attempt: u32,
         /// What the prompt has to tell beside goal and gates.
         news: Vec<News>,
+        /// The numbers of the first and the last injected text that is new in it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        injected: Option<(u32, u32)>,
+    },
+    /// Do nothing until it is recalled.
+    Hold {
+        /// Why.
+        cause: HoldCause,
+        /// How long at most.
+        ms: u64,
     },
     /// See what the iteration changed.
     Measure {
@@ -145,6 +157,7 @@ impl Order {
             | Self::Checkpoint { .. }
             | Self::RunAgent { .. }
             | Self::Measure { .. }
+            | Self::Hold { .. }
             | Self::RunGate { .. } => true,
         }
     }
@@ -158,9 +171,23 @@ impl Order {
             Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
             Self::Checkpoint { .. } | Self::Measure { .. } => WORKSPACE_MS_MAX,
             Self::Notify { .. } => NOTIFY_MS_MAX,
+            Self::Hold { ms, .. } => *ms,
         }
     }
 }
+
+/// Why a run holds between two iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldCause {
+    /// A person asked for it.
+    Paused,
+    /// The delay that is set.
+    Delay,
+}
+
+/// A pause lasts until somebody ends it: no run outlives this.
+pub const PAUSE_MS_MAX: u64 = 10 * 365 * 24 * 3600 * 1000;
 
 /// How a checkpoint is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,12 @@ mod spec;
 mod state;
 mod step;
 
-pub use event::{Change, Event, Input, Notice, ProcessId, Request};
-pub use fact::{CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, News, Order, RecallCause};
+pub use event::{Change, Event, Injected, Input, Notice, ProcessId, Request};
+pub use fact::{
+    CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, HoldCause, News, Order, PAUSE_MS_MAX, RecallCause,
+};
 pub use outcome::{Ending, Outcome, Reason, ReasonCode, Standing, standing};
 pub use report::{AgentReport, Answer, Changes, Ended, GateReport, Measured, Output, Saved};
 pub use spec::{FileRef, INLINE_BYTES_MAX, Kept, RULES, RunSpec, WorkspaceRef};
-pub use state::{Asked, GateMemory, LastGate, OpenOrder, RunState, Stage};
+pub use state::{Asked, GateMemory, Injections, LastGate, OpenOrder, RunState, Stage};
 pub use step::step;

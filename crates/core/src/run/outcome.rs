@@ -13,6 +13,8 @@ pub enum Outcome {
     Exhausted,
     /// A person stopped it; it can go on.
     Stopped,
+    /// A person ended it for good.
+    Cancelled,
     /// It could not work: agent, gate or host.
     Unable,
 }
@@ -39,6 +41,7 @@ pub const fn standing(outcome: Outcome) -> Standing {
         Outcome::Kept => row("kept", "completed", "complete", 0, false),
         Outcome::Exhausted => row("exhausted", "failed", "error", 1, true),
         Outcome::Stopped => row("stopped", "paused", "waiting", 2, true),
+        Outcome::Cancelled => row("cancelled", "cancelled", "error", 2, false),
         Outcome::Unable => row("unable", "crashed", "error", 3, true),
     }
 }

@@ -18,6 +18,8 @@ pub enum Answer {
         /// How many processes had to be ended.
         killed: u32,
     },
+    /// A hold is over.
+    Held,
     /// The person was told.
     Notified {
         /// The exit code of the notification command, if it ended by itself.

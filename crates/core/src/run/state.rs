@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::ProcessId;
-use super::fact::{GatePoint, News, Order, RecallCause};
+use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::outcome::Ending;
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;
@@ -31,9 +31,11 @@ pub struct RunState {
     pub order_count: u32,
     /// The newest time that was seen.
     pub now: At,
-    /// When the driver that is at work opened it.
+    /// Whether a driver is at work on it.
+    pub open: bool,
+    /// Since when time counts: not while it is paused, or while no driver is at work.
     pub driven_since: Option<At>,
-    /// How long earlier drivers were at work.
+    /// How much time had counted before that.
     pub driven_ms: u64,
     /// The iteration that was begun last, from 1.
     pub iteration: u32,
@@ -57,6 +59,10 @@ pub struct RunState {
     pub changed_names: Vec<String>,
     /// What the next prompt has to tell.
     pub news: Vec<News>,
+    /// Texts of a person for the next prompts.
+    pub injections: Injections,
+    /// The delay before the next iteration is over.
+    pub delayed: bool,
     /// What the host could not do.
     pub host_failure: Option<String>,
     /// What is left of an agent that could not be ended.
@@ -99,6 +105,19 @@ pub struct OpenOrder {
     pub process: Option<ProcessId>,
 }
 
+/// Which injected texts there are and which were given. They are files, so that any number of them is a few numbers here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Injections {
+    /// The newest.
+    pub newest: u32,
+    /// The newest that a prompt has held.
+    pub given: u32,
+    /// The newest that a prompt before this iteration's has held.
+    pub given_before: u32,
+    /// Those that stay in all later prompts, a bounded number.
+    pub kept: Vec<u32>,
+}
+
 /// What people asked for and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -106,6 +125,10 @@ pub struct Asked {
     pub stop: Option<String>,
     /// Stop now.
     pub abort: Option<String>,
+    /// Stop now, for good.
+    pub cancel: Option<String>,
+    /// Hold after the iteration.
+    pub pause: Option<String>,
 }
 
 /// What one gate said so far.
@@ -156,6 +179,13 @@ impl RunState {
     #[must_use]
     pub fn main_order(&self) -> Option<(OrderId, &OpenOrder)> {
         self.orders.iter().find(|(_, open)| open.order.is_main()).map(|(id, open)| (*id, open))
+    }
+
+    /// Whether it holds because a person asked for it.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        let held = |order: &Order| matches!(order, Order::Hold { cause: HoldCause::Paused, .. });
+        self.main_order().is_some_and(|(_, open)| held(&open.order))
     }
 
     /// How long it has been at work, without the time in which no driver was.

@@ -26,7 +26,8 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     let mut turn = Turn { after: state.clone(), facts: Vec::new() };
     turn.push(Fact::Happened(input));
     match event {
-        Event::Asked { request: Request::Abort, .. } => turn.recall_main(RecallCause::Abort),
+        Event::Asked { request: Request::Abort | Request::Cancel, .. } => turn.recall_main(RecallCause::Abort),
+        Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
         Event::DeadlinePassed => {
             for (id, cause) in decide::overdue(&turn.after) {
                 turn.push(Fact::Recalled { id, cause });
@@ -36,7 +37,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         | Event::Opened
         | Event::Reopened { .. }
         | Event::Answered { .. }
-        | Event::Asked { request: Request::Stop, .. }
+        | Event::Asked { request: Request::Inject(_) | Request::Set(_), .. }
         | Event::Noticed(_) => {}
     }
     turn.proceed();
@@ -62,15 +63,25 @@ impl Turn {
         }
     }
 
+    /// A person wants something else than to wait: what that is the list will say.
+    fn end_hold(&mut self) {
+        let held = self.after.main_order().is_some_and(|(_, open)| matches!(open.order, Order::Hold { .. }));
+        let paused_again =
+            self.after.is_paused() && self.after.asked.pause.is_some() && self.after.asked.stop.is_none();
+        if held && !paused_again {
+            self.recall_main(RecallCause::Request);
+        }
+    }
+
     /// Orders what comes next on the main line, unless something is still under way there.
     fn proceed(&mut self) {
-        let idle = self.after.over.is_none() && self.after.driven_since.is_some() && self.after.main_order().is_none();
+        let idle = self.after.over.is_none() && self.after.open && self.after.main_order().is_none();
         if !idle {
             return;
         }
         match decide::at_once(&self.after) {
             Some(Next::Conclude(outcome, reason)) => self.conclude(outcome, reason),
-            Some(Next::Iterate) | None => self.order_next(),
+            Some(Next::Iterate | Next::Hold(..)) | None => self.order_next(),
         }
     }
 
@@ -87,6 +98,7 @@ impl Turn {
             Stage::Gating { .. } if decide::is_due(&self.after) => match decide::decide(&self.after) {
                 Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
                 Next::Iterate => self.iterate(),
+                Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
             },
             Stage::Gating { point, next } => self.order(Order::RunGate { point, gate: next }),
         }
@@ -95,7 +107,9 @@ impl Turn {
     fn iterate(&mut self) {
         let (iteration, attempt) = decide::next_attempt(&self.after);
         let news = self.after.news.clone();
-        self.order(Order::RunAgent { iteration, attempt, news });
+        let (given, newest) = (self.after.injections.given, self.after.injections.newest);
+        let injected = (newest > given).then_some((given + 1, newest));
+        self.order(Order::RunAgent { iteration, attempt, news, injected });
     }
 
     fn order(&mut self, order: Order) {

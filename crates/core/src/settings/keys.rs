@@ -137,6 +137,14 @@ pub const KEYS: &[Key] = &[
         ..BASE
     },
     Key {
+        name: "delay",
+        kind: Kind::Duration,
+        doc: "How long to wait between two iterations. A stop, a pause and a resume cut it short. None unless set.",
+        flag: flag("delay", "DURATION"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
         name: "checkpoint",
         kind: Kind::Choice(&["auto", "git", "btrfs", "none"]),
         default: "auto",

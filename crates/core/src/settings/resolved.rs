@@ -88,6 +88,8 @@ pub struct Settings {
     pub max_time_ms: Option<u64>,
     /// How long an agent may work.
     pub timeout_ms: u64,
+    /// How long to wait between iterations; none means not at all.
+    pub delay_ms: Option<u64>,
     /// How long a gate may take.
     pub gate_timeout_ms: u64,
     /// What has to hold.
@@ -116,6 +118,7 @@ impl Settings {
             max_iterations: resolved.get("max_iterations").parse().ok(),
             max_time_ms: millis("max_time"),
             timeout_ms: millis("timeout").unwrap_or(u64::MAX),
+            delay_ms: millis("delay"),
             gate_timeout_ms: millis("gate_timeout").unwrap_or(u64::MAX),
             gates: if promise.is_empty() { Vec::new() } else { vec![gate] },
             agent: resolved.get("agent").to_owned(),

@@ -20,6 +20,7 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             | Order::Measure { .. }
             | Order::RunGate { .. }
             | Order::Notify { .. } => return None,
+            Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
         },
         Fact::Recalled { .. } => return None,
         Fact::Concluded { .. } => ("ended", json!(RunResult::of(state)?)),
@@ -74,6 +75,6 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
         Answer::Cleaned { killed } => Some(("cleaned", json!({"killed": killed}))),
         Answer::Failed { what } => Some(("failed", json!({"what": what}))),
         Answer::Lost { left } => Some(("lost", json!({"left": left}))),
-        Answer::Saved(_) | Answer::Measured(_) | Answer::Notified { .. } => None,
+        Answer::Saved(_) | Answer::Measured(_) | Answer::Held | Answer::Notified { .. } => None,
     }
 }

@@ -243,7 +243,7 @@ fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static
     match (&report.ended, recalled) {
         (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::TimeLimit)) => "timed_out",
         (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
-        (Ended::ByUs, None) => "interrupted",
+        (Ended::ByUs, Some(RecallCause::Request) | None) => "interrupted",
         (Ended::Exit(0), _) => "ended",
         (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",
     }

@@ -86,6 +86,7 @@ impl Row {
         let at = if driven && state.over.is_none() { now } else { state.now };
         let status = match standing {
             Some(standing) => standing.status,
+            None if driven && state.is_paused() => "paused",
             None if driven => "running",
             None => "crashed",
         };
@@ -104,7 +105,7 @@ impl Row {
             outcome: standing.map(|standing| standing.outcome.to_owned()),
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
             why: state.over.as_ref().map(|over| over.reason.text.clone()),
-            resumable: standing.map_or(!driven, |standing| standing.resumable),
+            resumable: standing.map_or(!driven || state.is_paused(), |standing| standing.resumable),
             cost_usd: None,
             tokens: None,
             started_at: time::rfc3339(state.created.wall_ms),

@@ -10,6 +10,7 @@ mod precedence;
 mod prompt;
 mod reopen;
 mod settings;
+mod steering;
 mod storm;
 mod text;
 mod time;

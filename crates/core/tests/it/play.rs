@@ -67,6 +67,15 @@ impl Story {
             "reopened" => return Event::Reopened { by: "loop resume".to_owned(), changes: changes(more) },
             "stop" => return Event::Asked { request: Request::Stop, by },
             "abort" => return Event::Asked { request: Request::Abort, by },
+            "pause" => return Event::Asked { request: Request::Pause, by },
+            "resume" => return Event::Asked { request: Request::Resume, by },
+            "cancel" => return Event::Asked { request: Request::Cancel, by },
+            "set" => return Event::Asked { request: Request::Set(changes(more)), by: "loop set".to_owned() },
+            "inject" | "inject-keep" => {
+                let number = self.state.injections.newest + 1;
+                let request = Request::Inject(Injected { number, bytes: 9, keep: word == "inject-keep" });
+                return Event::Asked { request, by };
+            }
             "deadline" => return Event::DeadlinePassed,
             "started" => {
                 let process = ProcessId { pid: more.parse().unwrap(), start_ticks: 7 };
@@ -131,6 +140,7 @@ fn answer(word: &str, more: &str) -> Answer {
             changes: Some(Changes { files: code().unwrap() as u32, insertions: 1, deletions: 0 }),
             names: vec!["src/lib.rs".to_owned()],
         }),
+        "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },
         "agent-ok" => agent(Ended::Exit(0)),
         "agent-exit" => agent(Ended::Exit(code().unwrap())),
@@ -167,11 +177,14 @@ fn order_text(order: &Order) -> String {
             format!("clean-up [{}]", pids.join(" "))
         }
         Order::Checkpoint { name } => format!("checkpoint {name}"),
-        Order::RunAgent { iteration, attempt, news } if news.is_empty() => format!("agent {iteration}.{attempt}"),
-        Order::RunAgent { iteration, attempt, news } => {
-            let news: Vec<String> = news.iter().map(word).collect();
-            format!("agent {iteration}.{attempt} telling {}", news.join(" "))
+        Order::RunAgent { iteration, attempt, news, injected } => {
+            let mut told: Vec<String> = news.iter().map(word).collect();
+            told.extend(injected.map(|(first, last)| format!("injected {first} to {last}")));
+            let telling = if told.is_empty() { String::new() } else { format!(" telling {}", told.join(" ")) };
+            format!("agent {iteration}.{attempt}{telling}")
         }
+        Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
+        Order::Hold { cause, ms } => format!("hold {} {ms}", word(cause)),
         Order::Measure { iteration } => format!("measure {iteration}"),
         Order::RunGate { point, .. } => format!("gate {}", word(point)),
         Order::Notify { result, .. } => format!("notify {result}"),

@@ -114,9 +114,13 @@ fn never_yet_tamper_a_kept_gate_counts_whatever_files_were_changed() {
 }
 
 #[test]
-fn never_yet_pause_nothing_but_a_stop_or_an_abort_holds_a_run() {
-    let line = last_line(NO_LIMIT, &rounds(2, "agent-ok", "measured", "broken"));
-    assert_eq!(line, "10 agent 3.1");
+fn a_stop_outranks_a_pause_and_a_pause_outranks_the_caps() {
+    let stop = last_line(&[], &format!("{BASE}14 pause\n15 stop\n16 broken same"));
+    assert!(stop.starts_with("16 END stopped"), "{stop}");
+    let pause = last_line(&[], &format!("{BASE}14 pause\n15 broken same"));
+    assert_eq!(pause, "15 hold paused");
+    let kept = last_line(&[], &format!("{BASE}14 pause\n15 kept"));
+    assert!(kept.starts_with("15 END kept"), "{kept}");
 }
 
 #[test]

@@ -27,6 +27,7 @@ struct Storm<'a> {
     /// Which iteration an order for an agent was for.
     asked_for: BTreeMap<OrderId, u32>,
     now: At,
+    injected: u32,
     hit: &'a mut Coverage,
     step: Step,
     needs_sync: NeedsSync,
@@ -41,7 +42,13 @@ enum Then {
 
 impl Storm<'_> {
     fn run(&mut self) -> Result<(), String> {
-        let spec = spec(&[("max_iterations", "4"), ("timeout", "2s"), ("max_time", "1h"), ("notify", "true")]);
+        let spec = spec(&[
+            ("max_iterations", "4"),
+            ("timeout", "2s"),
+            ("max_time", "1h"),
+            ("notify", "true"),
+            ("delay", "1s"),
+        ]);
         let mut event = Event::Created(Box::new(spec));
         let mut reopenings = 0;
         for _ in 0..STEPS_MAX {
@@ -128,7 +135,8 @@ impl Storm<'_> {
             self.world.half(order);
             return Ok(Some(self.crash()));
         }
-        let hangs = order.is_main() && self.seed.one_in(10);
+        // Nobody ends a hold but a person or its time.
+        let hangs = matches!(order, Order::Hold { .. }) || (order.is_main() && self.seed.one_in(10));
         if hangs {
             return Ok(None);
         }
@@ -147,12 +155,24 @@ impl Storm<'_> {
         };
         if open.recalled.is_some() {
             let answer = self.world.end(&open.order, &mut self.seed);
+            if self.crash_here(&open.order, "after") {
+                return Ok(self.crash());
+            }
             return Ok(Then::Event(Event::Answered { order: id, answer }));
         }
-        match self.seed.below(8) {
-            0 => Ok(Then::Event(Event::Asked { request: Request::Stop, by: "Ctrl-C".to_owned() })),
-            1 => Ok(Then::Event(Event::Asked { request: Request::Abort, by: "Ctrl-C".to_owned() })),
-            2 => {
+        let asked = |request| Ok(Then::Event(Event::Asked { request, by: "somebody".to_owned() }));
+        match self.seed.below(14) {
+            0 => asked(Request::Stop),
+            1 => asked(Request::Abort),
+            2 | 3 => asked(Request::Pause),
+            4..=6 => asked(Request::Resume),
+            7 => {
+                self.injected += 1;
+                asked(Request::Inject(Injected { number: self.injected, bytes: 5, keep: self.seed.one_in(3) }))
+            }
+            8 if self.seed.one_in(4) => asked(Request::Cancel),
+            8 => asked(Request::Set(vec![Change { key: "timeout".to_owned(), value: "3s".to_owned() }])),
+            9 => {
                 let process = ProcessId { pid: 42, start_ticks: 7 };
                 Ok(Then::Event(Event::Noticed(Notice::Started { order: id, process })))
             }
@@ -246,6 +266,7 @@ fn name(order: &Order) -> &'static str {
         Order::RunAgent { .. } => "agent",
         Order::Measure { .. } => "measure",
         Order::RunGate { .. } => "gate",
+        Order::Hold { .. } => "hold",
         Order::Notify { .. } => "notify",
     }
 }
@@ -261,6 +282,7 @@ fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> 
         durable: 0,
         asked_for: BTreeMap::new(),
         now,
+        injected: 0,
         hit,
         step,
         needs_sync,
@@ -306,7 +328,7 @@ fn whatever_crashes_a_run_ends_rightly_and_its_journal_rebuilds_it() {
         "{count} storms; crashes by order and moment:\n{:12}{:>9}{:>9}{:>9}\n",
         "", "before", "during", "after"
     );
-    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "notify"] {
+    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "hold", "notify"] {
         table += &format!("{order:12}");
         for moment in ["before", "during", "after"] {
             let times = hit.get(&(order, moment)).copied().unwrap_or(0);
@@ -332,7 +354,8 @@ fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
             && state.iteration > 0
             && !state.agent_ended
         {
-            *order = Order::RunAgent { iteration: state.iteration, attempt: state.attempt, news: Vec::new() };
+            let (iteration, attempt) = (state.iteration, state.attempt);
+            *order = Order::RunAgent { iteration, attempt, news: Vec::new(), injected: None };
         }
     }
     facts

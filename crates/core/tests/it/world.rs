@@ -46,6 +46,8 @@ pub(crate) struct World {
     /// The tree on which a gate was last seen kept.
     kept_on: Option<Vec<Edit>>,
     pub(crate) clean_ups: u32,
+    /// The iteration whose prompt was given last, the newest text in it, and the newest before it.
+    told: (u32, u32, u32),
 }
 
 impl World {
@@ -54,12 +56,22 @@ impl World {
         let quiet = self.agent_alive.is_none() && !self.gate_alive;
         let check = |fine: bool, what: &str| if fine { Ok(()) } else { Err(format!("{what}: {order:?}")) };
         match order {
-            Order::RunAgent { iteration, attempt, .. } => {
+            Order::RunAgent { iteration, attempt, injected, .. } => {
                 check(quiet, "an agent is started while another process of the run is alive")?;
                 check(!self.acknowledged.contains(iteration), "an iteration is done twice")?;
                 check(*iteration <= iterations_max, "the cap of iterations is overshot")?;
                 check(self.begun.insert((*iteration, *attempt)), "an attempt is begun twice")?;
                 check(self.saved.contains_key("initial"), "an agent is started before the initial checkpoint")?;
+                if self.told.0 != *iteration {
+                    self.told = (*iteration, self.told.1, self.told.1);
+                }
+                if let Some((first, last)) = injected {
+                    check(
+                        *first == self.told.2 + 1 && last >= first,
+                        "an injected text is lost, twice or out of order",
+                    )?;
+                    self.told.1 = *last;
+                }
                 self.agent_alive = Some((*iteration, *attempt));
                 self.kept_on = None;
             }
@@ -76,6 +88,7 @@ impl World {
                 self.gate_alive = true;
             }
             Order::CleanUp { .. } => self.clean_ups += 1,
+            Order::Hold { .. } => check(quiet, "a run holds while something of it is alive")?,
             Order::Notify { .. } => {}
         }
         Ok(())
@@ -119,6 +132,7 @@ impl World {
                 self.gate_alive = false;
                 Answer::Cleaned { killed }
             }
+            Order::Hold { .. } => Answer::Held,
             Order::Notify { .. } => Answer::Notified { exit_code: None },
         }
     }
@@ -140,7 +154,7 @@ impl World {
             }
             Order::Checkpoint { .. } | Order::Measure { .. } => Answer::Failed { what: "took too long".to_owned() },
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
-            Order::Notify { .. } => self.complete(order, seed),
+            Order::Hold { .. } | Order::Notify { .. } => self.complete(order, seed),
         }
     }
 
