@@ -25,7 +25,7 @@ Examples:
   loop resume a1b2 -n +5
 
 Exit codes: 0 the promise holds · 1 ended without it · 2 stopped by you · 3 could not work ·
-            4 wrong call or set-up, nothing was made";
+            4 wrong call or set-up, nothing was made · 5 a loop that should answer does not";
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, Args)]
@@ -61,6 +61,14 @@ pub(crate) enum Verb {
     History(commands::history::HistoryArgs),
     /// Go on with a loop that was stopped, crashed or ran out of room
     Resume(Box<commands::resume::ResumeArgs>),
+    /// Hold a loop after this iteration
+    Pause(commands::pause::PauseArgs),
+    /// End a loop now, for good
+    Cancel(commands::cancel::CancelArgs),
+    /// Tell the agent something in its next prompt
+    Inject(commands::inject::InjectArgs),
+    /// Change settings of a loop that is at work
+    Set(commands::set::SetArgs),
     /// Show, get, set and check settings
     Config(commands::config::ConfigArgs),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched

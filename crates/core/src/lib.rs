@@ -5,6 +5,7 @@
 //! [`view`] what people see. Nothing here reads a clock, a file, a process or the environment.
 #![forbid(unsafe_code)]
 pub mod agent;
+pub mod control;
 pub mod ids;
 pub mod policy;
 pub mod prompt;

@@ -4,16 +4,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use loop_core::control::Reply;
 use loop_core::run::{Entry, Event, Fact, Input, RunState, step};
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
 use crate::clock;
+use crate::control::{Asked, Control};
 use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
 use crate::process::become_reaper;
-use crate::runs::HeldRun;
+use crate::requests;
+use crate::runs::{HeldRun, RunFolder};
 use crate::signals::Signals;
 use crate::stop_file::StopFile;
 
@@ -43,19 +46,24 @@ pub fn drive(
     let HeldRun { folder, journal, state, lock: _held, claim: _workspace } = run;
     // Without it orphans go to init and are found by their mark at the next opening.
     drop(become_reaper());
+    // Without it the run works as well, and cannot be asked for anything.
+    let control = Control::listen(&folder.socket(), folder.id.as_str()).ok();
     let setting = state.settings.resolved.get("stop_file");
     let stop_file = (!setting.is_empty()).then(|| StopFile::new(workspace, setting));
-    let hands = Hands::new(folder, workspace);
+    let hands = Hands::new(folder.clone(), workspace);
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
-    let mut driver = Driver { journal, state, hands, stop_file, signals, timer, drawn: Instant::now() };
+    let drawn = Instant::now();
+    let mut driver = Driver { folder, journal, state, hands, control, stop_file, signals, timer, drawn };
     driver.run(opening, reporter)?;
     Ok(driver.state)
 }
 
 struct Driver {
+    folder: RunFolder,
     journal: Journal,
     state: RunState,
     hands: Hands,
+    control: Option<Control>,
     stop_file: Option<StopFile>,
     signals: Signals,
     timer: Option<OwnedFd>,
@@ -67,12 +75,15 @@ impl Driver {
         let mut events = VecDeque::from([opening]);
         loop {
             while let Some(event) = events.pop_front() {
-                events.extend(self.take(event, reporter)?);
+                events.extend(self.take(event, reporter)?.1);
             }
             if self.state.over.is_some() && self.state.orders.is_empty() {
                 return Ok(());
             }
             self.wait(reporter);
+            for asked in self.control.as_mut().map(Control::take).unwrap_or_default() {
+                events.extend(self.asked(asked, reporter)?);
+            }
             events.extend(self.signals.take());
             events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
             events.extend(self.hands.go_on(&mut |bytes| reporter.heard(bytes)));
@@ -82,23 +93,40 @@ impl Driver {
         }
     }
 
-    /// Step, write down, take in, hand out.
-    fn take(&mut self, event: Event, reporter: &mut dyn Reporter) -> Result<Vec<Event>, JournalError> {
+    /// A person's question: written down, then answered with the number of its line.
+    fn asked(&mut self, asked: Asked, reporter: &mut dyn Reporter) -> Result<Vec<Event>, JournalError> {
+        match requests::request_of(&asked.call, &self.state, &self.folder) {
+            Err(why) => {
+                asked.reply(&Reply::Refused { why });
+                Ok(Vec::new())
+            }
+            Ok(request) => {
+                let by = asked.call.by.clone();
+                let (seq, events) = self.take(Event::Asked { request, by }, reporter)?;
+                asked.reply(&Reply::Taken { seq });
+                Ok(events)
+            }
+        }
+    }
+
+    /// Step, write down, take in, hand out. Says the number of the first line.
+    fn take(&mut self, event: Event, reporter: &mut dyn Reporter) -> Result<(u64, Vec<Event>), JournalError> {
         let at = clock::now();
         let facts = step(&self.state, Input { at, event });
-        for entry in self.journal.append(at, &facts)? {
+        let entries = self.journal.append(at, &facts)?;
+        for entry in &entries {
             self.state.apply(&entry.fact);
-            reporter.told(&entry, &self.state);
+            reporter.told(entry, &self.state);
         }
         let mut events = Vec::new();
         for fact in &facts {
             match fact {
-                Fact::Ordered { id, order } => events.push(self.hands.begin(*id, order, &self.state)),
+                Fact::Ordered { id, order } => events.extend(self.hands.begin(*id, order, &self.state)),
                 Fact::Recalled { id, .. } => self.hands.recall(*id),
                 Fact::Happened(_) | Fact::Concluded { .. } => {}
             }
         }
-        Ok(events)
+        Ok((entries.first().map_or(0, |entry| entry.seq), events))
     }
 
     /// Sleeps until something can be done: output, an end, a signal, a deadline, a tick.
@@ -111,7 +139,9 @@ impl Driver {
         let tick = reporter.tick().map(|tick| (self.drawn + tick).saturating_duration_since(now));
         let stop_file = self.stop_file.as_ref().map(|file| file.wakes_in(now));
         let most = [self.hands.wakes_in(now), tick, stop_file, by_poll].into_iter().flatten().min();
-        let fds = self.hands.wants().chain(self.signals.wants()).chain(self.timer.as_ref().map(AsFd::as_fd));
+        let control = self.control.iter().flat_map(Control::wants);
+        let fds =
+            self.hands.wants().chain(self.signals.wants()).chain(control).chain(self.timer.as_ref().map(AsFd::as_fd));
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let most = most.map(|most| Timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),

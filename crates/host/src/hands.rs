@@ -15,6 +15,10 @@ pub(crate) struct Hands {
     run: RunFolder,
     workspace: PathBuf,
     open: Vec<Open>,
+    /// Orders to do nothing.
+    holds: Vec<OrderId>,
+    /// Answers that are there already.
+    ready: Vec<Event>,
 }
 
 #[derive(Debug)]
@@ -26,18 +30,22 @@ struct Open {
 
 impl Hands {
     pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
-        Self { run, workspace: workspace.to_owned(), open: Vec::new() }
+        Self { run, workspace: workspace.to_owned(), open: Vec::new(), holds: Vec::new(), ready: Vec::new() }
     }
 
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
-    pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Event {
+    pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
         let begun = match order {
             Order::CleanUp { processes } => Err(sweep(self.run.id.as_str(), processes)),
             // Backend none: the step is there, and keeps nothing.
             Order::Checkpoint { .. } => Err(Answer::Saved(Saved::default())),
             Order::Measure { .. } => Err(Answer::Measured(Measured::default())),
-            Order::RunAgent { news, .. } => {
-                let task = prompt_file::start(&self.run, state, news, &self.workspace);
+            Order::Hold { .. } => {
+                self.holds.push(id);
+                return None;
+            }
+            Order::RunAgent { news, injected, .. } => {
+                let task = prompt_file::start(&self.run, state, (news, *injected), &self.workspace);
                 task.map(|task| Open { id, task, answer: prompt_file::answer })
             }
             Order::RunGate { gate, .. } => {
@@ -50,10 +58,10 @@ impl Hands {
                 task.map(|task| Open { id, task, answer: |end| notify::answer(&end) })
             }
         };
-        match begun {
+        Some(match begun {
             Err(answer) => Event::Answered { order: id, answer },
             Ok(open) => self.started(open),
-        }
+        })
     }
 
     fn started(&mut self, open: Open) -> Event {
@@ -68,6 +76,10 @@ impl Hands {
 
     /// Ends an order early; its answer still comes.
     pub(crate) fn recall(&mut self, id: OrderId) {
+        if let Some(at) = self.holds.iter().position(|hold| *hold == id) {
+            self.holds.swap_remove(at);
+            self.ready.push(Event::Answered { order: id, answer: Answer::Held });
+        }
         for open in self.open.iter_mut().filter(|open| open.id == id) {
             open.task.recall();
         }
@@ -78,13 +90,16 @@ impl Hands {
     }
 
     pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        if !self.ready.is_empty() {
+            return Some(Duration::ZERO);
+        }
         self.open.iter().filter_map(|open| open.task.wakes_in(now)).min()
     }
 
     /// Goes on with everything; says what came to an end.
     pub(crate) fn go_on(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
         let pids: Vec<i32> = self.open.iter().map(|open| open.task.pid()).collect();
-        let mut events = Vec::new();
+        let mut events = std::mem::take(&mut self.ready);
         let mut still_open = Vec::new();
         for mut open in self.open.drain(..) {
             let others: Vec<i32> = pids.iter().copied().filter(|pid| *pid != open.task.pid()).collect();

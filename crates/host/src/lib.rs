@@ -3,6 +3,7 @@
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
 pub mod clock;
+pub mod control;
 pub mod driver;
 mod hands;
 pub mod index;
@@ -11,6 +12,7 @@ pub mod notify;
 pub mod paths;
 pub mod process;
 mod prompt_file;
+mod requests;
 pub mod runs;
 pub mod settings_files;
 pub mod signals;

@@ -99,6 +99,18 @@ impl Home {
     }
 }
 
+/// Where the control socket of a run lies: in the runtime folder, or in the state folder where
+/// there is none, or where tests have a state folder of their own.
+#[must_use]
+pub fn socket_of(state: &Path, run: &str) -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let own = std::env::var_os("LOOP_HOME").is_some_and(|path| !path.is_empty());
+    let usable = |path: &PathBuf| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+    let folder =
+        runtime.filter(|path| !own && usable(path)).map_or_else(|| state.join("run"), |path| path.join("loop"));
+    folder.join(format!("{run}.sock"))
+}
+
 /// The path that a text of [`text::escape_path`] names.
 #[must_use]
 pub fn path_of(text: &str) -> PathBuf {

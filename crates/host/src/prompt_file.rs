@@ -18,11 +18,14 @@ const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
 /// How much of an agent's words stands in its report.
 const SAID_BYTES_MAX: usize = 2048;
 
+/// News of the run, and the numbers of the first and last injected text that is new.
+pub(crate) type Told<'a> = (&'a [News], Option<(u32, u32)>);
+
 /// Writes the prompt and starts the agent with it.
-pub(crate) fn start(run: &RunFolder, state: &RunState, news: &[News], workspace: &Path) -> Result<Task, Answer> {
+pub(crate) fn start(run: &RunFolder, state: &RunState, told: Told<'_>, workspace: &Path) -> Result<Task, Answer> {
     let failed = |what: &str, error: &io::Error| Answer::Failed { what: format!("{what}: {error}") };
     let folder = run.attempt(state.iteration, state.attempt);
-    let prompt = write(run, state, news, &folder).map_err(|error| failed("cannot write the prompt", &error))?;
+    let prompt = write(run, state, told, &folder).map_err(|error| failed("cannot write the prompt", &error))?;
     let command = agent::command(&state.settings.agent_cmd, run.id.as_str(), state.iteration, state.attempt);
     let mut env: Vec<_> = command.env.into_iter().map(|(name, value)| (name, value.into())).collect();
     env.push(("LOOP_PROMPT_FILE".to_owned(), prompt.clone().into_os_string()));
@@ -37,18 +40,25 @@ pub(crate) fn start(run: &RunFolder, state: &RunState, news: &[News], workspace:
     Task::start(spec).map_err(|error| failed("cannot start the agent in the workspace", &error))
 }
 
-fn write(run: &RunFolder, state: &RunState, news: &[News], folder: &Path) -> io::Result<PathBuf> {
-    let text = text(run, state, news)?;
+fn write(run: &RunFolder, state: &RunState, told: Told<'_>, folder: &Path) -> io::Result<PathBuf> {
+    let text = text(run, state, told)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let path = folder.join("prompt.md");
     fs::write(&path, text)?;
     Ok(path)
 }
 
-fn text(run: &RunFolder, state: &RunState, news: &[News]) -> io::Result<String> {
+fn text(run: &RunFolder, state: &RunState, (news, injected): Told<'_>) -> io::Result<String> {
     let Some(spec) = &state.spec else { return Err(io::Error::other("the run has no task")) };
     let goal = kept(run, &spec.goal)?;
-    let inject = spec.inject.iter().map(|text| kept(run, text)).collect::<io::Result<Vec<_>>>()?;
+    let mut inject = spec.inject.iter().map(|text| kept(run, text)).collect::<io::Result<Vec<_>>>()?;
+    // Those that stay, then those that are new, each once and in the order in which they came.
+    let (first, last) = injected.unwrap_or((u32::MAX, 0));
+    let stay =
+        state.injections.kept.iter().copied().filter(|number| *number < first && *number <= state.injections.given);
+    for number in stay.chain(first..=last) {
+        inject.push(fs::read_to_string(run.injected(number))?);
+    }
     let gates = state.settings.gates.iter().zip(&state.gates).map(|(gate, memory)| {
         let last = memory.last.as_ref();
         let folder = last.map(|last| run.gate(last.iteration, last.order));

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::journal::{Journal, JournalError, encode};
-use crate::paths::Home;
+use crate::paths::{Home, socket_of, text_of};
 use crate::process::sweep_orphans;
 use crate::workspace::Claim;
 
@@ -55,6 +55,9 @@ pub struct Holder {
     pub device: u64,
     /// Its inode.
     pub inode: u64,
+    /// Where the run listens, as [`text::escape_path`] writes it.
+    #[serde(default)]
+    pub socket: String,
 }
 
 /// Why a run cannot be had.
@@ -116,6 +119,19 @@ impl RunFolder {
         self.iteration(iteration).join("gates").join(format!("{:06}", order.0))
     }
 
+    /// The file of an injected text.
+    #[must_use]
+    pub fn injected(&self, number: u32) -> PathBuf {
+        self.path.join("inject").join(format!("{number:06}.md"))
+    }
+
+    /// Where the run listens while it is driven.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        socket_of(state, self.id.as_str())
+    }
+
     /// Who drives the run; none if nobody does.
     #[must_use]
     pub fn holder(&self) -> Option<Holder> {
@@ -125,7 +141,7 @@ impl RunFolder {
         }
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
-        let unknown = Holder { pid: 0, workspace: String::new(), device: 0, inode: 0 };
+        let unknown = Holder { pid: 0, workspace: String::new(), device: 0, inode: 0, socket: String::new() };
         Some(serde_json::from_str(&text).unwrap_or(unknown))
     }
 
@@ -170,14 +186,19 @@ impl HeldRun {
 
     fn sign(&self) -> Result<(), RunsError> {
         let Some(spec) = &self.state.spec else { return Ok(()) };
-        sign(&self.folder.path.join(LOCK), spec)
+        sign(&self.folder.path.join(LOCK), spec, &self.folder.socket())
     }
 }
 
-fn sign(path: &Path, spec: &RunSpec) -> Result<(), RunsError> {
+fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
     let place = &spec.workspace;
-    let holder =
-        Holder { pid: std::process::id(), workspace: place.path.clone(), device: place.device, inode: place.inode };
+    let holder = Holder {
+        pid: std::process::id(),
+        workspace: place.path.clone(),
+        device: place.device,
+        inode: place.inode,
+        socket: text_of(socket),
+    };
     let text = serde_json::to_string(&holder).unwrap_or_default();
     // Written in place: a new file would not be the one that is locked.
     let write = || {
@@ -294,7 +315,8 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     DirBuilder::new().mode(0o700).create(&half).map_err(at(&half))?;
     let lock = lock(&half.join(LOCK)).map_err(at(&half))?;
     let Some(lock) = lock else { return Err(RunsError::Driven { id, pid: 0 }) };
-    sign(&half.join(LOCK), spec)?;
+    let folder = RunFolder { id: id.clone(), path: path.clone() };
+    sign(&half.join(LOCK), spec, &folder.socket())?;
     for (name, text) in files {
         let file = half.join(name);
         write_synced(&file, text.as_bytes()).map_err(at(&file))?;
@@ -306,7 +328,7 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     sync_folder(&half).map_err(at(&half))?;
     fs::rename(&half, &path).map_err(at(&path))?;
     sync_folder(&runs).map_err(at(&runs))?;
-    Ok(HeldRun { folder: RunFolder { id, path }, journal, state, lock, claim: None })
+    Ok(HeldRun { folder, journal, state, lock, claim: None })
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {

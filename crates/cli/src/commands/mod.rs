@@ -1,4 +1,6 @@
 //! One file a verb: its arguments and what it does.
+pub(crate) mod ask;
+pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -6,10 +8,13 @@ pub(crate) mod doctor;
 pub(crate) mod dry_run;
 pub(crate) mod glance;
 pub(crate) mod history;
+pub(crate) mod inject;
 pub(crate) mod list;
+pub(crate) mod pause;
 pub(crate) mod prune;
 pub(crate) mod resume;
 pub(crate) mod rm;
+pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
@@ -54,6 +59,10 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::List(args)) => list::run(&context, &args),
         Some(Verb::History(args)) => history::run(&context, &args),
         Some(Verb::Resume(args)) => resume::run(&context, &args),
+        Some(Verb::Pause(args)) => pause::run(&context, &args),
+        Some(Verb::Cancel(args)) => cancel::run(&context, &args),
+        Some(Verb::Inject(args)) => inject::run(&context, &args),
+        Some(Verb::Set(args)) => set::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Doctor(args)) => doctor::run(&context, &args),

@@ -1,16 +1,17 @@
 //! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
 use clap::Args;
+use loop_core::control::Ask;
 use loop_core::run::{Change, Event, RunState};
 use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, millis, parse_value};
 use loop_core::time;
 use loop_host::paths::path_of;
-use loop_host::runs::StartLock;
+use loop_host::runs::{RunFolder, RunsError, StartLock};
 use loop_host::workspace::{WorkspaceError, claim};
 
-use super::setup;
 use super::start::{check_stop_file, go};
+use super::{ask, setup};
 use crate::args::IdArg;
-use crate::context::{Context, Done, runs_error};
+use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::{ResumeFlags, given};
 use crate::render::error::{CommandError, Kind};
 
@@ -29,6 +30,9 @@ pub(crate) struct ResumeArgs {
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     let folder = context.find(&args.id.id)?;
+    if folder.holder().is_some() {
+        return ask_it(context, args, &folder);
+    }
     let held = folder.hold().map_err(|error| runs_error(&error))?;
     let Some(spec) = held.state.spec.clone() else {
         return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
@@ -49,6 +53,25 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     drop(start);
     let opening = Event::Reopened { by: "loop resume".to_owned(), changes };
     go(context, held.with_claim(claimed), &path_of(&spec.workspace.path), opening, args.json)
+}
+
+/// A run that is at work is asked: settings first, then to go on.
+fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
+    let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
+    let state = reading.fold();
+    let changes = changes(&args.flags, &state)?;
+    let paused = state.is_paused() || state.asked.pause.is_some();
+    if !paused && changes.is_empty() {
+        return Err(runs_error(&RunsError::Driven {
+            id: folder.id.clone(),
+            pid: folder.holder().map_or(0, |holder| holder.pid),
+        }));
+    }
+    if !changes.is_empty() {
+        ask::ask(folder, Ask::Set(changes), "loop resume")?;
+    }
+    let seq = ask::ask(folder, Ask::Resume, "loop resume")?;
+    ask::told(context, folder, "goes on", seq)
 }
 
 /// The folder of a run cannot be changed, so the usual hint would lead nowhere.

@@ -11,6 +11,8 @@ pub enum Kind {
     Wrong,
     /// The machine would not let us go on.
     Unable,
+    /// A run that should answer does not.
+    Silent,
 }
 
 /// An error with what to do about it.
@@ -75,6 +77,7 @@ impl CommandError {
         match self.kind {
             Kind::Wrong => 4,
             Kind::Unable => 3,
+            Kind::Silent => 5,
         }
     }
 

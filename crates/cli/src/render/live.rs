@@ -2,7 +2,9 @@
 use std::time::Duration;
 
 use loop_core::policy::gate::Verdict;
-use loop_core::run::{Answer, Entry, Event, Fact, GatePoint, LastGate, Notice, Order, RecallCause, Request, RunState};
+use loop_core::run::{
+    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, Notice, Order, RecallCause, Request, RunState,
+};
 use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::public_event;
@@ -51,6 +53,21 @@ impl Live {
                 self.line(Some(Paint::Warn), "stopping after this iteration (Ctrl-C again: now)");
             }
             Event::Asked { request: Request::Abort, .. } => self.line(Some(Paint::Warn), "stopping now"),
+            Event::Asked { request, by } => {
+                let what = match request {
+                    Request::Pause => "holding after this iteration".to_owned(),
+                    Request::Resume => "going on".to_owned(),
+                    Request::Cancel => "cancelling".to_owned(),
+                    Request::Inject(text) => format!("a text of {} bytes for the next prompt", text.bytes),
+                    Request::Set(changes) => changes
+                        .iter()
+                        .map(|change| format!("{} = {}", change.key, change.value))
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                    Request::Stop | Request::Abort => return,
+                };
+                self.line(Some(Paint::Warn), &format!("{what} ({by})"));
+            }
             Event::Noticed(Notice::Said { text }) => self.line(Some(Paint::Warn), text),
             Event::Created(_)
             | Event::Opened
@@ -88,7 +105,11 @@ impl Live {
                 let ended = exit_code.map_or_else(|| "was stopped".to_owned(), |code| format!("exit {code}"));
                 self.line(Some(Paint::Warn), &format!("the notification command failed ({ended})"));
             }
-            Answer::Cleaned { .. } | Answer::Saved(_) | Answer::Measured(_) | Answer::Notified { .. } => {}
+            Answer::Cleaned { .. }
+            | Answer::Held
+            | Answer::Saved(_)
+            | Answer::Measured(_)
+            | Answer::Notified { .. } => {}
         }
     }
 
@@ -121,11 +142,17 @@ impl Live {
             Order::RunAgent { .. } => format!("{} · {spent} of {limit}{gate}", state.settings.agent),
             Order::RunGate { .. } => format!("checking the promise · {spent} of {limit}"),
             Order::CleanUp { .. } => "ending what is left of a cut-off attempt".to_owned(),
+            Order::Hold { cause: HoldCause::Paused, .. } => format!("paused · loop resume {}", name_of(state)),
+            Order::Hold { cause: HoldCause::Delay, .. } => format!("waiting · {spent} of {limit}"),
             Order::Checkpoint { .. } | Order::Measure { .. } => "keeping the workspace".to_owned(),
             Order::Notify { .. } => return None,
         };
         Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
     }
+}
+
+fn name_of(state: &RunState) -> String {
+    state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default()
 }
 
 /// Who works on an order, for people.
@@ -134,8 +161,12 @@ fn who(order: &Order) -> &'static str {
         Order::RunAgent { .. } => "the agent",
         Order::RunGate { .. } => "the promise",
         Order::Notify { .. } => "the notification command",
-        Order::CleanUp { .. } | Order::Checkpoint { .. } | Order::Measure { .. } => "it",
+        Order::CleanUp { .. } | Order::Checkpoint { .. } | Order::Measure { .. } | Order::Hold { .. } => "it",
     }
+}
+
+fn is_hold(state: &RunState, id: loop_core::ids::OrderId) -> bool {
+    state.orders.get(&id).is_some_and(|open| matches!(open.order, Order::Hold { .. }))
 }
 
 /// `3/10`, or `3` where there is no limit.
@@ -166,14 +197,20 @@ impl Reporter for Live {
                     );
                 }
             }
-            Fact::Recalled { cause: RecallCause::Timeout, id } => {
+            Fact::Recalled { cause: RecallCause::Timeout, id } if !is_hold(state, *id) => {
                 let what = state.orders.get(id).map_or("it", |open| who(&open.order));
                 self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
             }
             Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
                 self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");
             }
-            Fact::Recalled { cause: RecallCause::Abort, .. } | Fact::Ordered { .. } | Fact::Concluded { .. } => {}
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
+                self.line(Some(Paint::Warn), &format!("paused; go on with: loop resume {}", name_of(state)));
+            }
+            Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request, .. }
+            | Fact::Recalled { .. }
+            | Fact::Ordered { .. }
+            | Fact::Concluded { .. } => {}
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) fn summary(state: &RunState, printer: Printer) -> String {
         Outcome::Kept => (Paint::Good, "done"),
         Outcome::Exhausted => (Paint::Bad, "not done"),
         Outcome::Stopped => (Paint::Warn, "stopped"),
+        Outcome::Cancelled => (Paint::Warn, "cancelled"),
         Outcome::Unable => (Paint::Bad, "could not work"),
     };
     let head = format!("{}: {}\n", printer.paint(paint, word), text::clean(over.reason.text.as_bytes()));
@@ -51,7 +52,7 @@ pub(crate) fn summary(state: &RunState, printer: Printer) -> String {
 /// Two commands: how to see it, and how to go on.
 fn next(outcome: Outcome, code: ReasonCode, id: &str) -> String {
     let go_on = match outcome {
-        Outcome::Kept => format!("forget it:  loop rm {id}"),
+        Outcome::Kept | Outcome::Cancelled => format!("forget it:  loop rm {id}"),
         Outcome::Exhausted | Outcome::Stopped | Outcome::Unable => format!("go on:      {}", go_on(Some(code), id)),
     };
     format!("see it:     loop history {id} --verbose\n{go_on}\n")

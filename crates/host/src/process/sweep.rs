@@ -60,6 +60,7 @@ pub fn sweep_orphans(is_abandoned: impl Fn(&str) -> bool) -> Vec<(String, u32)> 
     let swept = abandoned.map(|run| match sweep(&run, &[]) {
         Answer::Cleaned { killed } => (run, killed),
         Answer::Saved(_)
+        | Answer::Held
         | Answer::Measured(_)
         | Answer::AgentEnded(_)
         | Answer::GateEnded(_)
@@ -77,7 +78,7 @@ fn marked(run: &str) -> Vec<i32> {
 
 /// All that carry a mark, ourselves and those we descend from left out.
 fn marks() -> Vec<(i32, String)> {
-    let spared = ancestors();
+    let spared = ancestors(i32::try_from(std::process::id()).unwrap_or(0));
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let mark = |pid: i32| {
@@ -89,8 +90,16 @@ fn marks() -> Vec<(i32, String)> {
     pids.filter(|pid| !spared.contains(pid)).filter_map(mark).collect()
 }
 
-fn ancestors() -> Vec<i32> {
-    let mut pids = vec![i32::try_from(std::process::id()).unwrap_or(0)];
+/// Whether a process is one of the run that we drive: below us, or marked.
+#[must_use]
+pub fn descends_from_us(pid: i32, run: &str) -> bool {
+    let me = i32::try_from(std::process::id()).unwrap_or(0);
+    ancestors(pid).contains(&me) || marked(run).contains(&pid)
+}
+
+/// A process and all that it descends from.
+fn ancestors(pid: i32) -> Vec<i32> {
+    let mut pids = vec![pid];
     while let Some(parent) = pids.last().and_then(|pid| parent(*pid)).filter(|pid| *pid > 0 && pids.len() < 64) {
         pids.push(parent);
     }

@@ -1,0 +1,52 @@
+//! What the verbs that steer a run share: asking it, and saying what it answered.
+use std::time::Duration;
+
+use loop_core::control::{Ask, Call, Reply};
+use loop_core::view::Row;
+use loop_host::control::call;
+use loop_host::index;
+use loop_host::paths::path_of;
+use loop_host::runs::RunFolder;
+use loop_host::signals::Signals;
+
+use crate::context::{Context, Done, read_error};
+use crate::render::error::{CommandError, Kind};
+
+/// How often a waiting command looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Asks a run that is at work; what comes back is the number of the journal's line that took it in.
+pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, CommandError> {
+    let Some(holder) = folder.holder() else {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} is not at work", folder.id))
+            .because("only a loop that somebody drives can be asked for something")
+            .hint(format!("loop status {}", folder.id)));
+    };
+    let reply = call(&path_of(&holder.socket), &Call { ask, by: by.to_owned() });
+    match reply.map_err(|error| CommandError::of(Kind::Silent, &error).hint(format!("loop status {}", folder.id)))? {
+        Reply::Taken { seq } => Ok(seq),
+        Reply::Refused { why } => Err(CommandError::new(Kind::Wrong, format!("loop {} refuses", folder.id))
+            .because(why)
+            .hint(format!("loop status {}", folder.id))),
+    }
+}
+
+/// Waits until the run is as it should be, or has an end; Ctrl-C leaves it as it is.
+pub(crate) fn wait(folder: &RunFolder, is_so: impl Fn(&Row) -> bool) -> Result<Option<Row>, CommandError> {
+    let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    while signals.take().is_empty() {
+        let Some(listed) = index::look(folder.clone()) else { return Ok(None) };
+        let row = listed.row.map_err(|error| read_error(&error))?;
+        if is_so(&row) || row.status == "crashed" || row.outcome.is_some() {
+            return Ok(Some(row));
+        }
+        signals.wait(LOOK_EVERY);
+    }
+    Ok(None)
+}
+
+/// Says what was taken in.
+pub(crate) fn told(context: &Context, folder: &RunFolder, what: &str, seq: u64) -> Done {
+    context.printer.answer(&format!("loop {}: {what} (noted as {seq})\n", folder.id));
+    Ok(0)
+}

@@ -1,0 +1,53 @@
+//! `loop inject`: tell the agent of a loop something, in its next prompt.
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use loop_core::control::{Ask, INJECT_BYTES_MAX};
+
+use super::ask;
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+
+/// Tell the agent something in its next prompt
+#[derive(Debug, Args)]
+pub(crate) struct InjectArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// The text; `-` reads it from stdin
+    #[arg(value_name = "TEXT", required_unless_present = "file")]
+    text: Option<String>,
+    /// Read the text from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    file: Option<PathBuf>,
+    /// Let it stand in all later prompts too
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
+    let folder = context.find(&args.id.id)?;
+    let text = text(args).map_err(|error| {
+        CommandError::new(Kind::Wrong, "cannot read the text")
+            .because(error.to_string())
+            .hint("loop inject ID \"text\", or --file FILE, or - for stdin")
+    })?;
+    let seq = ask::ask(&folder, Ask::Inject { text, keep: args.keep }, "loop inject")?;
+    ask::told(context, &folder, "will tell the agent in its next prompt", seq)
+}
+
+fn text(args: &InjectArgs) -> std::io::Result<String> {
+    let most = INJECT_BYTES_MAX as u64 + 1;
+    let mut text = String::new();
+    match (&args.text, &args.file) {
+        (_, Some(path)) => std::fs::File::open(path)?.take(most).read_to_string(&mut text)?,
+        (Some(word), None) if word == "-" => std::io::stdin().lock().take(most).read_to_string(&mut text)?,
+        (Some(word), None) => {
+            text.clone_from(word);
+            text.len()
+        }
+        (None, None) => 0,
+    };
+    Ok(text)
+}

@@ -1,0 +1,34 @@
+//! `loop set`: change a setting of a loop that is at work.
+use clap::Args;
+use loop_core::control::Ask;
+use loop_core::run::Change;
+
+use super::ask;
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+
+/// Change settings of a loop that is at work
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// key=value, for keys that may change in a run
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    pairs: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
+    let folder = context.find(&args.id.id)?;
+    let change = |pair: &String| {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            CommandError::new(Kind::Wrong, format!("{pair:?} is no key=value"))
+                .because("a setting needs a name and a value")
+                .hint("for example: loop set ID max_iterations=20 timeout=10m")
+        })?;
+        Ok(Change { key: key.replace('-', "_"), value: value.to_owned() })
+    };
+    let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
+    let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
+    ask::told(context, &folder, &format!("{} from now on", args.pairs.join(" ")), seq)
+}

@@ -1,0 +1,70 @@
+//! From what somebody asks over the socket to a request that the core takes, or the reason why not.
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+
+use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
+use loop_core::run::{Change, Injected, Request, RunState};
+use loop_core::settings::{Given, Layer, Origin, key};
+
+use crate::runs::{RunFolder, sync_folder};
+
+/// The most that may wait for the next prompt.
+const WAITING_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The request, checked; a text to inject is safe on disk when this returns.
+pub(crate) fn request_of(call: &Call, state: &RunState, folder: &RunFolder) -> Result<Request, String> {
+    if state.over.is_some() {
+        return Err("the loop has ended".to_owned());
+    }
+    match &call.ask {
+        Ask::Pause => Ok(Request::Pause),
+        Ask::Resume => Ok(Request::Resume),
+        Ask::Cancel => Ok(Request::Cancel),
+        Ask::Inject { text, keep } => inject(text, *keep, state, folder),
+        Ask::Set(changes) => changes.iter().map(checked).collect::<Result<_, _>>().map(Request::Set),
+    }
+}
+
+fn checked(change: &Change) -> Result<Change, String> {
+    let key = key(&change.key).ok_or_else(|| format!("there is no setting {}", change.key))?;
+    if !key.may_change {
+        return Err(format!("{} cannot change in a run", key.name));
+    }
+    let origin = Origin { layer: Layer::Flag, place: "loop set".to_owned() };
+    let given = Given::read(key, &change.value, origin).map_err(|error| format!("{error}: {}", error.why()))?;
+    if key.built.is_some_and(|built| !built.contains(&given.value.as_str())) {
+        return Err(format!("{} = {} comes with a later version", key.name, given.value));
+    }
+    Ok(Change { key: key.name.to_owned(), value: given.value })
+}
+
+fn inject(text: &str, keep: bool, state: &RunState, folder: &RunFolder) -> Result<Request, String> {
+    if text.trim().is_empty() {
+        return Err("an empty text says nothing".to_owned());
+    }
+    if text.len() > INJECT_BYTES_MAX {
+        return Err(format!("a text is at most {INJECT_BYTES_MAX} bytes long"));
+    }
+    let waiting = state.injections.given + 1..=state.injections.newest;
+    let waiting: u64 =
+        waiting.filter_map(|number| fs::metadata(folder.injected(number)).ok()).map(|found| found.len()).sum();
+    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    if waiting + bytes > WAITING_BYTES_MAX {
+        return Err("too much waits for the next prompt already".to_owned());
+    }
+    let number = state.injections.newest + 1;
+    write(folder, number, text).map_err(|error| format!("it cannot be kept: {error}"))?;
+    Ok(Request::Inject(Injected { number, bytes, keep }))
+}
+
+fn write(folder: &RunFolder, number: u32, text: &str) -> io::Result<()> {
+    let path = folder.injected(number);
+    let place = folder.path.join("inject");
+    DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
+    // One of that number was never written down, if it is there at all: a crash came between.
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    sync_folder(&place)
+}
