@@ -41,6 +41,9 @@ pub(crate) fn home_error(error: &HomeError) -> CommandError {
         HomeError::Homeless => told
             .because("there is no place for the records of loops")
             .hint("set HOME, or LOOP_HOME to an absolute path"),
+        HomeError::Relative => {
+            told.because("it would be another folder for every caller").hint("set LOOP_HOME to an absolute path")
+        }
         HomeError::NotPrivate { .. } => told
             .because("prompts and outputs are kept there, and must be yours alone")
             .hint("set LOOP_HOME to a folder of your own"),

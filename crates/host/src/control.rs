@@ -35,6 +35,8 @@ pub struct Control {
 struct Caller {
     stream: UnixStream,
     heard: Vec<u8>,
+    /// Why it gets no say. It is told when it has asked: an answer before that would be lost.
+    refusal: Option<String>,
 }
 
 /// A question with the one who waits for its answer.
@@ -87,10 +89,9 @@ impl Control {
         while self.callers.len() < CALLERS_MAX
             && let Ok((stream, _)) = self.listener.accept()
         {
-            if let Some(why) = self.refusal(&stream) {
-                say(&stream, &Reply::Refused { why });
-            } else if stream.set_nonblocking(true).is_ok() {
-                self.callers.push(Caller { stream, heard: Vec::new() });
+            let refusal = self.refusal(&stream);
+            if stream.set_nonblocking(true).is_ok() {
+                self.callers.push(Caller { stream, heard: Vec::new(), refusal });
             }
         }
         let mut asked = Vec::new();
@@ -99,7 +100,10 @@ impl Control {
                 Heard::More => self.callers.push(caller),
                 Heard::Gone => {}
                 Heard::Nonsense(why) => say(&caller.stream, &Reply::Refused { why }),
-                Heard::Call(call) => asked.push(Asked { call, stream: caller.stream }),
+                Heard::Call(call) => match caller.refusal {
+                    Some(why) => say(&caller.stream, &Reply::Refused { why }),
+                    None => asked.push(Asked { call, stream: caller.stream }),
+                },
             }
         }
         asked

@@ -57,8 +57,10 @@ pub fn list(home: &Home) -> Result<Vec<Listed>, RunsError> {
             }
         }
     }
+    let gone: Vec<&String> =
+        known.keys().filter(|id| !listed.iter().any(|listed| listed.run.id.as_str() == id.as_str())).collect();
     if let Some(index) = &mut index {
-        index.keep(&fresh);
+        index.keep(&fresh, &gone);
     }
     listed.sort_by(|left, right| right.created_ms.cmp(&left.created_ms).then_with(|| left.run.id.cmp(&right.run.id)));
     Ok(listed)
@@ -83,7 +85,8 @@ pub fn look(run: RunFolder) -> Option<Listed> {
 /// The derived database. Whatever goes wrong with it, it is made anew or done without.
 struct Index(Connection);
 
-const MAKE: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA user_version = 1;
+const MAKE: &str =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA user_version = 1;
     CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, bytes INTEGER, created_ms INTEGER, row TEXT) WITHOUT ROWID;";
 
 impl Index {
@@ -95,7 +98,9 @@ impl Index {
         Self::open_at(&path)
             .or_else(|_| {
                 // Damaged: it holds nothing that the journals do not.
-                drop(fs::remove_file(&path));
+                for end in ["", "-wal", "-shm"] {
+                    fs::remove_file(home.state.join(format!("index.db{end}"))).ok();
+                }
                 Self::open_at(&path)
             })
             .ok()
@@ -125,8 +130,9 @@ impl Index {
         .collect()
     }
 
-    fn keep(&mut self, fresh: &[(u64, u64, Row)]) {
-        if fresh.is_empty() {
+    /// Takes new rows in, and those of removed runs out.
+    fn keep(&mut self, fresh: &[(u64, u64, Row)], gone: &[&String]) {
+        if fresh.is_empty() && gone.is_empty() {
             return;
         }
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
@@ -136,6 +142,9 @@ impl Index {
                 let text = serde_json::to_string(row).unwrap_or_default();
                 let values = params![row.id, signed(*bytes), signed(*created), text];
                 change.execute("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3, ?4)", values)?;
+            }
+            for id in gone {
+                change.execute("DELETE FROM runs WHERE id = ?1", [id])?;
             }
             change.commit()
         };

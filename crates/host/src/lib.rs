@@ -17,5 +17,6 @@ pub mod runs;
 pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
+pub mod terminal;
 pub mod verify;
 pub mod workspace;

@@ -1,7 +1,7 @@
 //! Where things lie: state and configuration folders of this user, private to them.
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ pub enum HomeError {
     /// Nothing says where the user lives.
     #[error("neither LOOP_HOME, XDG_STATE_HOME nor HOME is set to an absolute path")]
     Homeless,
+    /// It would name another folder for every caller.
+    #[error("LOOP_HOME is not an absolute path")]
+    Relative,
     /// Somebody else could have put something there.
     #[error("{} is not a private folder of yours: {why}", path.display())]
     NotPrivate {
@@ -53,7 +56,7 @@ impl Home {
         // A relative LOOP_HOME would name another folder for every caller.
         let own = lookup("LOOP_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
         if own.as_ref().is_some_and(|path| !path.is_absolute()) {
-            return Err(HomeError::Homeless);
+            return Err(HomeError::Relative);
         }
         let config = absolute("XDG_CONFIG_HOME").or_else(|| under_home(".config")).map(|path| path.join("loop"));
         if let Some(own) = own {
@@ -132,19 +135,33 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
         .find(|file| fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0))
 }
 
-/// Writes a file whole or not at all. A link is followed to what it names, which stays where it is.
+/// Writes a file whole or not at all, also over a power cut. A link is followed to what it names,
+/// which stays where it is and keeps its mode.
 ///
 /// # Errors
 /// When it cannot be written, or is no plain file.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
-    if target.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+    let found = target.symlink_metadata().ok();
+    if found.as_ref().is_some_and(|found| !found.is_file()) {
         return Err(io::Error::other("it is no plain file"));
     }
     let mut beside = target.clone().into_os_string();
-    beside.push(".new");
-    fs::write(&beside, text)?;
-    fs::rename(&beside, &target)
+    beside.push(format!(".{}.new", crate::runs::fresh_id()?));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| {
+        if let Some(found) = found {
+            file.set_permissions(found.permissions())?;
+        }
+        file.sync_data()?;
+        fs::rename(&beside, &target)
+    });
+    if written.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    written?;
+    let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    crate::runs::sync_folder(folder)
 }
 
 /// Whether a file could be written there by [`write_whole`]; makes nothing.

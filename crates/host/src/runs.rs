@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
+use loop_core::run::{Answer, Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::clock;
 use crate::journal::{Journal, JournalError, encode};
 use crate::paths::{Home, socket_of, text_of};
-use crate::process::sweep_orphans;
+use crate::process::{marked_runs, sweep};
 use crate::workspace::Claim;
 
 /// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
@@ -225,7 +225,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// A fresh id that no run has.
+/// A fresh id. Making its folder fails if a run has it already, which once in ten thousand million it may.
 ///
 /// # Errors
 /// When the machine gives no randomness.
@@ -375,11 +375,41 @@ pub fn all(home: &Home) -> Result<Vec<RunFolder>, RunsError> {
     Ok(entries.flatten().filter_map(folder).collect())
 }
 
-/// Ends what runs that nobody drives any more have left running, and says of which and how many.
+/// What was left running of a run that nobody drives.
+#[derive(Debug)]
+pub struct Orphans {
+    /// Which run.
+    pub run: RunFolder,
+    /// How many were ended.
+    pub ended: u32,
+    /// Who could not be.
+    pub left: Vec<String>,
+}
+
+/// Ends what runs that nobody drives any more have left running. Each is held meanwhile, so that
+/// nobody begins to drive it; marks of other state folders are not ours.
 #[must_use]
-pub fn end_orphans(home: &Home) -> Vec<(String, u32)> {
-    let folder = |id: &str| RunId::parse(id).ok().map(|id| RunFolder { path: home.runs().join(id.as_str()), id });
-    sweep_orphans(|run| folder(run).is_some_and(|folder| folder.path.is_dir() && folder.holder().is_none()))
+pub fn end_orphans(home: &Home) -> Vec<Orphans> {
+    let mut found = Vec::new();
+    for id in marked_runs().iter().filter_map(|id| RunId::parse(id).ok()) {
+        let run = RunFolder { path: home.runs().join(id.as_str()), id };
+        let held = run.path.is_dir().then(|| lock(&run.path.join(LOCK)));
+        if let Some(Ok(Some(_held))) = held {
+            let (ended, left) = match sweep(run.id.as_str(), &[]) {
+                Answer::Cleaned { killed } => (killed, Vec::new()),
+                Answer::Lost { left } => (0, left),
+                Answer::Saved(_)
+                | Answer::Measured(_)
+                | Answer::AgentEnded(_)
+                | Answer::GateEnded(_)
+                | Answer::Held
+                | Answer::Notified { .. }
+                | Answer::Failed { .. } => (0, Vec::new()),
+            };
+            found.push(Orphans { run, ended, left });
+        }
+    }
+    found
 }
 
 /// The one run whose id begins so.

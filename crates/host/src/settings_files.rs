@@ -50,7 +50,7 @@ pub fn gather(config: &Path, workspace: Option<&Path>) -> Result<Vec<Given>, Fil
             given.extend(from_toml(&text, PROJECT_FILE, Layer::Project)?);
         }
     }
-    given.extend(from_environment(|name| std::env::var(name).ok())?);
+    given.extend(from_environment(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))?);
     Ok(given)
 }
 

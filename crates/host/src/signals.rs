@@ -16,6 +16,13 @@ pub struct Signals {
     interrupts: u32,
 }
 
+/// The signals that we were started to ignore, one bit each.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
 impl Signals {
     /// Listens from now on.
     ///
@@ -23,7 +30,12 @@ impl Signals {
     /// When the machine would not let us.
     pub fn listen() -> io::Result<Self> {
         let mut pipes = Vec::new();
+        let ignored = ignored_signals();
         for (name, signal) in [("Ctrl-C", SIGINT), ("Ctrl-\\", SIGQUIT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP)] {
+            // Whoever started us with `nohup`, or in the background of a script, wants it ignored.
+            if ignored & (1 << (signal - 1)) != 0 {
+                continue;
+            }
             let (read, write) = UnixStream::pair()?;
             read.set_nonblocking(true)?;
             pipe::register(signal, write)?;

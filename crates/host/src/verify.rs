@@ -94,3 +94,11 @@ pub fn rehearse(command: &str, folder: &Path, limit: Duration) -> io::Result<Reh
     }
     Ok(rehearsal)
 }
+
+/// What the shell finds wrong with a line, without running it.
+#[must_use]
+pub fn syntax_error(line: &str) -> Option<String> {
+    let read =
+        std::process::Command::new("sh").args(["-n", "-c", line]).stdin(std::process::Stdio::null()).output().ok()?;
+    (!read.status.success()).then(|| text::one_line(&String::from_utf8_lossy(&read.stderr), 200))
+}

@@ -32,6 +32,12 @@ fn faults(tag: &Tag, known: &BTreeSet<&str>) -> Vec<Finding> {
     if tag.partly.as_deref() == Some("") {
         faults.push("`partly:` without a text; say what is left open".to_owned());
     }
+    let words = tag.partly.iter().flat_map(|text| text.split([' ', ',', ';']));
+    let swallowed: Vec<&str> = words.filter(|word| known.contains(word)).collect();
+    if let Some(id) = swallowed.first() {
+        faults
+            .push(format!("`{id}` stands in the text of `partly:` and counts for nothing; give it a line of its own"));
+    }
     let unknown = tag.ids.iter().filter(|id| !known.contains(id.as_str()));
     faults.extend(unknown.map(|id| format!("no requirement `{id}` in {}; correct the id, or add a row", ledger::PATH)));
     let at = |message| Finding::new(&tag.path, tag.line, message);

@@ -90,3 +90,9 @@ fn without_a_ledger_the_first_tag_asks_for_it() {
     );
     assert_eq!(check(&Tree::of(&[("README.md", "")])), []);
 }
+
+#[test]
+fn an_id_that_a_note_swallows_is_found() {
+    let found = findings_in("#[test]\nfn a() {\n    // req: B-05 partly: without --diff, B-06\n}\n");
+    assert!(found.len() == 1 && found[0].contains("B-06"), "{found:?}");
+}

@@ -5,12 +5,18 @@ use loop_host::index;
 use super::status::{lately, rows, rows_table};
 use crate::context::{Context, Done, runs_error};
 
+/// A glance is short.
+const ROWS_MAX: usize = 10;
+
 pub(crate) fn run(context: &Context) -> Done {
     let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
     let any = !listed.is_empty();
     let shown = rows(lately(listed));
     if !shown.is_empty() {
-        context.printer.answer(&format!("{}\n", rows_table(&shown)));
+        let some = &shown[..shown.len().min(ROWS_MAX)];
+        let more = shown.len() - some.len();
+        let rest = if more > 0 { format!("and {more} more: loop list\n") } else { String::new() };
+        context.printer.answer(&format!("{}{rest}\n", rows_table(some)));
     }
     context.printer.answer(&next(&shown, any));
     Ok(0)

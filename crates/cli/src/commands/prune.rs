@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
             .hint("for example 30d or 12h")
     })?;
     if !args.dry_run {
-        super::start::end_orphans(context);
+        super::start::end_orphans(context, None)?;
     }
     let now = clock::now().wall_ms;
     let (mut count, mut bytes) = (0_u32, 0);

@@ -8,7 +8,7 @@ use loop_host::paths::path_of;
 use loop_host::runs::{RunFolder, RunsError, StartLock};
 use loop_host::workspace::{WorkspaceError, claim};
 
-use super::start::{check_stop_file, go};
+use super::start::{check_stop_file, clear_stop_file, go, write_result};
 use super::{ask, setup};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
@@ -38,19 +38,34 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
         return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
     };
     if held.state.standing().is_some_and(|standing| !standing.resumable) {
+        // Killed between the end and the result file: that much can still be done.
+        let result = held.state.settings.resolved.get("result");
+        if !result.is_empty() && !path_of(result).exists() {
+            let warning = write_result(&held.state);
+            context
+                .printer
+                .progress(&warning.unwrap_or_else(|| format!("the result file {result} was missing and is written\n")));
+            return Ok(held.state.standing().map_or(0, |standing| standing.exit_code));
+        }
         return Err(CommandError::new(Kind::Wrong, format!("loop {} is completed", spec.id))
             .because("its promise holds; there is nothing to go on with")
             .hint(format!("loop history {}, or start another one", spec.id)));
     }
-    let changes = changes(&args.flags, &held.state)?;
+    let mut changes = changes(&args.flags, &held.state)?;
+    // Of this call alone, so it is not written down.
+    let clear_stop = changes.iter().any(|change| change.key == "clear_stop" && change.value == "true");
+    changes.retain(|change| change.key != "clear_stop");
     let mut settings = (*held.state.settings).clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     refuse_used_up(&settings, &changes, &held.state)?;
-    check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), false)?;
+    check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), clear_stop)?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
     let claimed = claimed.map_err(|error| gone(&error).unwrap_or_else(|| setup::workspace_error(&error)))?;
     drop(start);
+    if clear_stop {
+        clear_stop_file(&settings.resolved, &path_of(&spec.workspace.path))?;
+    }
     let opening = Event::Reopened { by: "loop resume".to_owned(), changes };
     go(context, held.with_claim(claimed), &path_of(&spec.workspace.path), opening, args.json)
 }
@@ -90,7 +105,8 @@ fn refuse_used_up(settings: &Settings, changes: &[Change], state: &RunState) -> 
     };
     let done = state.iterations_done();
     if let Some(most) = settings.max_iterations.filter(|most| changed("max_iterations") && *most <= done) {
-        return Err(wrong("--max-iterations", most.to_string(), format!("{done} iterations are")));
+        let used = if done == 1 { "1 iteration is".to_owned() } else { format!("{done} iterations are") };
+        return Err(wrong("--max-iterations", most.to_string(), used));
     }
     let spent = state.active_ms(state.now);
     if let Some(most) = settings.max_time_ms.filter(|most| changed("max_time") && *most <= spent) {

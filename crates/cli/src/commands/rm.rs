@@ -14,7 +14,7 @@ pub(crate) struct RmArgs {
 pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     // All are found before any is removed: a mistyped one removes nothing.
     let folders = args.ids.iter().map(|id| context.find(id)).collect::<Result<Vec<_>, _>>()?;
-    super::start::end_orphans(context);
+    super::start::end_orphans(context, None)?;
     for folder in folders {
         folder.remove().map_err(|error| runs_error(&error))?;
         context.printer.answer(&format!("removed {}\n", folder.id));

@@ -7,16 +7,17 @@ use clap::Args;
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Promise;
 use loop_core::prompt::TASK_BYTES_MAX;
-use loop_core::run::{Event, Fact, Input, RULES, RunSpec, RunState};
-use loop_core::settings::{Resolved, Valued};
+use loop_core::run::{Event, Fact, Input, RULES, RunSpec, RunState, WorkspaceRef};
+use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::driver::drive;
 use loop_host::paths::{can_write, path_of, text_of, write_whole};
-use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
+use loop_host::runs::{self, HeldRun, LongTexts, Orphans, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
-use loop_host::workspace::claim;
+use loop_host::verify;
+use loop_host::workspace::{claim, overlap};
 
 use super::dry_run;
 use super::setup::{self, Setup, quoted};
@@ -97,12 +98,7 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
             .hint(format!("{line} …, with the command that shows that the work is done")));
     }
     setup::check_agent(&setup.settings, &line)?;
-    if Promise::parse(promise).left_to_shell {
-        context.printer.progress(
-            "warning: several commands after a ! are left to the shell's own !, to which a command that is not found \
-             counts as success; put them in brackets: ! ( … )\n",
-        );
-    }
+    check_shell(&setup.settings)?;
     let inject = injected(&setup.settings)?;
     if goal.len() + inject.iter().map(String::len).sum::<usize>() > TASK_BYTES_MAX {
         return Err(CommandError::new(Kind::Wrong, "the prompt is too long")
@@ -110,8 +106,33 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
             .hint("put the material into files of the workspace and name them in the prompt"));
     }
     result_path(&mut setup.settings)?;
-    check_stop_file(&setup.settings, &setup.path, args.dry_run)?;
+    check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
     Ok(Ready { setup, goal, inject })
+}
+
+/// A line that no shell can read says nothing about the work, and a `!` before several commands would
+/// be the shell's own, to which a command that is not found is a success.
+fn check_shell(settings: &Resolved) -> Result<(), CommandError> {
+    let promise = settings.get("promise");
+    for (flag, line) in [("--promise", Promise::parse(promise).command), ("--agent-cmd", settings.get("agent_cmd"))] {
+        if let Some(why) = verify::syntax_error(line) {
+            return Err(CommandError::new(
+                Kind::Wrong,
+                format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60)),
+            )
+            .because(why)
+            .hint("mend the line, or put it into a script"));
+        }
+    }
+    if Promise::parse(promise).left_to_shell {
+        return Err(CommandError::new(Kind::Wrong, "--promise: a ! stands before several commands")
+            .because("the shell's own ! calls it a success when a command cannot be run at all")
+            .hint(format!(
+                "put them in brackets: ! ( {} )",
+                text::one_line(promise.trim_start_matches(['!', ' ']), 60)
+            )));
+    }
+    Ok(())
 }
 
 fn goal(args: &StartArgs) -> Result<String, CommandError> {
@@ -195,7 +216,7 @@ fn result_path(settings: &mut Resolved) -> Result<(), CommandError> {
 }
 
 /// A stop file that is there already would end the run at once.
-pub(crate) fn check_stop_file(settings: &Resolved, workspace: &Path, dry_run: bool) -> Result<(), CommandError> {
+pub(crate) fn check_stop_file(settings: &Resolved, workspace: &Path, clear: bool) -> Result<(), CommandError> {
     let setting = settings.get("stop_file");
     if setting.is_empty() {
         return Ok(());
@@ -205,15 +226,25 @@ pub(crate) fn check_stop_file(settings: &Resolved, workspace: &Path, dry_run: bo
         return Ok(());
     }
     let there = CommandError::new(Kind::Wrong, format!("the stop file {} is there", text_of(file.path())));
-    if !settings.is_on("clear_stop") {
-        return Err(there
-            .because("it would stop the loop at once; perhaps it is left from an earlier one")
-            .hint("remove it, or say --clear-stop"));
-    }
-    if dry_run {
+    if clear {
         return Ok(());
     }
-    file.clear().map_err(|error| there.because(format!("it cannot be removed: {error}")).hint("remove it by hand"))
+    Err(there
+        .because("it would stop the loop at once; perhaps it is left from an earlier one")
+        .hint("remove it, or say --clear-stop"))
+}
+
+/// Takes a stop file away, now that the workspace is ours: it may have been meant for whoever had it.
+pub(crate) fn clear_stop_file(settings: &Resolved, workspace: &Path) -> Result<(), CommandError> {
+    let file = StopFile::new(workspace, settings.get("stop_file"));
+    if settings.get("stop_file").is_empty() || !file.is_there() {
+        return Ok(());
+    }
+    file.clear().map_err(|error| {
+        CommandError::new(Kind::Wrong, format!("the stop file {} cannot be removed", text_of(file.path())))
+            .because(error.to_string())
+            .hint("remove it by hand")
+    })
 }
 
 /// Makes the run: from here on there is something on disk.
@@ -221,9 +252,17 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     context.home.make().map_err(|error| home_error(&error))?;
     let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
-    end_orphans(context);
+    end_orphans(context, Some(&ready.setup.place))?;
     let claimed = claim(&context.home, &start, &id, &ready.setup.place);
     let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
+    let mut settings = ready.setup.settings.clone();
+    if settings.is_on("clear_stop") {
+        clear_stop_file(&settings, &ready.setup.path)?;
+        // Of this start alone: a later resume finds a stop file that somebody meant.
+        if let Some(off) = Resolved::defaults(KEYS).valued("clear_stop") {
+            settings.set("clear_stop", off.clone());
+        }
+    }
     let mut files = LongTexts::new();
     let goal = runs::keep(&ready.goal, "goal.md", &mut files);
     let numbered = ready.inject.iter().zip(1..);
@@ -237,19 +276,35 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         inject,
         workspace: ready.setup.place.clone(),
         backend: "none".to_owned(),
-        settings: ready.setup.settings.clone(),
+        settings,
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
     Ok((held.with_claim(claimed), ready.setup.path.clone()))
 }
 
-/// Nothing of a loop that was killed works beside a new one.
-pub(crate) fn end_orphans(context: &Context) {
-    for (id, count) in runs::end_orphans(&context.home).into_iter().filter(|(_, count)| *count > 0) {
-        context
-            .printer
-            .progress(&format!("ended {count} processes that loop {id} had left running when it was killed\n"));
+/// Nothing of a loop that was killed works beside a new one. Where something of it cannot be ended
+/// and works in the same place, the new one is refused.
+pub(crate) fn end_orphans(context: &Context, place: Option<&WorkspaceRef>) -> Result<(), CommandError> {
+    for Orphans { run, ended, left } in runs::end_orphans(&context.home) {
+        let id = &run.id;
+        if ended > 0 {
+            context
+                .printer
+                .progress(&format!("ended {ended} processes that loop {id} had left running when it was killed\n"));
+        }
+        if left.is_empty() {
+            continue;
+        }
+        let spec = loop_host::journal::read(&run.path).ok().and_then(|reading| reading.fold().spec);
+        let beside = spec.zip(place).is_some_and(|(spec, place)| overlap(&spec.workspace, place));
+        if beside {
+            return Err(CommandError::new(Kind::Wrong, format!("processes of loop {id} still work in this folder"))
+                .because(format!("they could not be ended: {}", left.join(", ")))
+                .hint("end them by hand, then start again"));
+        }
+        context.printer.progress(&format!("warning: processes of loop {id} could not be ended: {}\n", left.join(", ")));
     }
+    Ok(())
 }
 
 /// Drives a run that is held, shows it, and says how the program ends.
@@ -265,19 +320,21 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let before = held.state.clone();
     let folder = held.folder.clone();
+    live.at_the_end(Box::new(write_result));
     let driven = drive(held, workspace, opening, signals, &mut live);
-    live.clear();
+    live.finish();
     match driven {
         Ok(state) => {
             if !json {
                 printer.answer(&summary(&state, printer));
             }
-            write_result(context, &state);
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
         Err(error) => {
             let state = loop_host::journal::read(&folder.path).map_or(before, |reading| reading.fold());
-            write_result(context, &state);
+            if let Some(warning) = write_result(&state) {
+                printer.error(&warning);
+            }
             Err(CommandError::of(Kind::Unable, &error)
                 .because("what cannot be written down must not go on; everything under way was ended")
                 .hint(format!("make room or mend the disk, then: loop resume {}", folder.id)))
@@ -285,18 +342,12 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     }
 }
 
-/// The result file, if one is wanted. It is written whole or not at all.
-fn write_result(context: &Context, state: &RunState) {
+/// The result file, if one is wanted. It is written whole or not at all; what comes back is a warning.
+pub(crate) fn write_result(state: &RunState) -> Option<String> {
     let setting = state.settings.resolved.get("result");
-    if setting.is_empty() {
-        return;
-    }
-    let Some(mut result) = RunResult::of(state) else { return };
+    let mut result = RunResult::of(state).filter(|_| !setting.is_empty())?;
     result.exit_code = result.exit_code.or(Some(3));
-    let path = path_of(setting);
     let text = serde_json::to_string_pretty(&result).map_err(std::io::Error::from);
-    let written = text.and_then(|text| write_whole(&path, &(text + "\n")));
-    if let Err(error) = written {
-        context.printer.error(&format!("warning: cannot write the result file {setting}: {error}\n"));
-    }
+    let written = text.and_then(|text| write_whole(&path_of(setting), &(text + "\n")));
+    written.err().map(|error| format!("warning: cannot write the result file {setting}: {error}\n"))
 }

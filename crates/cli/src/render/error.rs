@@ -89,6 +89,11 @@ impl CommandError {
     }
 }
 
+fn is_setting(argument: &str) -> bool {
+    let name = argument.split(['=', ' ']).next().unwrap_or_default();
+    loop_core::settings::KEYS.iter().any(|key| name.strip_prefix("--") == Some(key.flag.long))
+}
+
 /// What clap says, in our form: one line of what, one of why, one hint.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kinds of clap are an open list")]
 pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
@@ -100,6 +105,9 @@ pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
     let (what, why) = match error.kind() {
         ErrorKind::UnknownArgument if !argument.starts_with('-') => {
             (format!("{argument:?} is one argument too many"), "texts of several words need quotes")
+        }
+        ErrorKind::UnknownArgument if is_setting(&argument) => {
+            (format!("{argument} cannot be given here"), "it is fixed when a loop starts")
         }
         ErrorKind::UnknownArgument => (format!("unknown argument {argument}"), "no flag has this name here"),
         ErrorKind::InvalidSubcommand => {
@@ -131,6 +139,9 @@ pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
         let known = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
         loop_core::text::nearest(&typed, known).map(str::to_owned)
     });
-    let near = get(ContextKind::SuggestedArg).or(verb).map(|near| format!("did you mean {near}?"));
+    let near = get(ContextKind::SuggestedArg)
+        .filter(|_| !is_setting(&argument))
+        .or(verb)
+        .map(|near| format!("did you mean {near}?"));
     CommandError::new(Kind::Wrong, what).because(why).hint(near.unwrap_or_else(|| help.to_owned()))
 }

@@ -10,6 +10,7 @@ use loop_core::time::{self, At};
 use loop_core::view::public_event;
 use loop_host::driver::Reporter;
 
+use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
 
 /// How wide the live line may get.
@@ -22,20 +23,54 @@ pub(crate) struct Live {
     drawn: bool,
     /// What was heard last did not end its line.
     mid_line: bool,
+    out: Outbox,
+    err: Outbox,
+    /// What is done as soon as the end is safe on disk; what comes back is a warning.
+    at_the_end: Option<AtTheEnd>,
 }
+
+/// Something to do at the end of a run.
+pub(crate) type AtTheEnd = Box<dyn Fn(&RunState) -> Option<String>>;
 
 impl Live {
     pub(crate) fn new(printer: Printer, json: bool) -> Self {
-        Self { printer, json, drawn: false, mid_line: false }
+        Self {
+            printer,
+            json,
+            drawn: false,
+            mid_line: false,
+            out: Outbox::new(To::Stdout),
+            err: Outbox::new(To::Stderr),
+            at_the_end: None,
+        }
+    }
+
+    /// Lets something be done as soon as the end is safe on disk.
+    pub(crate) fn at_the_end(&mut self, what: AtTheEnd) {
+        self.at_the_end = Some(what);
+    }
+
+    /// Something about the work, unless nobody wants to hear it.
+    fn show(&mut self, text: &str) {
+        if self.printer.loudness != Loudness::Quiet {
+            self.err.send(text, |count| format!("[{count} pieces left out: nobody read them]\n"));
+        }
+    }
+
+    /// The work is over: whatever waits is written, however long that takes.
+    pub(crate) fn finish(&mut self) {
+        self.clear();
+        self.out.finish();
+        self.err.finish();
     }
 
     /// Takes the live line away, so that something else can stand there.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            self.printer.progress("\r\u{1b}[K");
+            self.show("\r\u{1b}[K");
         }
         if std::mem::take(&mut self.mid_line) {
-            self.printer.progress("\n");
+            self.show("\n");
         }
     }
 
@@ -43,7 +78,7 @@ impl Live {
         self.clear();
         let line = text::clean(line.as_bytes());
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
-        self.printer.progress(&format!("{line}\n"));
+        self.show(&format!("{line}\n"));
     }
 
     fn happened(&mut self, event: &Event, state: &RunState) {
@@ -177,9 +212,16 @@ fn of(state: &RunState) -> String {
 
 impl Reporter for Live {
     fn told(&mut self, entry: &Entry, state: &RunState) {
+        if matches!(entry.fact, Fact::Concluded { .. })
+            && let Some(warning) = self.at_the_end.as_ref().and_then(|what| what(state))
+        {
+            self.clear();
+            self.show(&warning);
+        }
         if self.json {
             if let Some(event) = public_event(entry, state) {
-                self.printer.json_line(&event);
+                let gap = |count| format!("{{\"version\":1,\"event\":\"left_out\",\"events\":{count}}}\n");
+                self.out.send(&format!("{event}\n"), gap);
             }
             return;
         }
@@ -188,7 +230,7 @@ impl Reporter for Live {
             Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
                 let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
                 let limit = time::spaced(state.settings.timeout_ms);
-                if self.tick().is_some() {
+                if self.printer.live && self.printer.loudness == Loudness::Normal {
                     self.draw(state, entry.at);
                 } else {
                     self.line(
@@ -217,19 +259,27 @@ impl Reporter for Live {
     fn heard(&mut self, bytes: &[u8]) {
         if self.printer.loudness == Loudness::Verbose && !self.json {
             let text = text::clean(bytes);
-            self.printer.progress(&text);
+            self.show(&text);
             self.mid_line = !text.is_empty() && !text.ends_with('\n');
         }
     }
 
     fn tick(&self) -> Option<Duration> {
         let drawing = self.printer.live && !self.json && self.printer.loudness == Loudness::Normal;
+        if !self.out.is_empty() || !self.err.is_empty() {
+            return Some(Duration::from_millis(100));
+        }
         drawing.then(|| Duration::from_secs(1))
     }
 
     fn draw(&mut self, state: &RunState, now: At) {
+        self.out.flush();
+        self.err.flush();
+        if self.json || !self.printer.live || self.printer.loudness != Loudness::Normal || !self.err.is_empty() {
+            return;
+        }
         if let Some(line) = Self::live_line(state, now) {
-            self.printer.progress(&format!("\r\u{1b}[K{line}"));
+            self.show(&format!("\r\u{1b}[K{line}"));
             self.drawn = true;
         }
     }

@@ -2,6 +2,7 @@
 pub(crate) mod error;
 pub(crate) mod header;
 pub(crate) mod live;
+pub(crate) mod outbox;
 pub(crate) mod printer;
 pub(crate) mod summary;
 pub(crate) mod table;

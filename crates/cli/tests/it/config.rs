@@ -5,7 +5,8 @@ use crate::{start, user};
 
 #[test]
 fn show_says_each_value_and_where_it_came_from() {
-    // req: C-25, D-26 partly: keys of what exists
+    // req: C-25 partly: without templates, entries and approval by hash
+    // req: D-26 partly: keys of what exists
     let user = user().with("LOOP_MAX_ITER", "6");
     user.write("home/.config/loop/config.toml", "# mine\ntimeout = \"8m\"\n");
     user.write("work/loop.toml", "max_time = \"2h\"\n");
@@ -115,7 +116,7 @@ fn a_repository_grants_itself_nothing() {
 
 #[test]
 fn a_true_in_a_file_can_be_turned_off_by_a_flag() {
-    // req: C-25
+    // req: C-25 partly: without templates, entries and approval by hash
     let user = user();
     user.program("notify-send", "touch \"$HOME/told\"");
     user.write("home/.config/loop/config.toml", "notify = true\n");

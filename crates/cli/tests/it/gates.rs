@@ -37,7 +37,8 @@ fn a_broken_promise_is_not_an_unverifiable_one() {
 
 #[test]
 fn a_gate_that_cannot_be_checked_ends_the_loop_with_its_command_and_its_words() {
-    // req: D-21, D-25
+    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-25
     for promise in
         ["no-such-check", "./not-there", "kill -9 $$", "! no-such-check", "! grep -q x no-such-file", "! kill -9 $$"]
     {
@@ -65,8 +66,15 @@ fn what_a_gate_leaves_running_is_ended_too() {
 }
 
 #[test]
-fn a_not_before_several_commands_is_left_to_the_shell_and_said() {
+fn a_not_before_several_commands_and_a_line_that_no_shell_can_read_are_refused() {
+    // req: D-25
     let user = user();
-    let ran = user.run(&start("true", "! false && true", &["--dry-run"])).expect_code(0);
-    assert!(ran.err().contains("the shell's own !"), "{}", ran.text());
+    for promise in
+        ["! false && true", "! nosuch; true", "! nosuch &", "! test -f bug )", "! if true", "! true |", "make test )"]
+    {
+        let ran = user.run(&start("true", promise, &[])).expect_code(4);
+        assert!(ran.err().starts_with("error: --promise: "), "{promise}: {}", ran.text());
+    }
+    user.run(&start("(", "true", &[])).expect_code(4);
+    assert!(!user.state().exists());
 }

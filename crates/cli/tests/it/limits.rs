@@ -3,7 +3,8 @@ use crate::{start, user};
 
 #[test]
 fn a_loop_out_of_iterations_says_so_and_how_to_go_on() {
-    // req: D-01 partly: with a custom agent, D-21
+    // req: D-01 partly: with a custom agent
+    // req: D-21 partly: roadmap, prd and workflow come later
     let user = user();
     let ran = user.run(&start("echo x >> log", "false", &["-n", "3"])).expect_code(1);
     assert_eq!(user.read("work/log").lines().count(), 3);
@@ -13,7 +14,8 @@ fn a_loop_out_of_iterations_says_so_and_how_to_go_on() {
 
 #[test]
 fn at_the_end_of_the_loops_time_the_agent_is_ended_and_the_promise_asked_once_more() {
-    // req: A-01 partly: without alert_pause, A-30
+    // req: A-01 partly: without alert_pause
+    // req: A-30 partly: without the roadmap
     let user = user();
     let ran = user.run(&start("touch x; sleep 300", "false", &["--max-time", "700ms"])).expect_code(1);
     assert!(ran.out().contains("failed (time_limit)"), "{}", ran.text());
@@ -24,7 +26,7 @@ fn at_the_end_of_the_loops_time_the_agent_is_ended_and_the_promise_asked_once_mo
 
 #[test]
 fn unlimited_lifts_the_iterations() {
-    // req: A-30
+    // req: A-30 partly: without the roadmap
     let user = user();
     let ran = user.run(&start("echo x >> log", "test $(wc -l < log) = 12", &["-n", "unlimited"])).expect_code(0);
     assert!(ran.err().contains("     12  promise: holds"), "{}", ran.text());
@@ -32,7 +34,8 @@ fn unlimited_lifts_the_iterations() {
 
 #[test]
 fn variables_are_the_defaults_of_flags_and_flags_win() {
-    // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET, C-25
+    // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
+    // req: C-25 partly: without templates, entries and approval by hash
     let user = user().with("LOOP_MAX_ITER", "2").with("LOOP_TIMEOUT", "9m").with("LOOP_AGENT", "custom");
     let ran = user.run(&start("true", "false", &[])).expect_code(1);
     assert!(ran.err().contains("2 iterations (LOOP_MAX_ITER) · agent 9m (LOOP_TIMEOUT)"), "{}", ran.text());

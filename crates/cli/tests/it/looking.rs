@@ -139,6 +139,8 @@ fn records_can_be_removed_one_by_one_or_by_age() {
     let id = user.id();
     assert_eq!(user.run(&["rm", &id]).expect_code(0).out(), format!("removed {id}\n"));
     assert!(user.ids().is_empty() && user.run(&["list"]).out().starts_with("no loops"));
+    let index = std::fs::read(user.state().join("index.db")).unwrap();
+    assert!(!index.windows(5).any(|piece| piece == b"do it"), "no word of it is left");
     user.run(&["prune", "--older-than", "soon"]).expect_code(4);
 }
 

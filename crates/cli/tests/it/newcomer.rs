@@ -31,6 +31,7 @@ fn the_programs_say_their_version() {
     assert!(ran.err().contains("hint: "), "{}", ran.text());
     // loopd is a program of another package: it lies beside ours.
     let loopd = std::path::Path::new(env!("CARGO_BIN_EXE_loop")).with_file_name("loopd");
+    assert!(loopd.exists(), "build the whole workspace first: cargo build --workspace");
     let loopd = loop_testkit::TestEnv::new(loopd.to_str().unwrap());
     assert_eq!(loopd.run(&["--version"]).expect_code(0).out(), "loopd 0.1.0\n");
     let licence = include_str!("../../../../LICENSE");

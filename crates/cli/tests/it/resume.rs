@@ -82,7 +82,7 @@ fn a_limit_below_what_is_used_up_is_refused() {
 
 #[test]
 fn a_stop_file_refuses_a_resume_as_it_does_a_start() {
-    // req: A-02
+    // req: A-02 partly: waits and the time of a second are not measured
     let user = user();
     user.run(&start("true", "false", &["-n", "1", "--stop-file", "STOP"])).expect_code(1);
     user.write("work/STOP", "stop");
@@ -131,7 +131,7 @@ fn changed_settings_hold_from_then_on_and_others_are_refused() {
 
 #[test]
 fn a_file_that_changed_meanwhile_does_not_change_a_loop() {
-    // req: C-25
+    // req: C-25 partly: without templates, entries and approval by hash
     let user = user();
     user.write("home/.config/loop/config.toml", "timeout = \"8m\"\n");
     user.run(&start("true", "false", &["-n", "1"])).expect_code(1);

@@ -5,7 +5,9 @@ use crate::{start, user};
 
 #[test]
 fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
-    // req: D-01 partly: with a custom agent, D-02, D-21
+    // req: D-01 partly: with a custom agent
+    // req: D-21 partly: roadmap, prd and workflow come later
+    // req: D-02
     let user = user();
     let agent = "echo line >> log; echo done for now";
     let ran = user.run(&start(agent, "test $(wc -l < log) -ge 2", &[]));
@@ -84,7 +86,8 @@ fn the_prompt_comes_from_an_argument_a_file_or_stdin_whatever_its_length() {
 
 #[test]
 fn injected_files_stand_in_every_prompt() {
-    // req: D-07 partly: --inject at start, D-15
+    // req: D-07 partly: --inject at start
+    // req: D-15 partly: without --template and background
     let user = user();
     user.write("hint.md", "Use the new parser.");
     user.write("more.md", &"A long hint. ".repeat(1000));
@@ -182,6 +185,26 @@ fn a_result_file_never_takes_the_place_of_something_else() {
 }
 
 #[test]
+fn a_result_is_written_before_anybody_is_notified_and_by_a_resume_if_it_is_missing() {
+    let user = user();
+    let notify = "sh -c 'cp \"$HOME/../work/r.json\" \"$HOME/seen\"'";
+    user.run(&start("true", "true", &["--notify", "--notification-cmd", notify, "--result", "r.json"])).expect_code(0);
+    assert!(user.read("home/seen").contains("\"verified\": true"));
+    std::fs::remove_file(user.work().join("r.json")).unwrap();
+    let ran = user.run(&["resume", &user.id()]).expect_code(0);
+    assert!(user.work().join("r.json").exists(), "{}", ran.text());
+    user.run(&["resume", &user.id()]).expect_code(4);
+}
+
+#[test]
+fn a_state_folder_that_is_removed_stops_the_loop() {
+    let user = user();
+    let agent = format!("rm -rf {}; touch ok", user.state().display());
+    let ran = user.run(&start(&agent, "test -e ok", &[])).expect_code(3);
+    assert!(ran.err().contains("somebody removed it"), "{}", ran.text());
+}
+
+#[test]
 fn a_task_without_end_or_many_small_files_are_refused_before_anything_is_made() {
     let user = user();
     let ran = user.run(&["start", "--prompt-file", "/dev/zero", "-p", "true", "--agent-cmd", "true"]).expect_code(4);
@@ -212,7 +235,7 @@ fn a_dry_run_is_refused_where_a_start_would_be_and_says_when_nothing_would_run()
 
 #[test]
 fn a_wish_for_a_notification_is_met_at_every_end_and_cannot_change_it() {
-    // req: D-15
+    // req: D-15 partly: without --template and background
     for (promise, word, code) in [("true", "completed", 0), ("false", "failed", 1)] {
         let user = user();
         user.program("notify-send", "printf '%s|' \"$@\" \"$LOOP_REASON\" > \"$HOME/told\"; exit 9");

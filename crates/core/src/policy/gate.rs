@@ -46,7 +46,9 @@ pub struct Promise<'a> {
     pub negated: bool,
     /// Whether a program has a part in it that says 2 or more when it could not search.
     pub searches: bool,
-    /// A `!` before several commands is left to the shell, which is worth a warning.
+    /// Whether `timeout` has a part in it, which says 124 or 125 when the command gave no answer.
+    pub times: bool,
+    /// A `!` before several commands would be the shell's own, to which a failure to run is success.
     pub left_to_shell: bool,
 }
 
@@ -66,13 +68,17 @@ impl<'a> Promise<'a> {
     #[must_use]
     pub fn parse(line: &'a str) -> Self {
         let whole = line.trim();
-        let plain = Self { command: whole, negated: false, searches: false, left_to_shell: false };
+        let plain = Self { command: whole, negated: false, searches: false, times: false, left_to_shell: false };
         let Some(rest) = whole.strip_prefix('!').map(str::trim_start) else { return plain };
-        let rest = rest.trim_end_matches(|letter: char| letter == ';' || letter.is_whitespace());
+        let rest = without_last_semicolon(rest);
         match Shape::of(rest) {
-            Shape::Pipe { last } => {
-                Self { command: rest, negated: true, searches: is_search(last), left_to_shell: false }
-            }
+            Shape::Pipe { last } => Self {
+                command: rest,
+                negated: true,
+                searches: says_two_for_trouble(last),
+                times: programs(last).any(|program| program == "timeout"),
+                left_to_shell: false,
+            },
             Shape::Several => Self { left_to_shell: true, ..plain },
         }
     }
@@ -89,6 +95,7 @@ impl<'a> Promise<'a> {
             Ended::Exit(0) => Verdict::Broken,
             Ended::Exit(NOT_EXECUTABLE | NOT_FOUND) => Verdict::Unverifiable,
             Ended::Exit(code) if *code >= SHELL_SIGNAL_BASE || (self.searches && *code >= 2) => Verdict::Unverifiable,
+            Ended::Exit(124 | 125) if self.times => Verdict::Unverifiable,
             Ended::Exit(_) => Verdict::Kept,
             Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
         }
@@ -135,7 +142,8 @@ impl<'a> Shape<'a> {
                 (Some(_), _) => {}
                 (None, b'\'' | b'"' | b'`') => quote = Some(byte),
                 (None, b'(' | b'{') => depth += 1,
-                (None, b')' | b'}') => depth = depth.saturating_sub(1),
+                (None, b')' | b'}') if depth == 0 => return Self::Several, // No shell would read it.
+                (None, b')' | b'}') => depth -= 1,
                 (None, b'#') if starts_a_word(bytes, at) => match line[at..].find('\n') {
                     Some(length) => at += length - 1,
                     None => break,
@@ -143,6 +151,7 @@ impl<'a> Shape<'a> {
                 (None, b';' | b'\n') if depth == 0 => return Self::Several,
                 (None, b'&') if depth == 0 && !is_redirection(bytes, at) => return Self::Several,
                 (None, b'|') if depth == 0 && bytes.get(at + 1) == Some(&b'|') => return Self::Several,
+                (None, b'|') if depth == 0 && at > 0 && bytes[at - 1] == b'>' => {} // `>|` writes a file.
                 (None, b'|') if depth == 0 => from = at + 1,
                 (None, _) => {}
             }
@@ -157,14 +166,30 @@ fn is_redirection(bytes: &[u8], at: usize) -> bool {
     matches!(before, Some(b'>' | b'<' | b'|')) || bytes.get(at + 1) == Some(&b'>')
 }
 
+/// Programs whose 1 is an answer and whose 2 is a failure to answer.
+const SAY_TWO_FOR_TROUBLE: [&str; 7] = ["rg", "ag", "ack", "diff", "cmp", "test", "["];
+
 fn starts_a_word(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(1).and_then(|at| bytes.get(at)).is_none_or(|before| b" \t\n;|&()".contains(before))
 }
 
-/// Whether a searching program has a part in the command, also behind `env`, `timeout 5`, quotes or
-/// brackets. One too many costs an *unverifiable*; one missed would be a false *kept*.
-fn is_search(command: &str) -> bool {
-    let words = command.split(|letter: char| letter.is_whitespace() || "'\"(){}$`\\".contains(letter));
-    let programs = words.filter_map(|word| word.rsplit('/').next());
-    programs.into_iter().any(|program| ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"].contains(&program))
+/// Whether a program has a part in the command whose 2 is a failure to answer, also behind `env`,
+/// `timeout 5`, quotes or brackets. One too many costs an *unverifiable*; one missed would be a false *kept*.
+fn says_two_for_trouble(command: &str) -> bool {
+    programs(command).any(|program| program.ends_with("grep") || SAY_TWO_FOR_TROUBLE.contains(&program))
+}
+
+/// Everything in a line that could be a program.
+fn programs(command: &str) -> impl Iterator<Item = &str> {
+    let words = command.split(|letter: char| letter.is_whitespace() || "'\"(){}$`\\;&|<>=".contains(letter));
+    words.filter_map(|word| word.rsplit('/').next())
+}
+
+/// A line that ends in `;` is still one command; in `\;` the semicolon is an argument.
+fn without_last_semicolon(line: &str) -> &str {
+    let line = line.trim_end();
+    match line.strip_suffix(';') {
+        Some(rest) if !rest.ends_with('\\') => without_last_semicolon(rest),
+        Some(_) | None => line,
+    }
 }

@@ -126,9 +126,11 @@ impl RunState {
                 AfterCrash::CutOff => self.cut_off(),
                 AfterCrash::Forget => continue,
             }
-            // Nobody works on a hold, so nothing can be left of it.
+            // Nobody works on a hold, so nothing can be left of it. A number of another start of the
+            // machine names somebody else.
             if !matches!(open.order, Order::Hold { .. }) {
-                self.unclean.get_or_insert_default().extend(open.process);
+                let process = open.process.filter(|_| open.since.boot_id == at.boot_id);
+                self.unclean.get_or_insert_default().extend(process);
             }
         }
     }
@@ -139,12 +141,12 @@ impl RunState {
         self.asked = super::state::Asked::default();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         (self.host_failure, self.lost_agent) = (None, None);
-        // Somebody may have worked on it since: an end is not believed, the gates are asked again.
-        if self.over.take().is_some()
-            && let Stage::Gating { point, next } = self.stage
-        {
+        // Somebody may have worked on it since: neither an end nor an answer from before is believed,
+        // the gates are asked again, all of them.
+        let over = self.over.take().is_some();
+        if let Stage::Gating { point, next } = self.stage {
             let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
-            let point = if all { GatePoint::Reopened(self.iteration) } else { point };
+            let point = if all && over { GatePoint::Reopened(self.iteration) } else { point };
             self.stage = Stage::Gating { point, next: 0 };
         }
     }
@@ -159,7 +161,6 @@ impl RunState {
                 (self.iteration, self.attempt, self.agent_ended) = (*iteration, *attempt, false);
                 self.injections.given = injected.map_or(self.injections.given, |(_, last)| last);
                 self.delayed = false;
-                self.news.clear();
             }
             Order::Hold { cause: HoldCause::Paused, .. } => self.stop_the_clock(),
             Order::Hold { cause: HoldCause::Delay, .. }
@@ -198,6 +199,11 @@ impl RunState {
             self.cut_off();
         }
         match (order, answer) {
+            (Order::RunAgent { .. } | Order::RunGate { .. }, Answer::Failed { what }) => {
+                // It may have been started before it failed.
+                self.unclean.get_or_insert_default();
+                self.host_failure = Some(what.clone());
+            }
             (_, Answer::Failed { what }) => self.host_failure = Some(what.clone()),
             (Order::RunAgent { .. }, Answer::Lost { left }) => {
                 self.unclean.get_or_insert_default().extend(open.process);
@@ -220,6 +226,8 @@ impl RunState {
             return;
         }
         (self.agent_ended, self.stage) = (true, Stage::AgentDone);
+        // What this attempt was told is told; an attempt that was cut off is told again.
+        self.news.clear();
         if by_us && open.recalled == Some(RecallCause::Timeout) {
             self.tell(News::TimedOut { limit_ms: self.settings.timeout_ms });
         } else if !by_us && report.ended != Ended::Exit(0) {

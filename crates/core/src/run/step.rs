@@ -5,6 +5,7 @@ use super::fact::{CheckpointName, Fact, Order, RecallCause};
 use super::outcome::{Outcome, Reason, standing};
 use super::state::{RunState, Stage};
 use crate::ids::OrderId;
+use crate::text;
 
 /// Decides. Total: no input makes it fail or panic.
 ///
@@ -26,7 +27,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     let mut turn = Turn { after: state.clone(), facts: Vec::new() };
     turn.push(Fact::Happened(input));
     match event {
-        Event::Asked { request: Request::Abort | Request::Cancel, .. } => turn.recall_main(RecallCause::Abort),
+        Event::Asked { request: Request::Abort | Request::Cancel, .. } => turn.recall_all(),
         Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
         Event::DeadlinePassed => {
             for (id, cause) in decide::overdue(&turn.after) {
@@ -44,6 +45,9 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     turn.facts
 }
 
+/// The most that a reason is long: it stands in two facts.
+const REASON_BYTES_MAX: usize = 2048;
+
 /// Collects the facts of one step and what they make of the state.
 struct Turn {
     after: RunState,
@@ -60,6 +64,17 @@ impl Turn {
         let open = self.after.main_order().filter(|(_, open)| open.recalled.is_none()).map(|(id, _)| id);
         if let Some(id) = open {
             self.push(Fact::Recalled { id, cause });
+        }
+    }
+
+    /// Stop now: what is on the main line, or, when that is over, whatever still keeps us.
+    fn recall_all(&mut self) {
+        if self.after.over.is_none() {
+            return self.recall_main(RecallCause::Abort);
+        }
+        let open = self.after.orders.iter().filter(|(_, open)| open.recalled.is_none());
+        for id in open.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.push(Fact::Recalled { id, cause: RecallCause::Abort });
         }
     }
 
@@ -118,6 +133,7 @@ impl Turn {
     }
 
     fn conclude(&mut self, outcome: Outcome, reason: Reason) {
+        let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
         let (result, text) = (standing(outcome).status.to_owned(), reason.text.clone());
         self.push(Fact::Concluded { outcome, reason });
         if self.after.settings.notify {

@@ -143,7 +143,8 @@ fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)
 }
 
 fn command(text: &str) -> Result<String, (String, String)> {
-    if text.trim().is_empty() || text.trim() == "!" {
+    let says = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    if !text.lines().any(says) || text.trim() == "!" {
         return Err((
             "an empty command says nothing".to_owned(),
             "give a shell command, for example \"make test\"".to_owned(),

@@ -23,7 +23,8 @@ fn a_stop_lets_the_iteration_finish_and_leaves_the_run_paused() {
 
 #[test]
 fn an_abort_ends_the_agent_and_the_run_without_asking_the_gate() {
-    // req: A-01 partly: without alert_pause, A-02
+    // req: A-01 partly: without alert_pause
+    // req: A-02 partly: waits and the time of a second are not measured
     let told = play("0 opened\n1 saved\n2 broken\n3 abort the stop file\n4 agent-by-us");
     expect![[r#"
         0 checkpoint initial

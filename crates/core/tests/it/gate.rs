@@ -47,6 +47,17 @@ fn a_leading_exclamation_mark_is_done_by_the_harness() {
         "! env A=b timeout 5 grep x nofile",
         "! (grep -q x nofile)",
         "! (cd src && grep -rq x .)",
+        "! find src -name '*.c' -exec grep -q TODO {} \\;",
+        "! (true;grep -q TODO nosuch)",
+        "! (cat a|grep -q TODO --badflag)",
+        "! sh -c \"cd .;grep -q TODO nosuch\"",
+        "! grep<nosuch TODO",
+        "! grep -q TODO nosuch >| out",
+        "! xzgrep -q TODO nosuch",
+        "! pgrep --badflag",
+        "! diff -q a b",
+        "! [ -e $f ]",
+        "! test -e $f",
     ] {
         let promise = Promise::parse(line);
         assert!(promise.negated && promise.searches, "{line}");
@@ -72,6 +83,15 @@ fn a_leading_exclamation_mark_is_done_by_the_harness() {
 }
 
 #[test]
+fn an_escaped_semicolon_is_an_argument_and_a_timeout_is_no_answer() {
+    // req: D-25
+    let line = "! find . -exec ./check {} \\;";
+    assert!(Promise::parse(line).command.ends_with("\\;"), "{:?}", Promise::parse(line));
+    assert_eq!(judge("! timeout 5 ./check", &Ended::Exit(124), true), Verdict::Unverifiable);
+    assert_eq!(judge("! ./check", &Ended::Exit(124), true), Verdict::Kept);
+}
+
+#[test]
 fn one_command_is_told_from_several_through_quotes_and_brackets() {
     let ours = [
         "! grep 'a;b && c' x",
@@ -88,7 +108,8 @@ fn one_command_is_told_from_several_through_quotes_and_brackets() {
     for line in ours {
         assert!(Promise::parse(line).negated, "{line}");
     }
-    for line in ["! a && b", "! a || b", "! a; b", "! a\nb", "! a & b", "! a &", "! a # x\nb", "! echo 'open"] {
+    for line in ["! a && b", "! a || b", "! a; b", "! a\nb", "! a & b", "! a &", "! a )", "! a # x\nb", "! echo 'open"]
+    {
         let promise = Promise::parse(line);
         assert!(!promise.negated && promise.left_to_shell && promise.command == line.trim(), "{line}");
     }

@@ -5,7 +5,8 @@ use crate::play::{play, play_with};
 
 #[test]
 fn a_run_goes_checkpoint_baseline_then_agent_checkpoint_measure_gate_until_the_gate_is_kept() {
-    // req: D-02, D-29 partly: without a backend
+    // req: D-29 partly: without a backend
+    // req: D-02
     let told = play(
         "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n\
          7 agent-ok\n8 saved\n9 measured\n10 kept",
@@ -39,7 +40,8 @@ fn a_gate_that_is_kept_before_the_first_iteration_ends_the_run_without_an_agent(
 
 #[test]
 fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
-    // req: D-01, B-08 partly: without loopr
+    // req: D-01 partly: with a custom agent
+    // req: B-08 partly: without loopr
     let script = "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 ";
     let kept = play_with(&[("max_iterations", "1")], &format!("{script}kept"));
     assert!(kept.ends_with("6 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
@@ -50,7 +52,7 @@ fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
 
 #[test]
 fn an_agent_over_its_time_is_ended_its_edits_are_judged_and_the_next_prompt_says_so() {
-    // req: D-15
+    // req: D-15 partly: without --template and background
     let told = play_with(
         &[("timeout", "2s")],
         "0 opened\n1 saved\n2 broken\n1999 deadline\n2002 deadline\n2100 agent-by-us\n2101 saved\n2102 measured\n2103 broken",
@@ -70,7 +72,8 @@ fn an_agent_over_its_time_is_ended_its_edits_are_judged_and_the_next_prompt_says
 
 #[test]
 fn at_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() {
-    // req: A-01 partly: without alert_pause, A-30
+    // req: A-01 partly: without alert_pause
+    // req: A-30 partly: without the roadmap
     let script = "0 opened\n1 saved\n2 broken\n60000 deadline\n60010 agent-by-us\n60011 saved\n60012 measured\n60013 ";
     let broken = play_with(&[("max_time", "1m")], &format!("{script}broken"));
     expect![[r#"
@@ -96,7 +99,7 @@ fn an_agent_that_fails_is_told_so_and_its_iteration_counts() {
 
 #[test]
 fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothing() {
-    // req: D-15
+    // req: D-15 partly: without --template and background
     let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 notified");
     expect![[r#"
         0 checkpoint initial
@@ -105,6 +108,12 @@ fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothin
         2 notify completed
     "#]]
     .assert_eq(&told);
+}
+
+#[test]
+fn a_notification_that_hangs_can_be_left() {
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 abort\n4 notified");
+    assert!(told.ends_with("2 notify completed\n3 recall notify completed: abort\n"), "{told}");
 }
 
 #[test]

@@ -78,9 +78,13 @@ fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
     for length in 2..story.journal.len() {
         let mut state = RunState::default();
         story.journal[..length].iter().for_each(|entry| state.apply(&entry.fact));
-        let facts = step(&state, Input { at: at(100), event: Event::Opened });
-        facts.iter().for_each(|fact| state.apply(fact));
-        assert!(state.main_order().is_some(), "after {length} lines nothing is ordered: {facts:?}");
+        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new() };
+        for event in [Event::Opened, reopened] {
+            let mut state = state.clone();
+            let facts = step(&state, Input { at: at(100), event });
+            facts.iter().for_each(|fact| state.apply(fact));
+            assert!(state.main_order().is_some(), "after {length} lines nothing is ordered: {facts:?}");
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use loop_core::run::News;
 
 #[test]
 fn a_prompt_has_its_sections_in_order_and_leaves_the_empty_ones_out() {
-    // req: D-02, D-07 partly: --inject at start
+    // req: D-07 partly: --inject at start
+    // req: D-02
     let gate = GateSaid {
         command: "npm test".to_owned(),
         ended: Some("exit 1".to_owned()),

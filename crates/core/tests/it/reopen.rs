@@ -135,6 +135,49 @@ fn time_in_which_no_driver_was_at_work_does_not_count() {
 }
 
 #[test]
+fn an_answer_of_the_gates_from_before_a_crash_is_not_believed_after_it() {
+    // The journal ends between the gate's answer and the conclusion; a person then undid the work.
+    let mut story = crate::play::Story::new(&[]);
+    story.play("0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 kept");
+    let concluded = story.journal.pop().unwrap();
+    assert!(matches!(concluded.fact, loop_core::run::Fact::Concluded { .. }));
+    story.state = loop_core::run::RunState::default();
+    story.journal.iter().for_each(|entry| story.state.apply(&entry.fact));
+    story.told.clear();
+    story.play("900 reopened\n901 broken");
+    assert_eq!(story.told, "900 gate {iteration:1}\n901 agent 2.1\n");
+}
+
+#[test]
+fn what_an_attempt_that_was_cut_off_had_been_told_is_told_again() {
+    let told = play_with(
+        &[("timeout", "2s")],
+        "0 opened\n1 saved\n2 broken\n2002 deadline\n2003 agent-by-us\n2004 saved\n2005 measured\n2006 broken\n\
+         3000 reopened\n3001 cleaned\n3002 saved\n3003 broken",
+    );
+    assert!(told.ends_with("3003 agent 2.2 telling {timed_out:{limit_ms:2000}} {interrupted:{attempt:1}}\n"), "{told}");
+}
+
+#[test]
+fn a_process_of_another_start_of_the_machine_is_not_looked_for() {
+    use loop_core::run::{Event, Input, step};
+    let mut story = crate::play::Story::new(&[]);
+    story.play("0 opened\n1 saved\n2 broken\n3 started 42");
+    let mut at = crate::play::at(9000);
+    at.boot_id = 2;
+    let event = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new() };
+    let facts = format!("{:?}", step(&story.state, Input { at, event }));
+    assert!(facts.contains("CleanUp { processes: [] }"), "{facts}");
+}
+
+#[test]
+fn an_order_that_failed_under_way_is_cleaned_up_after_before_another_agent_starts() {
+    let told =
+        play("0 opened\n1 saved\n2 broken\n3 failed no handle left\n90 reopened\n91 cleaned\n92 saved\n93 broken");
+    assert!(told.ends_with("90 clean-up []\n91 checkpoint interrupted-1.1\n92 gate {interrupted:[1,1]}\n93 agent 1.2 telling {interrupted:{attempt:1}}\n"), "{told}");
+}
+
+#[test]
 fn streaks_begin_anew_when_a_person_opens_the_run_again() {
     let round =
         |from: u64| format!("{from} agent-ok\n{} saved\n{} measured\n{} gate-exit 127\n", from + 1, from + 2, from + 3);

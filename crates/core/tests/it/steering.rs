@@ -31,7 +31,8 @@ fn a_resume_before_the_pause_took_hold_takes_it_back() {
 
 #[test]
 fn a_paused_run_can_be_stopped_and_its_time_does_not_count() {
-    // req: D-06 partly: the rule, A-01 partly: without alert_pause
+    // req: D-06 partly: the rule
+    // req: A-01 partly: without alert_pause
     let told = play_with(
         &[("max_time", "10s")],
         "0 opened\n1 saved\n2 broken\n3 pause\n1000 agent-ok\n1001 saved\n1002 measured\n1003 broken\n\

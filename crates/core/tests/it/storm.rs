@@ -71,12 +71,20 @@ impl Storm<'_> {
     fn opening(&mut self) -> Event {
         self.now.wall_ms += 1000;
         self.now.boot_ms += 1000;
-        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new() };
+        let changes =
+            vec![Change { key: "timeout".to_owned(), value: "4s".to_owned() }; usize::from(self.seed.one_in(4))];
+        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes };
+        let edited = self.seed.one_in(3);
         match &self.state.spec {
             None => Event::Created(Box::new(spec(&[("max_iterations", "4")]))),
-            Some(_) if self.state.over.is_some() => reopened,
-            Some(_) if self.seed.one_in(2) => Event::Opened,
-            Some(_) => reopened,
+            // A daemon that opens a run again at once: nobody had the time to edit.
+            Some(_) if self.state.over.is_none() && self.seed.one_in(2) => Event::Opened,
+            Some(_) => {
+                if edited {
+                    self.world.person();
+                }
+                reopened
+            }
         }
     }
 
@@ -139,6 +147,10 @@ impl Storm<'_> {
         let hangs = matches!(order, Order::Hold { .. }) || (order.is_main() && self.seed.one_in(10));
         if hangs {
             return Ok(None);
+        }
+        if self.seed.one_in(60) {
+            let answer = self.world.fail(order);
+            return Ok(Some(Then::Event(Event::Answered { order: id, answer })));
         }
         let answer = self.world.complete(order, &mut self.seed);
         if self.crash_here(order, "after") {

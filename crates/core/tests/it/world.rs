@@ -142,12 +142,17 @@ impl World {
         match order {
             Order::RunAgent { iteration, attempt, .. } => {
                 if seed.one_in(6) {
-                    return Answer::Lost { left: vec!["pid 42".to_owned()] };
+                    let left = (0..20).map(|pid| format!("pid {pid} (a name of thirty-two letters, no)")).collect();
+                    return Answer::Lost { left };
+                }
+                if seed.one_in(6) {
+                    return self.complete(order, seed); // It ended by itself as it was recalled.
                 }
                 self.agent_alive = None;
                 self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
                 crate::play::agent(Ended::ByUs)
             }
+            Order::RunGate { .. } if seed.one_in(8) => Answer::Lost { left: vec!["pid 43".to_owned()] },
             Order::RunGate { .. } => {
                 self.gate_alive = false;
                 crate::play::gate(Ended::ByUs, "")
@@ -156,6 +161,18 @@ impl World {
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
             Order::Hold { .. } | Order::Notify { .. } => self.complete(order, seed),
         }
+    }
+
+    /// The host fails in the middle of an order, which may be under way all the same.
+    pub(crate) fn fail(&mut self, order: &Order) -> Answer {
+        self.half(order);
+        Answer::Failed { what: "no handle left ".repeat(100) }
+    }
+
+    /// A person works on the tree while nobody drives the run.
+    pub(crate) fn person(&mut self) {
+        self.tree.push(Edit { iteration: 0, attempt: 0, whole: true });
+        self.kept_on = None;
     }
 
     /// The machine stops: nothing runs any more.

@@ -1,7 +1,7 @@
 //! The one writer of a journal.
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RULES, RunState};
@@ -116,6 +116,12 @@ impl Journal {
 
     fn write(&mut self, lines: &str, sync: bool) -> io::Result<()> {
         self.file.write_all(lines.as_bytes())?;
-        if sync { self.file.sync_data() } else { Ok(()) }
+        if !sync {
+            return Ok(());
+        }
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "somebody removed it"));
+        }
+        self.file.sync_data()
     }
 }

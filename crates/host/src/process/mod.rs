@@ -5,7 +5,7 @@ mod task;
 mod transcript;
 mod tree;
 
-pub use sweep::{MARK, descends_from_us, sweep, sweep_orphans};
+pub use sweep::{MARK, descends_from_us, marked_runs, sweep};
 pub use task::{Task, TaskEnd, TaskSpec};
 pub use transcript::{Transcript, tail_of};
 pub use tree::{Tree, become_reaper, identity};

@@ -4,10 +4,20 @@ use std::fs;
 use loop_core::run::{Answer, ProcessId};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::tree::{identity, name_of};
+use super::task::names_of;
+use super::tree::identity;
 
-/// The variable that marks everything that a run starts; its value is the run's id.
+/// The variable that marks everything that a run starts: the run's id, behind those of the runs
+/// that it is itself a part of.
 pub const MARK: &str = "LOOP_MARK";
+
+/// The mark of what a run starts.
+pub(super) fn mark(run: &str) -> String {
+    match std::env::var(MARK) {
+        Ok(outer) if !outer.is_empty() => format!("{outer}:{run}"),
+        Ok(_) | Err(_) => run.to_owned(),
+    }
+}
 
 /// So many passes that find nobody mean that nobody is left.
 const EMPTY_PASSES: u32 = 2;
@@ -37,7 +47,7 @@ pub fn sweep(run: &str, known: &[ProcessId]) -> Answer {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    Answer::Lost { left: left.into_iter().map(name_of).collect() }
+    Answer::Lost { left: names_of(&left) }
 }
 
 /// Kills by a handle, and only who still is the one that was looked at.
@@ -49,31 +59,19 @@ fn kill(pid: i32) {
     }
 }
 
-/// Ends what runs without a driver have left behind, and says of which runs and how many.
-/// `is_abandoned` is asked for each mark that is found; marks of other state folders are not ours.
+/// The runs of which something is alive.
 #[must_use]
-pub fn sweep_orphans(is_abandoned: impl Fn(&str) -> bool) -> Vec<(String, u32)> {
-    let mut runs: Vec<String> = marks().into_iter().map(|(_, run)| run).collect();
+pub fn marked_runs() -> Vec<String> {
+    let marks = marks().into_iter().flat_map(|(_, mark)| mark.split(':').map(str::to_owned).collect::<Vec<_>>());
+    let mut runs: Vec<String> = marks.collect();
     runs.sort();
     runs.dedup();
-    let abandoned = runs.into_iter().filter(|run| is_abandoned(run));
-    let swept = abandoned.map(|run| match sweep(&run, &[]) {
-        Answer::Cleaned { killed } => (run, killed),
-        Answer::Saved(_)
-        | Answer::Held
-        | Answer::Measured(_)
-        | Answer::AgentEnded(_)
-        | Answer::GateEnded(_)
-        | Answer::Notified { .. }
-        | Answer::Failed { .. }
-        | Answer::Lost { .. } => (run, 0),
-    });
-    swept.collect()
+    runs
 }
 
 /// Those that carry the run's mark.
 fn marked(run: &str) -> Vec<i32> {
-    marks().into_iter().filter(|(_, mark)| mark == run).map(|(pid, _)| pid).collect()
+    marks().into_iter().filter(|(_, mark)| mark.split(':').any(|part| part == run)).map(|(pid, _)| pid).collect()
 }
 
 /// All that carry a mark, ourselves and those we descend from left out.

@@ -9,9 +9,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use loop_core::run::{Ended, Output, ProcessId};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-use super::sweep::MARK;
+use super::sweep::{MARK, mark};
 use super::transcript::{Transcript, sha256_of};
 use super::tree::{Tree, identity, name_of};
 
@@ -21,8 +21,14 @@ const GRACE: Duration = Duration::from_secs(5);
 const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 /// Past this nothing will end it; it is answered as lost.
 const LOST_AFTER: Duration = Duration::from_secs(15);
+/// How often we look whether orphans that were asked to end have done so.
+const LOOK_FOR_ORPHANS: Duration = Duration::from_millis(20);
 /// How often we look whether the killed are gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// The rest in two pipes, of a mebibyte each at most, is read in so many turns.
+const LAST_READS_MAX: u32 = 17;
+/// So many of those that could not be ended are named.
+const NAMED_MAX: usize = 20;
 /// The most that is read before others get their turn.
 const READ_BYTES_MAX: usize = 64 * 1024;
 
@@ -105,19 +111,19 @@ impl Task {
             None => Stdio::null(),
         };
         let mut command = Command::new(program);
-        command.args(arguments).envs(spec.env).env(MARK, spec.run).current_dir(&spec.folder);
+        command.args(arguments).envs(spec.env).env(MARK, mark(spec.run)).current_dir(&spec.folder);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         own_session(&mut command);
         let mut child = command.spawn()?;
         let pid = i32::try_from(child.id()).unwrap_or(0);
-        let handle = Pid::from_raw(pid)
-            .ok_or_else(|| io::Error::other("no process"))
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(Into::into))?;
         let stdout = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
         let stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        for pipe in [&stdout, &stderr].into_iter().flatten() {
-            rustix::io::ioctl_fionbio(pipe, true)?;
-        }
+        let watched = watch(pid, [&stdout, &stderr]);
+        let handle = watched.inspect_err(|_| {
+            // Started but not to be watched: it must not work on unseen.
+            child.kill().ok();
+            child.wait().ok();
+        })?;
         let pipe = |from, name| Pipe { from, to: Transcript::new(spec.output.join(name)) };
         Ok(Self {
             child,
@@ -159,9 +165,14 @@ impl Task {
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
         let ending = self.ending.as_ref()?;
-        let killing = now >= ending.kill_at || self.status.is_some();
-        let wait = if killing { LOOK_AGAIN } else { ending.kill_at.saturating_duration_since(now) };
-        Some(wait)
+        // Whether orphans are gone nobody tells us: that is looked for.
+        let until_kill = ending.kill_at.saturating_duration_since(now);
+        let orphans = self.status.is_some();
+        Some(match (until_kill.is_zero(), orphans) {
+            (true, _) => LOOK_AGAIN,
+            (false, true) => until_kill.min(LOOK_FOR_ORPHANS),
+            (false, false) => until_kill,
+        })
     }
 
     /// Asks it to end. Its end is still waited for.
@@ -174,11 +185,14 @@ impl Task {
         }
     }
 
+    /// Each one once: a program that is told twice may take the second for *at once*.
     fn signal(&self, others: &[i32], signal: Signal) -> usize {
-        if self.status.is_none()
-            && let Some(pid) = Pid::from_raw(self.pid())
-        {
-            kill_process_group(pid, signal).ok();
+        if let Some(pid) = Pid::from_raw(self.pid()).filter(|_| self.status.is_none()) {
+            if signal == Signal::KILL {
+                kill_process_group(pid, signal).ok();
+            } else {
+                kill_process(pid, signal).ok();
+            }
         }
         self.tree.signal(others, signal)
     }
@@ -210,11 +224,12 @@ impl Task {
     /// Its own process is gone, others of it are not.
     fn end_leftovers(&mut self, others: &[i32], alive: &[i32], now: Instant) -> Option<Vec<String>> {
         if let Some(ending) = &self.ending {
-            if now >= ending.kill_at || self.recalled {
+            // The shell in between may be gone at once; the agent itself still has its time to save.
+            if now >= ending.kill_at {
                 self.tree.signal(others, Signal::KILL);
             }
             let lost = now > ending.since + LOST_AFTER;
-            return lost.then(|| alive.iter().map(|pid| name_of(*pid)).collect());
+            return lost.then(|| names_of(alive));
         }
         self.left_running = u32::try_from(alive.len()).unwrap_or(u32::MAX);
         self.tree.signal(others, Signal::TERM);
@@ -244,10 +259,11 @@ impl Task {
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
     fn end(&mut self, lost: Vec<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
         let written = |task: &Self| task.pipes[0].to.bytes() + task.pipes[1].to.bytes();
-        loop {
+        // A pipe holds no more than this; whoever could not be ended may write for ever.
+        for _ in 0..LAST_READS_MAX {
             let before = written(self);
             self.read(heard);
-            if written(self) == before {
+            if written(self) == before || !lost.is_empty() {
                 break;
             }
         }
@@ -280,6 +296,24 @@ impl Task {
             },
         }
     }
+}
+
+/// A handle of the process, and pipes that never make us wait.
+fn watch(pid: i32, pipes: [&Option<File>; 2]) -> io::Result<OwnedFd> {
+    for pipe in pipes.into_iter().flatten() {
+        rustix::io::ioctl_fionbio(pipe, true)?;
+    }
+    let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process"))?;
+    pidfd_open(pid, PidfdFlags::empty()).map_err(Into::into)
+}
+
+/// Names for people, a bounded number of them.
+pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
+    let mut names: Vec<String> = pids.iter().take(NAMED_MAX).map(|pid| name_of(*pid)).collect();
+    if pids.len() > NAMED_MAX {
+        names.push(format!("and {} more", pids.len() - NAMED_MAX));
+    }
+    names
 }
 
 /// A session of its own: no terminal to write to or to be stopped by, no signals of ours.

@@ -48,6 +48,9 @@ fn children(pid: i32) -> Vec<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
 }
 
+/// So many looks that find nobody, alive or dead, mean that nobody is left.
+const QUIET_LOOKS: u32 = 2;
+
 /// The processes of one task: its own child's tree, and orphans that came to us from it.
 #[derive(Debug, Clone)]
 pub struct Tree {
@@ -62,22 +65,38 @@ impl Tree {
     }
 
     /// Everybody in it who is alive, the root itself left out. `others` are roots of other tasks.
-    /// Dead orphans are reaped on the way.
+    /// Dead orphans are reaped on the way. Who forks and dies while we look leaves a child that we
+    /// have not seen: nobody is left only when two looks in a row found nobody, alive or dead.
     #[must_use]
     pub fn alive(&self, others: &[i32]) -> Vec<i32> {
+        let mut quiet = 0;
+        while quiet < QUIET_LOOKS {
+            let (alive, reaped) = self.look(others);
+            if !alive.is_empty() {
+                return alive;
+            }
+            quiet = if reaped == 0 { quiet + 1 } else { 0 };
+        }
+        Vec::new()
+    }
+
+    /// One look: who is alive, and how many dead were taken in.
+    fn look(&self, others: &[i32]) -> (Vec<i32>, u32) {
+        let mut reaped = 0;
         let ours = |pid: &i32| !others.contains(pid) && !is_inherited(*pid);
         let mut open: Vec<i32> = children(own_pid()).into_iter().filter(ours).collect();
         let mut alive = Vec::new();
         while let Some(pid) = open.pop() {
             if pid != self.root {
                 if reap(pid) {
+                    reaped += 1;
                     continue;
                 }
                 alive.push(pid);
             }
             open.extend(children(pid));
         }
-        alive
+        (alive, reaped)
     }
 
     /// Sends a signal to all who are alive, and says how many they were.

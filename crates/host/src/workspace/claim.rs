@@ -75,6 +75,8 @@ pub fn look(
     if !found.is_dir() {
         return Err(error(io::ErrorKind::NotADirectory.into()));
     }
+    rustix::fs::access(&real, rustix::fs::Access::READ_OK | rustix::fs::Access::EXEC_OK)
+        .map_err(|refused| error(refused.into()))?;
     if !allow_any && let Some(what) = too_wide(&real, home_folder, &found) {
         return Err(WorkspaceError::TooWide { path: real, what });
     }
@@ -122,6 +124,14 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
         Err(rustix::io::Errno::WOULDBLOCK) => Err(WorkspaceError::HeldElsewhere { path }),
         Err(source) => Err(error(source.into())),
     }
+}
+
+/// Whether one is the other, or lies in it.
+#[must_use]
+pub fn overlap(left: &WorkspaceRef, right: &WorkspaceRef) -> bool {
+    let of = |place: &WorkspaceRef| (place.device, place.inode);
+    let chain_of = |place: &WorkspaceRef| chain(&path_of(&place.path));
+    of(left) == of(right) || chain_of(left).contains(&of(right)) || chain_of(right).contains(&of(left))
 }
 
 fn is_locked(folder: &Path) -> bool {

@@ -81,6 +81,21 @@ fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
 }
 
 #[test]
+fn a_daemon_that_forks_twice_while_we_look_is_found_every_time() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..200 {
+        let pid = folder.path().join(format!("pid-{round}"));
+        let command =
+            format!("(sh -c 'echo $$ > {}; exec sleep 300' >/dev/null 2>&1 &) >/dev/null 2>&1 & exit 0", pid.display());
+        let ended = end(begin("p5", &command, folder.path()), None);
+        assert_eq!((ended.ended, ended.lost.len()), (Ended::Exit(0), 0));
+        let alive = std::fs::read_to_string(&pid).ok().and_then(|pid| identity(pid.trim().parse().ok()?));
+        assert_eq!(alive, None, "round {round}");
+    }
+}
+
+#[test]
 fn what_a_killed_harness_left_is_swept_by_its_mark_and_others_are_not_touched() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

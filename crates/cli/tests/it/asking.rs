@@ -1,0 +1,151 @@
+//! Asking a loop that is at work: pause, resume, cancel, inject, set.
+use loop_testkit::{TestEnv, wait_until};
+
+use crate::{start, user};
+
+/// Works until it is let go on, once an iteration.
+const TURN: &str = "cat > prompt-$LOOP_ITERATION; touch at-$LOOP_ITERATION; \
+                    while [ ! -e go-$LOOP_ITERATION ]; do sleep 0.02; done";
+
+fn status(user: &TestEnv) -> String {
+    user.run(&["status", &user.id(), "--json"]).json()["loops"][0]["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_pause_holds_after_the_iteration_keeps_the_process_and_a_resume_goes_on() {
+    // req: D-06 partly: without --rollback
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e at-2", &[]));
+    user.wait_for_file("work/at-1");
+    let id = user.id();
+    let ran = user.run(&["pause", &id]).expect_code(0);
+    assert!(ran.out().contains("will hold after this iteration (noted as "), "{}", ran.text());
+    assert_eq!(status(&user), "running", "the iteration goes on");
+    user.write("work/go-1", "");
+    wait_until("it holds", || status(&user) == "paused");
+    let ran = user.run(&["pause", &id, "--wait"]).expect_code(0);
+    assert!(ran.out().contains(": paused"), "{}", ran.text());
+    assert!(!user.work().join("at-2").exists(), "nothing works");
+    user.run(&["resume", &id[..4]]).expect_code(0);
+    user.wait_for_file("work/at-2");
+    user.write("work/go-2", "");
+    let ran = running.end().expect_code(0);
+    assert!(ran.err().contains(&format!("paused; go on with: loop resume {id}")), "{}", ran.text());
+}
+
+#[test]
+fn a_cancel_ends_the_agent_now_and_the_loop_for_good() {
+    // req: D-06 partly: without --rollback
+    let user = user();
+    let running = user.begin(&start("touch began; setsid sleep 300 & sleep 300", "false", &[]));
+    user.wait_for_file("work/began");
+    let id = user.id();
+    user.run(&["cancel", &id, "--rollback"]).expect_code(4);
+    user.run(&["cancel", &id, "--rollback", "--keep"]).expect_code(4);
+    let ran = user.run(&["cancel", &id, "--wait"]).expect_code(0);
+    assert!(ran.out().contains(": cancelled"), "{}", ran.text());
+    let ran = running.end().expect_code(2);
+    assert!(ran.out().starts_with("cancelled: cancelled by loop cancel"), "{}", ran.text());
+    assert_eq!((status(&user), user.marked(&id)), ("cancelled".to_owned(), vec![]));
+    user.run(&["resume", &id]).expect_code(4);
+    let ran = user.run(&["cancel", &id]).expect_code(4);
+    assert!(ran.err().contains("is not at work"), "{}", ran.text());
+}
+
+#[test]
+fn injected_texts_stand_in_the_next_prompt_once_and_in_order() {
+    // req: D-07
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e at-3", &["-n", "3"]));
+    user.wait_for_file("work/at-1");
+    let id = user.id();
+    user.write("hint.md", "the second hint");
+    let file = user.root().join("hint.md").display().to_string();
+    user.run(&["inject", &id, "the first hint"]).expect_code(0);
+    user.run(&["inject", &id, "--file", &file]).expect_code(0);
+    let mut command = user.command(&["inject", &id, "-", "--keep"]);
+    command.stdin(std::process::Stdio::piped());
+    let child = loop_testkit::Running::of(command.spawn().unwrap(), user.root());
+    child.feed(b"the third hint, for ever").end().expect_code(0);
+    user.run(&["inject", &id, " "]).expect_code(4);
+    user.run(&["inject", &id]).expect_code(4);
+    for number in 1..=3 {
+        user.write(&format!("work/go-{number}"), "");
+    }
+    running.end().expect_code(0);
+    let second = user.read("work/prompt-2");
+    let places: Vec<_> = ["first", "second", "third"].map(|word| second.find(&format!("the {word} hint"))).to_vec();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{second}");
+    let third = user.read("work/prompt-3");
+    assert!(!third.contains("the first hint") && third.contains("the third hint, for ever"), "{third}");
+}
+
+#[test]
+fn a_setting_may_change_in_a_run_if_it_is_one_that_may() {
+    let user = user();
+    let running = user.begin(&start(TURN, "false", &["-n", "9"]));
+    user.wait_for_file("work/at-1");
+    let id = user.id();
+    for pair in ["promise=true", "max_iterations=0", "colour=blue", "timeout"] {
+        let ran = user.run(&["set", &id, pair]).expect_code(4);
+        assert!(ran.err().contains("because: "), "{}", ran.text());
+    }
+    user.run(&["set", &id, "max-iterations=1", "timeout=9m"]).expect_code(0);
+    user.write("work/go-1", "");
+    let ran = running.end().expect_code(1);
+    assert!(ran.out().contains("1 iteration done"), "{}", ran.text());
+}
+
+#[test]
+fn a_process_inside_the_loop_has_no_say_over_it() {
+    let user = user();
+    let agent = format!(
+        "{} pause $LOOP_ID 2> said; setsid {} cancel $LOOP_ID 2>> said; true",
+        env!("CARGO_BIN_EXE_loop"),
+        env!("CARGO_BIN_EXE_loop")
+    );
+    let ran = user.run(&start(&agent, "test -e said", &["-n", "2"])).expect_code(0);
+    let said = user.read("work/said");
+    assert_eq!(said.matches("a process inside the loop has no say over it").count(), 2, "{said} {}", ran.text());
+}
+
+#[test]
+fn a_loop_that_is_at_work_and_does_not_answer_is_exit_5() {
+    // req: D-21 partly: roadmap, prd and workflow come later
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e go-1", &[]));
+    user.wait_for_file("work/at-1");
+    let socket = user.state().join(format!("run/{}.sock", user.id()));
+    std::fs::remove_file(&socket).unwrap();
+    let ran = user.run(&["pause", &user.id()]).expect_code(5);
+    assert!(ran.err().contains("does not listen"), "{}", ran.text());
+    user.write("work/go-1", "");
+    running.end().expect_code(0);
+}
+
+#[test]
+fn many_writers_at_once_lose_nothing() {
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e at-2", &[]));
+    user.wait_for_file("work/at-1");
+    let id = user.id();
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let (user, id) = (&user, &id);
+            scope.spawn(move || {
+                for number in 0..12 {
+                    user.run(&["inject", id, &format!("text {writer}-{number}.")]).expect_code(0);
+                }
+            });
+        }
+    });
+    user.write("work/go-1", "");
+    user.write("work/go-2", "");
+    running.end().expect_code(0);
+    let prompt = user.read("work/prompt-2");
+    for writer in 0..8 {
+        let places: Vec<_> = (0..12).map(|number| prompt.find(&format!("text {writer}-{number}."))).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "writer {writer}: {places:?}");
+    }
+    assert_eq!(prompt.matches("text ").count(), 96, "each once");
+}

@@ -1,0 +1,16 @@
+//! Whether somebody reads what we write.
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// So much can be written to a pipe without waiting once it can take anything.
+pub const PIECE_BYTES_MAX: usize = 4096;
+
+/// Whether a write of [`PIECE_BYTES_MAX`] bytes would not have to wait.
+#[must_use]
+pub fn can_take(to: impl AsFd) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(to.as_fd(), PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Broken is ready as well: the write then says so.
+    poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
+}
