@@ -61,6 +61,8 @@ pub(crate) enum Verb {
     History(commands::history::HistoryArgs),
     /// Go on with a loop that was stopped, crashed or ran out of room
     Resume(Box<commands::resume::ResumeArgs>),
+    /// Show what a loop does, as it does it
+    Watch(commands::watch::WatchArgs),
     /// Hold a loop after this iteration
     Pause(commands::pause::PauseArgs),
     /// End a loop now, for good

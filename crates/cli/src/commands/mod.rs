@@ -18,6 +18,7 @@ pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
+pub(crate) mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -63,6 +64,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Cancel(args)) => cancel::run(&context, &args),
         Some(Verb::Inject(args)) => inject::run(&context, &args),
         Some(Verb::Set(args)) => set::run(&context, &args),
+        Some(Verb::Watch(args)) => watch::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Doctor(args)) => doctor::run(&context, &args),

@@ -45,6 +45,11 @@ impl Live {
         }
     }
 
+    /// Plain lines on stdout with all that agents write: for a loop that somebody else drives.
+    pub(crate) fn onto_stdout(printer: Printer) -> Self {
+        Self { err: Outbox::new(To::Stdout), ..Self::new(printer.for_answers(), false) }
+    }
+
     /// Lets something be done as soon as the end is safe on disk.
     pub(crate) fn at_the_end(&mut self, what: AtTheEnd) {
         self.at_the_end = Some(what);

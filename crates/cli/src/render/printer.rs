@@ -56,6 +56,11 @@ impl Printer {
         }
     }
 
+    /// One whose progress is its answer: everything, in plain lines, coloured where stdout may be.
+    pub(crate) fn for_answers(self) -> Self {
+        Self { colour_err: self.colour_out, loudness: Loudness::Verbose, live: false, ..self }
+    }
+
     /// An answer. A reader that went away is not an error.
     pub(crate) fn answer(&self, text: &str) {
         let mut out = io::stdout().lock();

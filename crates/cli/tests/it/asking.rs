@@ -97,6 +97,38 @@ fn a_setting_may_change_in_a_run_if_it_is_one_that_may() {
 }
 
 #[test]
+fn a_loop_can_be_watched_from_elsewhere_while_it_works_and_afterwards() {
+    // req: D-05 partly: plain text, without tokens and keys
+    let user = user();
+    let agent = "echo I am in $LOOP_ITERATION; printf '\\033[31mred\\n' >&2; touch at-$LOOP_ITERATION; \
+                 while [ ! -e go-$LOOP_ITERATION ]; do sleep 0.02; done; echo bye";
+    let running = user.begin(&start(agent, "test -e at-2", &[]));
+    user.wait_for_file("work/at-1");
+    let id = user.id();
+    let so_far = user.run(&["watch", &id]).expect_code(0).out();
+    assert!(so_far.contains("I am in 1\n") && !so_far.contains("bye"), "{so_far}");
+    let watcher = user.begin(&["watch", &id, "--follow"]);
+    user.write("work/go-1", "");
+    user.write("work/go-2", "");
+    running.end().expect_code(0);
+    let seen = watcher.end().expect_code(0).out();
+    let words = [
+        "before  promise: does not hold yet",
+        "I am in 1",
+        "red",
+        "bye",
+        "1/10  agent: exit 0",
+        "I am in 2",
+        "promise: holds",
+    ];
+    let places: Vec<_> = words.iter().map(|word| seen.find(word)).collect();
+    assert!(places.iter().all(Option::is_some), "{places:?} {seen}");
+    assert!(places[1] < places[3] && places[3] < places[4] && places[4] < places[5], "in their order: {seen}");
+    assert!(!seen.contains('\u{1b}'));
+    assert_eq!(user.run(&["watch", &id, "--since", "2099-01-01"]).expect_code(0).out(), "");
+}
+
+#[test]
 fn a_process_inside_the_loop_has_no_say_over_it() {
     let user = user();
     let agent = format!(

@@ -65,9 +65,24 @@ fn every_command_has_help_and_completions_know_them_all() {
     let user = user();
     let help = user.run(&["--help"]).expect_code(0).out();
     let completions = user.run(&["completions", "bash"]).expect_code(0).out();
-    for command in
-        ["start", "status", "list", "history", "resume", "config", "demo", "doctor", "rm", "prune", "completions"]
-    {
+    for command in [
+        "start",
+        "status",
+        "list",
+        "history",
+        "resume",
+        "watch",
+        "pause",
+        "cancel",
+        "inject",
+        "set",
+        "config",
+        "demo",
+        "doctor",
+        "rm",
+        "prune",
+        "completions",
+    ] {
         assert!(help.contains(&format!("  {command} ")), "{command}: {help}");
         assert!(completions.contains(command), "{command}");
         assert!(user.run(&[command, "--help"]).expect_code(0).out().contains("Usage: loop"), "{command}");

@@ -103,7 +103,7 @@ impl Transcript {
 }
 
 /// The files of a stream, the oldest first.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort(); // `head` stands before `tail-…`.

@@ -1,5 +1,5 @@
 //! Output of any length in files of bounded size.
-use loop_host::process::{Transcript, tail_of};
+use loop_host::process::{Follower, Transcript, tail_of};
 
 #[test]
 fn a_long_stream_keeps_its_beginning_and_its_newest_end() {
@@ -30,4 +30,15 @@ fn a_long_stream_keeps_its_beginning_and_its_newest_end() {
     assert_eq!(end, [piece(count - 2), piece(count - 1)].concat());
     assert_eq!(tail_of(&stream, u64::MAX).len() as u64, sizes.iter().sum::<u64>());
     assert!(tail_of(&folder.path().join("nothing"), 10).is_empty());
+    let mut follower = Follower::new(stream);
+    let (mut read, mut gaps) = (0, 0);
+    loop {
+        let piece = follower.next_piece().unwrap();
+        gaps += u32::from(piece.gap);
+        read += piece.bytes.len() as u64;
+        if piece.bytes.is_empty() {
+            break;
+        }
+    }
+    assert_eq!((read, gaps), (sizes.iter().sum(), 1), "a follower sees everything that is kept, and the gap");
 }

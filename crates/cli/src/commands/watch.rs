@@ -1,0 +1,110 @@
+//! `loop watch`: what a loop does, as it does it, as plain text.
+use std::time::Duration;
+
+use clap::Args;
+use loop_core::run::{Answer, Event, Fact, Order, RunState};
+use loop_core::text;
+use loop_host::driver::Reporter;
+use loop_host::journal::Tail;
+use loop_host::process::Follower;
+use loop_host::runs::RunFolder;
+use loop_host::signals::Signals;
+
+use super::list;
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+use crate::render::live::Live;
+
+/// How often a followed loop is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Show what a loop does: iterations, what the agent writes, what the promise says
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// Go on until the loop has ended; Ctrl-C leaves, and the loop goes on
+    #[arg(short, long)]
+    follow: bool,
+    /// Begin there: 10m, 2026-11-15 or an RFC 3339 time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
+    let folder = context.find(&args.id.id)?;
+    let since_ms = args.since.as_deref().map(list::since).transpose()?.unwrap_or(0);
+    let unreadable =
+        |error: std::io::Error| CommandError::new(Kind::Unable, "cannot read the loop").because(error.to_string());
+    let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let mut watch = Watch {
+        tail: Tail::new(&folder.path),
+        state: RunState::default(),
+        live: Live::onto_stdout(context.printer),
+        streams: Vec::new(),
+        since_ms,
+        folder,
+    };
+    loop {
+        watch.look().map_err(unreadable)?;
+        let over = watch.state.over.is_some() || watch.folder.holder().is_none();
+        if !args.follow || over || !signals.take().is_empty() {
+            break;
+        }
+        signals.wait(LOOK_EVERY);
+    }
+    watch.look().map_err(unreadable)?;
+    watch.live.finish();
+    Ok(0)
+}
+
+struct Watch {
+    folder: RunFolder,
+    tail: Tail,
+    state: RunState,
+    live: Live,
+    /// What the agent that is at work writes.
+    streams: Vec<Follower>,
+    since_ms: u64,
+}
+
+impl Watch {
+    /// Shows what has come since the last look.
+    fn look(&mut self) -> std::io::Result<()> {
+        for entry in self.tail.next_entries()? {
+            let ended = matches!(&entry.fact, Fact::Happened(input)
+                if matches!(&input.event, Event::Answered { answer: Answer::AgentEnded(_), .. }));
+            if ended {
+                self.hear()?;
+                self.streams.clear();
+            }
+            self.state.apply(&entry.fact);
+            if entry.at.wall_ms < self.since_ms {
+                continue;
+            }
+            self.live.told(&entry, &self.state);
+            if let Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } = &entry.fact {
+                let place = self.folder.attempt(*iteration, *attempt);
+                self.streams = ["stdout", "stderr"].map(|name| Follower::new(place.join(name))).into();
+            }
+        }
+        self.hear()
+    }
+
+    fn hear(&mut self) -> std::io::Result<()> {
+        for stream in &mut self.streams {
+            loop {
+                let piece = stream.next_piece()?;
+                if piece.gap {
+                    self.live.heard(b"\n[output left out: more came than is kept]\n");
+                }
+                if piece.bytes.is_empty() {
+                    break;
+                }
+                self.live.heard(text::clean(&piece.bytes).as_bytes());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Reading a stream on while it is written: by segment and offset, with gaps seen.
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use super::transcript::files;
+
+/// The most that is read at a time.
+const PIECE_BYTES_MAX: u64 = 256 * 1024;
+
+/// A reader of one stream.
+#[derive(Debug)]
+pub struct Follower {
+    folder: PathBuf,
+    /// The segment that is being read, and how far.
+    at: Option<(PathBuf, u64)>,
+}
+
+/// What came since the last look.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The bytes; none means nothing new.
+    pub bytes: Vec<u8>,
+    /// Something before them is gone: the stream was longer than what is kept of it.
+    pub gap: bool,
+}
+
+impl Follower {
+    /// From the beginning of the stream in this folder.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, at: None }
+    }
+
+    /// The next piece.
+    ///
+    /// # Errors
+    /// When a segment cannot be read.
+    pub fn next_piece(&mut self) -> io::Result<Piece> {
+        let files = files(&self.folder);
+        let Some(first) = files.first() else { return Ok(Piece::default()) };
+        let (path, offset) = self.at.clone().unwrap_or_else(|| (first.clone(), 0));
+        if let Some(piece) = read_from(&path, offset)? {
+            self.at = Some((path, offset + u64::try_from(piece.len()).unwrap_or(0)));
+            if !piece.is_empty() {
+                return Ok(Piece { bytes: piece, gap: false });
+            }
+        }
+        // This one is read: the next that there is, which may not be the one that followed it.
+        let (path, _) = self.at.clone().unwrap_or((first.clone(), 0));
+        let Some(next) = files.into_iter().find(|file| *file > path) else { return Ok(Piece::default()) };
+        let gap = number_of(&next) != number_of(&path) + 1;
+        let bytes = read_from(&next, 0)?.unwrap_or_default();
+        self.at = Some((next, u64::try_from(bytes.len()).unwrap_or(0)));
+        Ok(Piece { gap, bytes })
+    }
+}
+
+/// The number of a segment; `head` is 0.
+fn number_of(path: &std::path::Path) -> u64 {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.strip_prefix("tail-").and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// What a segment holds from there on; none if it is gone.
+fn read_from(path: &std::path::Path, offset: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(PIECE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
