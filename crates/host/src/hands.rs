@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
-use crate::process::{Task, TaskEnd, sweep};
+use crate::process::{Silence, Task, TaskEnd, sweep};
 use crate::runs::RunFolder;
 use crate::{notify, prompt_file, verify};
 
@@ -26,6 +26,21 @@ struct Open {
     id: OrderId,
     task: Task,
     answer: fn(TaskEnd) -> Answer,
+    /// The watch over its signs of life, where there is a limit.
+    silence: Option<Silence>,
+}
+
+impl Open {
+    /// Says so, once, when its process has shown no sign of life for its limit.
+    fn look_for_life(&mut self, others: &[i32], written_before: u64) -> Option<Event> {
+        let silence = self.silence.as_mut()?;
+        if self.task.written() > written_before {
+            silence.heard();
+        }
+        let task = &self.task;
+        let silent = silence.is_over(Instant::now(), || task.ticks(others));
+        silent.then_some(Event::Noticed(Notice::Silent { order: self.id }))
+    }
 }
 
 impl Hands {
@@ -46,16 +61,18 @@ impl Hands {
             }
             Order::RunAgent { news, injected, .. } => {
                 let task = prompt_file::start(&self.run, state, (news, *injected), &self.workspace);
-                task.map(|task| Open { id, task, answer: prompt_file::answer })
+                let limit = state.settings.idle_timeout_ms.map(Duration::from_millis);
+                let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
+                task.map(|task| Open { id, task, answer: prompt_file::answer, silence })
             }
             Order::RunGate { gate, .. } => {
                 let output = self.run.gate(state.iteration, id);
                 let task = verify::start(state, *gate, self.workspace.clone(), output);
-                task.map(|task| Open { id, task, answer: verify::answer })
+                task.map(|task| Open { id, task, answer: verify::answer, silence: None })
             }
             Order::Notify { result, text } => {
                 let task = notify::start(state, result, text, self.run.path.join("notify"));
-                task.map(|task| Open { id, task, answer: |end| notify::answer(&end) })
+                task.map(|task| Open { id, task, answer: |end| notify::answer(&end), silence: None })
             }
         };
         Some(match begun {
@@ -93,7 +110,8 @@ impl Hands {
         if !self.ready.is_empty() {
             return Some(Duration::ZERO);
         }
-        self.open.iter().filter_map(|open| open.task.wakes_in(now)).min()
+        let silence = |open: &Open| open.silence.as_ref().and_then(|silence| silence.wakes_in(now));
+        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
     }
 
     /// Goes on with everything; says what came to an end.
@@ -103,9 +121,13 @@ impl Hands {
         let mut still_open = Vec::new();
         for mut open in self.open.drain(..) {
             let others: Vec<i32> = pids.iter().copied().filter(|pid| *pid != open.task.pid()).collect();
+            let before = open.task.written();
             match open.task.go_on(&others, heard) {
                 Some(end) => events.push(Event::Answered { order: open.id, answer: (open.answer)(end) }),
-                None => still_open.push(open),
+                None => {
+                    events.extend(open.look_for_life(&others, before));
+                    still_open.push(open);
+                }
             }
         }
         self.open = still_open;

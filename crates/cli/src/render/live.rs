@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, Notice, Order, RecallCause, Request, RunState,
+    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request, RunState,
 };
 use loop_core::text;
 use loop_core::time::{self, At};
@@ -112,7 +112,7 @@ impl Live {
             Event::Created(_)
             | Event::Opened
             | Event::Reopened { .. }
-            | Event::Noticed(Notice::Started { .. })
+            | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
             | Event::DeadlinePassed => {}
         }
     }
@@ -122,6 +122,15 @@ impl Live {
             Answer::AgentEnded(report) => {
                 let took = time::spaced(report.duration_ms);
                 self.line(Some(Paint::Dim), &format!("{:>7}  agent: {} after {took}", of(state), report.ended.brief()));
+                // Said once: the same again would not be news.
+                if state.timeouts == 2 && state.news.iter().any(|news| matches!(news, News::TimedOut { .. })) {
+                    let double = loop_core::settings::duration_text(state.settings.timeout_ms.saturating_mul(2));
+                    let id = name_of(state);
+                    self.line(
+                        Some(Paint::Warn),
+                        &format!("two iterations ran out of time; more of it: loop set {id} timeout={double}"),
+                    );
+                }
                 if report.left_running > 0 {
                     let count = report.left_running;
                     self.line(
@@ -247,6 +256,10 @@ impl Reporter for Live {
             Fact::Recalled { cause: RecallCause::Timeout, id } if !is_hold(state, *id) => {
                 let what = state.orders.get(id).map_or("it", |open| who(&open.order));
                 self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
+            }
+            Fact::Recalled { cause: RecallCause::Silent, .. } => {
+                let limit = state.settings.idle_timeout_ms.map_or_else(String::new, time::spaced);
+                self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
             }
             Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
                 self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");

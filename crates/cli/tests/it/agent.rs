@@ -117,6 +117,34 @@ fn an_agent_over_its_time_is_ended_with_its_children_and_the_loop_goes_on() {
 }
 
 #[test]
+fn an_agent_without_a_sign_of_life_is_ended_and_one_that_does_anything_is_not() {
+    let user = user();
+    let agent = "cat > p$LOOP_ITERATION; [ $LOOP_ITERATION = 2 ] || sleep 300";
+    let ran = user.run(&start(agent, "test -e p2", &["--idle-timeout", "600ms", "-n", "2"])).expect_code(0);
+    assert!(ran.err().contains("no sign of life for 0.6s: ending the agent"), "{}", ran.text());
+    assert!(user.read("work/p2").contains("because nothing happened for 0.6s"), "{}", user.read("work/p2"));
+    let history = user.run(&["history", &user.id(), "--json"]).json();
+    assert_eq!(history["iterations"][0]["outcome"], "timed_out");
+    for alive in [
+        "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done",
+        "for i in 1 2 3 4 5 6; do echo $i > file; sleep 0.3; done",
+        "end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do :; done",
+    ] {
+        let user = crate::user();
+        let ran = user.run(&start(alive, "false", &["--idle-timeout", "900ms", "-n", "1"])).expect_code(1);
+        assert!(!ran.err().contains("no sign of life"), "{alive}: {}", ran.text());
+    }
+}
+
+#[test]
+fn a_loop_that_runs_out_of_time_twice_says_which_setting_gives_more_of_it() {
+    let user = user();
+    let ran = user.run(&start("sleep 300", "false", &["--timeout", "200ms", "-n", "3"])).expect_code(1);
+    let told = format!("two iterations ran out of time; more of it: loop set {} timeout=400ms", user.id());
+    assert_eq!(ran.err().matches(&told).count(), 1, "{}", ran.text());
+}
+
+#[test]
 fn an_agent_behind_a_shell_is_asked_once_and_has_its_time_to_save() {
     let user = user();
     let script =

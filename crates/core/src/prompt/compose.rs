@@ -122,6 +122,10 @@ fn news(news: &News) -> String {
             "- The iteration before was stopped because it took longer than {}. Its edits are still there. Work in smaller steps.",
             time::spaced(*limit_ms)
         ),
+        News::Silent { limit_ms } => format!(
+            "- The iteration before was stopped because nothing happened for {}: no output, no changed file, no work. Its edits are still there. Do not wait for anything.",
+            time::spaced(*limit_ms)
+        ),
         News::Interrupted { attempt } => format!(
             "- Attempt {attempt} at this iteration was cut off from outside. Its edits are still there, some may be half done."
         ),

@@ -75,7 +75,7 @@ impl RunState {
                     open.process = Some(*process);
                 }
             }
-            Event::Noticed(Notice::Said { .. }) | Event::DeadlinePassed => {}
+            Event::Noticed(Notice::Said { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => {}
         }
     }
 
@@ -229,7 +229,10 @@ impl RunState {
         // What this attempt was told is told; an attempt that was cut off is told again.
         self.news.clear();
         if by_us && open.recalled == Some(RecallCause::Timeout) {
+            self.timeouts += 1;
             self.tell(News::TimedOut { limit_ms: self.settings.timeout_ms });
+        } else if by_us && open.recalled == Some(RecallCause::Silent) {
+            self.tell(News::Silent { limit_ms: self.settings.idle_timeout_ms.unwrap_or(0) });
         } else if !by_us && report.ended != Ended::Exit(0) {
             self.tell(News::AgentFailed { ended: report.ended.brief() });
         }

@@ -102,6 +102,11 @@ pub enum Notice {
         /// The process.
         process: ProcessId,
     },
+    /// The process of an order has shown no sign of life for its limit: no output, no file, no CPU.
+    Silent {
+        /// Which order.
+        order: OrderId,
+    },
     /// Something that the person should read.
     Said {
         /// The words.

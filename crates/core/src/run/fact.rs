@@ -78,6 +78,8 @@ impl Fact {
 pub enum RecallCause {
     /// It took longer than its own limit.
     Timeout,
+    /// It showed no sign of life.
+    Silent,
     /// The time of the whole run is used up.
     TimeLimit,
     /// A person wants to stop now.
@@ -232,6 +234,11 @@ pub enum News {
     /// The iteration before was stopped at its time limit.
     TimedOut {
         /// The limit.
+        limit_ms: u64,
+    },
+    /// The iteration before was stopped because the agent showed no sign of life.
+    Silent {
+        /// For how long.
         limit_ms: u64,
     },
     /// An attempt at this iteration was cut off; its edits are still there.

@@ -51,6 +51,8 @@ pub struct RunState {
     pub unverifiable_streak: u32,
     /// Iterations in a row in which the agent failed and changed nothing.
     pub crash_streak: u32,
+    /// Iterations that ran out of the agent's time.
+    pub timeouts: u32,
     /// What the newest attempt amounted to.
     pub report: Option<AgentReport>,
     /// What the newest iteration changed.

@@ -1,6 +1,6 @@
 //! The decision: where a run stands and what happened, to what is now true and what is next.
 use super::decide::{self, Next};
-use super::event::{Event, Input, Request};
+use super::event::{Event, Input, Notice, Request};
 use super::fact::{CheckpointName, Fact, Order, RecallCause};
 use super::outcome::{Outcome, Reason, standing};
 use super::state::{RunState, Stage};
@@ -29,6 +29,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     match event {
         Event::Asked { request: Request::Abort | Request::Cancel, .. } => turn.recall_all(),
         Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
+        Event::Noticed(Notice::Silent { order }) => turn.recall_silent(order),
         Event::DeadlinePassed => {
             for (id, cause) in decide::overdue(&turn.after) {
                 turn.push(Fact::Recalled { id, cause });
@@ -39,7 +40,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         | Event::Reopened { .. }
         | Event::Answered { .. }
         | Event::Asked { request: Request::Inject(_) | Request::Set(_), .. }
-        | Event::Noticed(_) => {}
+        | Event::Noticed(Notice::Started { .. } | Notice::Said { .. }) => {}
     }
     turn.proceed();
     turn.facts
@@ -64,6 +65,13 @@ impl Turn {
         let open = self.after.main_order().filter(|(_, open)| open.recalled.is_none()).map(|(id, _)| id);
         if let Some(id) = open {
             self.push(Fact::Recalled { id, cause });
+        }
+    }
+
+    fn recall_silent(&mut self, id: OrderId) {
+        let open = self.after.orders.get(&id).filter(|open| open.recalled.is_none());
+        if open.is_some_and(|open| matches!(open.order, Order::RunAgent { .. })) {
+            self.push(Fact::Recalled { id, cause: RecallCause::Silent });
         }
     }
 

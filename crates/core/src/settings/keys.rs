@@ -117,6 +117,16 @@ pub const KEYS: &[Key] = &[
         ..BASE
     },
     Key {
+        name: "idle_timeout",
+        kind: Kind::DurationOrUnlimited,
+        default: "unlimited",
+        doc: "How long the agent may show no sign of life: no output, no changed file, no CPU time of it or anything it started. Past it it is ended as at its timeout.",
+        flag: flag("idle-timeout", "DURATION"),
+        in_project: InProject::Narrow,
+        may_change: true,
+        ..BASE
+    },
+    Key {
         name: "gate_timeout",
         kind: Kind::Duration,
         default: "10m",

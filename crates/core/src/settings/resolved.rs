@@ -88,6 +88,8 @@ pub struct Settings {
     pub max_time_ms: Option<u64>,
     /// How long an agent may work.
     pub timeout_ms: u64,
+    /// How long an agent may show no sign of life; none means for ever.
+    pub idle_timeout_ms: Option<u64>,
     /// How long to wait between iterations; none means not at all.
     pub delay_ms: Option<u64>,
     /// How long a gate may take.
@@ -118,6 +120,7 @@ impl Settings {
             max_iterations: resolved.get("max_iterations").parse().ok(),
             max_time_ms: millis("max_time"),
             timeout_ms: millis("timeout").unwrap_or(u64::MAX),
+            idle_timeout_ms: millis("idle_timeout"),
             delay_ms: millis("delay"),
             gate_timeout_ms: millis("gate_timeout").unwrap_or(u64::MAX),
             gates: if promise.is_empty() { Vec::new() } else { vec![gate] },

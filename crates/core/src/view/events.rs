@@ -47,7 +47,7 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
         Event::Answered { answer, .. } => answered(answer, state),
         Event::Asked { request, by } => Some(("asked", json!({"request": request, "by": by}))),
         Event::Noticed(Notice::Said { text }) => Some(("said", json!({"text": text}))),
-        Event::Opened | Event::Noticed(Notice::Started { .. }) | Event::DeadlinePassed => None,
+        Event::Opened | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => None,
     }
 }
 

@@ -241,7 +241,7 @@ impl Default for History {
 
 fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static str {
     match (&report.ended, recalled) {
-        (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::TimeLimit)) => "timed_out",
+        (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit)) => "timed_out",
         (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
         (Ended::ByUs, Some(RecallCause::Request) | None) => "interrupted",
         (Ended::Exit(0), _) => "ended",

@@ -71,6 +71,16 @@ fn an_agent_over_its_time_is_ended_its_edits_are_judged_and_the_next_prompt_says
 }
 
 #[test]
+fn an_agent_without_a_sign_of_life_is_ended_its_edits_are_judged_and_the_next_prompt_says_so() {
+    let told = play_with(
+        &[("idle_timeout", "1m")],
+        "0 opened\n1 saved\n2 silent\n3 broken\n4 silent\n5 silent\n6 agent-by-us\n7 saved\n8 measured\n9 broken",
+    );
+    let end = "3 agent 1.1\n4 recall agent 1.1: silent\n6 checkpoint iter-001\n7 measure 1\n8 gate {iteration:1}\n9 agent 2.1 telling {silent:{limit_ms:60000}}\n";
+    assert!(told.ends_with(end), "a gate may be silent, an agent is recalled once: {told}");
+}
+
+#[test]
 fn at_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() {
     // req: A-01 partly: without alert_pause
     // req: A-30 partly: without the roadmap

@@ -81,6 +81,7 @@ impl Story {
                 let process = ProcessId { pid: more.parse().unwrap(), start_ticks: 7 };
                 return Event::Noticed(Notice::Started { order: self.newest(), process });
             }
+            "silent" => return Event::Noticed(Notice::Silent { order: self.newest() }),
             "late" => return Event::Answered { order: OrderId(more.parse().unwrap()), answer: answer("saved", "") },
             "notified" => {
                 let side = self.state.orders.iter().find(|(_, open)| !open.order.is_main()).unwrap();

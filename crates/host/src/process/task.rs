@@ -175,6 +175,18 @@ impl Task {
         })
     }
 
+    /// The processor time of all its processes.
+    #[must_use]
+    pub fn ticks(&self, others: &[i32]) -> u64 {
+        self.tree.ticks(others)
+    }
+
+    /// How many bytes it has written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.pipes.iter().map(|pipe| pipe.to.bytes()).sum()
+    }
+
     /// Asks it to end. Its end is still waited for.
     pub fn recall(&mut self) {
         if !self.recalled && self.status.is_none() {
@@ -258,12 +270,11 @@ impl Task {
 
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
     fn end(&mut self, lost: Vec<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
-        let written = |task: &Self| task.pipes[0].to.bytes() + task.pipes[1].to.bytes();
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
-            let before = written(self);
+            let before = self.written();
             self.read(heard);
-            if written(self) == before || !lost.is_empty() {
+            if self.written() == before || !lost.is_empty() {
                 break;
             }
         }

@@ -35,6 +35,13 @@ pub fn identity(pid: i32) -> Option<ProcessId> {
     Some(ProcessId { pid, start_ticks })
 }
 
+/// The processor time of one process, with that of its ended children.
+fn ticks_of(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();
+    Some(fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum())
+}
+
 /// A short text that names a process for people.
 pub(super) fn name_of(pid: i32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -97,6 +104,15 @@ impl Tree {
             open.extend(children(pid));
         }
         (alive, reaped)
+    }
+
+    /// The processor time that those who are alive have used, in clock ticks. Anybody who comes or
+    /// goes changes it, so that a different number is a sign of life.
+    #[must_use]
+    pub fn ticks(&self, others: &[i32]) -> u64 {
+        let mut all = self.alive(others);
+        all.push(self.root);
+        all.iter().filter_map(|pid| ticks_of(*pid)).sum()
     }
 
     /// Sends a signal to all who are alive, and says how many they were.

@@ -1,0 +1,74 @@
+//! Has a process shown any sign of life? Looked at only when its limit falls due: output is seen as it
+//! comes, files and processor time are asked for then.
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// So many files are looked at; in a larger tree the others count as changed, in doubt for the agent.
+const FILES_MAX: u32 = 200_000;
+
+/// The watch over one process.
+#[derive(Debug)]
+pub struct Silence {
+    limit: Duration,
+    workspace: PathBuf,
+    since: Instant,
+    since_wall: SystemTime,
+    ticks: u64,
+    told: bool,
+}
+
+impl Silence {
+    /// Begins to watch.
+    #[must_use]
+    pub fn new(limit: Duration, workspace: &Path) -> Self {
+        let (since, since_wall) = (Instant::now(), SystemTime::now());
+        Self { limit, workspace: workspace.to_owned(), since, since_wall, ticks: 0, told: false }
+    }
+
+    /// Something was heard of it.
+    pub fn heard(&mut self) {
+        self.since = Instant::now();
+        self.since_wall = SystemTime::now();
+    }
+
+    /// When it is to be looked at.
+    #[must_use]
+    pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        (!self.told).then(|| (self.since + self.limit).saturating_duration_since(now))
+    }
+
+    /// Whether it has been silent for its limit; said once.
+    pub fn is_over(&mut self, now: Instant, ticks: impl FnOnce() -> u64) -> bool {
+        if self.told || now < self.since + self.limit {
+            return false;
+        }
+        let ticks = ticks();
+        let worked = std::mem::replace(&mut self.ticks, ticks) != ticks;
+        if worked || changed_since(&self.workspace, self.since_wall) {
+            self.heard();
+            return false;
+        }
+        self.told = true;
+        true
+    }
+}
+
+fn changed_since(folder: &Path, moment: SystemTime) -> bool {
+    let mut open = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(path) = open.pop() {
+        let Ok(entries) = fs::read_dir(&path) else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            let Ok(found) = entry.metadata() else { continue };
+            if seen > FILES_MAX || found.modified().is_ok_and(|at| at >= moment) {
+                return true;
+            }
+            if found.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    false
+}
