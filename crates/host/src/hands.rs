@@ -6,6 +6,7 @@ use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
 use crate::process::{Silence, Task, TaskEnd, sweep};
+use crate::retention::Retention;
 use crate::runs::RunFolder;
 use crate::{notify, prompt_file, verify};
 
@@ -17,6 +18,7 @@ pub(crate) struct Hands {
     open: Vec<Open>,
     /// Orders to do nothing.
     holds: Vec<OrderId>,
+    retention: Retention,
     /// Answers that are there already.
     ready: Vec<Event>,
 }
@@ -45,7 +47,8 @@ impl Open {
 
 impl Hands {
     pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
-        Self { run, workspace: workspace.to_owned(), open: Vec::new(), holds: Vec::new(), ready: Vec::new() }
+        let retention = Retention::new(&run);
+        Self { run, workspace: workspace.to_owned(), open: Vec::new(), holds: Vec::new(), retention, ready: Vec::new() }
     }
 
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
@@ -123,7 +126,11 @@ impl Hands {
             let others: Vec<i32> = pids.iter().copied().filter(|pid| *pid != open.task.pid()).collect();
             let before = open.task.written();
             match open.task.go_on(&others, heard) {
-                Some(end) => events.push(Event::Answered { order: open.id, answer: (open.answer)(end) }),
+                Some(end) => {
+                    let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
+                    events.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
+                    events.push(Event::Answered { order: open.id, answer: (open.answer)(end) });
+                }
                 None => {
                     events.extend(open.look_for_life(&others, before));
                     still_open.push(open);

@@ -78,6 +78,7 @@ pub fn look(run: RunFolder) -> Option<Listed> {
     let state = reading.fold();
     let created_ms = state.created.wall_ms;
     let row = Row::of(&state, liveness, clock::now());
+    let row = row.map(|row| Row { bytes: Some(runs::bytes_of(&run.path)), ..row });
     let row = row.ok_or_else(|| ReadError::NoJournal { path: run.path.join(journal::FILE) });
     Some(Listed { run, row, created_ms })
 }

@@ -13,6 +13,7 @@ pub mod paths;
 pub mod process;
 mod prompt_file;
 mod requests;
+pub mod retention;
 pub mod runs;
 pub mod settings_files;
 pub mod signals;

@@ -59,13 +59,27 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     } else if rows.is_empty() {
         context.printer.answer("no loops\nsee one work:  loop demo\n");
     } else {
-        context.printer.answer(&rows_table(&rows));
+        context.printer.answer(&with_sizes(&rows));
     }
     if unreadable > 0 {
         let loops = if unreadable == 1 { "1 loop".to_owned() } else { format!("{unreadable} loops") };
         context.printer.progress(&format!("{loops} cannot be read; see: loop doctor\n"));
     }
     Ok(0)
+}
+
+/// The table of status with what each takes on disk.
+fn with_sizes(rows: &[Row]) -> String {
+    let size = |row: &Row| row.bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes.div_ceil(1024)));
+    let table = rows_table(rows);
+    let mut lines = table.lines();
+    let widest = table.lines().map(str::len).max().unwrap_or(0);
+    let mut text = format!("{:<widest$}  SIZE\n", lines.next().unwrap_or_default());
+    for (line, row) in lines.zip(rows) {
+        let letters = unicode_width::UnicodeWidthStr::width(line);
+        text.push_str(&format!("{line}{}  {}\n", " ".repeat(widest.saturating_sub(letters)), size(row)));
+    }
+    text
 }
 
 /// A moment as people say it, in milliseconds since 1970.

@@ -39,7 +39,8 @@ fn list_and_status_have_their_documented_shape() {
               "cost_usd": null,
               "tokens": null,
               "started_at": "$MOMENT",
-              "updated_at": "$MOMENT"
+              "updated_at": "$MOMENT",
+              "bytes": $BYTES
             }
           ]
         }

@@ -74,6 +74,9 @@ pub struct Row {
     pub started_at: String,
     /// When something was last written down.
     pub updated_at: String,
+    /// How much its records take on disk, where that was looked at.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 impl Row {
@@ -110,6 +113,7 @@ impl Row {
             tokens: None,
             started_at: time::rfc3339(state.created.wall_ms),
             updated_at: time::rfc3339(state.now.wall_ms),
+            bytes: None,
         })
     }
 

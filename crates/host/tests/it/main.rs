@@ -3,5 +3,6 @@
 mod home;
 mod journal;
 mod process;
+mod retention;
 mod stored;
 mod transcript;
