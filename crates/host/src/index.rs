@@ -38,7 +38,7 @@ pub fn list(home: &Home) -> Result<Vec<Listed>, RunsError> {
     for run in runs::all(home)? {
         let bytes = fs::metadata(run.path.join(journal::FILE)).map_or(0, |found| found.len());
         match known.get(run.id.as_str()) {
-            Some((length, created_ms, row)) if *length == bytes => {
+            Some((length, created_ms, row)) if *length == bytes && row.bytes.is_some() => {
                 listed.push(Listed { run, row: Ok(row.clone()), created_ms: *created_ms });
             }
             Some(_) | None => {
