@@ -8,17 +8,19 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loop_core::control::{Call, LINE_BYTES_MAX, Reply};
 use rustix::net::sockopt::socket_peercred;
 use thiserror::Error;
 
-use crate::process::descends_from_us;
+use crate::process::{descends_from_us, identity};
 
 /// How long a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So many may be connected at once; more wait in the kernel's queue.
+/// How long somebody who has connected may take to say what they want.
+const SPEAK_WITHIN: Duration = Duration::from_secs(2);
+/// So many may be connected at once; past that the oldest make room.
 const CALLERS_MAX: usize = 64;
 
 /// The socket that a driver listens on.
@@ -35,8 +37,7 @@ pub struct Control {
 struct Caller {
     stream: UnixStream,
     heard: Vec<u8>,
-    /// Why it gets no say. It is told when it has asked: an answer before that would be lost.
-    refusal: Option<String>,
+    since: Instant,
 }
 
 /// A question with the one who waits for its answer.
@@ -80,27 +81,29 @@ impl Control {
 
     /// What to wait on.
     pub fn wants(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let more = (self.callers.len() < CALLERS_MAX).then(|| self.listener.as_fd());
-        self.callers.iter().map(|caller| caller.stream.as_fd()).chain(more)
+        self.callers.iter().map(|caller| caller.stream.as_fd()).chain([self.listener.as_fd()])
     }
 
     /// Whole questions that have come. Those from inside the run's own tree are refused here.
     pub fn take(&mut self) -> Vec<Asked> {
-        while self.callers.len() < CALLERS_MAX
-            && let Ok((stream, _)) = self.listener.accept()
-        {
-            let refusal = self.refusal(&stream);
+        let now = Instant::now();
+        for _ in 0..CALLERS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else { break };
             if stream.set_nonblocking(true).is_ok() {
-                self.callers.push(Caller { stream, heard: Vec::new(), refusal });
+                self.callers.push(Caller { stream, heard: Vec::new(), since: now });
             }
         }
+        // Who says nothing makes room for those who do: a caller speaks as soon as it is connected.
+        self.callers.retain(|caller| now.duration_since(caller.since) < SPEAK_WITHIN);
+        let surplus = self.callers.len().saturating_sub(CALLERS_MAX);
+        self.callers.drain(..surplus);
         let mut asked = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {
             match caller.listen() {
                 Heard::More => self.callers.push(caller),
                 Heard::Gone => {}
                 Heard::Nonsense(why) => say(&caller.stream, &Reply::Refused { why }),
-                Heard::Call(call) => match caller.refusal {
+                Heard::Call(call) => match self.refusal(&caller.stream) {
                     Some(why) => say(&caller.stream, &Reply::Refused { why }),
                     None => asked.push(Asked { call, stream: caller.stream }),
                 },
@@ -114,7 +117,10 @@ impl Control {
         if peer.uid != rustix::process::geteuid() {
             return Some("another user is asking".to_owned());
         }
-        let inside = descends_from_us(peer.pid.as_raw_nonzero().get(), &self.run);
+        // One that is gone may have been anybody, and left its connection to one of the agent's.
+        let pid = peer.pid.as_raw_nonzero().get();
+        let before = identity(pid);
+        let inside = before.is_none() || descends_from_us(pid, &self.run) || identity(pid) != before;
         inside.then(|| "a process inside the loop has no say over it".to_owned())
     }
 }
@@ -147,6 +153,10 @@ impl Caller {
                 return Heard::Nonsense("the line is too long".to_owned());
             }
             if self.heard.ends_with(b"\n") {
+                // Who hung up waits for no answer, and will ask again.
+                if matches!(self.stream.read(&mut buffer), Ok(0)) {
+                    return Heard::Gone;
+                }
                 return match serde_json::from_slice(&self.heard) {
                     Ok(call) => Heard::Call(call),
                     Err(error) => Heard::Nonsense(format!("not understood: {error}")),
@@ -188,6 +198,7 @@ pub enum CallError {
 ///
 /// # Errors
 /// When it cannot be reached or does not answer in time.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the kinds of an I/O error are an open list")]
 pub fn call(path: &Path, call: &Call) -> Result<Reply, CallError> {
     let stream = through(path, UnixStream::connect);
     let mut stream = stream.map_err(|source| CallError::Silent { path: path.to_owned(), source })?;
@@ -199,5 +210,11 @@ pub fn call(path: &Path, call: &Call) -> Result<Reply, CallError> {
         stream.read_to_string(&mut heard)?;
         serde_json::from_str(&heard).map_err(io::Error::from)
     };
-    ask().map_err(|source| CallError::NoAnswer { source })
+    ask().map_err(|source: io::Error| match source.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let why = format!("nothing came within {} s; what was asked is not taken after that", PATIENCE.as_secs());
+            CallError::NoAnswer { source: io::Error::new(io::ErrorKind::TimedOut, why) }
+        }
+        _ => CallError::NoAnswer { source },
+    })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loop_core::control::Reply;
-use loop_core::run::{Entry, Event, Fact, Input, RunState, step};
+use loop_core::run::{Entry, Event, Fact, Input, Notice, RunState, step};
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -47,14 +47,17 @@ pub fn drive(
     // Without it orphans go to init and are found by their mark at the next opening.
     drop(become_reaper());
     // Without it the run works as well, and cannot be asked for anything.
-    let control = Control::listen(&folder.socket(), folder.id.as_str()).ok();
+    let control = Control::listen(&folder.socket(), folder.id.as_str());
+    let deaf = control.as_ref().err().map(|error| format!("this loop cannot be asked for anything: {error}"));
+    let control = control.ok();
     let setting = state.settings.resolved.get("stop_file");
     let stop_file = (!setting.is_empty()).then(|| StopFile::new(workspace, setting));
     let hands = Hands::new(folder.clone(), workspace);
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let drawn = Instant::now();
     let mut driver = Driver { folder, journal, state, hands, control, stop_file, signals, timer, drawn };
-    driver.run(opening, reporter)?;
+    let deaf = deaf.map(|text| Event::Noticed(Notice::Said { text }));
+    driver.run([Some(opening), deaf].into_iter().flatten().collect(), reporter)?;
     Ok(driver.state)
 }
 
@@ -71,8 +74,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn run(&mut self, opening: Event, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
-        let mut events = VecDeque::from([opening]);
+    fn run(&mut self, mut events: VecDeque<Event>, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
         loop {
             while let Some(event) = events.pop_front() {
                 events.extend(self.take(event, reporter)?.1);
@@ -101,7 +103,7 @@ impl Driver {
                 Ok(Vec::new())
             }
             Ok(request) => {
-                let by = asked.call.by.clone();
+                let by = requests::name_of(&asked.call.by);
                 let (seq, events) = self.take(Event::Asked { request, by }, reporter)?;
                 asked.reply(&Reply::Taken { seq });
                 Ok(events)

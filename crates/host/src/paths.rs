@@ -108,10 +108,16 @@ impl Home {
 pub fn socket_of(state: &Path, run: &str) -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let own = std::env::var_os("LOOP_HOME").is_some_and(|path| !path.is_empty());
-    let usable = |path: &PathBuf| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
-    let folder =
-        runtime.filter(|path| !own && usable(path)).map_or_else(|| state.join("run"), |path| path.join("loop"));
+    let runtime = runtime.filter(|path| !own && path.is_dir()).map(|path| path.join("loop"));
+    let folder = runtime.filter(|path| is_private(path)).unwrap_or_else(|| state.join("run"));
     folder.join(format!("{run}.sock"))
+}
+
+/// Whether this is, or can be made, a folder that nobody else can write to.
+fn is_private(path: &Path) -> bool {
+    DirBuilder::new().mode(0o700).create(path).ok();
+    let ours = |found: &fs::Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+    path.symlink_metadata().is_ok_and(|found| ours(&found) && found.mode() & 0o077 == 0)
 }
 
 /// The path that a text of [`text::escape_path`] names.

@@ -6,9 +6,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
 use loop_core::run::{Change, Injected, Request, RunState};
 use loop_core::settings::{Given, Layer, Origin, key};
+use loop_core::{text, time};
 
 use crate::runs::{RunFolder, sync_folder};
 
+/// A request is a part of one fact.
+const REQUEST_BYTES_MAX: usize = 8 * 1024;
 /// The most that may wait for the next prompt.
 const WAITING_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -17,13 +20,44 @@ pub(crate) fn request_of(call: &Call, state: &RunState, folder: &RunFolder) -> R
     if state.over.is_some() {
         return Err("the loop has ended".to_owned());
     }
-    match &call.ask {
+    let request = match &call.ask {
         Ask::Pause => Ok(Request::Pause),
         Ask::Resume => Ok(Request::Resume),
         Ask::Cancel => Ok(Request::Cancel),
         Ask::Inject { text, keep } => inject(text, *keep, state, folder),
-        Ask::Set(changes) => changes.iter().map(checked).collect::<Result<_, _>>().map(Request::Set),
+        Ask::Set(changes) => set(changes, state),
+    }?;
+    let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
+    if bytes > REQUEST_BYTES_MAX {
+        return Err("it is too long; put long commands into scripts".to_owned());
     }
+    Ok(request)
+}
+
+/// Who asks, as one short line: it stands in a fact and on the screen.
+pub(crate) fn name_of(by: &str) -> String {
+    text::one_line(by, 40)
+}
+
+fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
+    let changes = changes.iter().map(checked).collect::<Result<Vec<_>, _>>()?;
+    let mut keys: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    if changes.is_empty() || keys.len() < changes.len() {
+        return Err("each setting once, and at least one".to_owned());
+    }
+    let mut settings = (*state.settings).clone();
+    changes.iter().for_each(|change| settings.change(&change.key, &change.value));
+    // The iteration that is at work may still be the last.
+    if keys.contains(&"max_iterations") && settings.max_iterations.is_some_and(|most| most < state.iteration) {
+        return Err(format!("iteration {} has begun already", state.iteration));
+    }
+    let spent = state.active_ms(crate::clock::now());
+    if keys.contains(&"max_time") && settings.max_time_ms.is_some_and(|most| most <= spent) {
+        return Err(format!("{} are used up already", time::spaced(spent)));
+    }
+    Ok(Request::Set(changes))
 }
 
 fn checked(change: &Change) -> Result<Change, String> {
@@ -39,22 +73,22 @@ fn checked(change: &Change) -> Result<Change, String> {
     Ok(Change { key: key.name.to_owned(), value: given.value })
 }
 
-fn inject(text: &str, keep: bool, state: &RunState, folder: &RunFolder) -> Result<Request, String> {
-    if text.trim().is_empty() {
+fn inject(words: &str, keep: bool, state: &RunState, folder: &RunFolder) -> Result<Request, String> {
+    if words.trim().is_empty() {
         return Err("an empty text says nothing".to_owned());
     }
-    if text.len() > INJECT_BYTES_MAX {
+    if words.len() > INJECT_BYTES_MAX {
         return Err(format!("a text is at most {INJECT_BYTES_MAX} bytes long"));
     }
     let waiting = state.injections.given + 1..=state.injections.newest;
     let waiting: u64 =
         waiting.filter_map(|number| fs::metadata(folder.injected(number)).ok()).map(|found| found.len()).sum();
-    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let bytes = u64::try_from(words.len()).unwrap_or(u64::MAX);
     if waiting + bytes > WAITING_BYTES_MAX {
         return Err("too much waits for the next prompt already".to_owned());
     }
     let number = state.injections.newest + 1;
-    write(folder, number, text).map_err(|error| format!("it cannot be kept: {error}"))?;
+    write(folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
     Ok(Request::Inject(Injected { number, bytes, keep }))
 }
 

@@ -171,6 +171,8 @@ impl RunFolder {
             let pid = self.holder().map_or(0, |holder| holder.pid);
             return Err(RunsError::Driven { id: self.id.clone(), pid });
         }
+        // A killed driver left its socket behind.
+        fs::remove_file(self.socket()).ok();
         let gone = self.path.with_file_name(format!("{HALF_MADE}{}", self.id));
         fs::rename(&self.path, &gone).map_err(at(&self.path))?;
         fs::remove_dir_all(&gone).map_err(at(&gone))

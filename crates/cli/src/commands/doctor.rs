@@ -146,7 +146,7 @@ fn containment() -> Finding {
     let children = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).is_ok();
     if children {
         finding("processes", Health::Fine, "all that an agent starts is ended with it, also what left its session")
-            .next("if loop itself is killed, the next `loop resume` ends what is left")
+            .next("if loop itself is killed, the next start, resume, rm or prune ends what is left")
     } else {
         finding("processes", Health::Note, "this kernel does not list children: only process groups are ended")
             .next("a kernel with CONFIG_PROC_CHILDREN catches all")

@@ -1,7 +1,7 @@
 //! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::run::{Change, Event, RunState};
+use loop_core::run::{Change, Event, Order, Outcome, RunState};
 use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, millis, parse_value};
 use loop_core::time;
 use loop_host::paths::path_of;
@@ -47,8 +47,14 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
                 .progress(&warning.unwrap_or_else(|| format!("the result file {result} was missing and is written\n")));
             return Ok(held.state.standing().map_or(0, |standing| standing.exit_code));
         }
-        return Err(CommandError::new(Kind::Wrong, format!("loop {} is completed", spec.id))
-            .because("its promise holds; there is nothing to go on with")
+        let cancelled = held.state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Cancelled);
+        let (what, why) = if cancelled {
+            ("was cancelled", "that is for good")
+        } else {
+            ("is completed", "its promise holds; there is nothing to go on with")
+        };
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} {what}", spec.id))
+            .because(why)
             .hint(format!("loop history {}, or start another one", spec.id)));
     }
     let mut changes = changes(&args.flags, &held.state)?;
@@ -75,8 +81,8 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let state = reading.fold();
     let changes = changes(&args.flags, &state)?;
-    let paused = state.is_paused() || state.asked.pause.is_some();
-    if !paused && changes.is_empty() {
+    let holds = state.main_order().is_some_and(|(_, open)| matches!(open.order, Order::Hold { .. }));
+    if !holds && state.asked.pause.is_none() && changes.is_empty() {
         return Err(runs_error(&RunsError::Driven {
             id: folder.id.clone(),
             pid: folder.holder().map_or(0, |holder| holder.pid),
@@ -130,7 +136,7 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
 }
 
 /// What holds and so much more.
-fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, CommandError> {
+pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, CommandError> {
     let held = state.settings.resolved.get(key.name);
     if held == UNLIMITED {
         return Ok(UNLIMITED.to_owned());
@@ -146,7 +152,7 @@ fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, Comm
             let sum = more.and_then(|more| held.parse::<u32>().ok()?.checked_add(more));
             sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is no whole number above zero"))
         }
-        Takes::Duration | Takes::DurationOrUnlimited => {
+        Takes::Duration | Takes::DurationOrUnlimited | Takes::DurationOrNone => {
             parse_value(Takes::Duration, more).map_err(|(why, _)| wrong(&why))?;
             let sum = millis(held).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
             Ok(duration_text(sum))

@@ -4,8 +4,9 @@ use loop_core::control::Ask;
 use loop_core::run::Change;
 
 use super::ask;
+use super::resume::added;
 use crate::args::IdArg;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
 /// Change settings of a loop that is at work
@@ -20,15 +21,22 @@ pub(crate) struct SetArgs {
 
 pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
     let folder = context.find(&args.id.id)?;
+    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let change = |pair: &String| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             CommandError::new(Kind::Wrong, format!("{pair:?} is no key=value"))
                 .because("a setting needs a name and a value")
                 .hint("for example: loop set ID max_iterations=20 timeout=10m")
         })?;
-        Ok(Change { key: key.replace('-', "_"), value: value.to_owned() })
+        let name = key.replace('-', "_");
+        let value = match (value.strip_prefix('+'), loop_core::settings::key(&name)) {
+            (Some(more), Some(key)) => added(key, more, &state)?,
+            (_, _) => value.to_owned(),
+        };
+        Ok(Change { key: name, value })
     };
     let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
+    let said: Vec<String> = changes.iter().map(|change| format!("{} = {}", change.key, change.value)).collect();
     let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
-    ask::told(context, &folder, &format!("{} from now on", args.pairs.join(" ")), seq)
+    ask::told(context, &folder, &format!("{} from now on", said.join(", ")), seq)
 }

@@ -15,6 +15,7 @@ use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::live::Live;
+use crate::render::summary::summary;
 
 /// How often a followed loop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -56,6 +57,12 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     }
     watch.look().map_err(unreadable)?;
     watch.live.finish();
+    if watch.state.over.is_some() && since_ms == 0 {
+        context.printer.answer(&summary(&watch.state, context.printer));
+    } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
+        let id = &watch.folder.id;
+        context.printer.answer(&format!("crashed: nobody drives it any more; go on with: loop resume {id}\n"));
+    }
     Ok(0)
 }
 

@@ -106,7 +106,7 @@ impl Live {
                         .join(", "),
                     Request::Stop | Request::Abort => return,
                 };
-                self.line(Some(Paint::Warn), &format!("{what} ({by})"));
+                self.line(Some(Paint::Warn), &format!("{} ({by})", text::one_line(&what, 200)));
             }
             Event::Noticed(Notice::Said { text }) => self.line(Some(Paint::Warn), text),
             Event::Created(_)

@@ -47,7 +47,8 @@ fn a_cancel_ends_the_agent_now_and_the_loop_for_good() {
     let ran = running.end().expect_code(2);
     assert!(ran.out().starts_with("cancelled: cancelled by loop cancel"), "{}", ran.text());
     assert_eq!((status(&user), user.marked(&id)), ("cancelled".to_owned(), vec![]));
-    user.run(&["resume", &id]).expect_code(4);
+    let ran = user.run(&["resume", &id]).expect_code(4);
+    assert!(ran.err().contains("was cancelled") && !ran.err().contains("holds"), "{}", ran.text());
     let ran = user.run(&["cancel", &id]).expect_code(4);
     assert!(ran.err().contains("is not at work"), "{}", ran.text());
 }
@@ -90,7 +91,15 @@ fn a_setting_may_change_in_a_run_if_it_is_one_that_may() {
         let ran = user.run(&["set", &id, pair]).expect_code(4);
         assert!(ran.err().contains("because: "), "{}", ran.text());
     }
-    user.run(&["set", &id, "max-iterations=1", "timeout=9m"]).expect_code(0);
+    let many: Vec<String> = (1..600).map(|number| format!("timeout={number}m")).collect();
+    let long = format!("agent_cmd=echo {}", "\u{1}".repeat(3000));
+    let mut words = vec!["set", id.as_str()];
+    words.extend(many.iter().map(String::as_str));
+    user.run(&words).expect_code(4);
+    user.run(&["set", &id, &long]).expect_code(4);
+    let ran = user.run(&["set", &id, "max_iterations=+3"]).expect_code(0);
+    assert!(ran.out().contains("max_iterations = 12 from now on"), "{}", ran.text());
+    user.run(&["set", &id, "max-iterations=1", "timeout=9m", "delay=0s"]).expect_code(0);
     user.write("work/go-1", "");
     let ran = running.end().expect_code(1);
     assert!(ran.out().contains("1 iteration done"), "{}", ran.text());
@@ -120,6 +129,7 @@ fn a_loop_can_be_watched_from_elsewhere_while_it_works_and_afterwards() {
         "1/10  agent: exit 0",
         "I am in 2",
         "promise: holds",
+        "done: the promise holds",
     ];
     let places: Vec<_> = words.iter().map(|word| seen.find(word)).collect();
     assert!(places.iter().all(Option::is_some), "{places:?} {seen}");
@@ -139,6 +149,52 @@ fn a_process_inside_the_loop_has_no_say_over_it() {
     let ran = user.run(&start(&agent, "test -e said", &["-n", "2"])).expect_code(0);
     let said = user.read("work/said");
     assert_eq!(said.matches("a process inside the loop has no say over it").count(), 2, "{said} {}", ran.text());
+}
+
+#[test]
+fn a_caller_that_is_gone_gets_no_say_and_silent_ones_shut_nobody_out() {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e go-1", &[]));
+    user.wait_for_file("work/at-1");
+    let socket = user.state().join(format!("run/{}.sock", user.id()));
+    let silent: Vec<UnixStream> = (0..100).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    user.run(&["inject", &user.id(), "heard all the same"]).expect_code(0);
+    drop(silent);
+    // Somebody who asks and goes away, as a child of an agent would.
+    let mut gone = UnixStream::connect(&socket).unwrap();
+    gone.write_all(b"{\"ask\":\"cancel\",\"by\":\"nobody\"}\n").unwrap();
+    drop(gone);
+    user.run(&["inject", &user.id(), "still there"]).expect_code(0);
+    user.write("work/go-1", "");
+    running.end().expect_code(0);
+}
+
+#[test]
+fn a_delay_is_cut_short_by_a_resume_and_by_the_end_of_the_loops_time() {
+    // req: C-03 partly: the delay
+    let user = user();
+    let running = user.begin(&start("echo x >> log", "test $(wc -l < log) -ge 2", &["--delay", "5m"]));
+    user.wait_for_fact("\"hold\"");
+    user.run(&["resume", &user.id()]).expect_code(0);
+    running.end().expect_code(0);
+    let short = crate::user();
+    let ran = short.run(&start("true", "false", &["--delay", "5m", "--max-time", "700ms"])).expect_code(1);
+    assert!(ran.out().contains("failed (time_limit)"), "{}", ran.text());
+}
+
+#[test]
+fn a_runtime_folder_that_cannot_be_used_is_done_without() {
+    let user = user();
+    user.write("runtime/loop", "a file where the folder should be");
+    let runtime = user.root().join("runtime");
+    let user = user.with("XDG_RUNTIME_DIR", runtime);
+    let running = user.begin(&start(TURN, "test -e go-1", &[]));
+    user.wait_for_file("work/at-1");
+    user.run(&["inject", &user.id(), "hello"]).expect_code(0);
+    user.write("work/go-1", "");
+    running.end().expect_code(0);
 }
 
 #[test]

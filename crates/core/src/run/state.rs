@@ -172,7 +172,8 @@ impl RunState {
     #[must_use]
     pub fn agent_time_limit(&self) -> Option<Deadline> {
         let (_, open) = self.main_order()?;
-        let cuts = matches!(open.order, Order::RunAgent { .. }) && open.recalled.is_none();
+        let takes_time = matches!(open.order, Order::RunAgent { .. } | Order::Hold { cause: HoldCause::Delay, .. });
+        let cuts = takes_time && open.recalled.is_none();
         let left = self.settings.max_time_ms?.saturating_sub(self.driven_ms);
         self.driven_since.filter(|_| cuts).map(|since| Deadline { since, after_ms: left })
     }

@@ -18,6 +18,7 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
         Kind::CountOrUnlimited(_)
         | Kind::Duration
         | Kind::DurationOrUnlimited
+        | Kind::DurationOrNone
         | Kind::Choice(_)
         | Kind::Command
         | Kind::Path => number.map_or_else(|| value(canonical), value),

@@ -148,8 +148,9 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "delay",
-        kind: Kind::Duration,
-        doc: "How long to wait between two iterations. A stop, a pause and a resume cut it short. None unless set.",
+        kind: Kind::DurationOrNone,
+        default: "none",
+        doc: "How long to wait between two iterations. A stop, a pause and a resume cut it short.",
         flag: flag("delay", "DURATION"),
         may_change: true,
         ..BASE

@@ -68,7 +68,7 @@ fn property(key: &Key) -> Value {
         Kind::CountOrUnlimited(most) => {
             json!({"oneOf": [{"type": "integer", "minimum": 1, "maximum": most}, {"const": UNLIMITED}]})
         }
-        Kind::Duration | Kind::DurationOrUnlimited | Kind::Command | Kind::Path => {
+        Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone | Kind::Command | Kind::Path => {
             json!({"type": "string", "minLength": 1})
         }
         Kind::Switch => json!({"type": "boolean"}),

@@ -19,6 +19,8 @@ pub enum Kind {
     Duration,
     /// The same, or `unlimited`.
     DurationOrUnlimited,
+    /// The same, or `none`.
+    DurationOrNone,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -39,6 +41,7 @@ impl Kind {
             Self::CountOrUnlimited(most) => format!("1 to {most}, or `{UNLIMITED}`"),
             Self::Duration => "a duration: `30s`, `5m`, `1h30m`".to_owned(),
             Self::DurationOrUnlimited => format!("a duration, or `{UNLIMITED}`"),
+            Self::DurationOrNone => "a duration, or `none`".to_owned(),
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::Command => "a shell command".to_owned(),
@@ -59,7 +62,10 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
             Ok(UNLIMITED.to_owned())
         }
         Kind::CountOrUnlimited(most) => count(trimmed, most),
-        Kind::Duration | Kind::DurationOrUnlimited => duration(trimmed).map(|_| trimmed.to_owned()),
+        Kind::DurationOrNone if ["none", "0", "0s"].contains(&trimmed) => Ok("none".to_owned()),
+        Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => {
+            duration(trimmed).map(|_| trimmed.to_owned())
+        }
         Kind::Switch => match trimmed {
             "true" | "on" | "yes" | "1" => Ok("true".to_owned()),
             "false" | "off" | "no" | "0" => Ok("false".to_owned()),
@@ -79,7 +85,7 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
 
 fn count(text: &str, most: u32) -> Result<String, (String, String)> {
     match text.parse::<u32>() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number.to_string()),
+        Ok(number) if (1..=most).contains(&number) && !text.starts_with('+') => Ok(number.to_string()),
         Ok(_) | Err(_) => Err((
             format!("it must be a whole number from 1 to {most}, or {UNLIMITED}"),
             format!("for example 10, or {UNLIMITED}"),
