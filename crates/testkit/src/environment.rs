@@ -110,6 +110,19 @@ impl TestEnv {
         Running::new(child, self.root())
     }
 
+    /// Runs a shell line on a terminal of its own; what comes back is how it ended and what the screen got.
+    #[must_use]
+    pub fn on_a_terminal(&self, line: &str) -> (Ran, String) {
+        let screen = self.root().join("screen");
+        let mut command = Command::new("script");
+        command.args(["-qec", line]).arg(&screen);
+        self.dress(&mut command);
+        command.env("TERM", "xterm");
+        let ran = Running::new(command.spawn().expect("script: run ./check --install"), self.root()).end();
+        let seen = fs::read(&screen).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        (ran, seen)
+    }
+
     /// The ids of all runs, sorted.
     #[must_use]
     pub fn ids(&self) -> Vec<String> {

@@ -32,15 +32,9 @@ fn a_watched_status_draws_itself_anew_until_ctrl_c_and_then_ends_well() {
     // req: D-04
     let user = user();
     user.run(&start("true", "true", &[])).expect_code(0);
-    let line = format!("timeout --preserve-status -s INT 1.6 {} status --watch", env!("CARGO_BIN_EXE_loop"));
-    let log = user.root().join("screen");
-    let mut command = std::process::Command::new("script");
-    command.args(["-qec", &line]).arg(&log);
-    user.dress(&mut command);
-    command.env("TERM", "xterm");
-    let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+    let line = format!("timeout --preserve-status -s INT 3.5 {} status --watch", env!("CARGO_BIN_EXE_loop"));
+    let (ran, screen) = user.on_a_terminal(&line);
     assert_eq!(ran.code, Some(0), "{}", ran.text());
-    let screen = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap();
     assert!(screen.matches("LOOP-ID").count() >= 2 && screen.contains("completed"), "{screen:?}");
 }
 

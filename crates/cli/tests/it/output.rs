@@ -37,20 +37,12 @@ fn no_control_byte_of_an_agent_or_a_gate_reaches_the_caller_raw() {
 
 #[test]
 fn on_a_terminal_there_is_a_live_line_with_colour_unless_no_color_is_set() {
-    for (variables, coloured) in [("TERM=xterm", true), ("TERM=xterm NO_COLOR=1", false)] {
+    for (variables, coloured) in [("", true), ("NO_COLOR=1", false)] {
         let user = user();
-        let log = user.root().join("screen");
-        let line = format!(
-            "{variables} {} start 'do it' -p 'test -e x' --agent-cmd 'sleep 1.3; touch x'",
-            env!("CARGO_BIN_EXE_loop")
-        );
-        // `script` gives it a terminal of its own.
-        let mut command = std::process::Command::new("script");
-        command.args(["-qec", &line]).arg(&log);
-        user.dress(&mut command);
-        let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+        let program = env!("CARGO_BIN_EXE_loop");
+        let line = format!("{variables} {program} start 'do it' -p 'test -e x' --agent-cmd 'sleep 1.3; touch x'");
+        let (ran, screen) = user.on_a_terminal(&line);
         assert_eq!(ran.code, Some(0), "{}", ran.text());
-        let screen = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap();
         assert!(screen.contains("1/10 · custom · 0s of 5m · gate: exit 1"), "{screen:?}");
         assert_eq!(screen.contains("\u{1b}[32m"), coloured, "{screen:?}");
     }
@@ -60,15 +52,10 @@ fn on_a_terminal_there_is_a_live_line_with_colour_unless_no_color_is_set() {
 fn an_agent_has_no_terminal_to_write_to_or_to_be_stopped_by() {
     let user = user();
     let agent = "printf '\\033[41mEVIL' > /dev/tty; read x < /dev/tty; echo went on > log";
-    let line =
-        format!("TERM=xterm {} start 'do it' -p 'test -e log' --agent-cmd \"{agent}\"", env!("CARGO_BIN_EXE_loop"));
-    let log = user.root().join("screen");
-    let mut command = std::process::Command::new("script");
-    command.args(["-qec", &line]).arg(&log);
-    user.dress(&mut command);
-    let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
+    let program = env!("CARGO_BIN_EXE_loop");
+    let (ran, screen) =
+        user.on_a_terminal(&format!("{program} start 'do it' -p 'test -e log' --agent-cmd \"{agent}\""));
     assert_eq!(ran.code, Some(0), "{}", ran.text());
-    let screen = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap();
     assert!(!screen.contains("\u{1b}[41m"), "{screen:?}");
 }
 
