@@ -5,6 +5,6 @@ mod environment;
 mod ran;
 mod strace;
 
-pub use environment::{TestEnv, wait_until};
+pub use environment::{TestEnv, built, wait_until};
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
