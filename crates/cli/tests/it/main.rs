@@ -3,6 +3,7 @@
 mod agent;
 mod asking;
 mod config;
+mod containment;
 mod errors;
 mod gates;
 mod json;
