@@ -14,6 +14,7 @@ pub(crate) mod pause;
 pub(crate) mod prune;
 pub(crate) mod resume;
 pub(crate) mod rm;
+pub(crate) mod room;
 pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;

@@ -12,6 +12,7 @@ use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::driver::drive;
+use loop_host::index;
 use loop_host::paths::{can_write, path_of, text_of, write_whole};
 use loop_host::runs::{self, HeldRun, LongTexts, Orphans, StartLock};
 use loop_host::signals::Signals;
@@ -19,8 +20,8 @@ use loop_host::stop_file::StopFile;
 use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
-use super::dry_run;
 use super::setup::{self, Setup, quoted};
+use super::{dry_run, room};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -250,6 +251,7 @@ pub(crate) fn clear_stop_file(settings: &Resolved, workspace: &Path) -> Result<(
 /// Makes the run: from here on there is something on disk.
 fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandError> {
     context.home.make().map_err(|error| home_error(&error))?;
+    room::make_room(context, &ready.setup.settings, None);
     let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     end_orphans(context, Some(&ready.setup.place))?;
@@ -328,6 +330,8 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
             if !json {
                 printer.answer(&summary(&state, printer));
             }
+            index::note(&context.home, &folder, &state);
+            room::make_room(context, &state.settings.resolved, Some(&folder.id));
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
         Err(error) => {

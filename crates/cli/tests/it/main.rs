@@ -6,6 +6,7 @@ mod config;
 mod errors;
 mod gates;
 mod json;
+mod keeping;
 mod kill_points;
 mod limits;
 mod looking;

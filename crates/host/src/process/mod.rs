@@ -11,5 +11,6 @@ pub use follow::{Follower, Piece};
 pub use silence::Silence;
 pub use sweep::{MARK, descends_from_us, marked_runs, sweep};
 pub use task::{Task, TaskEnd, TaskSpec};
+pub(crate) use transcript::STREAM_BYTES_MAX;
 pub use transcript::{Transcript, tail_of};
 pub use tree::{Tree, become_reaper, identity};
