@@ -4,6 +4,7 @@ mod agent;
 mod asking;
 mod config;
 mod errors;
+mod floods;
 mod gates;
 mod json;
 mod keeping;

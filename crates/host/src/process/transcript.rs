@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 /// The beginning that is kept of a stream.
 const HEAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The size of a tail segment.
-const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How many of them are kept.
 const SEGMENTS_MAX: usize = 4;
 /// How much of the end is held in memory, for reports.
