@@ -16,6 +16,7 @@ mod output;
 mod resume;
 mod start;
 mod steering;
+mod steering_load;
 mod syncs;
 mod workspaces;
 
