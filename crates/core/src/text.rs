@@ -92,7 +92,7 @@ pub fn size(bytes: u64) -> String {
         0x10_0000..0x4000_0000 => ("MiB", 20),
         _ => ("GiB", 30),
     };
-    let tenths = u128::from(bytes) * 10 >> shift;
+    let tenths = (u128::from(bytes) * 10) >> shift;
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 

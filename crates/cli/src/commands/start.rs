@@ -13,7 +13,7 @@ use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::driver::drive;
 use loop_host::index;
-use loop_host::paths::{can_write, path_of, text_of, write_whole};
+use loop_host::paths::{can_write, path_of, read_bounded, text_of, write_whole};
 use loop_host::runs::{self, HeldRun, LongTexts, Orphans, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
@@ -51,6 +51,8 @@ pub(crate) struct StartArgs {
     flags: StartFlags,
 }
 
+/// How much is read of a text: one byte more than may be is enough to refuse it.
+const TEXT_BYTES_MAX: u64 = TASK_BYTES_MAX as u64 + 1;
 /// Each one is named in the first fact, which is bounded.
 const INJECT_FILES_MAX: usize = 32;
 
@@ -141,12 +143,12 @@ fn goal(args: &StartArgs) -> Result<String, CommandError> {
     let bytes = match (&args.prompt, &args.prompt_file) {
         (Some(word), _) if word == "-" => {
             let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().take(TASK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+            let read = std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes);
             read.map_err(|error| wrong("cannot read the prompt from stdin".to_owned()).because(error.to_string()))?;
             bytes
         }
         (Some(prompt), _) => prompt.clone().into_encoded_bytes(),
-        (None, Some(path)) => read_bounded(path).map_err(|error| {
+        (None, Some(path)) => read_bounded(path, TEXT_BYTES_MAX).map_err(|error| {
             wrong(format!("cannot read the prompt file {}", text_of(path)))
                 .because(error.to_string())
                 .hint("name a readable file, or give the prompt itself")
@@ -168,13 +170,6 @@ fn goal(args: &StartArgs) -> Result<String, CommandError> {
     Ok(goal)
 }
 
-/// Reads a file that should be a text of bearable length; one byte more is enough to refuse it.
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(TASK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
     let paths: Vec<PathBuf> = settings.get("inject").lines().map(path_of).collect();
     if paths.len() > INJECT_FILES_MAX {
@@ -185,7 +180,8 @@ fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
     paths
         .into_iter()
         .map(|path| {
-            let text = read_bounded(&path).and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+            let text = read_bounded(&path, TEXT_BYTES_MAX)
+                .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
             text.map_err(|error| {
                 CommandError::new(Kind::Wrong, format!("cannot read the injected file {}", text_of(&path)))
                     .because(error.to_string())
