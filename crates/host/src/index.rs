@@ -139,7 +139,7 @@ pub fn look(run: RunFolder) -> Option<Listed> {
 /// The derived database. Whatever goes wrong with it, it is made anew or done without.
 struct Index(Connection);
 
-const SET_UP: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;";
+const SET_UP: &str = "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON;";
 /// `bytes` is the journal's length, `size` what the whole run takes.
 const MAKE: &str = "CREATE TABLE IF NOT EXISTS runs
     (id TEXT PRIMARY KEY, bytes INTEGER, created_ms INTEGER, row TEXT, size INTEGER) WITHOUT ROWID;";
