@@ -80,6 +80,22 @@ pub fn one_line(text: &str, letters_max: usize) -> String {
     cut
 }
 
+/// How large something is, for people.
+///
+/// ```
+/// assert_eq!(loop_core::text::size(1_610_612_736), "1.5 GiB");
+/// ```
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let (unit, shift) = match bytes {
+        0..0x10_0000 => return format!("{} KiB", bytes.div_ceil(1024)),
+        0x10_0000..0x4000_0000 => ("MiB", 20),
+        _ => ("GiB", 30),
+    };
+    let tenths = (u128::from(bytes) * 10) >> shift;
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
 /// The last `bytes_max` bytes of a text, beginning at a whole character.
 #[must_use]
 pub fn tail(text: &str, bytes_max: usize) -> &str {

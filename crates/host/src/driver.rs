@@ -15,7 +15,7 @@ use crate::control::{Asked, Control};
 use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
 use crate::process::become_reaper;
-use crate::requests;
+use crate::requests::{self, Texts};
 use crate::runs::{HeldRun, RunFolder};
 use crate::signals::{self, Signals};
 use crate::stop_file::StopFile;
@@ -77,7 +77,7 @@ impl Driver {
     fn run(&mut self, mut events: VecDeque<Event>, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
         loop {
             while let Some(event) = events.pop_front() {
-                events.extend(self.take(event, reporter)?.1);
+                events.extend(self.take(event, reporter)?);
             }
             if self.state.over.is_some() && self.state.orders.is_empty() {
                 return Ok(());
@@ -89,9 +89,8 @@ impl Driver {
                 signals::suspend();
                 self.hands.freeze(false);
             }
-            for asked in self.control.as_mut().map(Control::take).unwrap_or_default() {
-                events.extend(self.asked(asked, reporter)?);
-            }
+            let asked = self.control.as_mut().map(Control::take).unwrap_or_default();
+            events.extend(self.asked(asked, reporter)?);
             events.extend(self.signals.take());
             events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
             events.extend(self.hands.go_on(&mut |bytes| reporter.heard(bytes)));
@@ -101,40 +100,69 @@ impl Driver {
         }
     }
 
-    /// A person's question: written down, then answered with the number of its line.
-    fn asked(&mut self, asked: Asked, reporter: &mut dyn Reporter) -> Result<Vec<Event>, JournalError> {
-        match requests::request_of(&asked.call, &self.state, &self.folder) {
-            Err(why) => {
-                asked.reply(&Reply::Refused { why });
-                Ok(Vec::new())
-            }
-            Ok(request) => {
-                let by = requests::name_of(&asked.call.by);
-                let (seq, events) = self.take(Event::Asked { request, by }, reporter)?;
-                asked.reply(&Reply::Taken { seq });
-                Ok(events)
+    /// What people ask in one round: each judged by what those before it changed, written down with one
+    /// sync, then answered with the number of its line.
+    fn asked(&mut self, all: Vec<Asked>, reporter: &mut dyn Reporter) -> Result<Vec<Event>, JournalError> {
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let at = clock::now();
+        let folder = self.folder.clone();
+        let mut texts = Texts::new(&folder);
+        let mut ahead = self.state.clone();
+        let (mut facts, mut taken) = (Vec::new(), Vec::new());
+        for asked in all {
+            match requests::request_of(&asked.call, &ahead, &mut texts) {
+                Err(why) => asked.reply(&Reply::Refused { why }),
+                Ok(request) => {
+                    let event = Event::Asked { request, by: requests::name_of(&asked.call.by) };
+                    taken.push((asked, facts.len()));
+                    facts.extend(step(&ahead, Input { at, event }));
+                    let (_, first) = taken[taken.len() - 1];
+                    facts[first..].iter().for_each(|fact| ahead.apply(fact));
+                }
             }
         }
+        if let Err(error) = texts.sync() {
+            let why = format!("it cannot be kept: {error}");
+            taken.into_iter().for_each(|(asked, _)| asked.reply(&Reply::Refused { why: why.clone() }));
+            return Ok(Vec::new());
+        }
+        let (entries, events) = self.follow(at, &facts, reporter)?;
+        for (asked, first) in taken {
+            asked.reply(&Reply::Taken { seq: entries.get(first).map_or(0, |entry| entry.seq) });
+        }
+        Ok(events)
     }
 
-    /// Step, write down, take in, hand out. Says the number of the first line.
-    fn take(&mut self, event: Event, reporter: &mut dyn Reporter) -> Result<(u64, Vec<Event>), JournalError> {
+    /// Step, write down, take in, hand out.
+    fn take(&mut self, event: Event, reporter: &mut dyn Reporter) -> Result<Vec<Event>, JournalError> {
         let at = clock::now();
         let facts = step(&self.state, Input { at, event });
-        let entries = self.journal.append(at, &facts)?;
+        self.follow(at, &facts, reporter).map(|(_, events)| events)
+    }
+
+    /// Write down, take in, hand out.
+    fn follow(
+        &mut self,
+        at: At,
+        facts: &[Fact],
+        reporter: &mut dyn Reporter,
+    ) -> Result<(Vec<Entry>, Vec<Event>), JournalError> {
+        let entries = self.journal.append(at, facts)?;
         for entry in &entries {
             self.state.apply(&entry.fact);
             reporter.told(entry, &self.state);
         }
         let mut events = Vec::new();
-        for fact in &facts {
+        for fact in facts {
             match fact {
                 Fact::Ordered { id, order } => events.extend(self.hands.begin(*id, order, &self.state)),
                 Fact::Recalled { id, .. } => self.hands.recall(*id),
                 Fact::Happened(_) | Fact::Concluded { .. } => {}
             }
         }
-        Ok((entries.first().map_or(0, |entry| entry.seq), events))
+        Ok((entries, events))
     }
 
     /// Sleeps until something can be done: output, an end, a signal, a deadline, a tick.

@@ -7,12 +7,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use loop_core::run::RunState;
 use loop_core::view::{Liveness, Row};
 use rusqlite::{Connection, params};
 
 use crate::clock;
 use crate::journal::{self, ReadError};
 use crate::paths::Home;
+use crate::retention;
 use crate::runs::{self, RunFolder, RunsError};
 
 /// One run in a list.
@@ -26,6 +28,15 @@ pub struct Listed {
     pub created_ms: u64,
 }
 
+impl Listed {
+    /// What the index keeps of it: nothing while somebody drives it.
+    fn entry(&self, journal_bytes: u64) -> Option<(u64, u64, Row)> {
+        let row = self.row.as_ref().ok()?;
+        let lies_still = row.outcome.is_some() || row.status == "crashed";
+        lies_still.then(|| (journal_bytes, self.created_ms, row.clone()))
+    }
+}
+
 /// All runs, the newest first. A run that cannot be read stands at the end.
 ///
 /// # Errors
@@ -36,22 +47,15 @@ pub fn list(home: &Home) -> Result<Vec<Listed>, RunsError> {
     let mut listed = Vec::new();
     let mut fresh = Vec::new();
     for run in runs::all(home)? {
-        let bytes = fs::metadata(run.path.join(journal::FILE)).map_or(0, |found| found.len());
+        let bytes = journal_bytes(&run);
         match known.get(run.id.as_str()) {
-            Some((length, created_ms, row)) if *length == bytes && row.bytes.is_some() => {
+            Some((length, created_ms, row)) if *length == bytes && still_holds(row, &run) => {
                 listed.push(Listed { run, row: Ok(row.clone()), created_ms: *created_ms });
             }
             Some(_) | None => {
                 let found = look(run);
                 if let Some(found) = found {
-                    fresh.extend(
-                        found
-                            .row
-                            .as_ref()
-                            .ok()
-                            .filter(|row| row.outcome.is_some())
-                            .map(|row| (bytes, found.created_ms, row.clone())),
-                    );
+                    fresh.extend(found.entry(bytes));
                     listed.push(found);
                 }
             }
@@ -66,6 +70,55 @@ pub fn list(home: &Home) -> Result<Vec<Listed>, RunsError> {
     Ok(listed)
 }
 
+/// Whether a row as old as its journal is still true. Without an outcome that depends on whether
+/// somebody drives the run.
+fn still_holds(row: &Row, run: &RunFolder) -> bool {
+    row.bytes.is_some() && (row.outcome.is_some() || run.holder().is_none())
+}
+
+fn journal_bytes(run: &RunFolder) -> u64 {
+    fs::metadata(run.path.join(journal::FILE)).map_or(0, |found| found.len())
+}
+
+/// What the records of all runs take together that nobody drives. One look at the folder and one at
+/// the index; only what is not in the index yet is read.
+///
+/// # Errors
+/// When the folder of the runs cannot be read.
+pub fn total(home: &Home) -> Result<u64, RunsError> {
+    let mut index = Index::open(home);
+    let sizes = index.as_ref().map(Index::sizes).unwrap_or_default();
+    let (mut total, mut fresh) = (0_u64, Vec::new());
+    for run in runs::all(home)? {
+        if let Some(bytes) = sizes.get(run.id.as_str()) {
+            total = total.saturating_add(*bytes);
+        } else if run.holder().is_none() {
+            let length = journal_bytes(&run);
+            let found = look(run).and_then(|found| found.entry(length));
+            total = total.saturating_add(found.as_ref().and_then(|(_, _, row)| row.bytes).unwrap_or(0));
+            fresh.extend(found);
+        }
+    }
+    if let Some(index) = &mut index {
+        index.keep(&fresh, &[]);
+    }
+    Ok(total)
+}
+
+/// Takes a run in as it is now: it ended, or something of it was removed.
+pub fn note(home: &Home, run: &RunFolder, state: &RunState) {
+    let length = journal_bytes(run);
+    let Some(row) = Row::of(state, Liveness::Free, clock::now()).map(|row| sized(row, run)) else { return };
+    if let Some(mut index) = Index::open(home) {
+        index.keep(&[(length, state.created.wall_ms, row)], &[]);
+    }
+}
+
+/// The row with what is seen on disk.
+fn sized(row: Row, run: &RunFolder) -> Row {
+    Row { bytes: Some(runs::bytes_of(&run.path)), thinned: retention::is_thinned(run), ..row }
+}
+
 /// One run, from its journal; none if it vanished meanwhile.
 #[must_use]
 pub fn look(run: RunFolder) -> Option<Listed> {
@@ -78,7 +131,7 @@ pub fn look(run: RunFolder) -> Option<Listed> {
     let state = reading.fold();
     let created_ms = state.created.wall_ms;
     let row = Row::of(&state, liveness, clock::now());
-    let row = row.map(|row| Row { bytes: Some(runs::bytes_of(&run.path)), ..row });
+    let row = row.map(|row| sized(row, &run));
     let row = row.ok_or_else(|| ReadError::NoJournal { path: run.path.join(journal::FILE) });
     Some(Listed { run, row, created_ms })
 }
@@ -86,9 +139,10 @@ pub fn look(run: RunFolder) -> Option<Listed> {
 /// The derived database. Whatever goes wrong with it, it is made anew or done without.
 struct Index(Connection);
 
-const MAKE: &str =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA user_version = 1;
-    CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, bytes INTEGER, created_ms INTEGER, row TEXT) WITHOUT ROWID;";
+const SET_UP: &str = "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON;";
+/// `bytes` is the journal's length, `size` what the whole run takes.
+const MAKE: &str = "CREATE TABLE IF NOT EXISTS runs
+    (id TEXT PRIMARY KEY, bytes INTEGER, created_ms INTEGER, row TEXT, size INTEGER) WITHOUT ROWID;";
 
 impl Index {
     fn open(home: &Home) -> Option<Self> {
@@ -110,9 +164,23 @@ impl Index {
     fn open_at(path: &Path) -> rusqlite::Result<Self> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_millis(200))?;
-        connection.execute_batch(MAKE)?;
-        connection.query_row("SELECT count(*) FROM runs", [], |_| Ok(()))?;
+        connection.execute_batch(SET_UP)?;
+        let knows = |connection: &Connection| connection.prepare("SELECT size FROM runs LIMIT 1").map(drop);
+        if knows(&connection).is_err() {
+            connection.execute_batch(MAKE)?;
+            knows(&connection)?;
+        }
         Ok(Self(connection))
+    }
+
+    fn sizes(&self) -> BTreeMap<String, u64> {
+        let read = || {
+            let mut select = self.0.prepare("SELECT id, size FROM runs")?;
+            let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let rows = read().unwrap_or_default().into_iter();
+        rows.map(|(id, size)| (id, u64::try_from(size).unwrap_or(0))).collect()
     }
 
     fn rows(&self) -> BTreeMap<String, (u64, u64, Row)> {
@@ -141,8 +209,9 @@ impl Index {
             let change = self.0.unchecked_transaction()?;
             for (bytes, created, row) in fresh {
                 let text = serde_json::to_string(row).unwrap_or_default();
-                let values = params![row.id, signed(*bytes), signed(*created), text];
-                change.execute("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3, ?4)", values)?;
+                let size = signed(row.bytes.unwrap_or(0));
+                let values = params![row.id, signed(*bytes), signed(*created), text, size];
+                change.execute("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3, ?4, ?5)", values)?;
             }
             for id in gone {
                 change.execute("DELETE FROM runs WHERE id = ?1", [id])?;

@@ -1,12 +1,15 @@
 //! Where things lie: state and configuration folders of this user, private to them.
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use loop_core::text;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use thiserror::Error;
 
 /// The folders of one user.
@@ -139,6 +142,40 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path)
         .map(|folder| folder.join(name))
         .find(|file| fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0))
+}
+
+/// How long nobody may write into a pipe that is to be read.
+const WRITER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Reads what lies at a path, at most so many bytes. A pipe is read to its end however slowly it is
+/// written, but one that nobody writes into is not waited for.
+///
+/// # Errors
+/// When it cannot be read, or nobody writes.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if !file.metadata()?.file_type().is_fifo() {
+        rustix::io::ioctl_fionbio(&file, false).ok();
+        file.take(bytes_max).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    let within = Timespec { tv_sec: WRITER_WITHIN.as_secs().cast_signed(), tv_nsec: 0 };
+    let mut writer_came = false;
+    let mut file = file.take(bytes_max);
+    loop {
+        match file.read_to_end(&mut bytes) {
+            Ok(0) if !writer_came && bytes.is_empty() => {}
+            Ok(_) => return Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => writer_came = true,
+            Err(error) => return Err(error),
+        }
+        let mut fds = [PollFd::new(file.get_ref(), PollFlags::IN)];
+        if poll(&mut fds, (!writer_came).then_some(&within))? == 0 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it is a pipe, and nobody writes into it"));
+        }
+        writer_came = true;
+    }
 }
 
 /// Writes a file whole or not at all, also over a power cut. A link is followed to what it names,

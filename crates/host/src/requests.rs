@@ -1,10 +1,10 @@
 //! From what somebody asks over the socket to a request that the core takes, or the reason why not.
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
-use loop_core::run::{Change, Injected, Request, RunState};
+use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState};
 use loop_core::settings::{Given, Layer, Origin, key};
 use loop_core::{text, time};
 
@@ -15,8 +15,29 @@ const REQUEST_BYTES_MAX: usize = 8 * 1024;
 /// The most that may wait for the next prompt.
 const WAITING_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The request, checked; a text to inject is safe on disk when this returns.
-pub(crate) fn request_of(call: &Call, state: &RunState, folder: &RunFolder) -> Result<Request, String> {
+/// Texts to inject that several requests of one round brought, made safe together.
+#[derive(Debug)]
+pub(crate) struct Texts<'a> {
+    folder: &'a RunFolder,
+    files: Vec<File>,
+}
+
+impl<'a> Texts<'a> {
+    pub(crate) fn new(folder: &'a RunFolder) -> Self {
+        Self { folder, files: Vec::new() }
+    }
+
+    /// Makes them safe. Nothing that names them may be written down before.
+    pub(crate) fn sync(self) -> io::Result<()> {
+        for file in &self.files {
+            file.sync_data()?;
+        }
+        if self.files.is_empty() { Ok(()) } else { sync_folder(&self.folder.path.join("inject")) }
+    }
+}
+
+/// The request, checked; a text to inject is written, and safe when `texts` are.
+pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -> Result<Request, String> {
     if state.over.is_some() {
         return Err("the loop has ended".to_owned());
     }
@@ -24,7 +45,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, folder: &RunFolder) -> R
         Ask::Pause => Ok(Request::Pause),
         Ask::Resume => Ok(Request::Resume),
         Ask::Cancel => Ok(Request::Cancel),
-        Ask::Inject { text, keep } => inject(text, *keep, state, folder),
+        Ask::Inject { text, keep } => inject(text, *keep, state, texts),
         Ask::Set(changes) => set(changes, state),
     }?;
     let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
@@ -73,32 +94,35 @@ fn checked(change: &Change) -> Result<Change, String> {
     Ok(Change { key: key.name.to_owned(), value: given.value })
 }
 
-fn inject(words: &str, keep: bool, state: &RunState, folder: &RunFolder) -> Result<Request, String> {
+fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts<'_>) -> Result<Request, String> {
     if words.trim().is_empty() {
         return Err("an empty text says nothing".to_owned());
     }
     if words.len() > INJECT_BYTES_MAX {
         return Err(format!("a text is at most {INJECT_BYTES_MAX} bytes long"));
     }
+    if keep && state.injections.kept.len() >= INJECTIONS_KEPT_MAX {
+        return Err(format!("{INJECTIONS_KEPT_MAX} texts stay in every prompt already, which is the most"));
+    }
     let waiting = state.injections.given + 1..=state.injections.newest;
     let waiting: u64 =
-        waiting.filter_map(|number| fs::metadata(folder.injected(number)).ok()).map(|found| found.len()).sum();
+        waiting.filter_map(|number| fs::metadata(texts.folder.injected(number)).ok()).map(|found| found.len()).sum();
     let bytes = u64::try_from(words.len()).unwrap_or(u64::MAX);
     if waiting + bytes > WAITING_BYTES_MAX {
         return Err("too much waits for the next prompt already".to_owned());
     }
     let number = state.injections.newest + 1;
-    write(folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
+    let file = write(texts.folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
+    texts.files.push(file);
     Ok(Request::Inject(Injected { number, bytes, keep }))
 }
 
-fn write(folder: &RunFolder, number: u32, text: &str) -> io::Result<()> {
+fn write(folder: &RunFolder, number: u32, text: &str) -> io::Result<File> {
     let path = folder.injected(number);
     let place = folder.path.join("inject");
     DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
     // One of that number was never written down, if it is there at all: a crash came between.
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    sync_folder(&place)
+    Ok(file)
 }

@@ -1,13 +1,28 @@
-//! What a run keeps of outputs is bounded: past the bound the oldest go, and that is said once.
-use std::fs;
+//! What is kept of outputs is bounded, for one run and for all of them together: past the bound the
+//! oldest go, and that is said once. Journals and prompts stay.
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::runs::{RunFolder, bytes_of};
+use loop_core::ids::RunId;
+use loop_core::view::Row;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::index::{self, Listed};
+use crate::journal;
+use crate::paths::Home;
+use crate::process::STREAM_BYTES_MAX;
+use crate::runs::{RunFolder, RunsError, bytes_of};
 
 /// The most that the outputs of one run may take together.
 pub(crate) const RUN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// The newest iterations keep theirs whatever they take: the next prompt quotes them.
 const ITERATIONS_SPARED: usize = 2;
+/// The most that is kept of what one process wrote.
+const TASK_BYTES_MAX: u64 = 2 * STREAM_BYTES_MAX;
+/// Says, in the folder of a run, that outputs of it were removed for others.
+const MARK: &str = "thinned";
 
 /// Keeps count of what a run's outputs take.
 #[derive(Debug)]
@@ -22,9 +37,9 @@ impl Retention {
         Self { bytes: bytes_of(&run.path.join("iterations")), most: RUN_BYTES_MAX, told: false }
     }
 
-    /// Something was written. Past the bound the oldest outputs go; what comes back is to be said.
+    /// A process wrote so much. Past the bound the oldest outputs go; what comes back is to be said.
     pub(crate) fn add(&mut self, bytes: u64, run: &RunFolder) -> Option<String> {
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(bytes.min(TASK_BYTES_MAX));
         if self.bytes <= self.most {
             return None;
         }
@@ -39,29 +54,184 @@ impl Retention {
 /// Removes the outputs of the oldest iterations until the rest takes less than this. Prompts stay.
 pub fn thin(iterations: &Path, most: u64) -> u64 {
     let mut bytes = bytes_of(iterations);
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(iterations).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut folders = inside(iterations);
     folders.sort();
     folders.truncate(folders.len().saturating_sub(ITERATIONS_SPARED));
     for folder in folders {
         if bytes <= most {
             break;
         }
-        let before = bytes_of(&folder);
-        for stream in streams(&folder) {
-            // What cannot be removed now is tried again with the next output.
-            fs::remove_dir_all(stream).ok();
-        }
-        bytes = bytes.saturating_sub(before.saturating_sub(bytes_of(&folder)));
+        bytes = bytes.saturating_sub(remove(&streams(&folder)));
     }
     bytes
 }
 
+/// Removes folders; says how much that freed. What cannot be removed now is tried again next time.
+fn remove(folders: &[PathBuf]) -> u64 {
+    let taken = || folders.iter().map(|folder| bytes_of(folder)).sum::<u64>();
+    let before = taken();
+    for folder in folders {
+        fs::remove_dir_all(folder).ok();
+    }
+    before.saturating_sub(taken())
+}
+
+fn inside(path: &Path) -> Vec<PathBuf> {
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
 /// The folders that hold outputs: of attempts, and of gates.
 fn streams(iteration: &Path) -> Vec<PathBuf> {
-    let inside =
-        |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
     let owners =
         inside(iteration).into_iter().flat_map(|path| if path.ends_with("gates") { inside(&path) } else { vec![path] });
     owners.flat_map(|path| [path.join("stdout"), path.join("stderr")]).filter(|path| path.is_dir()).collect()
+}
+
+/// Whether outputs of this run were removed to make room for others.
+#[must_use]
+pub fn is_thinned(run: &RunFolder) -> bool {
+    run.path.join(MARK).exists()
+}
+
+/// What was, or would be, removed to keep all runs within their bound.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Thinned {
+    /// What all records took before.
+    pub before: u64,
+    /// What they take now.
+    pub after: u64,
+    /// Whose outputs went and how much that freed, the one that ended longest ago first.
+    pub runs: Vec<(RunId, u64)>,
+}
+
+/// Looks quickly whether the records of all runs are past their bound, and thins them if so. `spare`
+/// is the run that the caller is about. Where another process is at it already, nothing is done.
+///
+/// # Errors
+/// When the folder of the runs cannot be read.
+pub fn keep_within(home: &Home, most: u64, spare: Option<&RunId>) -> Result<Option<Thinned>, RunsError> {
+    if index::total(home)? <= most {
+        return Ok(None);
+    }
+    let Some(_alone) = alone(home, FlockOperation::NonBlockingLockExclusive) else { return Ok(None) };
+    let bound = Bound { most, then: most / 10 * 9, spare };
+    let thinned = thin_and_note(home, &bound)?;
+    Ok(Some(thinned).filter(|thinned| !thinned.runs.is_empty()))
+}
+
+/// The same because somebody asked for it.
+///
+/// # Errors
+/// When the folder of the runs cannot be read.
+pub fn prune_to(home: &Home, most: u64) -> Result<Thinned, RunsError> {
+    // Without the lock two would remove more than is needed; nothing worse.
+    let _alone = alone(home, FlockOperation::LockExclusive);
+    thin_and_note(home, &Bound { most, then: most, spare: None })
+}
+
+/// What that would remove, if these runs were gone already.
+///
+/// # Errors
+/// When the folder of the runs cannot be read.
+pub fn would_prune_to(home: &Home, most: u64, gone: &[RunId]) -> Result<Thinned, RunsError> {
+    let listed = index::list(home)?.into_iter().filter(|listed| !gone.contains(&listed.run.id)).collect();
+    let outputs = |run: &RunFolder| outputs_of(run).iter().flatten().map(|stream| bytes_of(stream)).sum();
+    Ok(thin_all(listed, &Bound { most, then: most, spare: None }, outputs).0)
+}
+
+fn thin_and_note(home: &Home, bound: &Bound<'_>) -> Result<Thinned, RunsError> {
+    let (thinned, changed) = thin_all(index::list(home)?, bound, thin_run);
+    for run in changed {
+        if let Ok(reading) = journal::read(&run.path) {
+            index::note(home, &run, &reading.fold());
+        }
+    }
+    Ok(thinned)
+}
+
+/// One at a time.
+fn alone(home: &Home, how: FlockOperation) -> Option<File> {
+    let path = home.state.join("prune.lock");
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).ok()?;
+    flock(&file, how).ok().map(|()| file)
+}
+
+/// How much may be kept.
+struct Bound<'a> {
+    /// Past this something is done.
+    most: u64,
+    /// It is done until less than this is left, so that it is not due again at once.
+    then: u64,
+    /// Who is left out.
+    spare: Option<&'a RunId>,
+}
+
+/// Oldest first, until little enough is left. Says also which runs are not as the index has them.
+fn thin_all(listed: Vec<Listed>, bound: &Bound<'_>, thin: impl Fn(&RunFolder) -> u64) -> (Thinned, Vec<RunFolder>) {
+    let size = |listed: &Listed| match &listed.row {
+        Ok(row) => row.bytes.unwrap_or(0),
+        Err(_) => bytes_of(&listed.run.path),
+    };
+    let before = listed.iter().map(size).sum();
+    let mut thinned = Thinned { before, after: before, runs: Vec::new() };
+    if before <= bound.most {
+        return (thinned, Vec::new());
+    }
+    let mut changed = Vec::new();
+    let readable = listed.into_iter().filter_map(|listed| Some((listed.row.ok()?, listed.created_ms, listed.run)));
+    let mut old: Vec<(Row, u64, RunFolder)> = readable.collect();
+    // The moments are all written in the same way, so that their texts have their order.
+    old.sort_by(|left, right| (&left.0.updated_at, left.1).cmp(&(&right.0.updated_at, right.1)));
+    for (row, _, run) in old {
+        if thinned.after <= bound.then {
+            break;
+        }
+        if bound.spare == Some(&run.id) || run.holder().is_some() {
+            continue;
+        }
+        // Somebody else may have removed it, or of it, and not come to say so in the index.
+        let gone = row.bytes.unwrap_or(0).saturating_sub(bytes_of(&run.path));
+        let freed = thin(&run);
+        thinned.after = thinned.after.saturating_sub(gone + freed);
+        if freed > 0 {
+            thinned.runs.push((run.id.clone(), freed));
+        }
+        if gone + freed > 0 {
+            changed.push(run);
+        }
+    }
+    (thinned, changed)
+}
+
+/// The outputs of a run, iteration by iteration, and those of its notifications.
+fn outputs_of(run: &RunFolder) -> Vec<Vec<PathBuf>> {
+    let mut iterations = inside(&run.path.join("iterations"));
+    iterations.sort();
+    let notify = ["notify/stdout", "notify/stderr"].map(|name| run.path.join(name));
+    let notify = notify.into_iter().filter(|path| path.is_dir()).collect();
+    iterations.iter().map(|iteration| streams(iteration)).chain([notify]).filter(|found| !found.is_empty()).collect()
+}
+
+/// Removes all outputs of a run that nobody drives; says how much that freed. The run is held only
+/// for moments, so that a resume need not wait; whoever resumes it keeps what is left.
+fn thin_run(run: &RunFolder) -> u64 {
+    let mut freed = 0;
+    for outputs in outputs_of(run) {
+        let Some(_held) = run.keep_still() else { break };
+        // Said first. On a full disk that may fail until something is removed.
+        let marked = mark(run);
+        freed += remove(&outputs);
+        if marked.is_err() {
+            mark(run).ok();
+        }
+    }
+    freed
+}
+
+fn mark(run: &RunFolder) -> io::Result<()> {
+    if is_thinned(run) {
+        return Ok(());
+    }
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(run.path.join(MARK))?;
+    file.write_all(b"outputs of this loop were removed: the records of all loops took more than keep_bytes\n")
 }

@@ -167,6 +167,11 @@ impl RunFolder {
         Ok(held)
     }
 
+    /// Keeps others from driving the run as long as the file is held; none if somebody does, or if it is gone.
+    pub(crate) fn keep_still(&self) -> Option<File> {
+        lock(&self.path.join(LOCK)).ok().flatten()
+    }
+
     /// Removes the run with everything of it. The folder is renamed first, so that half a run is never seen.
     ///
     /// # Errors

@@ -173,6 +173,12 @@ impl TestEnv {
         drop(harness.end());
     }
 
+    /// The same for what takes minutes: a flood of gibibytes.
+    pub fn wait_for_file_long(&self, path: &str) {
+        let came = (0..20).any(|_| wait_for(&mut || self.root().join(path).exists()));
+        assert!(came, "waited ten minutes and it never came: {path}");
+    }
+
     /// What carries a run's mark and is alive.
     #[must_use]
     pub fn marked(&self, id: &str) -> Vec<u32> {
@@ -209,13 +215,17 @@ impl TestEnv {
 
 /// Waits for something with a bound that only a fault reaches.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    assert!(wait_for(&mut is_so), "waited 30 s and it never came: {what}");
+}
+
+fn wait_for(is_so: &mut dyn FnMut() -> bool) -> bool {
     for _ in 0..3000 {
         if is_so() {
-            return;
+            return true;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("waited 30 s and it never came: {what}");
+    false
 }
 
 /// A program of this workspace, as it was built beside the tests.

@@ -6,6 +6,7 @@ use loop_core::time;
 use loop_core::view::{History, IterationRow};
 use loop_host::journal;
 use loop_host::process::tail_of;
+use loop_host::retention::is_thinned;
 use loop_host::runs::RunFolder;
 
 use crate::args::IdArg;
@@ -46,6 +47,9 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
     if context.printer.loudness == Loudness::Verbose {
         for (iteration, attempt) in attempts(&reading.entries) {
             context.printer.answer(&said(&folder, iteration, attempt));
+        }
+        if is_thinned(&folder) {
+            context.printer.answer("\noutputs were removed to make room for those of other loops (keep_bytes)\n");
         }
     }
     Ok(0)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use loop_core::control::{Ask, INJECT_BYTES_MAX};
+use loop_host::paths::read_bounded;
 
 use super::ask;
 use crate::args::IdArg;
@@ -41,7 +42,10 @@ fn text(args: &InjectArgs) -> std::io::Result<String> {
     let most = INJECT_BYTES_MAX as u64 + 1;
     let mut text = String::new();
     match (&args.text, &args.file) {
-        (_, Some(path)) => std::fs::File::open(path)?.take(most).read_to_string(&mut text)?,
+        (_, Some(path)) => {
+            text = String::from_utf8(read_bounded(path, most)?).map_err(std::io::Error::other)?;
+            text.len()
+        }
         (Some(word), None) if word == "-" => std::io::stdin().lock().take(most).read_to_string(&mut text)?,
         (Some(word), None) => {
             text.clone_from(word);

@@ -1,6 +1,6 @@
 //! `loop list`: all loops, with filters.
 use clap::Args;
-use loop_core::text::nearest;
+use loop_core::text::{self, nearest};
 use loop_core::view::{Listing, Row};
 use loop_host::{clock, index};
 
@@ -70,16 +70,18 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
 
 /// The table of status with what each takes on disk.
 fn with_sizes(rows: &[Row]) -> String {
-    let size = |row: &Row| row.bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes.div_ceil(1024)));
+    let thinned = |row: &Row| if row.thinned { " (thinned)" } else { "" };
+    let size =
+        |row: &Row| row.bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{}{}", text::size(bytes), thinned(row)));
     let table = rows_table(rows);
     let mut lines = table.lines();
     let widest = table.lines().map(str::len).max().unwrap_or(0);
-    let mut text = format!("{:<widest$}  SIZE\n", lines.next().unwrap_or_default());
+    let mut lists = format!("{:<widest$}  SIZE\n", lines.next().unwrap_or_default());
     for (line, row) in lines.zip(rows) {
         let letters = unicode_width::UnicodeWidthStr::width(line);
-        text.push_str(&format!("{line}{}  {}\n", " ".repeat(widest.saturating_sub(letters)), size(row)));
+        lists.push_str(&format!("{line}{}  {}\n", " ".repeat(widest.saturating_sub(letters)), size(row)));
     }
-    text
+    lists
 }
 
 /// A moment as people say it, in milliseconds since 1970.

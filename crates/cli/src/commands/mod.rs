@@ -14,6 +14,7 @@ pub(crate) mod pause;
 pub(crate) mod prune;
 pub(crate) mod resume;
 pub(crate) mod rm;
+pub(crate) mod room;
 pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;
@@ -28,8 +29,8 @@ use clap::error::ErrorKind;
 
 use crate::args::{Cli, Verb};
 use crate::context::{Context, Done};
-use crate::render::error::from_clap;
-use crate::render::printer::{Loudness, Printer};
+use crate::render::error::{CommandError, Kind, from_clap};
+use crate::render::printer::{self, Loudness, Printer};
 
 /// Runs a command line and says how the program ends.
 #[must_use]
@@ -46,9 +47,15 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         }
         Err(error) => return from_clap(&error).show(),
     };
-    match dispatch(cli) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => error.show(),
+    // What became of a loop says more than whether that could be printed.
+    let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_)));
+    match (dispatch(cli), printer::lost().filter(|_| !drives)) {
+        (Ok(0), Some(why)) => CommandError::new(Kind::Unable, "cannot write the answer to stdout")
+            .because(why)
+            .hint("make room, or write it to another place")
+            .show(),
+        (Ok(code), _) => ExitCode::from(code),
+        (Err(error), _) => error.show(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `loop pause`: hold a loop after its iteration.
 use clap::Args;
 use loop_core::control::Ask;
+use loop_host::runs::RunFolder;
 
 use super::ask;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
 
 /// Hold a loop after this iteration; its process stays, and `loop resume` goes on
 #[derive(Debug, Args)]
@@ -22,7 +24,17 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
     if !args.wait {
         return ask::told(context, &folder, "will hold after this iteration", seq);
     }
-    let row = ask::wait(&folder, |row| row.status == "paused")?;
+    let row = ask::wait(&folder, |row| row.status == "paused" || is_lifted(&folder))?;
+    if row.as_ref().is_some_and(|row| row.status == "running") {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} goes on", folder.id))
+            .because("somebody resumed it before it held")
+            .hint(format!("loop pause {} --wait", folder.id)));
+    }
     let status = row.map_or_else(|| "left".to_owned(), |row| row.status);
     ask::told(context, &folder, &status, seq)
+}
+
+/// Whether somebody else has ended the pause.
+fn is_lifted(folder: &RunFolder) -> bool {
+    loop_host::journal::read(&folder.path).is_ok_and(|reading| reading.fold().asked.pause.is_none())
 }

@@ -1,12 +1,19 @@
-//! `loop prune`: remove the records of loops that ended long ago.
+//! `loop prune`: remove the records of loops that ended long ago, and outputs past their bound.
 use clap::Args;
+use loop_core::ids::RunId;
+use loop_core::text;
 use loop_core::time::parse_duration_ms;
-use loop_host::{clock, index, runs};
+use loop_host::settings_files::gather;
+use loop_host::{clock, index, retention, runs};
 
+use super::room;
+use super::setup::{files_error, settings_error, settle};
 use crate::context::{Context, Done, runs_error};
+use crate::flags::given;
 use crate::render::error::{CommandError, Kind};
 
-/// Remove the records of loops that ended long ago; those that can still be gone on with stay
+/// Remove the records of loops that ended long ago; those that can still be gone on with stay.
+/// What is left is thinned to keep_bytes: outputs of those that ended longest ago go first
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
     /// How long ago they must have ended
@@ -15,6 +22,9 @@ pub(crate) struct PruneArgs {
     /// Remove those that could still be gone on with, too
     #[arg(long)]
     all: bool,
+    /// How much the records of all loops may take together, instead of the setting keep_bytes
+    #[arg(long, value_name = "SIZE")]
+    keep_bytes: Option<String>,
     /// Say what would be removed and remove nothing
     #[arg(long)]
     dry_run: bool,
@@ -26,11 +36,29 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
             .because(why)
             .hint("for example 30d or 12h")
     })?;
+    let most = most(context, args)?;
     if !args.dry_run {
         super::start::end_orphans(context, None)?;
     }
+    let (removed, bytes) = remove_old(context, args, age_ms)?;
+    let word = if args.dry_run { "would free" } else { "freed" };
+    context.printer.answer(&format!("{}, {word} {}\n", loops(removed.len()), text::size(bytes)));
+    most.map_or(Ok(0), |most| thin(context, most, args.dry_run.then_some(&removed)))
+}
+
+/// The bound that holds: as typed, else as the user's own settings have it.
+fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError> {
+    let mut all = gather(&context.home.config, None).map_err(|error| files_error(&error))?;
+    if let (Some(typed), Some(key)) = (&args.keep_bytes, loop_core::settings::key(room::KEEP)) {
+        all.push(given(key, typed).map_err(|error| settings_error(&error))?);
+    }
+    Ok(room::most(&settle(all)))
+}
+
+/// Removes those that ended long ago, or says which; comes back with them and how large they were.
+fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<RunId>, u64), CommandError> {
     let now = clock::now().wall_ms;
-    let (mut count, mut bytes) = (0_u32, 0);
+    let (mut removed, mut bytes) = (Vec::new(), 0);
     for listed in index::list(&context.home).map_err(|error| runs_error(&error))? {
         let Ok(row) = &listed.row else { continue };
         let updated = row.updated_at.parse::<jiff::Timestamp>().map_or(0, |stamp| stamp.as_millisecond());
@@ -49,10 +77,37 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
             listed.run.id,
             row.status
         ));
-        (count, bytes) = (count + 1, bytes + size);
+        removed.push(listed.run.id);
+        bytes += size;
     }
-    let word = if args.dry_run { "would free" } else { "freed" };
-    let loops = if count == 1 { "1 loop".to_owned() } else { format!("{count} loops") };
-    context.printer.answer(&format!("{loops}, {word} {} KiB\n", bytes / 1024));
+    Ok((removed, bytes))
+}
+
+/// Removes outputs of those that ended longest ago until all together take no more than this; or says
+/// whose, with these thought away.
+fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>) -> Done {
+    let dry_run = would.is_some();
+    let thinned = match would {
+        Some(gone) => retention::would_prune_to(&context.home, most, gone),
+        None => retention::prune_to(&context.home, most),
+    };
+    let thinned = thinned.map_err(|error| runs_error(&error))?;
+    for (id, freed) in &thinned.runs {
+        let word = if dry_run { "would thin" } else { "thinned" };
+        context.printer.progress(&format!("{word} {id} ({} of outputs)\n", text::size(*freed)));
+    }
+    if !thinned.runs.is_empty() {
+        let word = if dry_run { "would be thinned" } else { "thinned" };
+        let (before, after) = (text::size(thinned.before), text::size(thinned.after));
+        context.printer.answer(&format!("{} {word}: {before} in all, then {after}\n", loops(thinned.runs.len())));
+    }
+    if thinned.after > most {
+        let text = format!("still {} in all: loops at work, prompts and journals stay\n", text::size(thinned.after));
+        context.printer.progress(&format!("{text}  remove whole records: loop rm ID, or loop prune --older-than 1d\n"));
+    }
     Ok(0)
+}
+
+fn loops(count: usize) -> String {
+    if count == 1 { "1 loop".to_owned() } else { format!("{count} loops") }
 }

@@ -157,7 +157,7 @@ pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<S
             let sum = millis(held).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
             Ok(duration_text(sum))
         }
-        Takes::Switch | Takes::Choice(_) | Takes::Command | Takes::Path | Takes::Paths => {
+        Takes::SizeOrUnlimited | Takes::Switch | Takes::Choice(_) | Takes::Command | Takes::Path | Takes::Paths => {
             Err(wrong("only numbers and durations can be added to"))
         }
     }

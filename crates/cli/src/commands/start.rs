@@ -12,16 +12,17 @@ use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::driver::drive;
+use loop_host::index;
 use loop_host::orphans::{self, Orphans};
-use loop_host::paths::{can_write, path_of, text_of, write_whole};
+use loop_host::paths::{can_write, path_of, read_bounded, text_of, write_whole};
 use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
 use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
-use super::dry_run;
 use super::setup::{self, Setup, quoted};
+use super::{dry_run, room};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -51,6 +52,8 @@ pub(crate) struct StartArgs {
     flags: StartFlags,
 }
 
+/// How much is read of a text: one byte more than may be is enough to refuse it.
+const TEXT_BYTES_MAX: u64 = TASK_BYTES_MAX as u64 + 1;
 /// Each one is named in the first fact, which is bounded.
 const INJECT_FILES_MAX: usize = 32;
 
@@ -142,12 +145,12 @@ fn goal(args: &StartArgs) -> Result<String, CommandError> {
     let bytes = match (&args.prompt, &args.prompt_file) {
         (Some(word), _) if word == "-" => {
             let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().take(TASK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+            let read = std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes);
             read.map_err(|error| wrong("cannot read the prompt from stdin".to_owned()).because(error.to_string()))?;
             bytes
         }
         (Some(prompt), _) => prompt.clone().into_encoded_bytes(),
-        (None, Some(path)) => read_bounded(path).map_err(|error| {
+        (None, Some(path)) => read_bounded(path, TEXT_BYTES_MAX).map_err(|error| {
             wrong(format!("cannot read the prompt file {}", text_of(path)))
                 .because(error.to_string())
                 .hint("name a readable file, or give the prompt itself")
@@ -169,13 +172,6 @@ fn goal(args: &StartArgs) -> Result<String, CommandError> {
     Ok(goal)
 }
 
-/// Reads a file that should be a text of bearable length; one byte more is enough to refuse it.
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(TASK_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
     let paths: Vec<PathBuf> = settings.get("inject").lines().map(path_of).collect();
     if paths.len() > INJECT_FILES_MAX {
@@ -186,7 +182,8 @@ fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
     paths
         .into_iter()
         .map(|path| {
-            let text = read_bounded(&path).and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+            let text = read_bounded(&path, TEXT_BYTES_MAX)
+                .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
             text.map_err(|error| {
                 CommandError::new(Kind::Wrong, format!("cannot read the injected file {}", text_of(&path)))
                     .because(error.to_string())
@@ -252,6 +249,7 @@ pub(crate) fn clear_stop_file(settings: &Resolved, workspace: &Path) -> Result<(
 /// Makes the run: from here on there is something on disk.
 fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandError> {
     context.home.make().map_err(|error| home_error(&error))?;
+    room::make_room(context, &ready.setup.settings, None);
     let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     end_orphans(context, Some(&ready.setup.place))?;
@@ -340,6 +338,8 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
             if !json {
                 printer.answer(&summary(&state, printer));
             }
+            index::note(&context.home, &folder, &state);
+            room::make_room(context, &state.settings.resolved, Some(&folder.id));
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
         Err(error) => {

@@ -108,6 +108,9 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     if row.resumable {
         detail("go on", &summary::go_on(state.over.as_ref().map(|over| over.reason.code), &row.id));
     }
+    if row.thinned {
+        detail("outputs", "removed to make room for those of other loops (keep_bytes)");
+    }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)
 }

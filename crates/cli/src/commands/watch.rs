@@ -3,7 +3,6 @@ use std::time::Duration;
 
 use clap::Args;
 use loop_core::run::{Answer, Event, Fact, Order, RunState};
-use loop_core::text;
 use loop_host::driver::Reporter;
 use loop_host::journal::Tail;
 use loop_host::process::Follower;
@@ -17,6 +16,10 @@ use crate::render::error::{CommandError, Kind};
 use crate::render::live::Live;
 use crate::render::summary::summary;
 
+/// So many pieces of one stream are shown before anything else gets its turn.
+const PIECES_MAX: u32 = 8;
+/// What is kept of an attempt is shown in so many looks; whoever writes on meanwhile is not followed.
+const LOOKS_MAX: u32 = 64;
 /// How often a followed loop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -47,13 +50,15 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
         since_ms,
         folder,
     };
-    loop {
-        watch.look().map_err(unreadable)?;
-        let over = watch.state.over.is_some() || watch.folder.holder().is_none();
-        if !args.follow || over || !signals.take().is_empty() {
+    for looks in 1_u32.. {
+        let driven = watch.folder.holder().is_some();
+        let more = watch.look().map_err(unreadable)?;
+        let over = watch.state.over.is_some() || !driven;
+        let enough = !args.follow && (!more || looks >= LOOKS_MAX);
+        if enough || (over && !more) || !signals.take().is_empty() {
             break;
         }
-        signals.wait(LOOK_EVERY);
+        signals.wait(if more { Duration::ZERO } else { LOOK_EVERY });
     }
     watch.look().map_err(unreadable)?;
     watch.live.finish();
@@ -77,13 +82,14 @@ struct Watch {
 }
 
 impl Watch {
-    /// Shows what has come since the last look.
-    fn look(&mut self) -> std::io::Result<()> {
+    /// Shows what has come since the last look; true if there is more.
+    fn look(&mut self) -> std::io::Result<bool> {
         for entry in self.tail.next_entries()? {
             let ended = matches!(&entry.fact, Fact::Happened(input)
                 if matches!(&input.event, Event::Answered { answer: Answer::AgentEnded(_), .. }));
             if ended {
-                self.hear()?;
+                // Nobody writes any more, so that this has an end.
+                while self.hear()? {}
                 self.streams.clear();
             }
             self.state.apply(&entry.fact);
@@ -99,9 +105,12 @@ impl Watch {
         self.hear()
     }
 
-    fn hear(&mut self) -> std::io::Result<()> {
+    /// Shows some of what the agent wrote; true if there may be more. Whoever writes faster than we
+    /// show must not keep us from seeing anything else.
+    fn hear(&mut self) -> std::io::Result<bool> {
+        let mut more = false;
         for stream in &mut self.streams {
-            loop {
+            for count in 1..=PIECES_MAX {
                 let piece = stream.next_piece()?;
                 if piece.gap {
                     self.live.heard(b"\n[output left out: more came than is kept]\n");
@@ -109,9 +118,12 @@ impl Watch {
                 if piece.bytes.is_empty() {
                     break;
                 }
-                self.live.heard(text::clean(&piece.bytes).as_bytes());
+                self.live.heard(&piece.bytes);
+                // Nothing waits for a watcher, so it waits for its reader and leaves nothing out.
+                self.live.keep_up();
+                more |= count == PIECES_MAX;
             }
         }
-        Ok(())
+        Ok(more)
     }
 }

@@ -65,6 +65,11 @@ impl Live {
         }
     }
 
+    /// Waits for the reader: whatever waits is written.
+    pub(crate) fn keep_up(&mut self) {
+        self.err.finish();
+    }
+
     /// The work is over: whatever waits is written, however long that takes.
     pub(crate) fn finish(&mut self) {
         self.clear();

@@ -1,5 +1,18 @@
 //! The only place that prints. Answers go to stdout, progress and errors to stderr.
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+
+/// Why an answer could not be written, where that is so.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Why an answer could not be written: a full disk, not a reader that went away.
+pub(crate) fn lost() -> Option<&'static String> {
+    LOST.get()
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +74,13 @@ impl Printer {
         Self { colour_err: self.colour_out, loudness: Loudness::Verbose, live: false, ..self }
     }
 
-    /// An answer. A reader that went away is not an error.
+    /// An answer. A reader that went away is not an error; any other loss is remembered.
     pub(crate) fn answer(&self, text: &str) {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = written.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) }) {
+            LOST.get_or_init(|| error.to_string());
+        }
     }
 
     /// An answer as JSON.

@@ -54,6 +54,22 @@ fn a_cancel_ends_the_agent_now_and_the_loop_for_good() {
 }
 
 #[test]
+fn a_text_that_could_not_stay_is_refused() {
+    let user = user();
+    let running = user.begin(&start(TURN, "false", &["-n", "1"]));
+    user.wait_for_file("work/at-1");
+    let id = user.id();
+    for number in 0..64 {
+        user.run(&["inject", &id, &format!("hint {number}"), "--keep"]).expect_code(0);
+    }
+    let refused = user.run(&["inject", &id, "one more", "--keep"]).expect_code(4);
+    assert!(refused.err().contains("64 texts stay in every prompt already"), "{}", refused.text());
+    user.run(&["inject", &id, "once"]).expect_code(0);
+    user.run(&["cancel", &id]).expect_code(0);
+    running.end().expect_code(2);
+}
+
+#[test]
 fn injected_texts_stand_in_the_next_prompt_once_and_in_order() {
     // req: D-07
     let user = user();
@@ -236,4 +252,38 @@ fn many_writers_at_once_lose_nothing() {
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "writer {writer}: {places:?}");
     }
     assert_eq!(prompt.matches("text ").count(), 96, "each once");
+}
+
+#[test]
+fn waiting_for_a_pause_ends_when_somebody_else_ends_the_pause() {
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e go-1", &[]));
+    user.wait_for_file("work/at-1");
+    let waiter = user.begin(&["pause", &user.id(), "--wait"]);
+    user.wait_for_fact("\"pause\"");
+    user.run(&["resume", &user.id()]).expect_code(0);
+    let ran = waiter.end().expect_code(4);
+    assert!(ran.err().contains("somebody resumed it before it held"), "{}", ran.text());
+    user.write("work/go-1", "");
+    running.end().expect_code(0);
+}
+
+#[test]
+fn a_pipe_is_read_to_its_end_and_one_that_nobody_writes_into_is_not_waited_for() {
+    let user = user();
+    let pipe = user.root().join("pipe").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ran = user.run(&start("true", "true", &["--inject", &pipe])).expect_code(4);
+    assert!(ran.err().contains("nobody writes into it"), "{}", ran.text());
+    let running = user.begin(&start(TURN, "test -e at-2", &[]));
+    user.wait_for_file("work/at-1");
+    user.run(&["inject", &user.id(), "--file", &pipe]).expect_code(4);
+    let line = format!("( sleep 0.1; echo one; sleep 0.3; echo two ) > {pipe}");
+    let mut writer = std::process::Command::new("sh").args(["-c", &line]).spawn().unwrap();
+    user.run(&["inject", &user.id(), "--file", &pipe]).expect_code(0);
+    writer.wait().unwrap();
+    user.write("work/go-1", "");
+    user.write("work/go-2", "");
+    running.end().expect_code(0);
+    assert!(user.read("work/prompt-2").contains("one\ntwo\n"), "{}", user.read("work/prompt-2"));
 }

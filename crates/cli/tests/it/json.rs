@@ -41,6 +41,7 @@ fn list_and_status_have_their_documented_shape() {
               "started_at": "$MOMENT",
               "updated_at": "$MOMENT",
               "bytes": $BYTES
+              "thinned": false
             }
           ]
         }

@@ -5,8 +5,10 @@ mod asking;
 mod config;
 mod containment;
 mod errors;
+mod floods;
 mod gates;
 mod json;
+mod keeping;
 mod kill_points;
 mod limits;
 mod looking;
@@ -15,6 +17,7 @@ mod output;
 mod resume;
 mod start;
 mod steering;
+mod steering_load;
 mod syncs;
 mod workspaces;
 

@@ -75,3 +75,19 @@ fn a_reader_that_goes_away_is_no_error() {
     let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
     assert_eq!((ran.out().as_str(), ran.err().as_str()), ("{", ""));
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error_but_never_the_outcome_of_a_loop() {
+    let user = user();
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let to_full = |words: &[&str]| {
+        let child = user.command(words).stdout(full()).spawn().unwrap();
+        loop_testkit::Running::of(child, user.root()).end()
+    };
+    to_full(&start("true", "true", &[])).expect_code(0);
+    let id = user.id();
+    for words in [&["list", "--json"][..], &["list"], &["status", &id], &["history", &id], &["config", "show"]] {
+        let ran = to_full(words).expect_code(3);
+        assert!(ran.err().contains("cannot write the answer"), "{}", ran.text());
+    }
+}

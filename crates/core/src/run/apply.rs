@@ -15,7 +15,7 @@ use crate::time::At;
 /// How many pieces of news wait for a prompt.
 const NEWS_MAX: usize = 8;
 /// How many injected texts stay in all later prompts.
-const INJECTIONS_KEPT_MAX: usize = 64;
+pub const INJECTIONS_KEPT_MAX: usize = 64;
 /// How many changed paths are remembered.
 const CHANGED_NAMES_MAX: usize = 50;
 

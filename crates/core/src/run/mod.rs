@@ -9,6 +9,7 @@ mod spec;
 mod state;
 mod step;
 
+pub use apply::INJECTIONS_KEPT_MAX;
 pub use event::{Change, Event, Injected, Input, Notice, ProcessId, Request};
 pub use fact::{
     CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, HoldCause, News, Order, PAUSE_MS_MAX, RecallCause,

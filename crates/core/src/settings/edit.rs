@@ -19,6 +19,7 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
         | Kind::Duration
         | Kind::DurationOrUnlimited
         | Kind::DurationOrNone
+        | Kind::SizeOrUnlimited
         | Kind::Choice(_)
         | Kind::Command
         | Kind::Path => number.map_or_else(|| value(canonical), value),

@@ -236,6 +236,14 @@ pub const KEYS: &[Key] = &[
         ..BASE
     },
     Key {
+        name: "keep_bytes",
+        kind: Kind::SizeOrUnlimited,
+        default: "10GiB",
+        doc: "How much the records of all loops may take together. When a loop starts or ends past it, the outputs of those that ended longest ago are removed; what happened stays readable.",
+        flag: flag("keep-bytes", "SIZE"),
+        ..BASE
+    },
+    Key {
         name: "allow_any_workspace",
         kind: Kind::Switch,
         default: "false",

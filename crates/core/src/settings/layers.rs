@@ -124,6 +124,7 @@ fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
     match kind {
         Kind::CountOrUnlimited(_) => value.parse::<u32>().ok() > held.parse::<u32>().ok(),
         Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => value::millis(value) > value::millis(held),
+        Kind::SizeOrUnlimited => value::bytes(value) > value::bytes(held),
         Kind::Switch | Kind::Choice(_) | Kind::Command | Kind::Path | Kind::Paths => true,
     }
 }

@@ -17,4 +17,4 @@ pub use files::{from_environment, from_toml, from_yaml};
 pub use keys::{InProject, KEYS, Key, key};
 pub use layers::{Given, Layer, Origin, resolve, too_wide};
 pub use resolved::{GateSpec, Resolved, Settings, Valued};
-pub use value::{Kind, UNLIMITED, duration_text, millis, parse as parse_value};
+pub use value::{Kind, UNLIMITED, bytes, duration_text, millis, parse as parse_value};

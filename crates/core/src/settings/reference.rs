@@ -68,9 +68,12 @@ fn property(key: &Key) -> Value {
         Kind::CountOrUnlimited(most) => {
             json!({"oneOf": [{"type": "integer", "minimum": 1, "maximum": most}, {"const": UNLIMITED}]})
         }
-        Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone | Kind::Command | Kind::Path => {
-            json!({"type": "string", "minLength": 1})
-        }
+        Kind::Duration
+        | Kind::DurationOrUnlimited
+        | Kind::DurationOrNone
+        | Kind::SizeOrUnlimited
+        | Kind::Command
+        | Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(words) => json!({"enum": words}),
         Kind::Paths => json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),

@@ -21,6 +21,8 @@ pub enum Kind {
     DurationOrUnlimited,
     /// The same, or `none`.
     DurationOrNone,
+    /// `500MiB`, `10GiB`, or `unlimited`; never zero.
+    SizeOrUnlimited,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -42,6 +44,7 @@ impl Kind {
             Self::Duration => "a duration: `30s`, `5m`, `1h30m`".to_owned(),
             Self::DurationOrUnlimited => format!("a duration, or `{UNLIMITED}`"),
             Self::DurationOrNone => "a duration, or `none`".to_owned(),
+            Self::SizeOrUnlimited => format!("a size: `500MiB`, `10GiB`, or `{UNLIMITED}`"),
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::Command => "a shell command".to_owned(),
@@ -58,9 +61,12 @@ impl Kind {
 pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
     let trimmed = text.trim();
     match kind {
-        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited if [UNLIMITED, "null"].contains(&trimmed) => {
+        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited | Kind::SizeOrUnlimited
+            if [UNLIMITED, "null"].contains(&trimmed) =>
+        {
             Ok(UNLIMITED.to_owned())
         }
+        Kind::SizeOrUnlimited => size(trimmed).map(|_| trimmed.to_owned()),
         Kind::CountOrUnlimited(most) => count(trimmed, most),
         Kind::DurationOrNone if ["none", "0", "0s"].contains(&trimmed) => Ok("none".to_owned()),
         Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => {
@@ -135,6 +141,37 @@ pub fn duration_text(ms: u64) -> String {
 #[must_use]
 pub fn millis(text: &str) -> Option<u64> {
     duration(text).ok().and_then(|read| u64::try_from(read.as_millis()).ok())
+}
+
+/// Reads `10GiB`: a whole number with its unit, and not zero.
+///
+/// # Errors
+/// Why it is no size, and what would be.
+fn size(text: &str) -> Result<u64, (String, String)> {
+    let hint = || "write it with a unit: 500MiB, 10GiB".to_owned();
+    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let Ok(number) = number.parse::<u64>() else {
+        return Err(("it is no whole number with a unit".to_owned(), hint()));
+    };
+    let shift = match unit.trim_start() {
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        "" => return Err(("a size needs a unit".to_owned(), format!("did you mean {number}MiB or {number}GiB?"))),
+        unit => return Err((format!("{unit:?} is no unit of size here (KiB, MiB, GiB, TiB are)"), hint())),
+    };
+    match number.checked_mul(1 << shift) {
+        Some(0) => Err(("a size of zero would keep nothing".to_owned(), hint())),
+        Some(bytes) => Ok(bytes),
+        None => Err(("no disk is that large".to_owned(), hint())),
+    }
+}
+
+/// The bytes of a size that was read before; none for `unlimited`.
+#[must_use]
+pub fn bytes(text: &str) -> Option<u64> {
+    size(text).ok()
 }
 
 fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)> {

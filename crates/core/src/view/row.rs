@@ -77,6 +77,9 @@ pub struct Row {
     /// How much its records take on disk, where that was looked at.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// Whether outputs of it were removed to keep the records of all loops within their bound.
+    #[serde(default)]
+    pub thinned: bool,
 }
 
 impl Row {
@@ -114,6 +117,7 @@ impl Row {
             started_at: time::rfc3339(state.created.wall_ms),
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,
+            thinned: false,
         })
     }
 

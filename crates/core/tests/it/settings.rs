@@ -159,3 +159,18 @@ fn a_command_that_says_nothing_is_refused() {
     }
     assert!(parse_value(Kind::Command, &"x".repeat(4000)).is_err());
 }
+
+#[test]
+fn a_size_is_a_whole_number_with_a_binary_unit() {
+    let read = |text: &str| parse_value(Kind::SizeOrUnlimited, text).ok().and_then(|text| bytes(&text));
+    assert_eq!(read("1KiB"), Some(1024));
+    assert_eq!(read(" 500 MiB"), Some(500 << 20));
+    assert_eq!(read("10GiB"), Some(10 << 30));
+    assert_eq!(parse_value(Kind::SizeOrUnlimited, "unlimited").as_deref(), Ok("unlimited"));
+    for wrong in ["", "10", "1.5GiB", "10GB", "0MiB", "GiB", "-1MiB", "99999999999999TiB"] {
+        assert!(parse_value(Kind::SizeOrUnlimited, wrong).is_err(), "{wrong}");
+    }
+    let narrow = vec![given(Layer::User, "keep_bytes", "2GiB")];
+    assert_eq!(resolve(narrow).get("keep_bytes"), "2GiB");
+    assert!(from_toml("keep_bytes = \"1GiB\"", "loop.toml", Layer::Project).is_err(), "the user's own affair");
+}

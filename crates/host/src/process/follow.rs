@@ -3,10 +3,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use super::transcript::files;
+use super::transcript::{SEGMENT_BYTES_MAX, files};
 
 /// The most that is read at a time.
 const PIECE_BYTES_MAX: u64 = 256 * 1024;
+/// A writer that is faster takes segments away before they are read; so often the next is looked for.
+const TRIES_MAX: u32 = 8;
 
 /// A reader of one stream.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub struct Follower {
     folder: PathBuf,
     /// The segment that is being read, and how far.
     at: Option<(PathBuf, u64)>,
+    /// Something was lost since the last piece.
+    gap: bool,
 }
 
 /// What came since the last look.
@@ -29,7 +33,7 @@ impl Follower {
     /// From the beginning of the stream in this folder.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, at: None }
+        Self { folder, at: None, gap: false }
     }
 
     /// The next piece.
@@ -37,22 +41,23 @@ impl Follower {
     /// # Errors
     /// When a segment cannot be read.
     pub fn next_piece(&mut self) -> io::Result<Piece> {
-        let files = files(&self.folder);
-        let Some(first) = files.first() else { return Ok(Piece::default()) };
-        let (path, offset) = self.at.clone().unwrap_or_else(|| (first.clone(), 0));
-        if let Some(piece) = read_from(&path, offset)? {
-            self.at = Some((path, offset + u64::try_from(piece.len()).unwrap_or(0)));
-            if !piece.is_empty() {
-                return Ok(Piece { bytes: piece, gap: false });
+        for _ in 0..TRIES_MAX {
+            // Listed before it is read: if a newer one is there, this one is complete.
+            let files = files(&self.folder);
+            let first = || files.first().map(|first| (first.clone(), 0));
+            let Some((path, offset)) = self.at.clone().or_else(first) else { break };
+            let read = read_from(&path, offset)?;
+            if let Some(bytes) = read.as_ref().filter(|bytes| !bytes.is_empty()) {
+                self.at = Some((path, offset + u64::try_from(bytes.len()).unwrap_or(0)));
+                return Ok(Piece { bytes: read.unwrap_or_default(), gap: std::mem::take(&mut self.gap) });
             }
+            // The next that there is, which may not be the one that followed this.
+            let Some(next) = files.into_iter().find(|file| *file > path) else { break };
+            let rest_lost = read.is_none() && offset < SEGMENT_BYTES_MAX;
+            self.gap |= rest_lost || number_of(&next) != number_of(&path) + 1;
+            self.at = Some((next, 0));
         }
-        // This one is read: the next that there is, which may not be the one that followed it.
-        let (path, _) = self.at.clone().unwrap_or((first.clone(), 0));
-        let Some(next) = files.into_iter().find(|file| *file > path) else { return Ok(Piece::default()) };
-        let gap = number_of(&next) != number_of(&path) + 1;
-        let bytes = read_from(&next, 0)?.unwrap_or_default();
-        self.at = Some((next, u64::try_from(bytes.len()).unwrap_or(0)));
-        Ok(Piece { gap, bytes })
+        Ok(Piece::default())
     }
 }
 

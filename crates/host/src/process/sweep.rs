@@ -138,16 +138,22 @@ fn marks() -> Vec<(ProcessId, String)> {
     let spared = ancestors(own_pid());
     let mark = |pid: i32| {
         let process = identity(pid)?;
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let mut variables = environment.split(|byte| *byte == 0);
-        let value = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
-        Some((process, String::from_utf8_lossy(value).into_owned()))
+        Some((process, mark_of(pid)?))
     };
     all().into_iter().filter(|pid| !spared.contains(pid)).filter_map(mark).collect()
+}
+
+/// The mark that a process carries.
+fn mark_of(pid: i32) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
 }
 
 /// Whether a process is one of the run that we drive: below us, or marked.
 #[must_use]
 pub fn descends_from_us(pid: i32, run: &str) -> bool {
-    ancestors(pid).contains(&own_pid()) || marked(run).iter().any(|process| process.pid == pid)
+    let marked = || mark_of(pid).is_some_and(|mark| mark.split(':').any(|part| part == run));
+    ancestors(pid).contains(&own_pid()) || marked()
 }

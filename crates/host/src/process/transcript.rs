@@ -13,11 +13,16 @@ use sha2::{Digest, Sha256};
 /// The beginning that is kept of a stream.
 const HEAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The size of a tail segment.
-const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How many of them are kept.
 const SEGMENTS_MAX: usize = 4;
 /// How much of the end is held in memory, for reports.
 const LAST_BYTES_MAX: usize = 4096;
+/// How much is hashed at a time.
+const HASH_BYTES: usize = 64 * 1024;
+
+/// The most that is kept of one stream: its beginning, and the segments of its end.
+pub(crate) const STREAM_BYTES_MAX: u64 = HEAD_BYTES_MAX + SEGMENTS_MAX as u64 * SEGMENT_BYTES_MAX;
 
 /// One stream being written. Its folder is made with its first byte.
 #[derive(Debug)]
@@ -139,9 +144,12 @@ fn file_end(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// The hash of what is kept of two streams, one after the other.
 pub(super) fn sha256_of(folders: [&Path; 2]) -> String {
     let mut hash = Sha256::new();
+    let mut buffer = [0_u8; HASH_BYTES];
     for path in folders.into_iter().flat_map(files) {
-        if let Ok(bytes) = fs::read(&path) {
-            hash.update(&bytes);
+        let Ok(mut file) = File::open(&path) else { continue };
+        // A file is never held whole: a head alone would be as large as the rest of the program.
+        while let Some(count) = file.read(&mut buffer).ok().filter(|count| *count > 0) {
+            hash.update(&buffer[..count]);
         }
     }
     crate::runs::hex(&hash.finalize())

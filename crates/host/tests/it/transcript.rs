@@ -42,3 +42,33 @@ fn a_long_stream_keeps_its_beginning_and_its_newest_end() {
     }
     assert_eq!((read, gaps), (sizes.iter().sum(), 1), "a follower sees everything that is kept, and the gap");
 }
+
+#[test]
+fn a_follower_that_is_too_slow_sees_that_it_lost_the_rest_of_what_it_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = folder.path().join("stdout");
+    let mut transcript = Transcript::new(stream.clone());
+    let mebibyte = vec![b'x'; 1024 * 1024];
+    let mut write = |mebibytes: u32| (0..mebibytes).for_each(|_| transcript.write(&mebibyte).unwrap());
+    write(17);
+    let mut follower = Follower::new(stream);
+    let mut read = 0;
+    while read < 16 * 1024 * 1024 + 256 * 1024 {
+        let piece = follower.next_piece().unwrap();
+        assert!(!piece.gap && !piece.bytes.is_empty(), "nothing is lost yet: {read}");
+        read += piece.bytes.len();
+    }
+    // Its segment is taken away, and the one that follows it is still there.
+    write(3 + 4 * 4);
+    let mut rest = Vec::new();
+    loop {
+        let piece = follower.next_piece().unwrap();
+        if piece.bytes.is_empty() {
+            assert!(!piece.gap, "a gap is told with what stands behind it");
+            break;
+        }
+        rest.push((piece.gap, piece.bytes.len()));
+    }
+    assert!(rest[0].0 && rest[1..].iter().all(|(gap, _)| !gap), "marked once, where it is");
+    assert_eq!(rest.iter().map(|(_, bytes)| bytes).sum::<usize>(), 16 * 1024 * 1024);
+}

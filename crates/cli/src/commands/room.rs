@@ -1,0 +1,41 @@
+//! What the verbs that drive or tidy share: keeping the records of all loops within `keep_bytes`.
+use loop_core::ids::RunId;
+use loop_core::settings::{KEYS, Resolved, UNLIMITED, bytes, key};
+use loop_core::text;
+use loop_host::retention::{Thinned, keep_within};
+
+use crate::context::Context;
+
+/// The setting that says how much may be kept.
+pub(crate) const KEEP: &str = "keep_bytes";
+
+/// How much may be kept; none means any amount. A loop of an earlier version has no such setting.
+pub(crate) fn most(settings: &Resolved) -> Option<u64> {
+    match settings.get(KEEP) {
+        UNLIMITED => None,
+        text => bytes(text).or_else(|| bytes(Resolved::defaults(KEYS).get(KEEP))),
+    }
+}
+
+/// Removes the outputs of the loops that ended longest ago, if all together take too much, and says
+/// so. That this cannot be done is no reason for a loop not to start or to end.
+pub(crate) fn make_room(context: &Context, settings: &Resolved, spare: Option<&RunId>) {
+    let thinned = most(settings).and_then(|most| keep_within(&context.home, most, spare).ok().flatten());
+    if let Some(thinned) = thinned {
+        let default = key(KEEP).map_or("", |key| key.default);
+        let held = Some(settings.get(KEEP)).filter(|text| !text.is_empty()).unwrap_or(default);
+        let next = "loop list shows whose; more room: loop config set keep_bytes SIZE";
+        context.printer.progress(&format!("{}, over {KEEP} = {held}\n  {next}\n", told(&thinned)));
+    }
+}
+
+/// `removed 2.1 GiB of outputs of the 3 loops that ended longest ago: all together took 10.3 GiB`.
+fn told(thinned: &Thinned) -> String {
+    let freed = text::size(thinned.runs.iter().map(|(_, freed)| freed).sum());
+    let whose = match thinned.runs.len() {
+        1 => "the loop".to_owned(),
+        count => format!("the {count} loops"),
+    };
+    let took = text::size(thinned.before);
+    format!("removed {freed} of outputs of {whose} that ended longest ago: the records of all loops took {took}")
+}
