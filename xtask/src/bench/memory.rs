@@ -29,7 +29,7 @@ pub fn measure(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
     while !run.has_ended()? {
         let seen: BTreeSet<u32> = proc::running(scratch.program()).into_iter().collect();
         // One that is there only for a moment is a child that has not become the agent yet: it shares our memory, and
-        // would be counted twice.
+        // would be counted twice. On a busy machine some are, so the figure is rather too great than too small.
         let staying: Vec<u32> = seen.intersection(&before).copied().collect();
         peak_kb = peak_kb.max(staying.iter().map(|pid| proc::peak_kb(*pid)).sum::<u64>());
         most = most.max(staying.len());

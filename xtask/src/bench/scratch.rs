@@ -169,7 +169,8 @@ impl Running {
     /// When it ended otherwise: then it did not do what is measured.
     pub fn end_exhausted(self) -> Result<()> {
         let status = self.end()?;
-        ensure!(status.code() == Some(1), "loop ended with {status} and not because its iterations were used up");
+        let why = "its iterations were to be used up; an older one may not know --breaker";
+        ensure!(status.code() == Some(1), "loop ended with {status}: {why}");
         Ok(())
     }
 }
