@@ -11,14 +11,14 @@ use super::scratch::{Running, Scratch};
 use super::{Figure, median, proc};
 
 /// The least that starting a program costs.
-const FLOOR: &str = "/bin/true";
+pub(super) const FLOOR: &str = "/bin/true";
 
 /// Behind this a journal has the time of a fact, in milliseconds since 1970.
 const WALL: &str = "\"wall\":";
 
 /// What one command took.
-struct Cost {
-    cpu_ms: f64,
+pub(super) struct Cost {
+    pub(super) cpu_ms: f64,
     wall_ms: f64,
 }
 
@@ -105,7 +105,7 @@ fn quarters(mut values: Vec<f64>) -> Vec<f64> {
 
 /// Runs a command that starts no other. Its time is read between its end and being waited for, exact to the
 /// nanosecond; the sum over children is not, and lasts for hundredths of a second.
-fn cost(command: &mut Command) -> Result<Cost> {
+pub(super) fn cost(command: &mut Command) -> Result<Cost> {
     let begun = Instant::now();
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run a command")?;
     let mut told = Vec::new();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::commands::{FLOOR, cost};
 use super::scratch::{Running, Scratch};
 use super::{Figure, median, proc};
 
@@ -16,8 +17,11 @@ const STRIDE: u32 = 50;
 const WARM: u32 = 10;
 /// So many at each end are compared.
 const WINDOW: u32 = 500;
+/// So many programs that do nothing are run at each look: both ends lie minutes apart, and the machine may have become
+/// slower or faster meanwhile.
+const FLOORS: usize = 3;
 /// How much dearer the end may be. What grows with the run would be dearer by a multiple after ten thousand; the rest
-/// is for a machine that does something else meanwhile, since both ends lie minutes apart.
+/// is for what the floor does not show, such as a disk that others use.
 const LIMIT: f64 = 1.25;
 
 /// What the run had cost when it began an iteration.
@@ -26,6 +30,7 @@ struct Look {
     iteration: u32,
     own_ms: f64,
     all_ms: f64,
+    floor_ms: f64,
 }
 
 /// Which of the costs is compared.
@@ -57,13 +62,13 @@ pub fn measure(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
         let early = per_iteration(&looks, way, |iteration| iteration <= WARM + window);
         let late = per_iteration(&looks, way, |iteration| iteration + window >= iterations);
         let whose = if name == "flat" { "all processes" } else { "ours alone" };
-        let note = format!("{whose}, {early:.2} ms and {late:.2} ms: {note}");
+        let note = format!("{whose}, {early:.2} and {late:.2} times {FLOOR}: {note}");
         Figure::once(name, late / early, "×", LIMIT).note(note)
     });
     Ok(figures.collect())
 }
 
-/// The median cost of an iteration over the strides whose two looks both lie inside.
+/// The median cost of an iteration over the strides whose two looks both lie inside, as a multiple of the floor there.
 fn per_iteration(looks: &[Look], way: Way, inside: impl Fn(u32) -> bool) -> f64 {
     let strides = looks.windows(2).filter_map(|pair| match pair {
         [from, to] if inside(from.iteration) && inside(to.iteration) => {
@@ -71,7 +76,8 @@ fn per_iteration(looks: &[Look], way: Way, inside: impl Fn(u32) -> bool) -> f64 
         }
         _ => None,
     });
-    median(&strides.collect::<Vec<f64>>())
+    let floors = looks.iter().filter(|look| inside(look.iteration)).map(|look| look.floor_ms);
+    median(&strides.collect::<Vec<f64>>()) / median(&floors.collect::<Vec<f64>>())
 }
 
 fn look(scratch: &Scratch, pid: u32, iteration: u32) -> Result<Look> {
@@ -84,7 +90,9 @@ fn look(scratch: &Scratch, pid: u32, iteration: u32) -> Result<Look> {
     }
     // Without this one the sum is of nothing.
     proc::ticks(pid)?;
-    Ok(Look { iteration, own_ms, all_ms: f64::from(u32::try_from(all)?) * proc::TICK_MS })
+    let floors: Result<Vec<f64>> = (0..FLOORS).map(|_| Ok(cost(&mut scratch.command(FLOOR))?.cpu_ms)).collect();
+    let all_ms = f64::from(u32::try_from(all)?) * proc::TICK_MS;
+    Ok(Look { iteration, own_ms, all_ms, floor_ms: median(&floors?) })
 }
 
 /// Reads on in a journal that is being written.

@@ -55,6 +55,8 @@ impl Scratch {
         // Its own path tells our processes from those of everybody else who runs loop meanwhile.
         let copy = root.join("loop");
         fs::copy(program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
+        // Else the first syncs of the program under test would write its own copy out.
+        fs::File::open(&copy)?.sync_all()?;
         Ok(Self { folder, program: copy })
     }
 
