@@ -3,8 +3,10 @@
 //! - [`tree`]: the files of the workspace, in memory, so that every rule can be tried on a made-up one
 //! - [`rules`]: one file a rule, each `fn check(tree: &Tree) -> Vec<Finding>`
 //! - [`tags`], [`ledger`]: which test meets which requirement, and the table that shows it
+//! - [`bench`]: what the harness itself costs, against its limits
 //! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
 
+pub mod bench;
 pub mod finding;
 pub mod ledger;
 pub mod manifest;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
-use xtask::{Finding, Tree, ledger, rules, tags, tidy, workspace_root};
+use xtask::{Finding, Tree, bench, ledger, rules, tags, tidy, workspace_root};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -16,6 +16,8 @@ Commands:
   generate         write docs/reference from the catalogue of settings, and the ledger
   ledger           write the states in docs/requirements.md from the tags in the tests
   ledger --check   only say whether they are up to date
+  bench            measure what loop itself costs, against its limits (minutes; for a machine that is otherwise idle)
+                   --quick, --json, --only NAME, --loop PATH
 ";
 
 fn main() -> ExitCode {
@@ -39,12 +41,21 @@ fn run() -> Result<ExitCode> {
             write_reference()?;
             write_ledger()
         }
+        ["bench", words @ ..] => run_bench(words),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
         _ => bail!("no such command: `{}`\n\n{USAGE}", words.join(" ")),
     }
+}
+
+fn run_bench(words: &[&str]) -> Result<ExitCode> {
+    let options = bench::Options::read(words)?;
+    let figures = bench::run(&options, &|text| eprintln!("{text} …"))?;
+    let told = if options.json { bench::figure::json(&figures) } else { bench::figure::table(&figures) };
+    print!("{told}");
+    Ok(bench::figure::exit_code(&figures))
 }
 
 fn load() -> Result<Tree> {

@@ -23,6 +23,9 @@ const SPEAK_WITHIN: Duration = Duration::from_secs(2);
 /// So many may be connected at once; past that the oldest make room.
 const CALLERS_MAX: usize = 64;
 
+/// Read at once. It lies on the stack, and each page of it is copied after every start of a process.
+const READ_BYTES: usize = 2048;
+
 /// The socket that a driver listens on.
 #[derive(Debug)]
 pub struct Control {
@@ -140,7 +143,7 @@ enum Heard {
 
 impl Caller {
     fn listen(&mut self) -> Heard {
-        let mut buffer = [0_u8; 64 * 1024];
+        let mut buffer = [0_u8; READ_BYTES];
         loop {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Heard::Gone,

@@ -1,5 +1,6 @@
 //! The house rules, tried on made-up trees, and then on the real one.
 
+mod bench;
 mod edges;
 mod ledger;
 mod links;

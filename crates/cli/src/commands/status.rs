@@ -57,11 +57,11 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     match &args.id {
         Some(prefix) => one(context, prefix, args.json),
         None => {
-            let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
             if args.json {
+                let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
                 return Ok(pretty(&Listing::new(rows(listed))));
             }
-            let shown = lately(listed);
+            let shown = lately(context)?;
             if shown.is_empty() {
                 return Ok("nothing runs, and nothing ended in the last hour\nall loops:  loop list\n".to_owned());
             }
@@ -120,15 +120,9 @@ fn pretty(value: &impl serde::Serialize) -> String {
 }
 
 /// Those that still matter: not over, or over for less than an hour; a stopped one waits for a person.
-pub(crate) fn lately(listed: Vec<Listed>) -> Vec<Listed> {
-    let now = clock::now().wall_ms;
-    let keep = |listed: &Listed| {
-        let Ok(row) = &listed.row else { return true };
-        let ended = matches!(row.status.as_str(), "completed" | "failed" | "cancelled" | "crashed");
-        let updated = row.updated_at.parse::<jiff::Timestamp>().map_or(0, |stamp| stamp.as_millisecond());
-        !ended || now.saturating_sub(u64::try_from(updated).unwrap_or(0)) < LATELY_MS
-    };
-    listed.into_iter().filter(keep).collect()
+pub(crate) fn lately(context: &Context) -> Result<Vec<Listed>, CommandError> {
+    let since_ms = clock::now().wall_ms.saturating_sub(LATELY_MS);
+    index::list_since(&context.home, since_ms).map_err(|error| runs_error(&error))
 }
 
 /// The rows of those that can be read; the others are told by `loop doctor`.

@@ -140,7 +140,7 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
 #[test]
 fn what_comes_with_a_later_version_is_known_and_refused() {
     // req: D-01 partly: with a custom agent
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["-b"], "--background"),
         (&["--background"], "--background"),
         (&["--best-of", "3"], "--best-of 3"),
@@ -148,6 +148,7 @@ fn what_comes_with_a_later_version_is_known_and_refused() {
         (&["--template", "tdd"], "--template tdd"),
         (&["--checkpoint", "git"], "--checkpoint git"),
         (&["--checkpoint", "btrfs"], "--checkpoint btrfs"),
+        (&["--breaker", "on"], "--breaker on"),
         (&["--on-interrupt", "rollback"], "--on-interrupt rollback"),
     ];
     for (words, what) in cases {

@@ -33,6 +33,16 @@ fn unlimited_lifts_the_iterations() {
 }
 
 #[test]
+fn a_loop_without_breaker_and_checkpoints_is_given_all_its_iterations() {
+    // req: D-01 partly: with a custom agent
+    let user = user();
+    let words = ["-n", "12", "--checkpoint", "none", "--breaker", "off"];
+    let ran = user.run(&start("true", "false", &words)).expect_code(1);
+    assert!(ran.out().starts_with("not done: 12 iterations done and the promise does not hold"), "{}", ran.text());
+    assert!(ran.err().contains("keeps     no checkpoints ·"), "{}", ran.text());
+}
+
+#[test]
 fn variables_are_the_defaults_of_flags_and_flags_win() {
     // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
     // req: C-25 partly: without templates, entries and approval by hash

@@ -1,4 +1,6 @@
 //! Looking back: status, list, history, rm, prune.
+use loop_testkit::TestEnv;
+
 use crate::{start, user};
 
 #[test]
@@ -94,6 +96,46 @@ fn a_list_is_right_whatever_becomes_of_the_index() {
     std::fs::remove_file(&index).unwrap();
     std::fs::create_dir(&index).unwrap();
     assert_eq!(user.run(&["list", "--json"]).out(), before, "done without");
+}
+
+/// Makes a run two hours older than it is.
+fn age(user: &TestEnv, id: &str) {
+    let journal = user.run_folder(id).join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let mut pieces = text.split("\"wall\":");
+    let mut aged = pieces.next().unwrap().to_owned();
+    for piece in pieces {
+        let (wall, rest) = piece.split_once(',').unwrap();
+        aged.push_str(&format!("\"wall\":{},{rest}", wall.parse::<u64>().unwrap() - 2 * 3600 * 1000));
+    }
+    std::fs::write(&journal, aged).unwrap();
+}
+
+#[test]
+fn what_ended_long_ago_is_in_the_list_but_not_in_the_status_unless_it_waits_for_a_person() {
+    // req: D-04
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    let old = user.id();
+    age(&user, &old);
+    for way in ["from the journal", "from the index"] {
+        let ran = user.run(&["status"]).expect_code(0);
+        assert!(ran.out().starts_with("nothing runs, and nothing ended in the last hour"), "{way}: {}", ran.text());
+        assert!(user.run::<&str>(&[]).expect_code(0).out().contains("all loops: loop list"), "{way}");
+        assert!(user.run(&["list"]).out().contains(&old), "{way}");
+    }
+    let running = user.begin(&start("touch began; while [ ! -e go ]; do sleep 0.02; done", "false", &[]));
+    user.wait_for_file("work/began");
+    running.signal("TERM");
+    running.end().expect_code(2);
+    let stopped = user.ids().into_iter().find(|id| *id != old).unwrap();
+    age(&user, &stopped);
+    for way in ["from the journal", "from the index"] {
+        let out = user.run(&["status"]).expect_code(0).out();
+        assert!(out.contains(&stopped) && !out.contains(&old), "{way}: {out}");
+    }
+    user.run(&["rm", &old]).expect_code(0);
+    assert!(!user.run(&["list"]).out().contains(&old));
 }
 
 #[test]

@@ -175,6 +175,15 @@ pub const KEYS: &[Key] = &[
         ..BASE
     },
     Key {
+        name: "breaker",
+        kind: Kind::Choice(&["on", "off"]),
+        default: "off",
+        doc: "Whether a loop that gets nowhere is stopped before its last iteration. This version has no breaker, and `off` says so; `on` comes with a later one.",
+        flag: flag("breaker", "WHAT"),
+        built: Some(&["off"]),
+        ..BASE
+    },
+    Key {
         name: "on_interrupt",
         kind: Kind::Choice(&["keep", "rollback"]),
         default: "keep",

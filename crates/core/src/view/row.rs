@@ -121,6 +121,12 @@ impl Row {
         })
     }
 
+    /// Whether it neither runs nor waits for a person.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.status.as_str(), "completed" | "failed" | "cancelled" | "crashed")
+    }
+
     /// `3/10`, or `3` where there is no limit.
     #[must_use]
     pub fn progress(&self) -> String {

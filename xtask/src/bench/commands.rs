@@ -1,0 +1,121 @@
+//! What it costs to ask: `loop --help` and `loop status`, against a program that does nothing.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use super::scratch::{Running, Scratch};
+use super::{Figure, median, proc};
+
+/// The least that starting a program costs.
+pub(super) const FLOOR: &str = "/bin/true";
+
+/// Behind this a journal has the time of a fact, in milliseconds since 1970.
+const WALL: &str = "\"wall\":";
+
+/// What one command took.
+pub(super) struct Cost {
+    pub(super) cpu_ms: f64,
+    wall_ms: f64,
+}
+
+/// `loop --help`.
+///
+/// # Errors
+/// When it cannot be run.
+pub fn help(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
+    let pairs = if quick { 50 } else { 200 };
+    compare(scratch, &["--help"], pairs, ["help-cpu", "help-wall"], 3.0)
+}
+
+/// `loop status` after many runs.
+///
+/// # Errors
+/// When the runs cannot be made.
+pub fn status(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
+    let (runs, pairs) = if quick { (100, 50) } else { (1000, 200) };
+    for _ in 0..runs {
+        let words = ["start", "nothing", "--agent-cmd", "true", "--promise", "true", "--quiet"];
+        let status = Running::begin(scratch.command(scratch.program()).args(words))?.end()?;
+        ensure!(status.success(), "a start whose promise holds ended with {status}");
+    }
+    // Who has a thousand has not had them within the hour that is shown line by line.
+    for entry in fs::read_dir(scratch.path("home/loop/runs"))? {
+        let journal = entry?.path().join("journal.jsonl");
+        let text = fs::read_to_string(&journal)?;
+        fs::write(&journal, a_day_older(&text)?)?;
+    }
+    let figures = compare(scratch, &["status"], pairs, ["status-cpu", "status-wall"], 8.0)?;
+    let with_runs = |figure: Figure| {
+        let note = format!("{}; {runs} runs that ended yesterday", figure.note);
+        figure.note(note)
+    };
+    Ok(figures.into_iter().map(with_runs).collect())
+}
+
+/// A journal as it would be if everything had happened a day earlier; as long as before.
+fn a_day_older(journal: &str) -> Result<String> {
+    let mut pieces = journal.split(WALL);
+    let mut older = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (wall, rest) = piece.split_once(',').context("an odd journal")?;
+        let wall = wall.parse::<u64>()? - 24 * 3600 * 1000;
+        older.push_str(&format!("{WALL}{wall},{rest}"));
+    }
+    Ok(older)
+}
+
+/// Ours and the floor in turns: how many times as much.
+fn compare(
+    scratch: &Scratch,
+    words: &[&str],
+    pairs: usize,
+    names: [&'static str; 2],
+    limit: f64,
+) -> Result<Vec<Figure>> {
+    // Once without counting: files in the cache, and an index that is up to date, as for everybody but the first.
+    cost(scratch.command(scratch.program()).args(words))?;
+    let mut ours = Vec::new();
+    let mut floor = Vec::new();
+    for _ in 0..pairs {
+        ours.push(cost(scratch.command(scratch.program()).args(words))?);
+        floor.push(cost(&mut scratch.command(FLOOR))?);
+    }
+    let ways: [fn(&Cost) -> f64; 2] = [|cost| cost.cpu_ms, |cost| cost.wall_ms];
+    let figures = names.into_iter().zip(ways).map(|(name, way)| {
+        let ratios: Vec<f64> = ours.iter().zip(&floor).map(|(ours, floor)| way(ours) / way(floor)).collect();
+        let middle = |costs: &[Cost]| median(&costs.iter().map(way).collect::<Vec<f64>>());
+        let (ours, floor) = (middle(&ours), middle(&floor));
+        let note = format!("{ours:.2} ms against {floor:.2} ms of {FLOOR}, medians of {pairs}");
+        // A quotient of medians: one of single runs would take the noise of both.
+        Figure { value: ours / floor, ..Figure::of(name, &quarters(ratios), "×", limit) }.note(note)
+    });
+    Ok(figures.collect())
+}
+
+/// The middle half: of hundreds of single runs, the outermost say what else the machine did.
+fn quarters(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    let quarter = values.len() / 4;
+    values[quarter..values.len() - quarter].to_vec()
+}
+
+/// Runs a command that starts no other. Its time is read between its end and being waited for, exact to the
+/// nanosecond; the sum over children is not, and lasts for hundredths of a second.
+pub(super) fn cost(command: &mut Command) -> Result<Cost> {
+    let begun = Instant::now();
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run a command")?;
+    let mut told = Vec::new();
+    child.stdout.take().context("no pipe")?.read_to_end(&mut told)?;
+    let wall_ms = begun.elapsed().as_secs_f64() * 1e3;
+    while !proc::is_dead(child.id())? {
+        std::hint::spin_loop();
+    }
+    let cpu_ms = proc::on_processor_ms(child.id())?;
+    let status = child.wait()?;
+    ensure!(status.success(), "a command ended with {status}");
+    Ok(Cost { cpu_ms, wall_ms })
+}
