@@ -109,6 +109,8 @@ fn age(user: &TestEnv, id: &str) {
         aged.push_str(&format!("\"wall\":{},{rest}", wall.parse::<u64>().unwrap() - 2 * 3600 * 1000));
     }
     std::fs::write(&journal, aged).unwrap();
+    // As long as before, so that the index would believe what it knows.
+    std::fs::remove_file(user.state().join("index.db")).unwrap();
 }
 
 #[test]
