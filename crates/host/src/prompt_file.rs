@@ -10,7 +10,7 @@ use loop_core::prompt::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
 use loop_core::run::{AgentReport, Answer, News, RunState};
 use loop_core::text;
 
-use crate::process::{Containment, Task, TaskEnd, TaskSpec, tail_of};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, tail_of};
 use crate::runs::{RunFolder, kept};
 
 /// Raw bytes to look at: escape sequences that are taken out must not shorten what is quoted too much.
@@ -36,7 +36,7 @@ pub(crate) fn start(
     let mut env: Vec<_> = command.env.into_iter().map(|(name, value)| (name, value.into())).collect();
     env.push(("LOOP_PROMPT_FILE".to_owned(), prompt.clone().into_os_string()));
     let spec = TaskSpec {
-        lane: "agent",
+        lane: MAIN,
         argv: &command.argv,
         env,
         folder: workspace.to_owned(),

@@ -7,7 +7,7 @@ use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
 use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::process::{Containment, Task, TaskEnd, TaskSpec, become_reaper, tail_of};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, become_reaper, tail_of};
 use crate::runs;
 use crate::signals::Signals;
 
@@ -40,7 +40,7 @@ fn run_shell(
 ) -> std::io::Result<Task> {
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     let env = vec![("LOOP_ID".to_owned(), run.into()), ("LOOP_ITERATION".to_owned(), iteration.to_string().into())];
-    Task::start(TaskSpec { lane: "gate", argv: &argv, env, folder, stdin: None, output }, containment)
+    Task::start(TaskSpec { lane: MAIN, argv: &argv, env, folder, stdin: None, output }, containment)
 }
 
 fn not_started(error: &std::io::Error) -> GateReport {

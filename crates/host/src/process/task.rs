@@ -23,6 +23,9 @@ const LAST_READS_MAX: u32 = 17;
 /// The most that is read before others get their turn.
 const READ_BYTES_MAX: usize = 64 * 1024;
 
+/// The kind of order of which there is one at a time: agents and gates.
+pub const MAIN: &str = "main";
+
 /// What to start.
 #[derive(Debug)]
 pub struct TaskSpec<'a> {
@@ -191,6 +194,8 @@ impl Task {
                 Report::Gone => {
                     if self.left_running > 0 || self.recalled.is_some() {
                         containment.spend(self.lane);
+                    } else if let Ok(init) = self.order.try_clone() {
+                        containment.give_back(self.lane, init);
                     }
                     return Some(self.end(Vec::new(), None, heard));
                 }

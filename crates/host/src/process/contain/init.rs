@@ -1,5 +1,7 @@
-//! The init of one order: forked by the shim, parent of the command, and the one that orphans of it come to.
-//! So whoever the command started is below it, and when it has no child left, nobody of them is alive:
+//! An init: forked by the shim, parent of an order's command, and the one that orphans of it come to. It serves
+//! one order after another, as long as nobody had to be ended.
+//!
+//! Whoever the command started is below it, and when it has no child left, nobody of them is alive:
 //! that is the kernel's word, not a look into a list. It waits, ends, and tells; it decides nothing else.
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -12,7 +14,7 @@ use loop_core::run::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait};
 
-use super::wire::{Ask, Command, Kind, Report};
+use super::wire::{Ask, Command, Kind, Report, next_command};
 use super::{cgroup, namespace, raw};
 use crate::process::proc::{children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below};
 
@@ -39,11 +41,10 @@ pub(super) struct Means {
     pub(super) user: (u32, u32),
 }
 
-/// What came with an order.
+/// What an init is given.
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) order: UnixStream,
-    pub(super) stdio: [OwnedFd; 3],
     pub(super) means: Means,
     /// Says that a child's state has changed.
     pub(super) children: UnixStream,
@@ -51,59 +52,54 @@ pub(super) struct Given {
 
 /// Does all that an init does. Whatever comes back ends the process.
 pub(super) fn run(given: Given) -> ExitCode {
-    let Given { mut order, stdio, means, children } = given;
-    let started = Command::read(&mut order).and_then(|command| {
-        // As the harness sees us: asked before we have a /proc of our own.
-        let outside = std::fs::read_link("/proc/self").ok().and_then(|own| identity(own.to_str()?.parse().ok()?));
-        start(&command, stdio, &means, &order).map(|command| (command, outside))
-    });
-    let Ok((command, outside)) = started else { return ExitCode::FAILURE };
-    let Some(command) = command else { return ExitCode::SUCCESS };
-    // Nobody but us takes its end in, so that it can still be named if it is dead already.
-    let nobody = ProcessId { pid: command, start_ticks: 0 };
-    let inside = identity(command).unwrap_or(nobody);
-    let init = outside.unwrap_or(nobody);
-    let namespaced = matches!(means.kind, Kind::Namespace | Kind::UserNamespace);
-    Report::Started { process: if namespaced { init } else { inside }, init }.send(&order);
-    if order.set_nonblocking(true).is_err() {
+    let Given { order, means, children } = given;
+    std::fs::write("/proc/self/comm", "loop-init").ok();
+    rustix::process::setsid().ok();
+    // As the harness sees us: asked before we have a /proc of our own.
+    let outside = std::fs::read_link("/proc/self").ok().and_then(|own| identity(own.to_str()?.parse().ok()?));
+    let Some(outside) = outside else { return ExitCode::FAILURE };
+    if let Err(why) = prepare(&means) {
+        Report::NotContained { why }.send(&order);
         return ExitCode::FAILURE;
     }
-    Init { order, children, means, command, ended: false, ending: None, frozen: Vec::new(), left_group: false }.keep()
+    let mut init =
+        Init { order, children, means, command: 0, ended: false, ending: None, frozen: Vec::new(), left_group: false };
+    while let Ok(Some((command, stdio))) = next_command(&init.order) {
+        match start(&command, stdio) {
+            Ok(pid) => init.begin(pid, outside),
+            Err(error) => {
+                Report::NotStarted { errno: error.raw_os_error(), why: error.to_string() }.send(&init.order);
+                continue;
+            }
+        }
+        if init.order.set_nonblocking(true).is_err() || !init.keep() || init.order.set_nonblocking(false).is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
 }
 
-/// Starts the command. None where that has been answered already.
-fn start(command: &Command, stdio: [OwnedFd; 3], means: &Means, order: &UnixStream) -> io::Result<Option<i32>> {
-    rustix::process::setsid().ok();
-    let prepared = match means.kind {
+fn prepare(means: &Means) -> Result<(), String> {
+    match means.kind {
         Kind::Plain | Kind::Cgroup => {
             set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| format!("no reaper: {error}"))
         }
         Kind::Namespace => namespace::own_proc(),
         Kind::UserNamespace => namespace::same_user(means.user).and_then(|()| namespace::own_proc()),
-    };
-    if let Err(why) = prepared {
-        Report::NotContained { why }.send(order);
-        return Ok(None);
     }
+}
+
+fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     let Some((program, arguments)) = command.argv.split_first() else {
         return Err(io::Error::other("no command"));
     };
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
     let mut process = std::process::Command::new(&command.file);
-    process
-        .arg0(program)
-        .args(arguments)
-        .envs(command.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&command.folder);
+    process.arg0(program).args(arguments).current_dir(&command.folder);
+    process.envs(command.env.iter().map(|(name, value)| (name, value)));
     // Its session is ours: without a terminal, and none that it could get one for.
     process.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-    match process.spawn() {
-        Ok(child) => Ok(Some(i32::try_from(child.id()).unwrap_or(0))),
-        Err(error) => {
-            Report::NotStarted { errno: error.raw_os_error(), why: error.to_string() }.send(order);
-            Ok(None)
-        }
-    }
+    process.spawn().map(|child| i32::try_from(child.id()).unwrap_or(0))
 }
 
 /// An ending under way.
@@ -126,11 +122,20 @@ struct Init {
 }
 
 impl Init {
-    fn keep(mut self) -> ExitCode {
+    fn begin(&mut self, command: i32, outside: ProcessId) {
+        (self.command, self.ended) = (command, false);
+        // Nobody but us takes its end in, so that it can still be named if it is dead already.
+        let inside = identity(command).unwrap_or(ProcessId { pid: command, start_ticks: 0 });
+        let namespaced = matches!(self.means.kind, Kind::Namespace | Kind::UserNamespace);
+        Report::Started { process: if namespaced { outside } else { inside }, init: outside }.send(&self.order);
+    }
+
+    /// Waits until nobody is left. True if another order can come.
+    fn keep(&mut self) -> bool {
         loop {
             if self.reap() {
                 Report::Gone.send(&self.order);
-                return ExitCode::SUCCESS;
+                return self.ending.is_none();
             }
             if self.ended && self.ending.is_none() {
                 self.end_leftovers();
@@ -143,7 +148,7 @@ impl Init {
             if kill_at.is_some_and(|at| now > at + LOST_AFTER) {
                 let alive: Vec<i32> = descendants(own_pid()).into_iter().filter(|pid| !is_dead(*pid)).collect();
                 Report::Lost(names_of(&alive)).send(&self.order);
-                return ExitCode::FAILURE;
+                return false;
             }
             self.wait(kill_at.map(|at| at.saturating_duration_since(now).max(LOOK_AGAIN)));
         }

@@ -2,7 +2,7 @@
 //! killed. Least invasive first, so that sudo, groups and `/proc` work as the user knows them.
 //!
 //! ```text
-//! loop (harness) ── shim, one a run ── init, one an order ── the command ── whatever it starts
+//! loop (harness) ── shim, one a run ── init, one for each order under way ── the command ── whatever it starts
 //! ```
 //! Each of the three is the one that orphans below it come to, so that whoever kills one falls to the next.
 //! This is the only place that knows what is Linux about it.
@@ -105,6 +105,8 @@ pub struct Containment {
     program: PathBuf,
     cgroup: Option<Cgroup>,
     shim: Option<Shim>,
+    /// Inits that have served an order and wait for the next.
+    idle: Vec<(&'static str, UnixStream)>,
     /// The file that the shim and its inits hold locked; it names the group.
     register: Option<PathBuf>,
     /// Says that the shim was stopped, or is dead.
@@ -160,7 +162,19 @@ impl Containment {
         });
         let program = program.to_owned();
         let (run, strict, changed) = (run.to_owned(), wish.is_some(), changed.ok());
-        Ok(Self { run, strict, mode, program, cgroup, shim: None, register, changed, said: Vec::new(), found: None })
+        Ok(Self {
+            run,
+            strict,
+            mode,
+            program,
+            cgroup,
+            shim: None,
+            idle: Vec::new(),
+            register,
+            changed,
+            said: Vec::new(),
+            found: None,
+        })
     }
 
     /// The mode in force.
@@ -255,41 +269,58 @@ impl Containment {
         [stdin, stdout, stderr]: [BorrowedFd<'_>; 3],
         command: &[u8],
     ) -> io::Result<(UnixStream, Vec<u8>, Report)> {
+        if let Some(at) = self.idle.iter().position(|(known, _)| *known == lane) {
+            let (_, mut idle) = self.idle.swap_remove(at);
+            idle.set_nonblocking(false)?;
+            // One that was killed while nobody needed it is replaced.
+            if wire::send_command(&idle, command, [stdin, stdout, stderr]).is_ok()
+                && let Ok((report, heard)) = first_report(&mut idle)
+            {
+                idle.set_nonblocking(true)?;
+                return Ok((idle, heard, report));
+            }
+        }
+        let mut ours = self.new_init(lane)?;
+        let sent = wire::send_command(&ours, command, [stdin, stdout, stderr]);
+        // One that could not be made has said why, and does not listen.
+        let (report, heard) = first_report(&mut ours).map_err(|error| sent.err().unwrap_or(error))?;
+        ours.set_nonblocking(true)?;
+        Ok((ours, heard, report))
+    }
+
+    /// Has the shim fork an init.
+    fn new_init(&mut self, lane: &'static str) -> io::Result<UnixStream> {
         if self.shim.is_none() {
             self.shim = Some(self.start_shim()?);
         }
         let root = rustix::process::geteuid().is_root();
-        let (mut ours, theirs) = UnixStream::pair()?;
-        let mut fds = vec![theirs.as_fd(), stdin, stdout, stderr];
-        let kind = match (self.mode, &mut self.cgroup) {
-            (Mode::Cgroup, Some(cgroup)) => {
-                cgroup.lane(lane)?;
-                Kind::Cgroup
-            }
+        let (ours, theirs) = UnixStream::pair()?;
+        let kind = match (self.mode, &self.cgroup) {
+            (Mode::Cgroup, Some(_)) => Kind::Cgroup,
             (Mode::Namespace, _) if root => Kind::Namespace,
             (Mode::Namespace, _) => Kind::UserNamespace,
             (Mode::Plain | Mode::Cgroup, _) => Kind::Plain,
         };
         if let (Kind::Cgroup, Some(cgroup)) = (kind, &mut self.cgroup) {
-            let lane = cgroup.lane(lane)?.as_fd().try_clone_to_owned()?;
+            let lane = cgroup.lane(lane)?.try_clone()?;
             let run = cgroup.run().try_clone()?;
-            fds.extend([lane.as_fd(), run.as_fd()]);
-            self.send(kind, &fds)?;
+            self.send(kind, &[theirs.as_fd(), lane.as_fd(), run.as_fd()])?;
         } else {
-            self.send(kind, &fds)?;
+            self.send(kind, &[theirs.as_fd()])?;
         }
-        drop(theirs);
         ours.set_write_timeout(Some(START_TAKES_MAX))?;
         ours.set_read_timeout(Some(START_TAKES_MAX))?;
-        ours.write_all(command)?;
-        let (report, heard) = first_report(&mut ours)?;
-        ours.set_nonblocking(true)?;
-        Ok((ours, heard, report))
+        Ok(ours)
+    }
+
+    /// An order is over and nobody had to be ended: its init can serve another.
+    pub(crate) fn give_back(&mut self, lane: &'static str, init: UnixStream) {
+        self.idle.push((lane, init));
     }
 
     fn send(&self, kind: Kind, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let shim = self.shim.as_ref().ok_or_else(|| io::Error::other("no shim"))?;
-        wire::send_order(&shim.socket, kind, fds)
+        wire::ask_for_init(&shim.socket, kind, fds)
     }
 
     fn start_shim(&self) -> io::Result<Shim> {
@@ -341,6 +372,7 @@ impl Containment {
     }
 
     fn drop_shim(&mut self) {
+        self.idle.clear();
         if let Some(mut shim) = self.shim.take() {
             shim.child.kill().ok();
             shim.child.wait().ok();
@@ -350,7 +382,11 @@ impl Containment {
 
 /// The first line of an init, and what came after it.
 fn first_report(from: &mut UnixStream) -> io::Result<(Report, Vec<u8>)> {
-    let mut heard = Vec::new();
+    next_report(from, Vec::new())
+}
+
+/// The next line of an init after what was heard already, and what came after it.
+fn next_report(from: &mut UnixStream, mut heard: Vec<u8>) -> io::Result<(Report, Vec<u8>)> {
     let mut bytes = [0_u8; 1024];
     loop {
         if let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
@@ -378,6 +414,7 @@ impl Drop for Containment {
         if let Some((_, handler)) = self.changed.take() {
             unregister(handler);
         }
+        self.idle.clear();
         if let Some(Shim { mut child, socket }) = self.shim.take() {
             drop(socket);
             let until = Instant::now() + GOING_TAKES_MAX;
@@ -448,10 +485,13 @@ pub fn try_out(mode: Mode) -> Result<(), String> {
         let mut begun = containment.begin("try", [nothing.as_fd(), nothing.as_fd(), nothing.as_fd()], &command)?;
         begun.order.set_nonblocking(false)?;
         begun.order.set_read_timeout(Some(START_TAKES_MAX))?;
-        begun.order.read_to_end(&mut begun.heard)?;
-        let gone = serde_json::to_string(&Report::Gone)?;
-        let heard = String::from_utf8_lossy(&begun.heard).into_owned();
-        if heard.lines().any(|line| line == gone) { Ok(()) } else { Err(io::Error::other(heard)) }
+        loop {
+            let (report, rest) = next_report(&mut begun.order, begun.heard)?;
+            begun.heard = rest;
+            if report == Report::Gone {
+                return Ok(());
+            }
+        }
     };
     tried().map_err(|error| error.to_string())
 }

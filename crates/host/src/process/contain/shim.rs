@@ -1,4 +1,4 @@
-//! The shim of a run: the same program, started once. It forks the init of each order, and stays when the
+//! The shim of a run: the same program, started once. It forks inits, and stays when the
 //! harness is killed: then the inits end what they keep, it ends what came to it, and goes.
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use signal_hook::low_level::{pipe, unregister};
 
 use super::init::{self, Given, Means};
 use super::raw::{self, Forked, Place};
-use super::wire::{Kind, Report, receive_order};
+use super::wire::{Kind, Report, next_init};
 use super::{NO_CGROUP, SHIM, cgroup};
 use crate::process::proc::{children, descendants, is_dead, own_pid, signal_below};
 
@@ -38,6 +38,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
 
 fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
     rustix::process::setsid().ok();
+    std::fs::write("/proc/self/comm", "loop-shim").ok();
     set_child_subreaper(Some(rustix::process::getpid()))?;
     // A handler and not to be ignored: what is ignored would be so in the agent too.
     for signal in [SIGTERM, SIGINT, SIGHUP] {
@@ -57,7 +58,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
         if !asked {
             continue;
         }
-        let Some((kind, fds)) = receive_order(&harness)? else { break };
+        let Some((kind, fds)) = next_init(&harness)? else { break };
         let Some(given) = unpack(kind, fds) else { continue };
         let into = match (kind, &given.means.groups) {
             (Kind::Cgroup, Some((lane, _))) => Place::Cgroup(lane.as_fd()),
@@ -96,28 +97,26 @@ fn begin(given: Unpacked) -> io::Result<ExitCode> {
     let (children, write) = UnixStream::pair()?;
     children.set_nonblocking(true)?;
     pipe::register(SIGCHLD, write)?;
-    let Unpacked { order, stdio, means } = given;
-    Ok(init::run(Given { order, stdio, means, children }))
+    let Unpacked { order, means } = given;
+    Ok(init::run(Given { order, means, children }))
 }
 
 struct Unpacked {
     order: UnixStream,
-    stdio: [OwnedFd; 3],
     means: Means,
 }
 
-/// The order's socket, its three streams, and the groups where there are any.
+/// The init's socket, and the groups where there are any.
 fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
     let mut fds = fds.into_iter();
     let order = UnixStream::from(fds.next()?);
-    let stdio = [fds.next()?, fds.next()?, fds.next()?];
     let groups = match kind {
         Kind::Cgroup => Some((fds.next()?, fds.next()?)),
         Kind::Plain | Kind::Namespace | Kind::UserNamespace => None,
     };
     // Asked for here: born into a user namespace, one is nobody at first.
     let user = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    Some(Unpacked { order, stdio, means: Means { kind, groups, user } })
+    Some(Unpacked { order, means: Means { kind, groups, user } })
 }
 
 fn drain(mut pipe: &UnixStream) {

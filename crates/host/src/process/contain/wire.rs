@@ -1,11 +1,12 @@
-//! What harness, shim and inits tell each other. The shim gets one byte and the descriptors of an order;
-//! harness and init then talk over the order's own socket: a command first, then asks in single bytes one
+//! What harness, shim and inits tell each other. The shim gets one byte and the socket of a new init;
+//! harness and init then talk over that: a command with its three streams, then asks in single bytes one
 //! way, reports in lines the other. An end of it that closes means that its holder is gone.
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use loop_core::run::ProcessId;
@@ -104,35 +105,67 @@ impl Report {
     }
 }
 
-/// Asks the shim for an init with these descriptors.
-pub(super) fn send_order(shim: impl AsFd, kind: Kind, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let byte = [KINDS.iter().find(|(known, _)| *known == kind).map_or(0, |(_, byte)| *byte)];
+/// Asks the shim for an init with this socket, and its groups where there are any.
+pub(super) fn ask_for_init(shim: impl AsFd, kind: Kind, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(shim, &[KINDS.iter().find(|(known, _)| *known == kind).map_or(0, |(_, byte)| *byte)], fds).map(drop)
+}
+
+/// Sends bytes, as many as can be, and descriptors with the first of them.
+fn send_with(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::Error::other("too many descriptors"));
     }
-    sendmsg(shim, &[IoSlice::new(&byte)], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
+    sendmsg(to, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).map_err(Into::into)
 }
 
-/// The next order; none when the harness is gone.
-pub(super) fn receive_order(harness: impl AsFd) -> io::Result<Option<(Kind, Vec<OwnedFd>)>> {
+/// The next init that is asked for; none when the harness is gone.
+pub(super) fn next_init(harness: impl AsFd) -> io::Result<Option<(Kind, Vec<OwnedFd>)>> {
+    let Some((byte, fds)) = receive_byte(harness)? else { return Ok(None) };
+    let kind = KINDS.iter().find(|(_, known)| *known == byte).map(|(kind, _)| *kind);
+    kind.map(|kind| Some((kind, fds))).ok_or_else(|| io::Error::other("an init of an unknown kind"))
+}
+
+/// One byte and the descriptors that came with it; none at the end.
+fn receive_byte(from: impl AsFd) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
     let mut byte = [0_u8; 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = recvmsg(harness, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let got = loop {
+        match recvmsg(&from, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            got => break got?,
+        }
+    };
     let mut fds: Vec<OwnedFd> = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(got) = message {
             fds.extend(got);
         }
     }
-    if got.bytes == 0 {
-        return Ok(None);
+    Ok((got.bytes > 0).then_some((byte[0], fds)))
+}
+
+/// The byte before a command. Another one was meant for the order before, which has ended.
+const COMMAND: u8 = b'X';
+
+/// Sends a command with its three streams to an init that waits for one.
+pub(super) fn send_command(mut to: &UnixStream, command: &[u8], stdio: [BorrowedFd<'_>; 3]) -> io::Result<()> {
+    let bytes = [&[COMMAND], command].concat();
+    let sent = send_with(to, &bytes, &stdio)?;
+    to.write_all(&bytes[sent..])
+}
+
+/// The next command with its three streams; none when the harness wants nothing any more.
+pub(super) fn next_command(from: &UnixStream) -> io::Result<Option<(Command, [OwnedFd; 3])>> {
+    loop {
+        let Some((byte, fds)) = receive_byte(from)? else { return Ok(None) };
+        if byte == COMMAND {
+            let stdio = <[OwnedFd; 3]>::try_from(fds).map_err(|_| io::Error::other("a command without its streams"))?;
+            return Ok(Some((Command::read(from)?, stdio)));
+        }
     }
-    let kind = KINDS.iter().find(|(_, known)| *known == byte[0]).map(|(kind, _)| *kind);
-    kind.map(|kind| Some((kind, fds))).ok_or_else(|| io::Error::other("an order of an unknown kind"))
 }
 
 /// The command of an order: its file, words, folder, variables beside the inherited ones.
