@@ -1,10 +1,14 @@
 //! For tests only: scratch homes, the built program, programs on PATH, and waiting for facts.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod census;
 mod environment;
 mod ran;
 mod strace;
+mod zoo;
 
-pub use environment::{TestEnv, wait_until};
+pub use census::{Being, Escapees, kill, processes_of};
+pub use environment::{TestEnv, wait_at_most, wait_until};
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
+pub use zoo::{ZOO, zoo};

@@ -4,6 +4,7 @@ mod agent;
 mod asking;
 mod config;
 mod errors;
+mod escapes;
 mod gates;
 mod json;
 mod kill_points;
