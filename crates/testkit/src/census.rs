@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// So many looks are taken before nobody is said to be there: who changes its pid may be missed by one.
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 2;
 /// Longer than one who changes its pid keeps one.
 const BETWEEN_PIDS: Duration = Duration::from_millis(30);
 
@@ -65,20 +65,24 @@ fn everybody(mut is_meant: impl FnMut(i32) -> bool) -> BTreeSet<Being> {
 
 /// Whether a variable stands in the environment with which a process was started.
 fn has_variable(pid: i32, variable: &str) -> bool {
-    let is_there = |path: String| {
-        let environment = fs::read(path).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|word| word == variable.as_bytes())
-    };
-    // Where the first thread has ended, another one can be asked.
-    is_there(format!("/proc/{pid}/environ"))
-        || (threads(pid).len() > 1
-            && threads(pid).into_iter().any(|thread| is_there(format!("/proc/{pid}/task/{thread}/environ"))))
+    let wanted = |environment: &[u8]| environment.split(|byte| *byte == 0).any(|word| word == variable.as_bytes());
+    match fs::read(format!("/proc/{pid}/environ")) {
+        // Where the first thread has ended nothing is to be read of it; another one can be asked.
+        Ok(environment) if environment.is_empty() => {
+            threads(pid).into_iter().filter(|thread| *thread != pid).any(|thread| {
+                fs::read(format!("/proc/{pid}/task/{thread}/environ")).is_ok_and(|environment| wanted(&environment))
+            })
+        }
+        Ok(environment) => wanted(&environment),
+        Err(_) => false,
+    }
 }
 
 fn is_tagged(pid: i32, tag: &str) -> bool {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let name = words.split(|byte| *byte == 0).next().unwrap_or_default();
-    name == format!("zoo-{tag}").as_bytes() || has_variable(pid, &format!("ZOO_TAG={tag}"))
+    has_variable(pid, &format!("ZOO_TAG={tag}")) || {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).next() == Some(format!("zoo-{tag}").as_bytes())
+    }
 }
 
 /// The escapees of one case.

@@ -224,7 +224,7 @@ pub fn wait_at_most(bound: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         if Instant::now() >= until {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -3,12 +3,14 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod census;
 mod environment;
+mod parallel;
 mod ran;
 mod strace;
 mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of};
 pub use environment::{TestEnv, wait_at_most, wait_until};
+pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
-pub use zoo::{ZOO, zoo};
+pub use zoo::{ODD_AGENTS, ZOO, zoo};

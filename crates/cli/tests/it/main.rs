@@ -3,6 +3,7 @@
 mod agent;
 mod asking;
 mod config;
+mod endings;
 mod errors;
 mod escapes;
 mod gates;

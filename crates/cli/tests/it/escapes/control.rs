@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use loop_testkit::{Escapees, ZOO, wait_at_most, zoo};
+use loop_testkit::{Escapees, ZOO, for_all, wait_at_most, zoo};
 
 /// Those whose group is still that of the agent: a runner that kills the group ends them.
 const DIES_BY_KILLPG: &[&str] = &["nohup", "deaf", "pipe-holder"];
@@ -33,7 +33,7 @@ fn left_by_killpg(kind: &str) -> usize {
 
 #[test]
 fn the_kinds_of_the_zoo_outlive_the_killing_of_their_group_but_for_three_that_say_so() {
-    let left = super::for_all(ZOO, |kind| left_by_killpg(kind));
+    let left = for_all(ZOO, |kind| left_by_killpg(kind));
     let mut table = "| kind | after killpg |\n|---|---|\n".to_owned();
     for (kind, left) in ZOO.iter().zip(&left) {
         let text = if *left == 0 { "dies by killpg".to_owned() } else { format!("{left} alive") };

@@ -2,7 +2,7 @@
 //!
 //! `zoo <kind> <folder> end|stay` starts its escapees, waits until each has written a file named by its pid into the
 //! folder, writes `ready` and then ends well or stays for ever. `zoo odd <name>` is an agent that does not end as it should. `zoo as <uid>
-//! <cgroup or -> <program> …` runs a program as another user. `zoo look-alike …` sleeps.
+//! <cgroup or -> <program> …` runs a program as another user. Where `ZOO_LOOK_ALIKE` is set it sleeps, whatever its words are.
 //!
 //! Everybody here has a clock that ends it after two minutes, and goes when its folder goes.
 mod deeds;
@@ -24,7 +24,7 @@ fn main() {
     let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     match *words.as_slice() {
         ["as", uid, cgroup, program, ..] => as_user(uid, cgroup, program, words.get(4..).unwrap_or_default()),
-        ["look-alike", ..] => {
+        _ if std::env::var_os("ZOO_LOOK_ALIKE").is_some() => {
             sys::die_with_parent();
             sys::live_for(LOOK_ALIKE_SECONDS);
             sys::stay()

@@ -1,6 +1,7 @@
 //! Agents that do not end as agents should.
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use crate::sys;
 
@@ -26,19 +27,10 @@ pub(crate) fn play(name: &str) -> ! {
         },
         "ignores-signals" => sys::ignore_all(),
         "blocks-signals" => sys::block_all(),
-        "floods" => loop {
-            write_out(&[b'x'; 4096]);
-        },
-        "leaves-a-flood" => leave(|| {
-            loop {
-                write_out(&[b'y'; 4096]);
-            }
-        }),
-        "leaves-the-pipe-held" => leave(|| {
-            sys::ignore(&[libc::SIGTERM, libc::SIGHUP]);
-            sys::stay()
-        }),
-        "leaves-the-pipe-stopped" => leave(|| stop_by(libc::SIGSTOP)),
+        "floods" => flood(),
+        "leaves-a-flood" => leave(sys::new_session, flood),
+        "leaves-the-pipe-held" => leave(sys::ignore_all, || {}),
+        "leaves-the-pipe-stopped" => leave(sys::new_session, || stop_by(libc::SIGSTOP)),
         "begins-again" => again(),
         "hides-its-head" => {
             std::thread::spawn(|| sys::stay());
@@ -61,6 +53,12 @@ fn write_out(bytes: &[u8]) {
     }
 }
 
+fn flood() {
+    loop {
+        write_out(&[b'x'; 4096]);
+    }
+}
+
 /// Also past the end, in case more comes.
 fn read_for_ever() {
     let mut piece = [0; 4096];
@@ -71,12 +69,17 @@ fn read_for_ever() {
     }
 }
 
-/// A child with our outputs does this in a session of its own; we end well.
-fn leave(act: impl FnOnce()) {
+/// A child with our outputs prepares and then does this; we end well in between.
+fn leave(prepare: impl FnOnce(), act: impl FnOnce()) {
+    let Some([is_prepared]) = sys::shared_numbers() else { sys::end(75) };
     if sys::fork().is_none() {
-        sys::new_session();
+        prepare();
+        is_prepared.store(1, Ordering::SeqCst);
         act();
         sys::stay();
+    }
+    while is_prepared.load(Ordering::SeqCst) == 0 {
+        sys::rest(1);
     }
     sys::end(0);
 }
