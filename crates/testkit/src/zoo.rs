@@ -17,6 +17,7 @@ pub const ZOO: &[&str] = &[
     "bomb",
     "kills-parent",
     "kills-shim",
+    "kills-shim-bare",
     "stops-shim",
     "own-namespace",
     "vfork",

@@ -1,5 +1,8 @@
 //! The escape zoo: whatever tries to outlive a run is gone 5 s after its cause, in every containment mode.
 //!
+//! Where the harness is killed, the 5 s begin with that. Otherwise they begin when it says that it has ended: who is
+//! asked to end has a grace of 5 s before that.
+//!
 //! CI takes each kind with one cause a mode, another one each day; `ESCAPES=all` takes all causes,
 //! `ESCAPES=hopper,cancel` one case in every mode. `ZOO_TABLE=<file>` gets the tables. Users, cgroups
 //! and the processes of others are root's to make, so all this runs as root.

@@ -160,7 +160,9 @@ impl Run {
                 let cancelled = self.user.ids().first().map(|id| self.user.run(&["cancel", id]));
                 verdict.hung = self.wait().is_none();
                 let refused = cancelled.filter(|ran| ran.code != Some(0)).map(|ran| ran.err());
-                verdict.notes.extend(refused.map(|why| format!("cancel was refused: {}", why.trim())));
+                verdict.notes.extend(
+                    refused.map(|why| format!("cancel was refused: {}", why.lines().next().unwrap_or_default())),
+                );
             }
             Cause::Kill => {
                 self.harness.kill().unwrap();

@@ -16,7 +16,7 @@ const RESPAWNED: usize = 3;
 pub(crate) fn play(kind: &str, folder: &Folder, ends: bool) -> ! {
     sys::live_for(sys::LIFE_SECONDS);
     let reports = escape(kind, folder);
-    let is_deed = matches!(kind, "kills-parent" | "kills-shim" | "stops-shim");
+    let is_deed = matches!(kind, "kills-parent" | "kills-shim" | "kills-shim-bare" | "stops-shim");
     while folder.reports() < reports || (is_deed && !folder.has("done")) {
         sys::rest(2);
     }
@@ -37,13 +37,14 @@ fn escape(kind: &str, folder: &Folder) -> usize {
         "double-fork" => grandchild(folder, || {}),
         "nohup" => child(folder, || sys::ignore(&[libc::SIGHUP])),
         "deaf" => child(folder, sys::ignore_all),
-        "renamed" => renamed(folder),
+        "renamed" => renamed(folder, "renamed", &[]),
         "pipe-holder" => child(folder, || sys::ignore(&[libc::SIGPIPE, libc::SIGHUP])),
         "stopped" | "stopped-agent" => stopped(folder),
         "hopper" => hopper(folder),
         "bomb" => bomb(folder),
         "kills-parent" => kills_parent(folder),
         "kills-shim" => deed(folder, libc::SIGKILL),
+        "kills-shim-bare" => renamed(folder, "kills-shim-bare", &deeds::keepers()),
         "stops-shim" => deed(folder, libc::SIGSTOP),
         "own-namespace" => own_namespace(folder),
         "vfork" => spawned(folder),
@@ -100,26 +101,37 @@ fn orphan(act: impl FnOnce()) {
 }
 
 /// A copy of the program under another name, forked twice, with nothing in its environment.
-fn renamed(folder: &Folder) -> usize {
+fn renamed(folder: &Folder, name: &str, keepers: &[i32]) -> usize {
     let tag = std::env::var("ZOO_TAG").unwrap_or_default();
     let copy = folder.path().join("kthreadd");
     if let Ok(own) = std::env::current_exe() {
         fs::copy(own, &copy).ok();
     }
-    let place = folder.path().to_string_lossy().into_owned();
-    orphan(|| sys::become_program(&copy, &[&format!("zoo-{tag}"), "escapee", "renamed", &place], &[]));
+    let (called, place) = (format!("zoo-{tag}"), folder.path().to_string_lossy().into_owned());
+    let keepers: Vec<String> = keepers.iter().map(i32::to_string).collect();
+    orphan(|| {
+        let mut words = vec![called.as_str(), "escapee", name, place.as_str()];
+        words.extend(keepers.iter().map(String::as_str));
+        sys::become_program(&copy, &words, &[])
+    });
     1
 }
 
-/// What goes on behind an exec.
-pub(crate) fn begun_anew(name: &str, folder: &Folder) -> ! {
+/// What goes on behind an exec. Who is named is killed.
+pub(crate) fn begun_anew(name: &str, folder: &Folder, victims: &[&str]) -> ! {
     sys::live_for(sys::LIFE_SECONDS);
     sys::new_session();
-    if name == "renamed" {
+    if name != "vfork" {
         sys::ignore_all();
         sys::rename_to("kworker/0:1");
     }
     folder.report();
+    for pid in victims.iter().filter_map(|pid| pid.parse().ok()) {
+        sys::send(pid, libc::SIGKILL);
+    }
+    if name == "kills-shim-bare" {
+        folder.say("done", &format!("{victims:?}\n"));
+    }
     sys::stay()
 }
 

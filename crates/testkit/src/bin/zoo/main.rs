@@ -30,7 +30,9 @@ fn main() {
             sys::stay()
         }
         ["odd", name] => odd::play(name),
-        ["escapee", name, folder] => kinds::begun_anew(name, &Folder::new(folder)),
+        ["escapee", name, folder, ..] => {
+            kinds::begun_anew(name, &Folder::new(folder), words.get(3..).unwrap_or_default())
+        }
         [kind, folder, how] => kinds::play(kind, &Folder::new(folder), how == "end"),
         _ => sys::end(64),
     }
