@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use loop_testkit::{Being, Escapees, TestEnv, kill, processes_of, wait_at_most};
 
-use super::modes::{Delegated, Mode, Programs};
+use super::modes::{self, Delegated, Mode, Programs};
 
 /// Nobody may be left after so long.
 const GONE_AFTER: Duration = Duration::from_secs(5);
@@ -54,8 +54,8 @@ pub(super) struct Run {
     program: PathBuf,
     is_ready: bool,
     seen: BTreeSet<Being>,
-    // Removed when everybody in it is gone.
-    _cgroup: Option<Delegated>,
+    /// Removed when everybody in it is gone.
+    cgroup: Option<Delegated>,
 }
 
 /// How a case went.
@@ -123,7 +123,7 @@ impl Case {
             there("ready") || there("done") || harness.try_wait().is_ok_and(|status| status.is_some())
         });
         let seen = Escapees { tag: &tag, folder: &folder }.alive();
-        Run { user, harness, tag, program, is_ready, seen, _cgroup: cgroup }
+        Run { user, harness, tag, program, is_ready, seen, cgroup }
     }
 }
 
@@ -133,7 +133,7 @@ impl Run {
     }
 
     /// Who is alive of the escapees.
-    fn left(&self) -> BTreeSet<Being> {
+    pub(super) fn left(&self) -> BTreeSet<Being> {
         let folder = self.folder();
         let mut left = Escapees { tag: &self.tag, folder: &folder }.alive();
         left.extend(self.seen.iter().filter(|being| being.is_alive()));
@@ -145,6 +145,13 @@ impl Run {
         processes_of(&self.program, &self.user.root().join("home"))
     }
 
+    /// The cgroup that the loop made for itself, if it is still there.
+    fn groups(&self) -> Option<PathBuf> {
+        let above = self.cgroup.as_ref().map_or_else(modes::place_of_cgroups, |given| given.path.clone());
+        let ids = self.user.ids().into_iter();
+        ids.map(|id| above.join(format!("loop-{id}"))).find(|path| path.exists())
+    }
+
     fn wait(&mut self) -> Option<ExitStatus> {
         wait_at_most(ENDED_AFTER, || self.harness.try_wait().is_ok_and(|status| status.is_some()));
         self.harness.try_wait().unwrap()
@@ -152,7 +159,9 @@ impl Run {
 
     /// Lets the cause happen and counts who is left after it.
     pub(super) fn end(&mut self, case: &Case) -> Verdict {
-        let mut verdict = Verdict { unready: !self.is_ready, ..Verdict::default() };
+        let folder = self.folder();
+        let escaped = !Escapees { tag: &self.tag, folder: &folder }.reported().is_empty();
+        let mut verdict = Verdict { unready: !self.is_ready || !escaped, ..Verdict::default() };
         let began = Instant::now();
         match case.cause {
             Cause::End | Cause::Timeout => verdict.hung = self.wait().is_none(),
@@ -175,11 +184,12 @@ impl Run {
         } else if case.cause != Cause::Kill && !self.left().is_empty() {
             verdict.notes.push("somebody was alive when the loop said that it had ended".to_owned());
         }
-        wait_at_most(GONE_AFTER, || self.left().is_empty() && self.ours().is_empty());
+        self.is_over_in_time();
         (verdict.left, verdict.ours) = (self.left().len(), self.ours().len());
         verdict.took = began.elapsed();
         let impossible = self.user.read("zoo/impossible");
         verdict.notes.extend(Some(impossible.trim().to_owned()).filter(|text| !text.is_empty()));
+        verdict.notes.extend(self.groups().map(|group| format!("a cgroup is left: {}", group.display())));
         if verdict.is_fault() {
             let said = self.user.read("said");
             verdict.notes.push(format!("the loop's last word was: {}", said.lines().last().unwrap_or("nothing")));
@@ -188,8 +198,19 @@ impl Run {
         verdict
     }
 
+    /// Kills the harness and whatever of its own program works for it, in one stroke.
+    pub(super) fn kill_all_of_loop(&mut self) {
+        kill(&self.ours());
+        self.harness.wait().unwrap();
+    }
+
+    /// Whether all are gone in time.
+    pub(super) fn is_over_in_time(&self) -> bool {
+        wait_at_most(GONE_AFTER, || self.left().is_empty() && self.ours().is_empty())
+    }
+
     /// Nobody is left behind by a test that fails.
-    fn clean_up(&self) {
+    pub(super) fn clean_up(&self) {
         let folder = self.folder();
         for _ in 0..3 {
             Escapees { tag: &self.tag, folder: &folder }.end();

@@ -61,7 +61,7 @@ impl Programs {
 /// A cgroup that is given to a user, as a login of systemd does.
 #[derive(Debug)]
 pub(super) struct Delegated {
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl Delegated {
@@ -96,7 +96,7 @@ fn remove_below(path: &Path) {
 }
 
 /// Our own cgroup, or the topmost where it is not seen.
-fn place_of_cgroups() -> PathBuf {
+pub(super) fn place_of_cgroups() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let mount = mounts.lines().find_map(|line| {
         let mut words = line.split(' ');
