@@ -17,7 +17,7 @@ use crate::journal::{Journal, JournalError};
 use crate::process::become_reaper;
 use crate::requests;
 use crate::runs::{HeldRun, RunFolder};
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::stop_file::StopFile;
 
 /// Who watches a run. Nothing is decided by what it does.
@@ -83,6 +83,12 @@ impl Driver {
                 return Ok(());
             }
             self.wait(reporter);
+            if self.signals.suspended() {
+                // The agent does not work on behind the back of who stopped us.
+                self.hands.freeze(true);
+                signals::suspend();
+                self.hands.freeze(false);
+            }
             for asked in self.control.as_mut().map(Control::take).unwrap_or_default() {
                 events.extend(self.asked(asked, reporter)?);
             }

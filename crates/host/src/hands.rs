@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
-use crate::process::{Silence, Task, TaskEnd, sweep};
+use crate::process::{Containment, Silence, Task, TaskEnd, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
 use crate::{notify, prompt_file, verify};
@@ -19,6 +19,8 @@ pub(crate) struct Hands {
     /// Orders to do nothing.
     holds: Vec<OrderId>,
     retention: Retention,
+    /// Keeps everything together that is started; made with the first order that starts something.
+    containment: Option<(String, Containment)>,
     /// Answers that are there already.
     ready: Vec<Event>,
 }
@@ -34,13 +36,13 @@ struct Open {
 
 impl Open {
     /// Says so, once, when its process has shown no sign of life for its limit.
-    fn look_for_life(&mut self, others: &[i32], written_before: u64) -> Option<Event> {
+    fn look_for_life(&mut self, written_before: u64) -> Option<Event> {
         let silence = self.silence.as_mut()?;
         if self.task.written() > written_before {
             silence.heard();
         }
         let task = &self.task;
-        let silent = silence.is_over(Instant::now(), || task.ticks(others));
+        let silent = silence.is_over(Instant::now(), || task.ticks());
         silent.then_some(Event::Noticed(Notice::Silent { order: self.id }))
     }
 }
@@ -48,13 +50,14 @@ impl Open {
 impl Hands {
     pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
         let retention = Retention::new(&run);
-        Self { run, workspace: workspace.to_owned(), open: Vec::new(), holds: Vec::new(), retention, ready: Vec::new() }
+        let (workspace, containment) = (workspace.to_owned(), None);
+        Self { run, workspace, open: Vec::new(), holds: Vec::new(), retention, containment, ready: Vec::new() }
     }
 
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
         let begun = match order {
-            Order::CleanUp { processes } => Err(sweep(self.run.id.as_str(), processes)),
+            Order::CleanUp { processes } => Err(sweep(self.run.id.as_str(), &self.run.register(), processes)),
             // Backend none: the step is there, and keeps nothing.
             Order::Checkpoint { .. } => Err(Answer::Saved(Saved::default())),
             Order::Measure { .. } => Err(Answer::Measured(Measured::default())),
@@ -63,18 +66,24 @@ impl Hands {
                 return None;
             }
             Order::RunAgent { news, injected, .. } => {
-                let task = prompt_file::start(&self.run, state, (news, *injected), &self.workspace);
+                let task = self.contained(state, |hands, containment| {
+                    prompt_file::start(&hands.run, state, (news, *injected), &hands.workspace, containment)
+                });
                 let limit = state.settings.idle_timeout_ms.map(Duration::from_millis);
                 let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
                 task.map(|task| Open { id, task, answer: prompt_file::answer, silence })
             }
             Order::RunGate { gate, .. } => {
-                let output = self.run.gate(state.iteration, id);
-                let task = verify::start(state, *gate, self.workspace.clone(), output);
+                let task = self.contained(state, |hands, containment| {
+                    let output = hands.run.gate(state.iteration, id);
+                    verify::start(state, *gate, hands.workspace.clone(), output, containment)
+                });
                 task.map(|task| Open { id, task, answer: verify::answer, silence: None })
             }
             Order::Notify { result, text } => {
-                let task = notify::start(state, result, text, self.run.path.join("notify"));
+                let task = self.contained(state, |hands, containment| {
+                    notify::start(state, (result, text), hands.run.path.join("notify"), containment)
+                });
                 task.map(|task| Open { id, task, answer: |end| notify::answer(&end), silence: None })
             }
         };
@@ -88,10 +97,32 @@ impl Hands {
         let id = open.id;
         let process = open.task.process();
         self.open.push(open);
-        match process {
-            Some(process) => Event::Noticed(Notice::Started { order: id, process }),
-            None => Event::Noticed(Notice::Said { text: "a process ended before it could be named".to_owned() }),
-        }
+        Event::Noticed(Notice::Started { order: id, process })
+    }
+
+    /// Starts something where nothing of it can get away.
+    fn contained(
+        &mut self,
+        state: &RunState,
+        start: impl FnOnce(&Self, &mut Containment) -> Result<Task, Answer>,
+    ) -> Result<Task, Answer> {
+        let word = state.settings.resolved.get("containment");
+        let mut containment = match self.containment.take() {
+            // Another one can only be had when nothing is under way.
+            Some((known, containment)) if known == word || !self.open.is_empty() => containment,
+            Some(_) | None => Containment::new(self.run.id.as_str(), word, Some(self.run.register()))
+                .map_err(|error| Answer::Failed { what: format!("no containment: {error}") })?,
+        };
+        let task = start(self, &mut containment);
+        let said = containment.said().into_iter();
+        self.ready.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
+        self.containment = Some((word.to_owned(), containment));
+        task
+    }
+
+    /// Stops everything that is under way where it is, or lets it go on.
+    pub(crate) fn freeze(&mut self, still: bool) {
+        self.open.iter_mut().for_each(|open| open.task.freeze(still));
     }
 
     /// Ends an order early; its answer still comes.
@@ -106,7 +137,8 @@ impl Hands {
     }
 
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
-        self.open.iter().flat_map(|open| open.task.wants())
+        let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
+        self.open.iter().flat_map(|open| open.task.wants()).chain(containment)
     }
 
     pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
@@ -119,20 +151,21 @@ impl Hands {
 
     /// Goes on with everything; says what came to an end.
     pub(crate) fn go_on(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
-        let pids: Vec<i32> = self.open.iter().map(|open| open.task.pid()).collect();
         let mut events = std::mem::take(&mut self.ready);
+        let Some((_, containment)) = &mut self.containment else { return events };
+        containment.look();
         let mut still_open = Vec::new();
         for mut open in self.open.drain(..) {
-            let others: Vec<i32> = pids.iter().copied().filter(|pid| *pid != open.task.pid()).collect();
             let before = open.task.written();
-            match open.task.go_on(&others, heard) {
+            match open.task.go_on(containment, heard) {
                 Some(end) => {
                     let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
+                    let said = said.into_iter().chain(end.said.clone());
                     events.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
                     events.push(Event::Answered { order: open.id, answer: (open.answer)(end) });
                 }
                 None => {
-                    events.extend(open.look_for_life(&others, before));
+                    events.extend(open.look_for_life(before));
                     still_open.push(open);
                 }
             }

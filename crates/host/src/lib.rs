@@ -9,6 +9,7 @@ mod hands;
 pub mod index;
 pub mod journal;
 pub mod notify;
+pub mod orphans;
 pub mod paths;
 pub mod process;
 mod prompt_file;

@@ -3,10 +3,15 @@ use std::path::PathBuf;
 
 use loop_core::run::{Answer, Ended, RunState};
 
-use crate::process::{Task, TaskEnd, TaskSpec};
+use crate::process::{Containment, Task, TaskEnd, TaskSpec};
 
 /// Starts the notification. Its two arguments are a title and a text; values never stand in the command itself.
-pub(crate) fn start(state: &RunState, result: &str, text: &str, output: PathBuf) -> Result<Task, Answer> {
+pub(crate) fn start(
+    state: &RunState,
+    (result, text): (&str, &str),
+    output: PathBuf,
+    containment: &mut Containment,
+) -> Result<Task, Answer> {
     let failed = |what: String| Answer::Failed { what };
     let spec = state.spec.as_ref().ok_or_else(|| failed("the run has no name".to_owned()))?;
     let id = spec.id.as_str();
@@ -21,8 +26,8 @@ pub(crate) fn start(state: &RunState, result: &str, text: &str, output: PathBuf)
     ];
     let env = [("LOOP_ID", id), ("LOOP_RESULT", result), ("LOOP_REASON", text)];
     let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    Task::start(TaskSpec { run: id, argv: &argv, env, folder: PathBuf::from("/"), stdin: None, output })
-        .map_err(|error| failed(error.to_string()))
+    let spec = TaskSpec { lane: "notify", argv: &argv, env, folder: PathBuf::from("/"), stdin: None, output };
+    Task::start(spec, containment).map_err(|error| failed(error.to_string()))
 }
 
 /// What the end of a notification is to the core: nothing depends on it.

@@ -10,7 +10,7 @@ use loop_core::prompt::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
 use loop_core::run::{AgentReport, Answer, News, RunState};
 use loop_core::text;
 
-use crate::process::{Task, TaskEnd, TaskSpec, tail_of};
+use crate::process::{Containment, Task, TaskEnd, TaskSpec, tail_of};
 use crate::runs::{RunFolder, kept};
 
 /// Raw bytes to look at: escape sequences that are taken out must not shorten what is quoted too much.
@@ -22,7 +22,13 @@ const SAID_BYTES_MAX: usize = 2048;
 pub(crate) type Told<'a> = (&'a [News], Option<(u32, u32)>);
 
 /// Writes the prompt and starts the agent with it.
-pub(crate) fn start(run: &RunFolder, state: &RunState, told: Told<'_>, workspace: &Path) -> Result<Task, Answer> {
+pub(crate) fn start(
+    run: &RunFolder,
+    state: &RunState,
+    told: Told<'_>,
+    workspace: &Path,
+    containment: &mut Containment,
+) -> Result<Task, Answer> {
     let failed = |what: &str, error: &io::Error| Answer::Failed { what: format!("{what}: {error}") };
     let folder = run.attempt(state.iteration, state.attempt);
     let prompt = write(run, state, told, &folder).map_err(|error| failed("cannot write the prompt", &error))?;
@@ -30,14 +36,14 @@ pub(crate) fn start(run: &RunFolder, state: &RunState, told: Told<'_>, workspace
     let mut env: Vec<_> = command.env.into_iter().map(|(name, value)| (name, value.into())).collect();
     env.push(("LOOP_PROMPT_FILE".to_owned(), prompt.clone().into_os_string()));
     let spec = TaskSpec {
-        run: run.id.as_str(),
+        lane: "agent",
         argv: &command.argv,
         env,
         folder: workspace.to_owned(),
         stdin: Some(prompt),
         output: folder,
     };
-    Task::start(spec).map_err(|error| failed("cannot start the agent in the workspace", &error))
+    Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))
 }
 
 fn write(run: &RunFolder, state: &RunState, told: Told<'_>, folder: &Path) -> io::Result<PathBuf> {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::run::{Answer, Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
+use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::journal::{Journal, JournalError, encode};
+use crate::orphans;
 use crate::paths::{Home, socket_of, text_of};
-use crate::process::{marked_runs, sweep};
 use crate::workspace::Claim;
 
 /// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
 const HALF_MADE: &str = ".new-";
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 /// The folder of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +132,12 @@ impl RunFolder {
         socket_of(state, self.id.as_str())
     }
 
+    /// Where those are registered who keep the run's processes together; beside the socket.
+    #[must_use]
+    pub fn register(&self) -> PathBuf {
+        self.socket().with_extension(orphans::REGISTER)
+    }
+
     /// Who drives the run; none if nobody does.
     #[must_use]
     pub fn holder(&self) -> Option<Holder> {
@@ -213,7 +219,7 @@ fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
 /// A looker holds the lock for a moment; that is no reason to call the run driven.
 const LOCK_TRIES: u32 = 20;
 
-fn lock(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     for _ in 0..LOCK_TRIES {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -375,43 +381,6 @@ pub fn all(home: &Home) -> Result<Vec<RunFolder>, RunsError> {
         Some(RunFolder { id, path: entry.path() })
     };
     Ok(entries.flatten().filter_map(folder).collect())
-}
-
-/// What was left running of a run that nobody drives.
-#[derive(Debug)]
-pub struct Orphans {
-    /// Which run.
-    pub run: RunFolder,
-    /// How many were ended.
-    pub ended: u32,
-    /// Who could not be.
-    pub left: Vec<String>,
-}
-
-/// Ends what runs that nobody drives any more have left running. Each is held meanwhile, so that
-/// nobody begins to drive it; marks of other state folders are not ours.
-#[must_use]
-pub fn end_orphans(home: &Home) -> Vec<Orphans> {
-    let mut found = Vec::new();
-    for id in marked_runs().iter().filter_map(|id| RunId::parse(id).ok()) {
-        let run = RunFolder { path: home.runs().join(id.as_str()), id };
-        let held = run.path.is_dir().then(|| lock(&run.path.join(LOCK)));
-        if let Some(Ok(Some(_held))) = held {
-            let (ended, left) = match sweep(run.id.as_str(), &[]) {
-                Answer::Cleaned { killed } => (killed, Vec::new()),
-                Answer::Lost { left } => (0, left),
-                Answer::Saved(_)
-                | Answer::Measured(_)
-                | Answer::AgentEnded(_)
-                | Answer::GateEnded(_)
-                | Answer::Held
-                | Answer::Notified { .. }
-                | Answer::Failed { .. } => (0, Vec::new()),
-            };
-            found.push(Orphans { run, ended, left });
-        }
-    }
-    found
 }
 
 /// The one run whose id begins so.

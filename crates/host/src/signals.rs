@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use loop_core::run::{Event, Request};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use rustix::process::{Signal, getpid, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::pipe;
 
 /// The signals that a driver listens to.
@@ -14,6 +15,8 @@ use signal_hook::low_level::pipe;
 pub struct Signals {
     pipes: Vec<(&'static str, UnixStream)>,
     interrupts: u32,
+    /// Ctrl-Z.
+    suspend: Option<UnixStream>,
 }
 
 /// The signals that we were started to ignore, one bit each.
@@ -21,6 +24,18 @@ fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn pipe_of(signal: i32) -> io::Result<UnixStream> {
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    pipe::register(signal, write)?;
+    Ok(read)
+}
+
+/// Stops this process where it is, as Ctrl-Z would have; comes back when somebody lets it go on.
+pub fn suspend() {
+    kill_process(getpid(), Signal::STOP).ok();
 }
 
 impl Signals {
@@ -36,17 +51,21 @@ impl Signals {
             if ignored & (1 << (signal - 1)) != 0 {
                 continue;
             }
-            let (read, write) = UnixStream::pair()?;
-            read.set_nonblocking(true)?;
-            pipe::register(signal, write)?;
-            pipes.push((name, read));
+            pipes.push((name, pipe_of(signal)?));
         }
-        Ok(Self { pipes, interrupts: 0 })
+        let suspend = (ignored & (1 << (SIGTSTP - 1)) == 0).then(|| pipe_of(SIGTSTP)).transpose()?;
+        Ok(Self { pipes, interrupts: 0, suspend })
+    }
+
+    /// Whether Ctrl-Z was pressed. Then [`suspend`] does what it asks for.
+    pub fn suspended(&mut self) -> bool {
+        let mut bytes = [0_u8; 16];
+        self.suspend.as_mut().is_some_and(|pipe| matches!(pipe.read(&mut bytes), Ok(count) if count > 0))
     }
 
     /// What to wait on.
     pub fn wants(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.pipes.iter().map(|(_, pipe)| pipe.as_fd())
+        self.pipes.iter().map(|(_, pipe)| pipe).chain(&self.suspend).map(AsFd::as_fd)
     }
 
     /// Sleeps so long, or until something comes.

@@ -7,7 +7,7 @@ use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
 use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::process::{Task, TaskEnd, TaskSpec, become_reaper, tail_of};
+use crate::process::{Containment, Task, TaskEnd, TaskSpec, become_reaper, tail_of};
 use crate::runs;
 use crate::signals::Signals;
 
@@ -15,19 +15,32 @@ use crate::signals::Signals;
 const SAID_BYTES_MAX: usize = 1024;
 
 /// Starts a gate. One that cannot be started has no verdict, which is for the core to judge.
-pub(crate) fn start(state: &RunState, gate: u32, folder: PathBuf, output: PathBuf) -> Result<Task, Answer> {
+pub(crate) fn start(
+    state: &RunState,
+    gate: u32,
+    folder: PathBuf,
+    output: PathBuf,
+    containment: &mut Containment,
+) -> Result<Task, Answer> {
     let command = usize::try_from(gate).ok().and_then(|gate| state.settings.gates.get(gate));
     let (Some(command), Some(spec)) = (command, &state.spec) else {
         return Err(Answer::Failed { what: format!("there is no gate {gate}") });
     };
-    run_shell(command.promise().command, spec.id.as_str(), state.iteration, folder, output)
+    let spec = (spec.id.as_str(), state.iteration);
+    run_shell(command.promise().command, spec, folder, output, containment)
         .map_err(|error| Answer::GateEnded(not_started(&error)))
 }
 
-fn run_shell(command: &str, run: &str, iteration: u32, folder: PathBuf, output: PathBuf) -> std::io::Result<Task> {
+fn run_shell(
+    command: &str,
+    (run, iteration): (&str, u32),
+    folder: PathBuf,
+    output: PathBuf,
+    containment: &mut Containment,
+) -> std::io::Result<Task> {
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     let env = vec![("LOOP_ID".to_owned(), run.into()), ("LOOP_ITERATION".to_owned(), iteration.to_string().into())];
-    Task::start(TaskSpec { run, argv: &argv, env, folder, stdin: None, output })
+    Task::start(TaskSpec { lane: "gate", argv: &argv, env, folder, stdin: None, output }, containment)
 }
 
 fn not_started(error: &std::io::Error) -> GateReport {
@@ -67,15 +80,17 @@ pub struct Rehearsal {
 ///
 /// # Errors
 /// When it cannot be started, or the machine would not let us.
-pub fn rehearse(command: &str, folder: &Path, limit: Duration) -> io::Result<Rehearsal> {
+pub fn rehearse(command: &str, folder: &Path, limit: Duration, containment: &str) -> io::Result<Rehearsal> {
     let mut signals = Signals::listen()?;
     become_reaper()?;
     let output = std::env::temp_dir().join(format!("loop-rehearsal-{}", runs::fresh_id()?));
     let promise = loop_core::policy::gate::Promise::parse(command);
-    let mut task = run_shell(promise.command, "rehearsal", 0, folder.to_owned(), output.clone())?;
+    let name = format!("rehearsal-{}", std::process::id());
+    let mut containment = Containment::new(&name, containment, None)?;
+    let mut task = run_shell(promise.command, ("rehearsal", 0), folder.to_owned(), output.clone(), &mut containment)?;
     let began = Instant::now();
     let end = loop {
-        if let Some(end) = task.go_on(&[], &mut |_| {}) {
+        if let Some(end) = task.go_on(&mut containment, &mut |_| {}) {
             break end;
         }
         if began.elapsed() >= limit || !signals.take().is_empty() {

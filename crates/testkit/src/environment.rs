@@ -238,3 +238,13 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
     panic!("waited 30 s and it never came: {what}");
 }
+
+/// A program of this workspace, as it was built beside the tests.
+#[must_use]
+pub fn built(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().expect("a test has a path");
+    let folder = tests.parent().and_then(Path::parent).expect("tests lie in a folder of the build");
+    let program = folder.join(name);
+    assert!(program.is_file(), "{name} is not built: cargo build --workspace");
+    program
+}

@@ -9,7 +9,7 @@ mod strace;
 mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of};
-pub use environment::{TestEnv, wait_at_most, wait_until};
+pub use environment::{TestEnv, built, wait_at_most, wait_until};
 pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};

@@ -26,7 +26,8 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
     let mut seen = Vec::new();
     for gate in &settings.gates {
         let limit = Duration::from_millis(settings.gate_timeout_ms);
-        let rehearsal = verify::rehearse(&gate.command, &ready.setup.path, limit).map_err(|error| {
+        let containment = settings.resolved.get("containment");
+        let rehearsal = verify::rehearse(&gate.command, &ready.setup.path, limit, containment).map_err(|error| {
             CommandError::new(Kind::Wrong, "the promise cannot be started")
                 .because(error.to_string())
                 .hint("look at the promise and at the workspace")

@@ -34,6 +34,10 @@ use crate::render::printer::{Loudness, Printer};
 /// Runs a command line and says how the program ends.
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    // The program's other life, below a loop that it drives itself.
+    if let Some(code) = loop_host::process::run_if_asked() {
+        return code;
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
@@ -53,6 +57,9 @@ fn dispatch(cli: Cli) -> Done {
         return demo::agent();
     }
     let context = Context::new(cli.output.printer())?;
+    if cli.command.as_ref().is_none_or(looks_at_loops) {
+        start::end_registered(&context);
+    }
     match cli.command {
         None => glance::run(&context),
         Some(Verb::Start(args)) => start::run(&context, &args),
@@ -72,5 +79,28 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Prune(args)) => prune::run(&context, &args),
         Some(Verb::Completions(args)) => completions::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
+    }
+}
+
+/// Those that clean up behind a loop that was killed before they look; some do it later and more thoroughly.
+fn looks_at_loops(verb: &Verb) -> bool {
+    match verb {
+        Verb::Status(_)
+        | Verb::List(_)
+        | Verb::History(_)
+        | Verb::Pause(_)
+        | Verb::Cancel(_)
+        | Verb::Inject(_)
+        | Verb::Set(_)
+        | Verb::Watch(_)
+        | Verb::Doctor(_) => true,
+        Verb::Start(_)
+        | Verb::Resume(_)
+        | Verb::Rm(_)
+        | Verb::Prune(_)
+        | Verb::Config(_)
+        | Verb::Completions(_)
+        | Verb::Demo
+        | Verb::DemoAgent => false,
     }
 }

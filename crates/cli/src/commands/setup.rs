@@ -5,6 +5,7 @@ use loop_core::agent::{KNOWN, known};
 use loop_core::run::WorkspaceRef;
 use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve, too_wide};
 use loop_host::paths::{program_on_path, text_of};
+use loop_host::process::{Mode, try_out};
 use loop_host::settings_files::{FilesError, USER_FILE, gather};
 use loop_host::workspace::{self, WorkspaceError};
 
@@ -76,6 +77,17 @@ pub(crate) fn refuse_unbuilt_value(key: &Key, value: &str, place: &str) -> Resul
     Err(CommandError::new(Kind::Wrong, format!("{what} comes with a later version"))
         .because("this version does not have it yet")
         .hint(hint))
+}
+
+/// Refuses a containment that was asked for by name and cannot be had here.
+pub(crate) fn check_containment(settings: &Resolved) -> Result<(), CommandError> {
+    let word = settings.get("containment");
+    let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.name() == word) else { return Ok(()) };
+    try_out(mode).map_err(|why| {
+        CommandError::new(Kind::Wrong, format!("containment {word} cannot be had here"))
+            .because(why)
+            .hint("leave it out for the best that can be had, and see: loop doctor")
+    })
 }
 
 /// Refuses a start without an agent that this version can drive, and says which could be.

@@ -12,8 +12,9 @@ use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::driver::drive;
+use loop_host::orphans::{self, Orphans};
 use loop_host::paths::{can_write, path_of, text_of, write_whole};
-use loop_host::runs::{self, HeldRun, LongTexts, Orphans, StartLock};
+use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
 use loop_host::verify;
@@ -98,6 +99,7 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
             .hint(format!("{line} …, with the command that shows that the work is done")));
     }
     setup::check_agent(&setup.settings, &line)?;
+    setup::check_containment(&setup.settings)?;
     check_shell(&setup.settings)?;
     let inject = injected(&setup.settings)?;
     if goal.len() + inject.iter().map(String::len).sum::<usize>() > TASK_BYTES_MAX {
@@ -282,16 +284,26 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     Ok((held.with_claim(claimed), ready.setup.path.clone()))
 }
 
+/// What a loop that was killed left behind is ended by whatever command comes next, and said.
+pub(crate) fn end_registered(context: &Context) {
+    for Orphans { run, ended, .. } in orphans::end_registered(&context.home) {
+        tell_ended(context, &run.id, ended);
+    }
+}
+
+fn tell_ended(context: &Context, id: &RunId, ended: u32) {
+    if ended > 0 {
+        let what = if ended == 1 { "1 process".to_owned() } else { format!("{ended} processes") };
+        context.printer.progress(&format!("ended {what} that loop {id} had left running when it was killed\n"));
+    }
+}
+
 /// Nothing of a loop that was killed works beside a new one. Where something of it cannot be ended
 /// and works in the same place, the new one is refused.
 pub(crate) fn end_orphans(context: &Context, place: Option<&WorkspaceRef>) -> Result<(), CommandError> {
-    for Orphans { run, ended, left } in runs::end_orphans(&context.home) {
+    for Orphans { run, ended, left } in orphans::end_orphans(&context.home) {
         let id = &run.id;
-        if ended > 0 {
-            context
-                .printer
-                .progress(&format!("ended {ended} processes that loop {id} had left running when it was killed\n"));
-        }
+        tell_ended(context, id, ended);
         if left.is_empty() {
             continue;
         }

@@ -117,6 +117,15 @@ pub const KEYS: &[Key] = &[
         ..BASE
     },
     Key {
+        name: "containment",
+        kind: Kind::Choice(&["auto", "cgroup", "namespace", "plain"]),
+        default: "auto",
+        doc: "How everything that an agent or a gate starts is kept together, so that it can be ended: by control groups, in a PID namespace of its own (other processes cannot be seen then), or by descent alone. Auto takes control groups where they can be had, else descent.",
+        flag: flag("containment", "HOW"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
         name: "idle_timeout",
         kind: Kind::DurationOrUnlimited,
         default: "unlimited",

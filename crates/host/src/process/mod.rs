@@ -1,15 +1,17 @@
-//! Processes: started in a group of their own, ended with all that they started, and what they wrote
-//! kept within bounds.
+//! Processes: started where nothing of theirs can get away, ended with all that they started, and what they
+//! wrote kept within bounds.
+mod contain;
 mod follow;
+mod proc;
 mod silence;
 mod sweep;
 mod task;
 mod transcript;
-mod tree;
 
+pub use contain::{Containment, Mode, is_kept, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
+pub use proc::{descendants, identity, lists_children};
 pub use silence::Silence;
-pub use sweep::{MARK, descends_from_us, marked_runs, sweep};
+pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep};
 pub use task::{Task, TaskEnd, TaskSpec};
 pub use transcript::{Transcript, tail_of};
-pub use tree::{Tree, become_reaper, identity};

@@ -1,15 +1,38 @@
-//! Ending what a harness that was killed left behind: by name where one is known, by its mark otherwise.
+//! Ending what nobody keeps any more: what a harness that was killed left behind, and what came to us because
+//! an init was killed. By name where one is known, by its mark otherwise.
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use loop_core::run::{Answer, ProcessId};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
 
-use super::task::names_of;
-use super::tree::identity;
+use super::contain::{end_group, is_same, wait_for_keepers};
+use super::proc::{
+    all, ancestors, children, descendants, identity, is_dead, names_of, own_pid, signal_below, signal_known,
+};
 
 /// The variable that marks everything that a run starts: the run's id, behind those of the runs
 /// that it is itself a part of.
 pub const MARK: &str = "LOOP_MARK";
+
+/// Children that we had before we started any: `server & exec loop …` gives us one that is not ours to end.
+static INHERITED: OnceLock<Vec<ProcessId>> = OnceLock::new();
+
+/// Makes this process the one that orphans of its descendants are given to.
+///
+/// # Errors
+/// When the kernel does not know that.
+pub fn become_reaper() -> std::io::Result<()> {
+    INHERITED.get_or_init(|| children(own_pid()).into_iter().filter_map(identity).collect());
+    set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
+}
+
+fn is_inherited(pid: i32) -> bool {
+    INHERITED.get().is_some_and(|known| known.iter().any(|known| known.pid == pid && is_same(*known)))
+}
 
 /// The mark of what a run starts.
 pub(super) fn mark(run: &str) -> String {
@@ -22,41 +45,72 @@ pub(super) fn mark(run: &str) -> String {
 /// So many passes that find nobody mean that nobody is left.
 const EMPTY_PASSES: u32 = 2;
 /// How often it is tried before we give up.
-const PASSES_MAX: u32 = 200;
+const PASSES_MAX: u32 = 400;
+const BETWEEN_PASSES: Duration = Duration::from_millis(10);
+/// So long the keepers of a killed harness may take to end what they keep: they give it a time to save its work.
+const KEEPERS_TAKE_MAX: Duration = Duration::from_secs(5);
 
-/// Ends every process of an earlier attempt of the run and says how many there were.
+/// Ends every process of an earlier driver of the run and says how many there were. `register` is the file
+/// that its keepers hold.
 #[must_use]
-pub fn sweep(run: &str, known: &[ProcessId]) -> Answer {
-    let (mut killed, mut empty) = (std::collections::BTreeSet::new(), 0);
+pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
+    let group = wait_for_keepers(register, KEEPERS_TAKE_MAX);
+    let in_group = group.map_or(0, |group| end_group(&group, run));
+    let known = || known.iter().copied().filter(|process| is_same(*process)).collect();
+    let (killed, left) = until_nobody(|| [marked(run), known()].concat());
+    if !left.is_empty() {
+        return Answer::Lost { left: names_of(&left) };
+    }
+    fs::remove_file(register).ok();
+    Answer::Cleaned { killed: in_group.saturating_add(killed) }
+}
+
+/// Ends who came to us because whoever kept them was killed, and who carries the run's mark. Says who is left.
+pub(super) fn end_adopted(run: &str) -> Vec<String> {
+    let (_, left) = until_nobody(|| {
+        let came = adopted();
+        signal_below(own_pid(), &came, Signal::STOP);
+        signal_below(own_pid(), &came, Signal::KILL);
+        [came.into_iter().filter_map(identity).collect(), marked(run)].concat()
+    });
+    names_of(&left)
+}
+
+/// Our children that we did not start, and everybody below them. Those who are dead are taken in.
+fn adopted() -> Vec<i32> {
+    let mut found = Vec::new();
+    for pid in children(own_pid()).into_iter().filter(|pid| !is_inherited(*pid)) {
+        if Pid::from_raw(pid).is_some_and(|pid| matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)))) {
+            continue;
+        }
+        found.push(pid);
+        found.extend(descendants(pid));
+    }
+    found
+}
+
+/// Kills whom a look finds until two looks in a row find nobody. Says how many they were, and who is left.
+fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
+    let (mut killed, mut empty) = (BTreeSet::new(), 0);
     let mut left = Vec::new();
     for _ in 0..PASSES_MAX {
-        left = marked(run);
-        left.extend(known.iter().filter(|process| identity(process.pid) == Some(**process)).map(|process| process.pid));
-        left.retain(|pid| !is_dead(*pid));
+        left = look();
+        left.retain(|process| !is_dead(process.pid));
         if left.is_empty() {
             empty += 1;
             if empty == EMPTY_PASSES {
-                return Answer::Cleaned { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX) };
+                break;
             }
             continue;
         }
         empty = 0;
-        for pid in &left {
-            kill(*pid);
-            killed.insert(*pid);
+        for process in &left {
+            signal_known(*process, Signal::KILL);
+            killed.insert((process.pid, process.start_ticks));
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(BETWEEN_PASSES);
     }
-    Answer::Lost { left: names_of(&left) }
-}
-
-/// Kills by a handle, and only who still is the one that was looked at.
-fn kill(pid: i32) {
-    let before = identity(pid);
-    let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return };
-    if before.is_some() && identity(pid) == before {
-        pidfd_send_signal(handle, Signal::KILL).ok();
-    }
+    (u32::try_from(killed.len()).unwrap_or(u32::MAX), left.into_iter().map(|process| process.pid).collect())
 }
 
 /// The runs of which something is alive.
@@ -70,49 +124,30 @@ pub fn marked_runs() -> Vec<String> {
 }
 
 /// Those that carry the run's mark.
-fn marked(run: &str) -> Vec<i32> {
-    marks().into_iter().filter(|(_, mark)| mark.split(':').any(|part| part == run)).map(|(pid, _)| pid).collect()
+fn marked(run: &str) -> Vec<ProcessId> {
+    marks()
+        .into_iter()
+        .filter(|(_, mark)| mark.split(':').any(|part| part == run))
+        .map(|(process, _)| process)
+        .collect()
 }
 
-/// All that carry a mark, ourselves and those we descend from left out.
-fn marks() -> Vec<(i32, String)> {
-    let spared = ancestors(i32::try_from(std::process::id()).unwrap_or(0));
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+/// All that carry a mark, ourselves and those we descend from left out. Who they are is asked for before
+/// the mark: a number that goes to somebody else in between is not taken for the old one.
+fn marks() -> Vec<(ProcessId, String)> {
+    let spared = ancestors(own_pid());
     let mark = |pid: i32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let process = identity(pid)?;
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
         let mut variables = environment.split(|byte| *byte == 0);
         let value = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
-        Some((pid, String::from_utf8_lossy(value).into_owned()))
+        Some((process, String::from_utf8_lossy(value).into_owned()))
     };
-    pids.filter(|pid| !spared.contains(pid)).filter_map(mark).collect()
+    all().into_iter().filter(|pid| !spared.contains(pid)).filter_map(mark).collect()
 }
 
 /// Whether a process is one of the run that we drive: below us, or marked.
 #[must_use]
 pub fn descends_from_us(pid: i32, run: &str) -> bool {
-    let me = i32::try_from(std::process::id()).unwrap_or(0);
-    ancestors(pid).contains(&me) || marked(run).contains(&pid)
-}
-
-/// A process and all that it descends from.
-fn ancestors(pid: i32) -> Vec<i32> {
-    let mut pids = vec![pid];
-    while let Some(parent) = pids.last().and_then(|pid| parent(*pid)).filter(|pid| *pid > 0 && pids.len() < 64) {
-        pids.push(parent);
-    }
-    pids
-}
-
-fn stat_fields(pid: i32) -> Option<Vec<String>> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    Some(stat.get(stat.rfind(')')? + 1..)?.split_whitespace().map(str::to_owned).collect())
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    stat_fields(pid)?.get(1)?.parse().ok()
-}
-
-fn is_dead(pid: i32) -> bool {
-    stat_fields(pid).and_then(|fields| fields.first().cloned()).is_none_or(|state| state == "Z" || state == "X")
+    ancestors(pid).contains(&own_pid()) || marked(run).iter().any(|process| process.pid == pid)
 }

@@ -1,42 +1,33 @@
 //! One order's process from start to the death of all that it started. Never waits: the driver's
 //! loop asks what it wants to be woken for, and wakes it.
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use loop_core::run::{Ended, Output, ProcessId};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::sweep::{MARK, mark};
+use super::contain::{Ask, Begun, Command, Containment, Report};
+use super::proc::ticks;
 use super::transcript::{Transcript, sha256_of};
-use super::tree::{Tree, identity, name_of};
 
-/// How long a process that is asked to end may take before it is made to.
-const GRACE: Duration = Duration::from_secs(5);
-/// The same for what an agent or gate left running after its own end.
-const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
-/// Past this nothing will end it; it is answered as lost.
-const LOST_AFTER: Duration = Duration::from_secs(15);
-/// How often we look whether orphans that were asked to end have done so.
-const LOOK_FOR_ORPHANS: Duration = Duration::from_millis(20);
-/// How often we look whether the killed are gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// An init that was asked to end its order and has not told of it by now is taken for lost.
+const LOST_AFTER: Duration = Duration::from_secs(17);
+/// How long an order may take to end when nobody waits for its answer.
+const DROP_TAKES_MAX: Duration = Duration::from_secs(5);
 /// The rest in two pipes, of a mebibyte each at most, is read in so many turns.
 const LAST_READS_MAX: u32 = 17;
-/// So many of those that could not be ended are named.
-const NAMED_MAX: usize = 20;
 /// The most that is read before others get their turn.
 const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// What to start.
 #[derive(Debug)]
 pub struct TaskSpec<'a> {
-    /// The run, for the mark.
-    pub run: &'a str,
+    /// The kind of order.
+    pub lane: &'static str,
     /// Program and arguments.
     pub argv: &'a [String],
     /// Variables beside the inherited ones.
@@ -52,15 +43,15 @@ pub struct TaskSpec<'a> {
 /// A process under way.
 #[derive(Debug)]
 pub struct Task {
-    child: Child,
-    handle: OwnedFd,
-    tree: Tree,
+    order: UnixStream,
+    heard: Vec<u8>,
+    process: ProcessId,
+    init: ProcessId,
     started: Instant,
     pipes: [Pipe; 2],
     output: PathBuf,
-    status: Option<ExitStatus>,
-    recalled: bool,
-    ending: Option<Ending>,
+    ended: Option<Ended>,
+    recalled: Option<Instant>,
     left_running: u32,
     failed: Option<io::Error>,
     done: bool,
@@ -70,12 +61,6 @@ pub struct Task {
 struct Pipe {
     from: Option<File>,
     to: Transcript,
-}
-
-#[derive(Debug)]
-struct Ending {
-    since: Instant,
-    kill_at: Instant,
 }
 
 /// How a task ended.
@@ -97,6 +82,8 @@ pub struct TaskEnd {
     pub lost: Vec<String>,
     /// What went wrong with its output.
     pub failed: Option<String>,
+    /// What people should know about it.
+    pub said: Option<String>,
 }
 
 impl Task {
@@ -104,37 +91,35 @@ impl Task {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(spec: TaskSpec<'_>) -> io::Result<Self> {
-        let (program, arguments) = spec.argv.split_first().ok_or_else(|| io::Error::other("no command"))?;
+    pub fn start(spec: TaskSpec<'_>, containment: &mut Containment) -> io::Result<Self> {
         let stdin = match &spec.stdin {
-            Some(path) => Stdio::from(File::open(path)?),
-            None => Stdio::null(),
+            Some(path) => File::open(path)?,
+            None => File::open("/dev/null")?,
         };
-        let mut command = Command::new(program);
-        command.args(arguments).envs(spec.env).env(MARK, mark(spec.run)).current_dir(&spec.folder);
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        own_session(&mut command);
-        let mut child = command.spawn()?;
-        let pid = i32::try_from(child.id()).unwrap_or(0);
-        let stdout = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        let stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
-        let watched = watch(pid, [&stdout, &stderr]);
-        let handle = watched.inspect_err(|_| {
-            // Started but not to be watched: it must not work on unseen.
-            child.kill().ok();
-            child.wait().ok();
-        })?;
-        let pipe = |from, name| Pipe { from, to: Transcript::new(spec.output.join(name)) };
+        let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        let command = Command {
+            argv: spec.argv.iter().map(Into::into).collect(),
+            folder: spec.folder,
+            env: spec.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        };
+        let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
+        let Begun { order, heard, process, init } = containment.begin(spec.lane, stdio, &command)?;
+        let pipe = |from: OwnedFd, name| -> io::Result<Pipe> {
+            rustix::io::ioctl_fionbio(&from, true)?;
+            Ok(Pipe { from: Some(File::from(from)), to: Transcript::new(spec.output.join(name)) })
+        };
         Ok(Self {
-            child,
-            handle,
-            tree: Tree::of(pid),
+            order,
+            heard,
+            process,
+            init,
             started: Instant::now(),
-            pipes: [pipe(stdout, "stdout"), pipe(stderr, "stderr")],
+            // On an error the socket closes, and the init ends what it has just started.
+            pipes: [pipe(stdout, "stdout")?, pipe(stderr, "stderr")?],
             output: spec.output,
-            status: None,
-            recalled: false,
-            ending: None,
+            ended: None,
+            recalled: None,
             left_running: 0,
             failed: None,
             done: false,
@@ -143,42 +128,28 @@ impl Task {
 
     /// Its process.
     #[must_use]
-    pub fn process(&self) -> Option<ProcessId> {
-        identity(self.pid())
-    }
-
-    /// The number of its process.
-    #[must_use]
-    pub fn pid(&self) -> i32 {
-        i32::try_from(self.child.id()).unwrap_or(0)
+    pub fn process(&self) -> ProcessId {
+        self.process
     }
 
     /// What should wake it.
     #[must_use]
     pub fn wants(&self) -> Vec<BorrowedFd<'_>> {
         let pipes = self.pipes.iter().filter_map(|pipe| pipe.from.as_ref()).map(AsFd::as_fd);
-        let handle = self.status.is_none().then(|| self.handle.as_fd());
-        pipes.chain(handle).collect()
+        pipes.chain([self.order.as_fd()]).collect()
     }
 
     /// When it wants to be woken even if nothing comes.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
-        let ending = self.ending.as_ref()?;
-        // Whether orphans are gone nobody tells us: that is looked for.
-        let until_kill = ending.kill_at.saturating_duration_since(now);
-        let orphans = self.status.is_some();
-        Some(match (until_kill.is_zero(), orphans) {
-            (true, _) => LOOK_AGAIN,
-            (false, true) => until_kill.min(LOOK_FOR_ORPHANS),
-            (false, false) => until_kill,
-        })
+        let lost = self.recalled? + LOST_AFTER;
+        Some(lost.saturating_duration_since(now))
     }
 
     /// The processor time of all its processes.
     #[must_use]
-    pub fn ticks(&self, others: &[i32]) -> u64 {
-        self.tree.ticks(others)
+    pub fn ticks(&self) -> u64 {
+        ticks(self.init.pid)
     }
 
     /// How many bytes it has written.
@@ -189,64 +160,62 @@ impl Task {
 
     /// Asks it to end. Its end is still waited for.
     pub fn recall(&mut self) {
-        if !self.recalled && self.status.is_none() {
-            self.recalled = true;
-            self.signal(&[], Signal::TERM);
-            let since = Instant::now();
-            self.ending = Some(Ending { since, kill_at: since + GRACE });
+        if self.recalled.is_none() && self.ended.is_none() {
+            self.recalled = Some(Instant::now());
+            self.ask(Ask::End);
         }
     }
 
-    /// Each one once: a program that is told twice may take the second for *at once*.
-    fn signal(&self, others: &[i32], signal: Signal) -> usize {
-        if let Some(pid) = Pid::from_raw(self.pid()).filter(|_| self.status.is_none()) {
-            if signal == Signal::KILL {
-                kill_process_group(pid, signal).ok();
-            } else {
-                kill_process(pid, signal).ok();
-            }
-        }
-        self.tree.signal(others, signal)
+    /// Stops all its processes where they are, or lets them go on.
+    pub fn freeze(&mut self, still: bool) {
+        self.ask(if still { Ask::Freeze } else { Ask::Thaw });
     }
 
-    /// Goes on: reads what came, sees who is dead. Says how it ended once all are. `others` are the
-    /// processes of other tasks, `heard` gets what was written, as it comes.
-    pub fn go_on(&mut self, others: &[i32], heard: &mut dyn FnMut(&[u8])) -> Option<TaskEnd> {
+    fn ask(&mut self, ask: Ask) {
+        // An init that is gone is seen when its reports are read.
+        self.order.write_all(&[ask.byte()]).ok();
+    }
+
+    /// Goes on: reads what came. Says how it ended once all are dead. `heard` gets what was written, as it comes.
+    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(&[u8])) -> Option<TaskEnd> {
         self.read(heard);
-        if self.status.is_none() {
-            self.status = self.child.try_wait().unwrap_or(None);
-        }
-        let now = Instant::now();
-        let kill = self.ending.as_ref().is_some_and(|ending| now >= ending.kill_at);
-        if self.status.is_none() {
-            if kill {
-                self.signal(others, Signal::KILL);
-                self.status = self.child.try_wait().unwrap_or(None);
+        let mut gone = self.listen();
+        while let Some(report) = self.next_report() {
+            match report {
+                Report::Exit(code) => self.ended = Some(Ended::Exit(code)),
+                Report::Signal(signal) => self.ended = Some(Ended::Signal(signal)),
+                Report::Left(count) => self.left_running = count,
+                Report::Gone => return Some(self.end(Vec::new(), None, heard)),
+                Report::Lost(left) => return Some(self.end(left, None, heard)),
+                Report::Started { .. } | Report::NotStarted { .. } | Report::NotContained { .. } => {}
             }
-            let lost = self.ending.as_ref().is_some_and(|ending| now > ending.since + LOST_AFTER);
-            return lost.then(|| self.end(vec![name_of(self.pid())], heard));
         }
-        let alive = self.tree.alive(others);
-        if alive.is_empty() {
-            return Some(self.end(Vec::new(), heard));
-        }
-        self.end_leftovers(others, &alive, now).map(|lost| self.end(lost, heard))
+        gone = gone || self.recalled.is_some_and(|since| since.elapsed() > LOST_AFTER);
+        gone.then(|| {
+            let left = containment.end_all();
+            let said = "the process of ours that kept the command was killed; all that it kept has been ended";
+            self.end(left, Some(said.to_owned()), heard)
+        })
     }
 
-    /// Its own process is gone, others of it are not.
-    fn end_leftovers(&mut self, others: &[i32], alive: &[i32], now: Instant) -> Option<Vec<String>> {
-        if let Some(ending) = &self.ending {
-            // The shell in between may be gone at once; the agent itself still has its time to save.
-            if now >= ending.kill_at {
-                self.tree.signal(others, Signal::KILL);
+    /// Takes in what the init told; true when it is gone.
+    fn listen(&mut self) -> bool {
+        let mut bytes = [0_u8; 4096];
+        loop {
+            match self.order.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }
-            let lost = now > ending.since + LOST_AFTER;
-            return lost.then(|| names_of(alive));
         }
-        self.left_running = u32::try_from(alive.len()).unwrap_or(u32::MAX);
-        self.tree.signal(others, Signal::TERM);
-        self.ending = Some(Ending { since: now, kill_at: now + LEFTOVER_GRACE });
-        None
+    }
+
+    fn next_report(&mut self) -> Option<Report> {
+        let end = self.heard.iter().position(|byte| *byte == b'\n')?;
+        let rest = self.heard.split_off(end + 1);
+        let line = std::mem::replace(&mut self.heard, rest);
+        serde_json::from_slice(&line).ok()
     }
 
     fn read(&mut self, heard: &mut dyn FnMut(&[u8])) {
@@ -269,7 +238,7 @@ impl Task {
     }
 
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
-    fn end(&mut self, lost: Vec<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
+    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
             let before = self.written();
@@ -293,46 +262,17 @@ impl Task {
             left_running: self.left_running,
             lost,
             failed: self.failed.take().map(|error| format!("cannot keep the output: {error}")),
+            said,
         }
     }
 
     fn ended(&self) -> Ended {
-        match self.status {
-            _ if self.recalled => Ended::ByUs,
-            None => Ended::ByUs,
-            Some(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => Ended::Exit(code),
-                (None, Some(signal)) => Ended::Signal(signal),
-                (None, None) => Ended::ByUs,
-            },
+        match &self.ended {
+            _ if self.recalled.is_some() => Ended::ByUs,
+            Some(ended) => ended.clone(),
+            // Killed with the init that would have told.
+            None => Ended::Signal(libc::SIGKILL),
         }
-    }
-}
-
-/// A handle of the process, and pipes that never make us wait.
-fn watch(pid: i32, pipes: [&Option<File>; 2]) -> io::Result<OwnedFd> {
-    for pipe in pipes.into_iter().flatten() {
-        rustix::io::ioctl_fionbio(pipe, true)?;
-    }
-    let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process"))?;
-    pidfd_open(pid, PidfdFlags::empty()).map_err(Into::into)
-}
-
-/// Names for people, a bounded number of them.
-pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
-    let mut names: Vec<String> = pids.iter().take(NAMED_MAX).map(|pid| name_of(*pid)).collect();
-    if pids.len() > NAMED_MAX {
-        names.push(format!("and {} more", pids.len() - NAMED_MAX));
-    }
-    names
-}
-
-/// A session of its own: no terminal to write to or to be stopped by, no signals of ours.
-#[expect(unsafe_code, reason = "the standard library has no safe way to make a session")]
-fn own_session(command: &mut Command) {
-    // SAFETY: between fork and exec only one system call is made, which allocates and locks nothing.
-    unsafe {
-        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into));
     }
 }
 
@@ -342,10 +282,11 @@ impl Drop for Task {
         if self.done {
             return;
         }
-        if self.status.is_none() {
-            self.signal(&[], Signal::KILL);
-            drop(self.child.wait());
-        }
-        self.tree.signal(&[], Signal::KILL);
+        self.ask(Ask::Kill);
+        self.order.set_nonblocking(false).ok();
+        self.order.set_read_timeout(Some(DROP_TAKES_MAX)).ok();
+        // It goes when all are dead.
+        let mut bytes = [0_u8; 4096];
+        while matches!(self.order.read(&mut bytes), Ok(count) if count > 0) {}
     }
 }

@@ -1,37 +1,58 @@
 //! Tasks: real processes from start to the death of all that they started.
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loop_core::run::{Answer, Ended};
-use loop_host::process::{Task, TaskEnd, TaskSpec, become_reaper, identity, sweep};
+use loop_host::process::{Containment, Task, TaskEnd, TaskSpec, become_reaper, identity, marked_runs, sweep};
 
-/// A harness has one task at a time, and orphans come to its process: under a runner that has all
-/// tests in one process these take turns.
+/// Orphans of a killed keeper come to the process of the test: under a runner that has all tests in one
+/// process these take turns.
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn begin(run: &str, command: &str, folder: &std::path::Path) -> Task {
+/// Something to start processes in, and one that was started.
+struct Begun {
+    task: Task,
+    containment: Containment,
+}
+
+fn contained(run: &str, mode: &str) -> Containment {
     become_reaper().unwrap();
+    Containment::with_program(&loop_testkit::built("loop"), run, mode, None).unwrap()
+}
+
+fn begin_in(mut containment: Containment, command: &str, folder: &Path) -> Begun {
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     let spec = TaskSpec {
-        run,
+        lane: "agent",
         argv: &argv,
         env: Vec::new(),
         folder: folder.to_owned(),
         stdin: None,
         output: folder.join("out"),
     };
-    Task::start(spec).unwrap()
+    let task = Task::start(spec, &mut containment).unwrap();
+    Begun { task, containment }
+}
+
+fn begin(run: &str, command: &str, folder: &Path) -> Begun {
+    begin_in(contained(run, "plain"), command, folder)
 }
 
 /// Goes on with a task until it has ended; recalls it once its output holds this word.
-fn end(mut task: Task, recall_at: Option<&str>) -> TaskEnd {
+fn end(begun: Begun, recall_at: Option<&str>) -> TaskEnd {
+    end_keeping(begun, recall_at).0
+}
+
+fn end_keeping(begun: Begun, recall_at: Option<&str>) -> (TaskEnd, Containment) {
+    let Begun { mut task, mut containment } = begun;
     let began = Instant::now();
     let mut heard = Vec::new();
     loop {
-        if let Some(end) = task.go_on(&[], &mut |bytes| heard.extend_from_slice(bytes)) {
-            return end;
+        if let Some(end) = task.go_on(&mut containment, &mut |bytes| heard.extend_from_slice(bytes)) {
+            return (end, containment);
         }
         if recall_at.is_some_and(|word| String::from_utf8_lossy(&heard).contains(word)) {
             task.recall();
@@ -81,34 +102,48 @@ fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
 }
 
 #[test]
-fn a_daemon_that_forks_twice_while_we_look_is_found_every_time() {
+fn a_daemon_that_forks_twice_is_dead_when_its_end_is_told() {
+    // req: D-07 partly: dead before anything follows
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    // The root ends while its child is about to fork and end too: who is looked at once may be gone with a
-    // grandchild that nobody has seen. Whoever got away carries the mark.
+    // The command ends while its child is about to fork and end too: who looks for them in a list can miss
+    // them. Whoever got away carries the mark.
     let command = "((sleep 300 &) &) >/dev/null 2>&1 & exit 0";
+    let mut containment = contained("p5", "plain");
     for round in 0..300 {
-        let ended = end(begin("p5", command, folder.path()), None);
+        let (ended, kept) = end_keeping(begin_in(containment, command, folder.path()), None);
+        containment = kept;
         assert_eq!((ended.ended, ended.lost.len()), (Ended::Exit(0), 0));
-        // One that is dying already may take a moment; one that got away would sleep on.
-        loop_testkit::wait_until(&format!("nobody is left of round {round}"), || {
-            !loop_host::process::marked_runs().contains(&"p5".to_owned())
-        });
+        assert_eq!(carriers("p5"), 0, "round {round}");
     }
+}
+
+/// How many processes carry the mark of a run, those that keep it left out.
+fn carriers(run: &str) -> usize {
+    let (mark, keeper) = (format!("LOOP_MARK={run}"), loop_testkit::built("loop"));
+    let carries = |process: &Path| {
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        let keeps = std::fs::read_link(process.join("exe")).is_ok_and(|program| program == keeper);
+        !keeps && environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| carries(&entry.path())).count()
 }
 
 #[test]
 fn what_a_killed_harness_left_is_swept_by_its_mark_and_others_are_not_touched() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
+    let register = folder.path().join("register");
     let mut ours = begin("swept7", "(setsid sleep 300 &); sleep 300", folder.path());
     let mut other = begin("other77", "sleep 300", folder.path());
-    let known = ours.process().unwrap();
-    let Answer::Cleaned { killed } = sweep("swept7", &[known]) else { panic!("not cleaned") };
+    let known = ours.task.process();
+    let Answer::Cleaned { killed } = sweep("swept7", &register, &[known]) else { panic!("not cleaned") };
     assert!(killed >= 2, "{killed}");
-    assert!(other.process().is_some() && other.go_on(&[ours.pid()], &mut |_| {}).is_none(), "the other one lives");
-    assert!(ours.go_on(&[other.pid()], &mut |_| {}).is_some());
-    assert!(matches!(sweep("swept7", &[]), Answer::Cleaned { killed: 0 }));
+    assert!(other.task.go_on(&mut other.containment, &mut |_| {}).is_none(), "the other one lives");
+    assert!(!marked_runs().contains(&"swept7".to_owned()));
+    loop_testkit::wait_until("its end is told", || ours.task.go_on(&mut ours.containment, &mut |_| {}).is_some());
+    assert!(matches!(sweep("swept7", &register, &[]), Answer::Cleaned { killed: 0 }));
+    drop(end(other, Some("")));
 }
 
 #[test]
@@ -118,7 +153,7 @@ fn a_process_is_known_by_its_start_and_not_by_its_number_alone() {
     let mut look_alike = known;
     look_alike.start_ticks += 1;
     // Would it go by the number, this test would kill itself.
-    assert!(matches!(sweep("nobody7", &[look_alike]), Answer::Cleaned { killed: 0 }));
+    assert!(matches!(sweep("nobody7", Path::new("/nowhere"), &[look_alike]), Answer::Cleaned { killed: 0 }));
     assert_eq!(identity(me), Some(known));
     assert_eq!(identity(-5), None);
 }

@@ -2,7 +2,6 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use loop_testkit::{TestEnv, zoo};
 
@@ -123,13 +122,7 @@ impl Mode {
     }
 
     /// The words that choose it.
-    pub(super) fn words(&self) -> Vec<&'static str> {
-        if knows_containment() { vec!["--containment", self.flag] } else { Vec::new() }
+    pub(super) fn words(&self) -> [&'static str; 2] {
+        ["--containment", self.flag]
     }
-}
-
-/// Whether the program lets people choose.
-fn knows_containment() -> bool {
-    static KNOWS: OnceLock<bool> = OnceLock::new();
-    *KNOWS.get_or_init(|| crate::user().run(&["start", "--help"]).out().contains("--containment"))
 }

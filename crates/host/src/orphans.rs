@@ -1,0 +1,75 @@
+//! Runs that nobody drives any more and of which something may still run: their harness was killed.
+use std::fs;
+
+use loop_core::ids::RunId;
+use loop_core::run::Answer;
+
+use crate::paths::{Home, socket_of};
+use crate::process::{is_kept, marked_runs, sweep};
+use crate::runs::{LOCK, RunFolder, lock};
+
+/// What the register of a run's keepers ends with.
+pub(crate) const REGISTER: &str = "shim";
+
+/// What was left running of a run that nobody drives.
+#[derive(Debug)]
+pub struct Orphans {
+    /// Which run.
+    pub run: RunFolder,
+    /// How many were ended.
+    pub ended: u32,
+    /// Who could not be.
+    pub left: Vec<String>,
+}
+
+/// Ends what runs that nobody drives any more have left running: those that are registered, and whatever
+/// carries a mark. Each is held meanwhile, so that nobody begins to drive it; marks of other state folders
+/// are not ours.
+#[must_use]
+pub fn end_orphans(home: &Home) -> Vec<Orphans> {
+    let mut ids = marked_runs();
+    ids.extend(registered(home));
+    ids.sort();
+    ids.dedup();
+    ids.iter().filter_map(|id| end(home, id)).collect()
+}
+
+/// The same, cheaply: only those that are registered, and nobody is waited for who is at it already.
+#[must_use]
+pub fn end_registered(home: &Home) -> Vec<Orphans> {
+    let left = |id: &String| folder(home, id).is_some_and(|run| !is_kept(&run.register()));
+    registered(home).iter().filter(|id| left(id)).filter_map(|id| end(home, id)).collect()
+}
+
+fn folder(home: &Home, id: &str) -> Option<RunFolder> {
+    let id = RunId::parse(id).ok()?;
+    Some(RunFolder { path: home.runs().join(id.as_str()), id })
+}
+
+fn registered(home: &Home) -> Vec<String> {
+    let folder = socket_of(&home.state, "any");
+    let entries = folder.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let id =
+        |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(REGISTER)?.strip_suffix('.')?.to_owned());
+    entries.filter_map(id).collect()
+}
+
+fn end(home: &Home, id: &str) -> Option<Orphans> {
+    let run = folder(home, id)?;
+    if !run.path.is_dir() {
+        return None;
+    }
+    let Ok(Some(_held)) = lock(&run.path.join(LOCK)) else { return None };
+    let (ended, left) = match sweep(run.id.as_str(), &run.register(), &[]) {
+        Answer::Cleaned { killed } => (killed, Vec::new()),
+        Answer::Lost { left } => (0, left),
+        Answer::Saved(_)
+        | Answer::Measured(_)
+        | Answer::AgentEnded(_)
+        | Answer::GateEnded(_)
+        | Answer::Held
+        | Answer::Notified { .. }
+        | Answer::Failed { .. } => (0, Vec::new()),
+    };
+    Some(Orphans { run, ended, left })
+}

@@ -1,0 +1,186 @@
+//! Control groups of version 2: whoever is born in one can be ended with all that it started in one stroke,
+//! whatever session, name, environment or user they made for themselves.
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, Mode, OFlags};
+
+/// How long the kernel may take to have everybody killed.
+const KILL_TAKES_MAX: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// A tree of groups that an agent made below ours is removed to this depth.
+const DEPTH_MAX: u32 = 32;
+
+/// The group of one run, with one below it for each kind of order.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    path: PathBuf,
+    run: OwnedFd,
+    lanes: Vec<(&'static str, OwnedFd)>,
+}
+
+/// Where our own group lies among the mounts; none where there is no version 2.
+fn own_group() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    group_of(&mounts, &groups)
+}
+
+/// The same from the texts: `mountinfo` has the root and the place of each mount before a dash, the kind after.
+fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let (root, place) = mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let fields: Vec<&str> = before.split(' ').collect();
+        after.starts_with("cgroup2 ").then_some((*fields.get(3)?, *fields.get(4)?))
+    })?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let below = Path::new(own).strip_prefix(root).ok()?;
+    // A group outside of what is mounted shows as a way upwards.
+    (!below.starts_with("..")).then(|| Path::new(place).join(below))
+}
+
+/// Whether a group of ours can be made; else why not, for people.
+pub(crate) fn usable() -> Result<PathBuf, String> {
+    let own = own_group().ok_or("no control groups of version 2 are mounted")?;
+    let refused = |what: &str, error: &dyn std::fmt::Display| format!("{what} {}: {error}", own.display());
+    // Whoever is born into a group below must be allowed to leave the one we are in.
+    rustix::fs::access(own.join("cgroup.procs"), Access::WRITE_OK)
+        .map_err(|error| refused("not delegated to you:", &error))?;
+    let probe = own.join(format!("loop-probe-{}", std::process::id()));
+    DirBuilder::new().create(&probe).map_err(|error| refused("cannot make a group in", &error))?;
+    let kills = probe.join("cgroup.kill").exists();
+    fs::remove_dir(&probe).ok();
+    if kills { Ok(own) } else { Err("this kernel has no cgroup.kill (it came with 5.14)".to_owned()) }
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(Into::into)
+}
+
+fn make(path: &Path) -> io::Result<OwnedFd> {
+    match DirBuilder::new().mode(0o755).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => open(path),
+    }
+}
+
+impl Cgroup {
+    /// Makes the group of a run.
+    ///
+    /// # Errors
+    /// Why it cannot be, for people.
+    pub(crate) fn of_run(run: &str) -> Result<Self, String> {
+        let path = usable()?.join(format!("loop-{run}"));
+        let run = make(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { path, run, lanes: Vec::new() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn run(&self) -> &OwnedFd {
+        &self.run
+    }
+
+    /// The group below for a kind of order, made when it is first asked for.
+    pub(super) fn lane(&mut self, name: &'static str) -> io::Result<&OwnedFd> {
+        let at = match self.lanes.iter().position(|(known, _)| *known == name) {
+            Some(at) => at,
+            None => {
+                self.lanes.push((name, make(&self.path.join(name))?));
+                self.lanes.len() - 1
+            }
+        };
+        Ok(&self.lanes[at].1)
+    }
+}
+
+/// Leaves the group below for the run's own, so that the killing of the one does not hit us.
+pub(super) fn move_to(run: &OwnedFd) -> io::Result<()> {
+    write(run, "cgroup.procs", b"0")
+}
+
+/// Kills everybody in a group and below it.
+pub(super) fn kill(group: &OwnedFd) -> io::Result<()> {
+    write(group, "cgroup.kill", b"1")
+}
+
+fn write(group: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let file = rustix::fs::openat(group, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    io::Write::write_all(&mut File::from(file), bytes)
+}
+
+/// Whether anybody is alive in a group or below it; a group that is gone has nobody.
+pub(crate) fn is_populated(path: &Path) -> bool {
+    let events = fs::read_to_string(path.join("cgroup.events")).unwrap_or_default();
+    events.lines().any(|line| line == "populated 1")
+}
+
+/// Ends everybody in the group and removes it with all that is below. Says how many there were.
+pub(crate) fn end(path: &Path) -> u32 {
+    let Ok(group) = open(path) else { return 0 };
+    let mut killed = 0;
+    let until = Instant::now() + KILL_TAKES_MAX;
+    while is_populated(path) && Instant::now() < until {
+        killed = killed.max(members(path, 0));
+        kill(&group).ok();
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    remove(path, 0);
+    killed
+}
+
+fn members(path: &Path, depth: u32) -> u32 {
+    let own = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default().lines().count();
+    let own = u32::try_from(own).unwrap_or(u32::MAX);
+    below(path, depth).iter().fold(own, |sum, path| sum.saturating_add(members(path, depth + 1)))
+}
+
+fn below(path: &Path, depth: u32) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().filter(|_| depth < DEPTH_MAX);
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+}
+
+/// Removes a group without members. One that is not empty stays, and is tried again with the next clean-up.
+fn remove(path: &Path, depth: u32) {
+    for path in below(path, depth) {
+        remove(&path, depth + 1);
+    }
+    fs::remove_dir(path).ok();
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        if !is_populated(&self.path) {
+            remove(&self.path, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_group_is_found_by_the_mount_table() {
+        let hybrid = "30 20 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      39 20 0:35 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
+        let at = |mounts: &str, groups: &str| group_of(mounts, groups).map(|path| path.display().to_string());
+        assert_eq!(at(hybrid, "4:memory:/x\n0::/\n").as_deref(), Some("/sys/fs/cgroup/unified/"));
+        let systemd = "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let own = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope\n";
+        let found = at(systemd, own).unwrap_or_default();
+        assert_eq!(found, "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope");
+        // In a container a part of the tree is mounted; a group outside of it is out of reach.
+        let part = "30 20 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert_eq!(at(part, "0::/docker/abc/x\n").as_deref(), Some("/sys/fs/cgroup/x"));
+        assert_eq!(at(part, "0::/other\n"), None);
+        assert_eq!(at(systemd, "0::/../outside\n"), None);
+        assert_eq!(at("", own), None);
+    }
+}

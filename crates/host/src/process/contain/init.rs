@@ -1,0 +1,277 @@
+//! The init of one order: forked by the shim, parent of the command, and the one that orphans of it come to.
+//! So whoever the command started is below it, and when it has no child left, nobody of them is alive:
+//! that is the kernel's word, not a look into a list. It waits, ends, and tells; it decides nothing else.
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use loop_core::run::ProcessId;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait};
+
+use super::wire::{Ask, Command, Kind, Report};
+use super::{cgroup, namespace, raw};
+use crate::process::proc::{children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below};
+
+/// How long a process that is asked to end may take before it is made to.
+const GRACE: Duration = Duration::from_secs(5);
+/// The same for what a command left running after its own end.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
+/// The same when the harness is gone.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
+/// Past this after the killing nothing will end it.
+const LOST_AFTER: Duration = Duration::from_secs(10);
+/// How often we look whether the killed are gone.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// So often somebody new is looked for while all are being stopped: who forks and ends all the time needs many.
+const FREEZE_ROUNDS_MAX: u32 = 400;
+
+/// How everybody can be ended.
+#[derive(Debug)]
+pub(super) struct Means {
+    pub(super) kind: Kind,
+    /// The group of the order, and the run's own above it.
+    pub(super) groups: Option<(OwnedFd, OwnedFd)>,
+    /// User and group outside.
+    pub(super) user: (u32, u32),
+}
+
+/// What came with an order.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) order: UnixStream,
+    pub(super) stdio: [OwnedFd; 3],
+    pub(super) means: Means,
+    /// Says that a child's state has changed.
+    pub(super) children: UnixStream,
+}
+
+/// Does all that an init does. Whatever comes back ends the process.
+pub(super) fn run(given: Given) -> ExitCode {
+    let Given { mut order, stdio, means, children } = given;
+    let started = Command::read(&mut order).and_then(|command| {
+        // As the harness sees us: asked before we have a /proc of our own.
+        let outside = std::fs::read_link("/proc/self").ok().and_then(|own| identity(own.to_str()?.parse().ok()?));
+        start(&command, stdio, &means, &order).map(|command| (command, outside))
+    });
+    let Ok((command, outside)) = started else { return ExitCode::FAILURE };
+    let Some(command) = command else { return ExitCode::SUCCESS };
+    // Nobody but us takes its end in, so that it can still be named if it is dead already.
+    let nobody = ProcessId { pid: command, start_ticks: 0 };
+    let inside = identity(command).unwrap_or(nobody);
+    let init = outside.unwrap_or(nobody);
+    let namespaced = matches!(means.kind, Kind::Namespace | Kind::UserNamespace);
+    Report::Started { process: if namespaced { init } else { inside }, init }.send(&order);
+    if order.set_nonblocking(true).is_err() {
+        return ExitCode::FAILURE;
+    }
+    Init { order, children, means, command, ended: false, ending: None, frozen: Vec::new(), left_group: false }.keep()
+}
+
+/// Starts the command. None where that has been answered already.
+fn start(command: &Command, stdio: [OwnedFd; 3], means: &Means, order: &UnixStream) -> io::Result<Option<i32>> {
+    rustix::process::setsid().ok();
+    let prepared = match means.kind {
+        Kind::Plain | Kind::Cgroup => {
+            set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| format!("no reaper: {error}"))
+        }
+        Kind::Namespace => namespace::own_proc(),
+        Kind::UserNamespace => namespace::same_user(means.user).and_then(|()| namespace::own_proc()),
+    };
+    if let Err(why) = prepared {
+        Report::NotContained { why }.send(order);
+        return Ok(None);
+    }
+    let Some((program, arguments)) = command.argv.split_first() else {
+        return Err(io::Error::other("no command"));
+    };
+    let [stdin, stdout, stderr] = stdio.map(Stdio::from);
+    let mut process = std::process::Command::new(program);
+    process.args(arguments).envs(command.env.iter().map(|(name, value)| (name, value))).current_dir(&command.folder);
+    // Its session is ours: without a terminal, and none that it could get one for.
+    process.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
+    match process.spawn() {
+        Ok(child) => Ok(Some(i32::try_from(child.id()).unwrap_or(0))),
+        Err(error) => {
+            Report::NotStarted { errno: error.raw_os_error(), why: error.to_string() }.send(order);
+            Ok(None)
+        }
+    }
+}
+
+/// An ending under way.
+#[derive(Debug)]
+struct Ending {
+    kill_at: Instant,
+}
+
+#[derive(Debug)]
+struct Init {
+    order: UnixStream,
+    children: UnixStream,
+    means: Means,
+    command: i32,
+    ended: bool,
+    ending: Option<Ending>,
+    /// Those that we stopped for the terminal's sake.
+    frozen: Vec<ProcessId>,
+    left_group: bool,
+}
+
+impl Init {
+    fn keep(mut self) -> ExitCode {
+        loop {
+            if self.reap() {
+                Report::Gone.send(&self.order);
+                return ExitCode::SUCCESS;
+            }
+            if self.ended && self.ending.is_none() {
+                self.end_leftovers();
+            }
+            let now = Instant::now();
+            let kill_at = self.ending.as_ref().map(|ending| ending.kill_at);
+            if kill_at.is_some_and(|at| now >= at) {
+                self.kill();
+            }
+            if kill_at.is_some_and(|at| now > at + LOST_AFTER) {
+                let alive: Vec<i32> = descendants(own_pid()).into_iter().filter(|pid| !is_dead(*pid)).collect();
+                Report::Lost(names_of(&alive)).send(&self.order);
+                return ExitCode::FAILURE;
+            }
+            self.wait(kill_at.map(|at| at.saturating_duration_since(now).max(LOOK_AGAIN)));
+        }
+    }
+
+    /// Takes in who is dead; true when nobody is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.command => self.command_ended(status),
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    fn command_ended(&mut self, status: WaitStatus) {
+        self.ended = true;
+        let report = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Report::Exit(code),
+            (None, signal) => Report::Signal(signal.unwrap_or(0)),
+        };
+        report.send(&self.order);
+    }
+
+    /// The command is gone, others of it are not.
+    fn end_leftovers(&mut self) {
+        let alive = descendants(own_pid()).into_iter().filter(|pid| !is_dead(*pid)).count();
+        Report::Left(u32::try_from(alive).unwrap_or(u32::MAX)).send(&self.order);
+        self.end(LEFTOVER_GRACE);
+    }
+
+    /// Asks everybody to end, each one once: a program that is told twice may take the second for *at once*.
+    fn end(&mut self, grace: Duration) {
+        if self.ending.is_some() {
+            return;
+        }
+        let below = descendants(own_pid());
+        signal_below(own_pid(), &below, Signal::TERM);
+        // Who is stopped cannot hear it.
+        signal_below(own_pid(), &below, Signal::CONT);
+        self.frozen.clear();
+        self.ending = Some(Ending { kill_at: Instant::now() + grace });
+    }
+
+    fn kill(&mut self) {
+        match (self.means.kind, &self.means.groups) {
+            (Kind::Namespace | Kind::UserNamespace, _) => raw::kill_all_in_namespace(libc::SIGKILL),
+            (Kind::Cgroup, Some((lane, run))) => {
+                self.left_group = self.left_group || cgroup::move_to(run).is_ok();
+                if self.left_group {
+                    cgroup::kill(lane).ok();
+                }
+                // Who moved to another group is still below us.
+                self.freeze_and_kill();
+            }
+            (Kind::Plain | Kind::Cgroup, _) => self.freeze_and_kill(),
+        }
+    }
+
+    /// Stops all until nobody new is found, so that nobody can be replaced; then kills all.
+    fn freeze_and_kill(&self) {
+        let mut known: Vec<i32> = Vec::new();
+        for _ in 0..FREEZE_ROUNDS_MAX {
+            let below = descendants(own_pid());
+            let new: Vec<i32> = below.iter().copied().filter(|pid| !known.contains(pid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            // At once: a child of ours cannot be anybody else as long as we have not taken its end in.
+            children(own_pid()).into_iter().filter_map(Pid::from_raw).for_each(|pid| {
+                kill_process(pid, Signal::STOP).ok();
+            });
+            signal_below(own_pid(), &below, Signal::STOP);
+            known = below;
+        }
+        children(own_pid()).into_iter().filter_map(Pid::from_raw).for_each(|pid| {
+            kill_process(pid, Signal::KILL).ok();
+        });
+        signal_below(own_pid(), &descendants(own_pid()), Signal::KILL);
+    }
+
+    fn freeze(&mut self) {
+        let running = descendants(own_pid()).into_iter().filter(|pid| !is_stopped(*pid));
+        let running: Vec<i32> = running.collect();
+        self.frozen.extend(running.iter().filter_map(|pid| identity(*pid)));
+        signal_below(own_pid(), &descendants(own_pid()), Signal::STOP);
+    }
+
+    fn thaw(&mut self) {
+        let below = descendants(own_pid());
+        let ours = std::mem::take(&mut self.frozen);
+        let still = below.iter().filter(|pid| ours.iter().any(|known| identity(**pid) == Some(*known)));
+        for pid in still.filter_map(|pid| Pid::from_raw(*pid)) {
+            kill_process(pid, Signal::CONT).ok();
+        }
+    }
+
+    /// Sleeps until a child's state changes or something is asked.
+    fn wait(&mut self, most: Option<Duration>) {
+        let most = most.map(|most| Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        });
+        let mut fds = [PollFd::new(&self.order, PollFlags::IN), PollFd::new(&self.children, PollFlags::IN)];
+        let orphaned = self.ending.is_some() && self.harness_is_gone();
+        // A socket that is closed would wake us for ever.
+        let fds = if orphaned { &mut fds[1..] } else { &mut fds[..] };
+        poll(fds, most.as_ref()).ok();
+        let mut bytes = [0_u8; 64];
+        while matches!(self.children.read(&mut bytes), Ok(count) if count > 0) {}
+        match self.order.read(&mut bytes) {
+            Ok(0) => self.end(ORPHAN_GRACE),
+            Ok(count) => bytes[..count].iter().filter_map(|byte| Ask::of(*byte)).for_each(|ask| self.asked(ask)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => self.end(ORPHAN_GRACE),
+        }
+    }
+
+    fn harness_is_gone(&self) -> bool {
+        let mut fds = [PollFd::new(&self.order, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
+    }
+
+    fn asked(&mut self, ask: Ask) {
+        match ask {
+            Ask::End => self.end(GRACE),
+            Ask::Kill => self.ending = Some(Ending { kill_at: Instant::now() }),
+            Ask::Freeze => self.freeze(),
+            Ask::Thaw => self.thaw(),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The shim of a run: the same program, started once. It forks the init of each order, and stays when the
+//! harness is killed: then the inits end what they keep, it ends what came to it, and goes.
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::{pipe, unregister};
+
+use super::init::{self, Given, Means};
+use super::raw::{self, Forked, Place};
+use super::wire::{Kind, Report, receive_order};
+use super::{NO_CGROUP, SHIM, cgroup};
+use crate::process::proc::{children, descendants, is_dead, own_pid, signal_below};
+
+/// After this a shim without a harness gives up.
+const LAST_LOOK_AFTER: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Does all that a shim does, if that is what this process was started for.
+#[must_use]
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    if words.next()? != SHIM {
+        return None;
+    }
+    let group = words.next().filter(|group| group != NO_CGROUP).map(PathBuf::from);
+    Some(run(group).unwrap_or(ExitCode::FAILURE))
+}
+
+fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
+    rustix::process::setsid().ok();
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    // A handler and not to be ignored: what is ignored would be so in the agent too.
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    let harness = io::stdin().as_fd().try_clone_to_owned()?;
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    let handler = pipe::register(SIGCHLD, write)?;
+    let mut inits: Vec<Pid> = Vec::new();
+    loop {
+        let mut fds = [PollFd::new(&harness, PollFlags::IN), PollFd::new(&read, PollFlags::IN)];
+        poll(&mut fds, None).ok();
+        let asked = fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        drain(&read);
+        reap(&mut inits);
+        if !asked {
+            continue;
+        }
+        let Some((kind, fds)) = receive_order(&harness)? else { break };
+        let Some(given) = unpack(kind, fds) else { continue };
+        let into = match (kind, &given.means.groups) {
+            (Kind::Cgroup, Some((lane, _))) => Place::Cgroup(lane.as_fd()),
+            (Kind::Namespace, _) => Place::Namespace { user: false },
+            (Kind::UserNamespace, _) => Place::Namespace { user: true },
+            (Kind::Plain | Kind::Cgroup, _) => Place::Same,
+        };
+        match raw::fork(into) {
+            Ok(Forked::Parent(pid)) => inits.push(pid),
+            Ok(Forked::Child) => {
+                // The shim's own ends: whoever waits for its death must not wait for ours.
+                drop((harness, read));
+                unregister(handler);
+                close_stdin();
+                return begin(given);
+            }
+            Err(error) => Report::NotContained { why: error.to_string() }.send(&given.order),
+        }
+    }
+    drop(harness);
+    last_look(&mut inits, &read);
+    if let Some(group) = group {
+        cgroup::end(&group);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The harness is known by descriptor 0, which the init must not keep open.
+fn close_stdin() {
+    if let Ok(nothing) = File::open("/dev/null") {
+        rustix::stdio::dup2_stdin(&nothing).ok();
+    }
+}
+
+fn begin(given: Unpacked) -> io::Result<ExitCode> {
+    let (children, write) = UnixStream::pair()?;
+    children.set_nonblocking(true)?;
+    pipe::register(SIGCHLD, write)?;
+    let Unpacked { order, stdio, means } = given;
+    Ok(init::run(Given { order, stdio, means, children }))
+}
+
+struct Unpacked {
+    order: UnixStream,
+    stdio: [OwnedFd; 3],
+    means: Means,
+}
+
+/// The order's socket, its three streams, and the groups where there are any.
+fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
+    let mut fds = fds.into_iter();
+    let order = UnixStream::from(fds.next()?);
+    let stdio = [fds.next()?, fds.next()?, fds.next()?];
+    let groups = match kind {
+        Kind::Cgroup => Some((fds.next()?, fds.next()?)),
+        Kind::Plain | Kind::Namespace | Kind::UserNamespace => None,
+    };
+    // Asked for here: born into a user namespace, one is nobody at first.
+    let user = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    Some(Unpacked { order, stdio, means: Means { kind, groups, user } })
+}
+
+fn drain(mut pipe: &UnixStream) {
+    let mut bytes = [0_u8; 64];
+    while matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {}
+}
+
+/// Takes in who is dead. An init that somebody stopped is let go on.
+fn reap(inits: &mut Vec<Pid>) {
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+        if !status.stopped() {
+            inits.retain(|init| *init != pid);
+        } else if inits.contains(&pid) {
+            kill_process(pid, Signal::CONT).ok();
+        }
+    }
+}
+
+/// The harness is gone: the inits end theirs; whoever came to us because an init was killed is ended by us.
+fn last_look(inits: &mut Vec<Pid>, children_changed: &UnixStream) {
+    let until = Instant::now() + LAST_LOOK_AFTER;
+    loop {
+        drain(children_changed);
+        reap(inits);
+        let keeping: Vec<i32> = inits.iter().map(|init| init.as_raw_nonzero().get()).collect();
+        let own: Vec<i32> = children(own_pid());
+        if own.is_empty() || Instant::now() > until {
+            return;
+        }
+        let came: Vec<i32> = own.into_iter().filter(|pid| !keeping.contains(pid) && !is_dead(*pid)).collect();
+        let below: Vec<i32> = came.iter().flat_map(|pid| descendants(*pid)).chain(came.iter().copied()).collect();
+        signal_below(own_pid(), &below, Signal::STOP);
+        signal_below(own_pid(), &below, Signal::KILL);
+        let wait = if came.is_empty() { Duration::from_millis(200) } else { LOOK_AGAIN };
+        let most = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+        poll(&mut [PollFd::new(children_changed, PollFlags::IN)], Some(&most)).ok();
+    }
+}

@@ -1,0 +1,211 @@
+//! What harness, shim and inits tell each other. The shim gets one byte and the descriptors of an order;
+//! harness and init then talk over the order's own socket: a command first, then asks in single bytes one
+//! way, reports in lines the other. An end of it that closes means that its holder is gone.
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use loop_core::run::ProcessId;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+
+/// The most descriptors in one message.
+const FDS_MAX: usize = 8;
+/// A command with its variables: the kernel takes less from us anyway.
+const COMMAND_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How an order is kept together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// By descent alone.
+    Plain,
+    /// In a control group; two more descriptors come with it.
+    Cgroup,
+    /// In a PID namespace, as root.
+    Namespace,
+    /// In a PID namespace inside a user namespace.
+    UserNamespace,
+}
+
+const KINDS: [(Kind, u8); 4] =
+    [(Kind::Plain, b'p'), (Kind::Cgroup, b'c'), (Kind::Namespace, b'n'), (Kind::UserNamespace, b'u')];
+
+/// What the harness asks of an init.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// End everybody, gently first.
+    End,
+    /// End everybody now.
+    Kill,
+    /// Stop everybody where they are.
+    Freeze,
+    /// Let those go on that were stopped.
+    Thaw,
+}
+
+const ASKS: [(Ask, u8); 4] = [(Ask::End, b'T'), (Ask::Kill, b'K'), (Ask::Freeze, b'Z'), (Ask::Thaw, b'C')];
+
+impl Ask {
+    pub(crate) fn byte(self) -> u8 {
+        ASKS.iter().find(|(ask, _)| *ask == self).map_or(0, |(_, byte)| *byte)
+    }
+
+    pub(super) fn of(byte: u8) -> Option<Self> {
+        ASKS.iter().find(|(_, known)| *known == byte).map(|(ask, _)| *ask)
+    }
+}
+
+/// What an init tells the harness, a line each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// It runs.
+    Started {
+        /// Whose end ends the order: the command's own process, or the first of its namespace.
+        process: ProcessId,
+        /// The init, as the harness sees it.
+        init: ProcessId,
+    },
+    /// The command could not be started.
+    NotStarted {
+        /// The system's number for why.
+        errno: Option<i32>,
+        /// Why.
+        why: String,
+    },
+    /// It could not be kept together as asked.
+    NotContained {
+        /// Why.
+        why: String,
+    },
+    /// The command's own process exited.
+    Exit(i32),
+    /// The command's own process was ended by a signal.
+    Signal(i32),
+    /// So many others were alive then.
+    Left(u32),
+    /// Nobody is alive.
+    Gone,
+    /// These could not be ended.
+    Lost(Vec<String>),
+}
+
+impl Report {
+    pub(super) fn send(&self, mut to: impl Write) {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        // A harness that is gone is seen when the socket is read.
+        to.write_all(&line).ok();
+    }
+}
+
+/// Asks the shim for an init with these descriptors.
+pub(super) fn send_order(shim: impl AsFd, kind: Kind, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let byte = [KINDS.iter().find(|(known, _)| *known == kind).map_or(0, |(_, byte)| *byte)];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::other("too many descriptors"));
+    }
+    sendmsg(shim, &[IoSlice::new(&byte)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// The next order; none when the harness is gone.
+pub(super) fn receive_order(harness: impl AsFd) -> io::Result<Option<(Kind, Vec<OwnedFd>)>> {
+    let mut byte = [0_u8; 1];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = recvmsg(harness, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let fds = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    let fds: Vec<OwnedFd> = fds.flatten().collect();
+    if got.bytes == 0 {
+        return Ok(None);
+    }
+    let kind = KINDS.iter().find(|(_, known)| *known == byte[0]).map(|(kind, _)| *kind);
+    kind.map(|kind| Some((kind, fds))).ok_or_else(|| io::Error::other("an order of an unknown kind"))
+}
+
+/// The command of an order: words, folder, variables beside the inherited ones.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) folder: PathBuf,
+    pub(crate) env: Vec<(OsString, OsString)>,
+}
+
+impl Command {
+    /// As bytes: a length, then fields that end with NUL, which none of them can hold.
+    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+        let count = OsString::from(self.argv.len().to_string());
+        let mut fields: Vec<&OsStr> = vec![&count];
+        fields.extend(self.argv.iter().map(OsString::as_os_str));
+        fields.push(self.folder.as_os_str());
+        fields.extend(self.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
+        let mut bytes = vec![0; 4];
+        for field in fields {
+            if field.as_bytes().contains(&0) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in the command"));
+            }
+            bytes.extend_from_slice(field.as_bytes());
+            bytes.push(0);
+        }
+        let length = u32::try_from(bytes.len() - 4).map_err(|_| io::Error::other("the command is too long"))?;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Read back.
+    pub(super) fn read(mut from: impl Read) -> io::Result<Self> {
+        let mut length = [0_u8; 4];
+        from.read_exact(&mut length)?;
+        let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+        if length > COMMAND_BYTES_MAX {
+            return Err(io::Error::other("the command is too long"));
+        }
+        let mut bytes = vec![0; length];
+        from.read_exact(&mut bytes)?;
+        let mut fields = bytes.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
+        let mut next = || fields.next().ok_or_else(|| io::Error::other("a command without an end"));
+        let count: usize = next()?.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
+        let argv = (0..count).map(|_| next()).collect::<io::Result<Vec<_>>>()?;
+        let folder = Path::new(&next()?).to_owned();
+        let rest: Vec<OsString> = fields.collect();
+        let env = rest.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        Ok(Self { argv, folder, env })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_read_back_as_it_was_whatever_bytes_it_holds() {
+        let odd = OsString::from_vec(vec![b'a', 0xff, b'\n', b' ', b'=']);
+        let command = Command {
+            argv: vec!["sh".into(), "-c".into(), odd.clone(), "".into()],
+            folder: PathBuf::from(odd.clone()),
+            env: vec![("EMPTY".into(), "".into()), ("ODD".into(), odd)],
+        };
+        assert_eq!(Command::read(command.encode().unwrap().as_slice()).unwrap(), command);
+        let nul = Command { argv: vec![OsString::from_vec(vec![0])], folder: PathBuf::new(), env: Vec::new() };
+        assert!(nul.encode().is_err());
+    }
+
+    #[test]
+    fn every_ask_is_told_by_its_own_byte() {
+        for (ask, byte) in ASKS {
+            assert_eq!((Ask::of(byte), ask.byte()), (Some(ask), byte));
+        }
+        assert_eq!(Ask::of(b'?'), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! What `/proc` says of processes. A number alone is nobody: who is signalled is held by a handle first.
+use std::fs;
+
+use loop_core::run::ProcessId;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// A chain of parents is no longer than this.
+const ANCESTORS_MAX: usize = 256;
+
+pub(super) fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
+}
+
+/// One process as its `stat` shows it.
+#[derive(Debug, Clone)]
+struct Stat {
+    state: char,
+    parent: i32,
+    ticks: u64,
+    start_ticks: u64,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything, so count from the last one.
+    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        // Of itself and of its ended children, in user and in system mode.
+        ticks: fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum(),
+        start_ticks: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Who a process is beyond doubt; none if there is no such process.
+#[must_use]
+pub fn identity(pid: i32) -> Option<ProcessId> {
+    stat(pid).map(|stat| ProcessId { pid, start_ticks: stat.start_ticks })
+}
+
+pub(super) fn parent(pid: i32) -> Option<i32> {
+    stat(pid).map(|stat| stat.parent)
+}
+
+pub(super) fn is_dead(pid: i32) -> bool {
+    stat(pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Whether a process is stopped by a signal or by a tracer.
+pub(super) fn is_stopped(pid: i32) -> bool {
+    stat(pid).is_some_and(|stat| matches!(stat.state, 'T' | 't'))
+}
+
+/// A process and all that it descends from.
+pub(super) fn ancestors(pid: i32) -> Vec<i32> {
+    let mut pids = vec![pid];
+    while let Some(parent) =
+        pids.last().and_then(|pid| parent(*pid)).filter(|pid| *pid > 0 && pids.len() < ANCESTORS_MAX)
+    {
+        pids.push(parent);
+    }
+    pids
+}
+
+/// A short text that names a process for people.
+pub(super) fn name_of(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("pid {pid} ({})", loop_core::text::one_line(&name, 32))
+}
+
+/// So many of those that could not be ended are named.
+const NAMED_MAX: usize = 20;
+
+/// Names for people, a bounded number of them.
+pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
+    let mut names: Vec<String> = pids.iter().take(NAMED_MAX).map(|pid| name_of(*pid)).collect();
+    if pids.len() > NAMED_MAX {
+        names.push(format!("and {} more", pids.len() - NAMED_MAX));
+    }
+    names
+}
+
+/// All processes there are.
+pub(super) fn all() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Whether this kernel lists the children of a process.
+#[must_use]
+pub fn lists_children() -> bool {
+    fs::read(format!("/proc/self/task/{}/children", std::process::id())).is_ok()
+}
+
+/// The children of a process, of all its threads.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+}
+
+/// Everybody below a process, those who are dead and not yet taken in included.
+#[must_use]
+pub fn descendants(root: i32) -> Vec<i32> {
+    if !lists_children() {
+        return descendants_by_parent(root);
+    }
+    let mut open = children(root);
+    let mut found = Vec::new();
+    while let Some(pid) = open.pop() {
+        found.push(pid);
+        open.extend(children(pid));
+    }
+    found
+}
+
+/// The same where the kernel lists no children: by the parents of all.
+fn descendants_by_parent(root: i32) -> Vec<i32> {
+    let parents: Vec<(i32, i32)> = all().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![root];
+    let mut at = 0;
+    while let Some(above) = found.get(at).copied() {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+/// The processor time that a process and everybody below it have used, in clock ticks. Anybody who comes
+/// or goes changes it, so that a different number is a sign of life.
+pub(super) fn ticks(root: i32) -> u64 {
+    let below = descendants(root).into_iter();
+    below.chain([root]).filter_map(stat).map(|stat| stat.ticks).sum()
+}
+
+/// Signals by a handle, and only who still is the one that was looked at.
+pub(super) fn signal_known(process: ProcessId, signal: Signal) -> bool {
+    let Some(handle) = handle(process.pid) else { return false };
+    identity(process.pid) == Some(process) && pidfd_send_signal(handle, signal).is_ok()
+}
+
+fn handle(pid: i32) -> Option<std::os::fd::OwnedFd> {
+    Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+}
+
+/// Signals those of a list of descendants of `root` that still are: a number that was given to somebody
+/// else meanwhile has another parent.
+pub(super) fn signal_below(root: i32, pids: &[i32], signal: Signal) {
+    for pid in pids {
+        let Some(handle) = handle(*pid) else { continue };
+        if parent(*pid).is_some_and(|parent| parent == root || pids.contains(&parent)) {
+            // Gone between looking and sending is as good.
+            pidfd_send_signal(handle, signal).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descendants_are_the_same_by_lists_of_children_and_by_parents() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let both = || (descendants(pid), descendants_by_parent(pid));
+        while both().0.is_empty() {
+            std::thread::yield_now();
+        }
+        let (listed, by_parent) = both();
+        signal_below(pid, &listed, Signal::KILL);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed, by_parent);
+    }
+}
