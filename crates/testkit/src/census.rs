@@ -27,6 +27,12 @@ impl Being {
         Some(Self { pid, start })
     }
 
+    /// The pid of its parent.
+    #[must_use]
+    pub fn parent(self) -> Option<i32> {
+        stat_field(&format!("/proc/{}/stat", self.pid), 1)?.parse().ok()
+    }
+
     /// Whether any thread of it lives: that the first has ended does not make it dead.
     #[must_use]
     pub fn is_alive(self) -> bool {
@@ -151,11 +157,16 @@ pub fn processes_of(program: &Path, home: &Path) -> BTreeSet<Being> {
 
 /// Kills them.
 pub fn kill(beings: &BTreeSet<Being>) {
-    let pids = beings.iter().filter(|being| being.is_alive()).map(|being| being.pid.to_string());
+    signal("KILL", beings);
+}
+
+/// Sends a signal to those of them who are alive, in one stroke.
+pub fn signal<'a>(name: &str, beings: impl IntoIterator<Item = &'a Being>) {
+    let pids = beings.into_iter().filter(|being| being.is_alive()).map(|being| being.pid.to_string());
     let pids: Vec<String> = pids.collect();
     if !pids.is_empty() {
         let mut command = Command::new("kill");
-        command.args(["-s", "KILL", "--"]).args(pids).stderr(std::process::Stdio::null());
+        command.args(["-s", name, "--"]).args(pids).stderr(std::process::Stdio::null());
         command.status().ok();
     }
 }

@@ -8,7 +8,7 @@ mod ran;
 mod strace;
 mod zoo;
 
-pub use census::{Being, Escapees, kill, processes_of};
+pub use census::{Being, Escapees, kill, processes_of, signal};
 pub use environment::{TestEnv, built, wait_at_most, wait_until};
 pub use parallel::for_all;
 pub use ran::{Ran, Running};

@@ -19,6 +19,7 @@ pub const ZOO: &[&str] = &[
     "kills-shim",
     "kills-shim-bare",
     "stops-shim",
+    "holds-shim",
     "own-namespace",
     "vfork",
     "traced",

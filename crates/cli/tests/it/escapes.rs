@@ -8,6 +8,7 @@
 //! and the processes of others are root's to make, so all this runs as root.
 mod cases;
 mod control;
+mod keepers;
 mod modes;
 mod others;
 
@@ -23,9 +24,6 @@ use others::Others;
 
 /// What a mode is known not to catch: mode, kind, cause, why.
 const EXCUSED: &[(&str, &str, &str, &str)] = &[];
-
-/// What cannot be found again once harness, shim and init were killed together: it has neither a mark nor a place.
-const MISSED_BY_NAME: &[(&str, &str)] = &[("plain, user", "renamed")];
 
 /// Shows a table, and adds it to the file that was asked for.
 #[expect(clippy::print_stdout, reason = "the table is part of the result")]
@@ -155,29 +153,5 @@ fn two_hundred_others_with_nearly_the_runs_own_mark_are_untouched_by_its_end_and
             assert_eq!(others.touched(), Vec::<String>::new(), "{} × {}", mode.name, cause.name());
             assert!(!verdict.is_fault(), "{} × {}: {}", mode.name, cause.name(), verdict.words());
         }
-    }
-}
-
-#[test]
-fn what_outlives_the_killing_of_harness_shim_and_init_together_is_ended_by_the_next_command_of_any_kind() {
-    let programs = Programs::new();
-    let cases: Vec<_> =
-        modes::ALL.iter().flat_map(|mode| ["double-fork", "renamed"].map(|kind| (*mode, kind))).collect();
-    let faults = for_all(&cases, |(mode, kind)| {
-        let case = Case { kind, cause: Cause::Kill };
-        let mut run = case.begin(mode, &programs);
-        run.kill_all_of_loop();
-        let at_once = run.left().len();
-        let next = run.user.run(&["list"]);
-        let over = run.is_over_in_time();
-        let left = run.left().len();
-        run.clean_up();
-        let found = format!("{}, {kind}: {at_once} alive after the killing, {left} after the next command", mode.name);
-        (found, over, MISSED_BY_NAME.contains(&(mode.name, *kind)), next.err())
-    });
-    let lines: Vec<&str> = faults.iter().map(|(found, ..)| found.as_str()).collect();
-    show(&format!("### Harness, shim and init killed together\n\n- {}\n", lines.join("\n- ")));
-    for (found, over, missed, said) in &faults {
-        assert_ne!(over, missed, "{found}: {said}");
     }
 }

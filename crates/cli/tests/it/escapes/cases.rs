@@ -141,7 +141,7 @@ impl Run {
     }
 
     /// Who is alive of the program itself.
-    fn ours(&self) -> BTreeSet<Being> {
+    pub(super) fn ours(&self) -> BTreeSet<Being> {
         processes_of(&self.program, &self.user.root().join("home"))
     }
 
@@ -198,9 +198,18 @@ impl Run {
         verdict
     }
 
-    /// Kills the harness and whatever of its own program works for it, in one stroke.
-    pub(super) fn kill_all_of_loop(&mut self) {
-        kill(&self.ours());
+    /// Harness, shim and init, each the child of the one before, while an order is under way.
+    pub(super) fn keepers(&self) -> Vec<Being> {
+        let mut chain: Vec<Being> = Being::at(i32::try_from(self.harness.id()).unwrap()).into_iter().collect();
+        let ours = self.ours();
+        while let Some(next) = ours.iter().find(|being| being.parent() == chain.last().map(|above| above.pid)) {
+            chain.push(*next);
+        }
+        chain
+    }
+
+    /// Takes in the end of a harness that was killed.
+    pub(super) fn take_in(&mut self) {
         self.harness.wait().unwrap();
     }
 

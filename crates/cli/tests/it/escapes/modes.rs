@@ -3,7 +3,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use loop_testkit::{TestEnv, zoo};
+use loop_testkit::{Being, TestEnv, zoo};
+
+use super::cases::{Case, Cause};
 
 /// Nobody else on the machine has it.
 const ORDINARY: u32 = 54_321;
@@ -124,5 +126,31 @@ impl Mode {
     /// The words that choose it.
     pub(super) fn words(&self) -> [&'static str; 2] {
         ["--containment", self.flag]
+    }
+}
+
+/// By what a process is really held: `cgroup`, `namespace`, or `plain` if neither is seen.
+fn held_by(being: Being, run: &str) -> &'static str {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let group = fs::read_to_string(format!("/proc/{}/cgroup", being.pid)).unwrap_or_default();
+    if group.lines().any(|line| line.starts_with("0::") && line.contains(&format!("/loop-{run}"))) {
+        "cgroup"
+    } else if namespace(&being.pid.to_string()) == namespace("self") {
+        "plain"
+    } else {
+        "namespace"
+    }
+}
+
+#[test]
+fn a_containment_that_is_asked_for_by_name_is_the_one_in_force() {
+    let programs = Programs::new();
+    for mode in ALL {
+        let case = Case { kind: "double-fork", cause: Cause::Cancel };
+        let mut run = case.begin(mode, &programs);
+        let (id, alive) = (run.user.id(), run.left());
+        let held: Vec<&str> = alive.iter().map(|being| held_by(*being, &id)).collect();
+        assert!(!run.end(&case).is_fault(), "{}", mode.name);
+        assert_eq!(held, [mode.flag, mode.flag], "{}: agent and escapee", mode.name);
     }
 }

@@ -16,7 +16,7 @@ const RESPAWNED: usize = 3;
 pub(crate) fn play(kind: &str, folder: &Folder, ends: bool) -> ! {
     sys::live_for(sys::LIFE_SECONDS);
     let reports = escape(kind, folder);
-    let is_deed = matches!(kind, "kills-parent" | "kills-shim" | "kills-shim-bare" | "stops-shim");
+    let is_deed = matches!(kind, "kills-parent" | "kills-shim" | "kills-shim-bare" | "stops-shim" | "holds-shim");
     while folder.reports() < reports || (is_deed && !folder.has("done")) {
         sys::rest(2);
     }
@@ -46,6 +46,7 @@ fn escape(kind: &str, folder: &Folder) -> usize {
         "kills-shim" => deed(folder, libc::SIGKILL),
         "kills-shim-bare" => renamed(folder, "kills-shim-bare", &deeds::keepers()),
         "stops-shim" => deed(folder, libc::SIGSTOP),
+        "holds-shim" => holds_shim(folder),
         "own-namespace" => own_namespace(folder),
         "vfork" => spawned(folder),
         "traced" => traced(folder),
@@ -247,6 +248,26 @@ fn deed(folder: &Folder, signal: i32) -> usize {
         }
         folder.say("done", &format!("{keepers:?}\n"));
         sys::stay();
+    });
+    1
+}
+
+/// Stops everybody between us and the harness, and again whenever somebody lets them go on.
+fn holds_shim(folder: &Folder) -> usize {
+    let until = Instant::now() + Duration::from_secs(u64::from(sys::LIFE_SECONDS));
+    let keepers = deeds::keepers();
+    orphan(|| {
+        sys::ignore_all();
+        folder.report();
+        while Instant::now() < until && !folder.is_over() {
+            for pid in &keepers {
+                sys::send(*pid, libc::SIGSTOP);
+            }
+            if !folder.has("done") {
+                folder.say("done", &format!("{keepers:?}\n"));
+            }
+            sys::rest(1);
+        }
     });
     1
 }
