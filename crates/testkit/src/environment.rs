@@ -180,6 +180,19 @@ impl TestEnv {
         wait_until(path, || self.root().join(path).exists());
     }
 
+    /// Kills a loop with all that keeps its processes together, at one stroke: what it runs lives on.
+    pub fn kill_all_of_ours(&self, id: &str, harness: Running) {
+        let program = fs::canonicalize(&self.program).expect("the program is built");
+        let ours = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path == program);
+        let keepers: Vec<u32> = self.marked(id).into_iter().filter(ours).collect();
+        let all: Vec<String> = keepers.iter().chain([&harness.pid()]).map(u32::to_string).collect();
+        for signal in ["-STOP", "-KILL"] {
+            let sent = Command::new("kill").arg(signal).args(&all).status().expect("kill can be run");
+            assert!(sent.success(), "kill {signal} {all:?}");
+        }
+        drop(harness.end());
+    }
+
     /// What carries a run's mark and is alive.
     #[must_use]
     pub fn marked(&self, id: &str) -> Vec<u32> {

@@ -140,9 +140,10 @@ fn same_word(piece: &str) -> String {
     let number = word.strip_suffix('s').or_else(|| word.strip_suffix("ms"));
     let is_duration = number.is_some_and(|number| number.parse::<f64>().is_ok());
     let is_time = word.len() >= 20 && word.ends_with('Z') && word.contains('T') && word.contains(':');
+    let is_clock = word.len() == 8 && word.bytes().filter(|byte| *byte == b':').count() == 2;
     let is_fraction = word.contains('.') && word.parse::<f64>().is_ok();
     let is_hash = word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let same = match (is_id, is_duration, is_time, is_fraction, is_hash) {
+    let same = match (is_id, is_duration, is_time || is_clock, is_fraction, is_hash) {
         (true, ..) => "$ID",
         (_, true, ..) => "$TIME",
         (_, _, true, ..) => "$MOMENT",

@@ -2,6 +2,7 @@
 use clap::Args;
 use loop_core::agent::KNOWN;
 use loop_host::paths::{program_on_path, text_of};
+use loop_host::process::{Mode, lists_children, try_out};
 use loop_host::{index, settings_files};
 use serde::Serialize;
 
@@ -52,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
         agents(),
         finding("checkpoints", Health::Note, "none in this version: an iteration cannot be gone back to")
             .next("commit your work before a loop starts"),
-        containment(),
+        containment(context),
         notifications(context),
     ];
     let bad = findings.iter().any(|finding| finding.health == Health::Bad);
@@ -73,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
             "{} {:<13} {}\n",
             context.printer.paint(paint, mark),
             finding.name,
-            finding.found
+            finding.found.replace('\n', &format!("\n{:<19}", ""))
         ));
         if let Some(next) = &finding.next {
             context.printer.answer(&format!("     {:<13} → {next}\n", ""));
@@ -142,22 +143,42 @@ fn agents() -> Finding {
     }
 }
 
-fn containment() -> Finding {
-    let children = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).is_ok();
-    if children {
-        finding("processes", Health::Fine, "all that an agent starts is ended with it, also what left its session")
-            .next("if loop itself is killed, the next start, resume, rm or prune ends what is left")
-    } else {
-        finding("processes", Health::Note, "this kernel does not list children: only process groups are ended")
-            .next("a kernel with CONFIG_PROC_CHILDREN catches all")
+/// Which way of keeping processes together is in force, tried for real, and what gets away from it.
+fn containment(context: &Context) -> Finding {
+    let word = setting(context, "containment").unwrap_or_else(|| "auto".to_owned());
+    let wish = Mode::ALL.into_iter().find(|mode| mode.name() == word);
+    let tried = Mode::ALL.map(|mode| (mode, try_out(mode)));
+    let works = |mode: Mode| tried.iter().any(|(tried, result)| *tried == mode && result.is_ok());
+    let in_force = wish.unwrap_or(if works(Mode::Cgroup) { Mode::Cgroup } else { Mode::Plain });
+    let mut found = format!("{}\nnot caught: {}", in_force.name(), in_force.misses());
+    for (mode, why) in tried.iter().filter_map(|(mode, tried)| Some((mode, tried.as_ref().err()?))) {
+        found.push_str(&format!("\n{} cannot be had: {why}", mode.name()));
+    }
+    if !works(in_force) {
+        return finding("containment", Health::Bad, found).next("loop config set containment auto");
+    }
+    if !lists_children() {
+        found.push_str("\nthis kernel lists no children of processes, so ending them takes longer");
+    }
+    let health = if in_force == Mode::Plain { Health::Note } else { Health::Fine };
+    let told = finding("containment", health, found);
+    match in_force {
+        Mode::Plain if works(Mode::Namespace) => {
+            told.next("for more: systemd-run --user --scope loop start …, or --containment namespace (no sudo inside)")
+        }
+        Mode::Plain => told.next("for more: systemd-run --user --scope loop start …"),
+        Mode::Cgroup | Mode::Namespace => told,
     }
 }
 
+/// A setting as the user's own file has it.
+fn setting(context: &Context, name: &str) -> Option<String> {
+    let given = settings_files::gather(&context.home.config, None).ok()?;
+    given.into_iter().rev().find(|given| given.key.name == name).map(|given| given.value)
+}
+
 fn notifications(context: &Context) -> Finding {
-    let command = settings_files::gather(&context.home.config, None).ok().and_then(|given| {
-        given.into_iter().rev().find(|given| given.key.name == "notification_cmd").map(|given| given.value)
-    });
-    let command = command.unwrap_or_else(|| "notify-send".to_owned());
+    let command = setting(context, "notification_cmd").unwrap_or_else(|| "notify-send".to_owned());
     let program = command.split_whitespace().next().unwrap_or_default().to_owned();
     match program_on_path(&program) {
         Some(path) => finding("notify", Health::Fine, text_of(&path)),

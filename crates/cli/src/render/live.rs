@@ -27,6 +27,8 @@ pub(crate) struct Live {
     err: Outbox,
     /// What is done as soon as the end is safe on disk; what comes back is a warning.
     at_the_end: Option<AtTheEnd>,
+    /// When the fact was that is being told.
+    now_wall_ms: u64,
 }
 
 /// Something to do at the end of a run.
@@ -42,6 +44,7 @@ impl Live {
             out: Outbox::new(To::Stdout),
             err: Outbox::new(To::Stderr),
             at_the_end: None,
+            now_wall_ms: 0,
         }
     }
 
@@ -83,7 +86,8 @@ impl Live {
         self.clear();
         let line = text::clean(line.as_bytes());
         let line = paint.map_or_else(|| line.clone(), |paint| self.printer.paint_progress(paint, &line));
-        self.show(&format!("{line}\n"));
+        let at = if self.printer.live { String::new() } else { clock_time(self.now_wall_ms) };
+        self.show(&format!("{at}{line}\n"));
     }
 
     fn happened(&mut self, event: &Event, state: &RunState) {
@@ -200,6 +204,13 @@ impl Live {
     }
 }
 
+/// When it was, on the clock of who reads it: lines that are kept in a file say it, a terminal need not.
+fn clock_time(wall_ms: u64) -> String {
+    let stamp = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    let zoned = stamp.map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::system()));
+    zoned.map_or_else(String::new, |zoned| zoned.strftime("[%H:%M:%S] ").to_string())
+}
+
 fn name_of(state: &RunState) -> String {
     state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default()
 }
@@ -226,6 +237,7 @@ fn of(state: &RunState) -> String {
 
 impl Reporter for Live {
     fn told(&mut self, entry: &Entry, state: &RunState) {
+        self.now_wall_ms = entry.at.wall_ms;
         if matches!(entry.fact, Fact::Concluded { .. })
             && let Some(warning) = self.at_the_end.as_ref().and_then(|what| what(state))
         {

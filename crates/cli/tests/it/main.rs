@@ -3,6 +3,7 @@
 mod agent;
 mod asking;
 mod config;
+mod containment;
 mod endings;
 mod errors;
 mod escapes;

@@ -23,11 +23,8 @@ fn a_killed_harness_leaves_a_crashed_loop_whose_agent_is_ended_on_resume() {
     let running = user.begin(&start(agent, "test -e done", &["-n", "2"]));
     user.wait_for_file("work/began");
     let id = user.id();
-    running.signal("KILL");
-    assert_eq!(running.end().code, None);
+    user.kill_all_of_ours(&id, running);
     assert!(!user.marked(&id).is_empty(), "the orphans live on");
-    let row = user.run(&["list", "--json"]).json()["loops"][0].clone();
-    assert_eq!((row["status"].as_str(), row["resumable"].as_bool()), (Some("crashed"), Some(true)));
     let ran = user.run(&["resume", &id]).expect_code(0);
     assert!(ran.err().contains("processes of an attempt that was cut off"), "{}", ran.text());
     assert_eq!(user.marked(&id), Vec::<u32>::new());
@@ -46,22 +43,44 @@ fn a_killed_harness_leaves_a_crashed_loop_whose_agent_is_ended_on_resume() {
 
 #[test]
 fn what_a_killed_loop_left_running_is_ended_before_a_new_one_starts_or_its_records_go() {
-    for command in ["start", "rm"] {
+    for command in ["start", "rm", "status", "list"] {
         let user = user();
         let running = user.begin(&start("touch began; (setsid sleep 300 &) ; sleep 300", "false", &[]));
         user.wait_for_file("work/began");
         let id = user.id();
-        running.signal("KILL");
-        let _killed = running.end();
+        user.kill_all_of_ours(&id, running);
         assert!(!user.marked(&id).is_empty(), "the orphans live on");
-        let history = user.run(&["history", &id, "--json"]).expect_code(0).json();
-        assert_eq!(history["iterations"][0]["attempts"][0]["outcome"], "interrupted");
         let ran = match command {
-            "rm" => user.run(&["rm", &id]),
+            "rm" | "status" => user.run(&[command, &id]),
+            "list" => user.run(&["list"]),
             _ => user.run(&start("true", "true", &[])),
         };
-        assert!(ran.expect_code(0).err().contains(&format!("processes that loop {id} had left running")));
+        assert!(ran.expect_code(0).err().contains(&format!("processes that loop {id} had left running")), "{command}");
         assert_eq!(user.marked(&id), Vec::<u32>::new(), "{command}");
+        if command != "rm" {
+            let row = user.run(&["status", &id, "--json"]).json()["loops"][0].clone();
+            assert_eq!((row["status"].as_str(), row["resumable"].as_bool()), (Some("crashed"), Some(true)), "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_harness_leaves_nothing_running_and_a_loop_to_go_on_with() {
+    for mode in ["cgroup", "plain", "namespace"] {
+        let user = user();
+        let agent = "(env -i setsid sleep 300 &); (setsid sh -c 'trap \"\" TERM; sleep 300; sleep 300' &); touch began; sleep 300";
+        let running = user.begin(&start(agent, "false", &["--containment", mode]));
+        user.wait_for_file("work/began");
+        let below = loop_host::process::descendants(i32::try_from(running.pid()).unwrap());
+        assert!(below.len() >= 6, "{mode}: {below:?}");
+        running.signal("KILL");
+        drop(running.end());
+        // No command of ours comes by: the shim does it.
+        loop_testkit::wait_until(&format!("nobody is left, {mode}"), || {
+            below.iter().all(|pid| loop_host::process::identity(*pid).is_none())
+        });
+        let row = user.run(&["status", &user.id(), "--json"]).json()["loops"][0].clone();
+        assert_eq!((row["status"].as_str(), row["resumable"].as_bool()), (Some("crashed"), Some(true)), "{row}");
     }
 }
 

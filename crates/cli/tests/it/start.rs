@@ -8,6 +8,7 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
     // req: D-01 partly: with a custom agent
     // req: D-21 partly: roadmap, prd and workflow come later
     // req: D-02
+    // req: A-24 partly: the lines of iteration start and end
     let user = user();
     let agent = "echo line >> log; echo done for now";
     let ran = user.run(&start(agent, "test $(wc -l < log) -ge 2", &[]));
@@ -28,13 +29,13 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
           agent     custom: echo line >> log; echo done for now
           limits    10 iterations · agent 5m · promise 10m · no time limit
           keeps     no checkpoints (auto = none in this version) · Ctrl-C stops after the iteration
-         before  promise: does not hold yet (exit 2): sh: 1: test: -ge: unexpected operator
-           1/10  custom at work, up to 5m
-           1/10  agent: exit 0 after $TIME
-           1/10  promise: does not hold yet (exit 1)
-           2/10  custom at work, up to 5m
-           2/10  agent: exit 0 after $TIME
-           2/10  promise: holds (exit 0)
+        [$MOMENT]  before  promise: does not hold yet (exit 2): sh: 1: test: -ge: unexpected operator
+        [$MOMENT]    1/10  custom at work, up to 5m
+        [$MOMENT]    1/10  agent: exit 0 after $TIME
+        [$MOMENT]    1/10  promise: does not hold yet (exit 1)
+        [$MOMENT]    2/10  custom at work, up to 5m
+        [$MOMENT]    2/10  agent: exit 0 after $TIME
+        [$MOMENT]    2/10  promise: holds (exit 0)
     "#]]
     .assert_eq(&ran.text());
 }

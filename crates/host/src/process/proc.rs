@@ -1,5 +1,6 @@
 //! What `/proc` says of processes. A number alone is nobody: who is signalled is held by a handle first.
 use std::fs;
+use std::sync::OnceLock;
 
 use loop_core::run::ProcessId;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -90,11 +91,15 @@ pub(super) fn all() -> Vec<i32> {
 /// Whether this kernel lists the children of a process.
 #[must_use]
 pub fn lists_children() -> bool {
-    fs::read(format!("/proc/self/task/{}/children", std::process::id())).is_ok()
+    static LISTS: OnceLock<bool> = OnceLock::new();
+    *LISTS.get_or_init(|| fs::read(format!("/proc/self/task/{}/children", std::process::id())).is_ok())
 }
 
 /// The children of a process, of all its threads.
 pub(super) fn children(pid: i32) -> Vec<i32> {
+    if !lists_children() {
+        return all().into_iter().filter(|child| parent(*child) == Some(pid)).collect();
+    }
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()

@@ -43,6 +43,7 @@ pub struct TaskSpec<'a> {
 /// A process under way.
 #[derive(Debug)]
 pub struct Task {
+    lane: &'static str,
     order: UnixStream,
     heard: Vec<u8>,
     process: ProcessId,
@@ -99,6 +100,7 @@ impl Task {
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
         let command = Command {
+            file: containment.file_of(spec.argv.first().map_or("", String::as_str)),
             argv: spec.argv.iter().map(Into::into).collect(),
             folder: spec.folder,
             env: spec.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
@@ -110,6 +112,7 @@ impl Task {
             Ok(Pipe { from: Some(File::from(from)), to: Transcript::new(spec.output.join(name)) })
         };
         Ok(Self {
+            lane: spec.lane,
             order,
             heard,
             process,
@@ -185,7 +188,12 @@ impl Task {
                 Report::Exit(code) => self.ended = Some(Ended::Exit(code)),
                 Report::Signal(signal) => self.ended = Some(Ended::Signal(signal)),
                 Report::Left(count) => self.left_running = count,
-                Report::Gone => return Some(self.end(Vec::new(), None, heard)),
+                Report::Gone => {
+                    if self.left_running > 0 || self.recalled.is_some() {
+                        containment.spend(self.lane);
+                    }
+                    return Some(self.end(Vec::new(), None, heard));
+                }
                 Report::Lost(left) => return Some(self.end(left, None, heard)),
                 Report::Started { .. } | Report::NotStarted { .. } | Report::NotContained { .. } => {}
             }

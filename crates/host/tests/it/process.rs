@@ -103,7 +103,6 @@ fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
 
 #[test]
 fn a_daemon_that_forks_twice_is_dead_when_its_end_is_told() {
-    // req: D-07 partly: dead before anything follows
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     // The command ends while its child is about to fork and end too: who looks for them in a list can miss

@@ -20,7 +20,9 @@ const DEPTH_MAX: u32 = 32;
 pub(crate) struct Cgroup {
     path: PathBuf,
     run: OwnedFd,
-    lanes: Vec<(&'static str, OwnedFd)>,
+    lanes: Vec<(&'static str, PathBuf, OwnedFd)>,
+    /// How many lanes were made, for their names.
+    made: u32,
 }
 
 /// Where our own group lies among the mounts; none where there is no version 2.
@@ -76,7 +78,7 @@ impl Cgroup {
     pub(crate) fn of_run(run: &str) -> Result<Self, String> {
         let path = usable()?.join(format!("loop-{run}"));
         let run = make(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self { path, run, lanes: Vec::new() })
+        Ok(Self { path, run, lanes: Vec::new(), made: 0 })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -89,14 +91,26 @@ impl Cgroup {
 
     /// The group below for a kind of order, made when it is first asked for.
     pub(super) fn lane(&mut self, name: &'static str) -> io::Result<&OwnedFd> {
-        let at = match self.lanes.iter().position(|(known, _)| *known == name) {
+        let at = match self.lanes.iter().position(|(known, ..)| *known == name) {
             Some(at) => at,
             None => {
-                self.lanes.push((name, make(&self.path.join(name))?));
+                self.made += 1;
+                let path = self.path.join(format!("{name}-{}", self.made));
+                let group = make(&path)?;
+                self.lanes.push((name, path, group));
                 self.lanes.len() - 1
             }
         };
-        Ok(&self.lanes[at].1)
+        Ok(&self.lanes[at].2)
+    }
+
+    /// A lane in which somebody may have been killed is not used again: the kernel (6.18) kills whoever is
+    /// born into a group that was ever killed, from outside of it.
+    pub(super) fn spend(&mut self, name: &'static str) {
+        if let Some(at) = self.lanes.iter().position(|(known, ..)| *known == name) {
+            let (_, path, _) = self.lanes.swap_remove(at);
+            remove(&path, 0);
+        }
     }
 }
 

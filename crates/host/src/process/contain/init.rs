@@ -89,8 +89,12 @@ fn start(command: &Command, stdio: [OwnedFd; 3], means: &Means, order: &UnixStre
         return Err(io::Error::other("no command"));
     };
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
-    let mut process = std::process::Command::new(program);
-    process.args(arguments).envs(command.env.iter().map(|(name, value)| (name, value))).current_dir(&command.folder);
+    let mut process = std::process::Command::new(&command.file);
+    process
+        .arg0(program)
+        .args(arguments)
+        .envs(command.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&command.folder);
     // Its session is ours: without a terminal, and none that it could get one for.
     process.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
     match process.spawn() {

@@ -36,6 +36,7 @@ use self::cgroup::Cgroup;
 use self::wire::Kind;
 use super::proc::identity;
 use super::sweep::{MARK, end_adopted, mark};
+use crate::paths::program_on_path;
 
 pub use self::shim::run_if_asked;
 pub(crate) use self::wire::{Ask, Command, Report};
@@ -109,6 +110,8 @@ pub struct Containment {
     /// Says that the shim was stopped, or is dead.
     changed: Option<(UnixStream, SigId)>,
     said: Vec<String>,
+    /// Where a program was found on PATH: looked for once, not with every order.
+    found: Option<(String, PathBuf)>,
 }
 
 #[derive(Debug)]
@@ -157,7 +160,7 @@ impl Containment {
         });
         let program = program.to_owned();
         let (run, strict, changed) = (run.to_owned(), wish.is_some(), changed.ok());
-        Ok(Self { run, strict, mode, program, cgroup, shim: None, register, changed, said: Vec::new() })
+        Ok(Self { run, strict, mode, program, cgroup, shim: None, register, changed, said: Vec::new(), found: None })
     }
 
     /// The mode in force.
@@ -169,6 +172,16 @@ impl Containment {
     /// What people should know, once.
     pub(crate) fn said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
+    }
+
+    /// The file of a program.
+    pub(crate) fn file_of(&mut self, program: &str) -> PathBuf {
+        if let Some((_, file)) = self.found.as_ref().filter(|(known, file)| known == program && file.exists()) {
+            return file.clone();
+        }
+        let file = Some(program).filter(|name| !name.contains('/')).and_then(program_on_path);
+        self.found = file.map(|file| (program.to_owned(), file));
+        self.found.as_ref().map_or_else(|| PathBuf::from(program), |(_, file)| file.clone())
     }
 
     /// What should wake us.
@@ -320,6 +333,13 @@ impl Containment {
         left
     }
 
+    /// An order in whose lane somebody had to be ended is over.
+    pub(crate) fn spend(&mut self, lane: &'static str) {
+        if let Some(cgroup) = &mut self.cgroup {
+            cgroup.spend(lane);
+        }
+    }
+
     fn drop_shim(&mut self) {
         if let Some(mut shim) = self.shim.take() {
             shim.child.kill().ok();
@@ -424,7 +444,7 @@ pub fn try_out(mode: Mode) -> Result<(), String> {
         let mut containment = Containment::new(&name, mode.name(), None)?;
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         let argv = vec!["true".into()];
-        let command = Command { argv, folder: PathBuf::from("/"), env: Vec::new() };
+        let command = Command { file: PathBuf::from("true"), argv, folder: PathBuf::from("/"), env: Vec::new() };
         let mut begun = containment.begin("try", [nothing.as_fd(), nothing.as_fd(), nothing.as_fd()], &command)?;
         begun.order.set_nonblocking(false)?;
         begun.order.set_read_timeout(Some(START_TAKES_MAX))?;

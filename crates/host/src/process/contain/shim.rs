@@ -125,13 +125,17 @@ fn drain(mut pipe: &UnixStream) {
     while matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {}
 }
 
-/// Takes in who is dead. An init that somebody stopped is let go on.
-fn reap(inits: &mut Vec<Pid>) {
-    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-        if !status.stopped() {
-            inits.retain(|init| *init != pid);
-        } else if inits.contains(&pid) {
-            kill_process(pid, Signal::CONT).ok();
+/// Takes in who is dead; true when nobody is left. An init that somebody stopped is let go on.
+fn reap(inits: &mut Vec<Pid>) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            Ok(Some((pid, status))) if !status.stopped() => inits.retain(|init| *init != pid),
+            Ok(Some((pid, _))) if inits.contains(&pid) => {
+                kill_process(pid, Signal::CONT).ok();
+            }
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
         }
     }
 }
@@ -141,13 +145,12 @@ fn last_look(inits: &mut Vec<Pid>, children_changed: &UnixStream) {
     let until = Instant::now() + LAST_LOOK_AFTER;
     loop {
         drain(children_changed);
-        reap(inits);
-        let keeping: Vec<i32> = inits.iter().map(|init| init.as_raw_nonzero().get()).collect();
-        let own: Vec<i32> = children(own_pid());
-        if own.is_empty() || Instant::now() > until {
+        if reap(inits) || Instant::now() > until {
             return;
         }
-        let came: Vec<i32> = own.into_iter().filter(|pid| !keeping.contains(pid) && !is_dead(*pid)).collect();
+        let keeping: Vec<i32> = inits.iter().map(|init| init.as_raw_nonzero().get()).collect();
+        let came: Vec<i32> =
+            children(own_pid()).into_iter().filter(|pid| !keeping.contains(pid) && !is_dead(*pid)).collect();
         let below: Vec<i32> = came.iter().flat_map(|pid| descendants(*pid)).chain(came.iter().copied()).collect();
         signal_below(own_pid(), &below, Signal::STOP);
         signal_below(own_pid(), &below, Signal::KILL);

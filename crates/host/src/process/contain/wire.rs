@@ -122,11 +122,12 @@ pub(super) fn receive_order(harness: impl AsFd) -> io::Result<Option<(Kind, Vec<
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let got = recvmsg(harness, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let fds = control.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-        _ => None,
-    });
-    let fds: Vec<OwnedFd> = fds.flatten().collect();
+    let mut fds: Vec<OwnedFd> = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(got) = message {
+            fds.extend(got);
+        }
+    }
     if got.bytes == 0 {
         return Ok(None);
     }
@@ -134,9 +135,10 @@ pub(super) fn receive_order(harness: impl AsFd) -> io::Result<Option<(Kind, Vec<
     kind.map(|kind| Some((kind, fds))).ok_or_else(|| io::Error::other("an order of an unknown kind"))
 }
 
-/// The command of an order: words, folder, variables beside the inherited ones.
+/// The command of an order: its file, words, folder, variables beside the inherited ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Command {
+    pub(crate) file: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) folder: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -146,7 +148,7 @@ impl Command {
     /// As bytes: a length, then fields that end with NUL, which none of them can hold.
     pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
         let count = OsString::from(self.argv.len().to_string());
-        let mut fields: Vec<&OsStr> = vec![&count];
+        let mut fields: Vec<&OsStr> = vec![self.file.as_os_str(), &count];
         fields.extend(self.argv.iter().map(OsString::as_os_str));
         fields.push(self.folder.as_os_str());
         fields.extend(self.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
@@ -175,12 +177,13 @@ impl Command {
         from.read_exact(&mut bytes)?;
         let mut fields = bytes.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
         let mut next = || fields.next().ok_or_else(|| io::Error::other("a command without an end"));
+        let file = PathBuf::from(next()?);
         let count: usize = next()?.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
         let argv = (0..count).map(|_| next()).collect::<io::Result<Vec<_>>>()?;
         let folder = Path::new(&next()?).to_owned();
         let rest: Vec<OsString> = fields.collect();
         let env = rest.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        Ok(Self { argv, folder, env })
+        Ok(Self { file, argv, folder, env })
     }
 }
 
@@ -192,12 +195,14 @@ mod tests {
     fn a_command_is_read_back_as_it_was_whatever_bytes_it_holds() {
         let odd = OsString::from_vec(vec![b'a', 0xff, b'\n', b' ', b'=']);
         let command = Command {
+            file: PathBuf::from("/bin/sh"),
             argv: vec!["sh".into(), "-c".into(), odd.clone(), "".into()],
             folder: PathBuf::from(odd.clone()),
             env: vec![("EMPTY".into(), "".into()), ("ODD".into(), odd)],
         };
         assert_eq!(Command::read(command.encode().unwrap().as_slice()).unwrap(), command);
-        let nul = Command { argv: vec![OsString::from_vec(vec![0])], folder: PathBuf::new(), env: Vec::new() };
+        let argv = vec![OsString::from_vec(vec![0])];
+        let nul = Command { file: PathBuf::new(), argv, folder: PathBuf::new(), env: Vec::new() };
         assert!(nul.encode().is_err());
     }
 

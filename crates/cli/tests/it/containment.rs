@@ -1,0 +1,96 @@
+//! What keeps a loop's processes together, as a user meets it.
+use std::fs;
+
+use loop_host::process::{descendants, identity};
+use loop_testkit::wait_until;
+
+use crate::{start, user};
+
+/// The letter for the state of a process.
+fn state_of(pid: i32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
+}
+
+/// The processes of the command below a loop: who is not our own program.
+fn commands_below(pid: u32) -> Vec<i32> {
+    let own = fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+    let foreign = |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| program != own);
+    descendants(i32::try_from(pid).unwrap()).into_iter().filter(foreign).collect()
+}
+
+#[test]
+fn ctrl_z_stops_the_agent_with_all_that_it_started_and_fg_lets_them_go_on() {
+    for mode in ["cgroup", "plain", "namespace"] {
+        let user = user();
+        let agent = "(setsid sleep 300 &); touch began; while [ ! -e go ]; do sleep 0.05; done";
+        let running = user.begin(&start(agent, "false", &["-n", "1", "--containment", mode]));
+        user.wait_for_file("work/began");
+        let harness = i32::try_from(running.pid()).unwrap();
+        running.signal("TSTP");
+        let stopped = |pid: &i32| matches!(state_of(*pid), None | Some('T'));
+        wait_until("all are stopped", || {
+            let below = commands_below(running.pid());
+            state_of(harness) == Some('T') && !below.is_empty() && below.iter().all(stopped)
+        });
+        user.write("work/go", "");
+        running.signal("CONT");
+        let ran = running.end().expect_code(1);
+        assert!(ran.err().contains("agent: exit 0"), "{mode}: {}", ran.text());
+    }
+}
+
+#[test]
+fn an_agent_that_kills_what_keeps_it_is_ended_with_all_that_it_started_and_the_loop_goes_on() {
+    for mode in ["cgroup", "plain"] {
+        let user = user();
+        // The parent of the agent, and in the second iteration its parent too.
+        let agent = "env -i setsid sleep 300 & sleep 0.1; echo $! >> pids; shim=$(awk '{print $4}' /proc/$PPID/stat); \
+                     if [ $LOOP_ITERATION = 1 ]; then kill -9 $PPID; else kill -9 $shim $PPID; fi; sleep 300";
+        let ran = user.run(&start(agent, "false", &["-n", "3", "--containment", mode])).expect_code(1);
+        assert!(ran.err().contains("was killed; all that it kept has been ended"), "{mode}: {}", ran.text());
+        let pids = user.read("work/pids");
+        assert_eq!(pids.lines().count(), 3, "{mode}: {}", ran.text());
+        for pid in pids.lines() {
+            assert_eq!(identity(pid.parse().unwrap()), None, "{mode}: {}", ran.text());
+        }
+    }
+}
+
+#[test]
+fn a_shim_that_is_stopped_is_let_go_on() {
+    let user = user();
+    let agent = "shim=$(awk '{print $4}' /proc/$PPID/stat); kill -STOP $shim $PPID";
+    let ran = user.run(&start(agent, "false", &["-n", "3", "--containment", "plain"])).expect_code(1);
+    assert_eq!(ran.err().matches("agent: exit 0").count(), 3, "{}", ran.text());
+}
+
+#[test]
+fn in_a_namespace_the_agent_sees_only_its_own_and_cannot_reach_what_keeps_it() {
+    let user = user();
+    let agent = "kill -9 1 $PPID; kill -9 -1; ls /proc | grep -c '^[0-9]' > seen; id -u > who";
+    let ran = user.run(&start(agent, "test -s who", &["-n", "1", "--containment", "namespace"])).expect_code(0);
+    assert!(user.read("work/seen").trim().parse::<u32>().unwrap() < 6, "{}", ran.text());
+}
+
+#[test]
+fn doctor_says_how_processes_are_kept_together_and_what_is_not_caught() {
+    let found = user().run(&["doctor", "--json"]).json();
+    let containment =
+        found["findings"].as_array().unwrap().iter().find(|found| found["name"] == "containment").unwrap();
+    let words = containment["found"].as_str().unwrap();
+    assert!(words.starts_with("cgroup\n") || words.starts_with("plain\n"), "{words}");
+    assert!(words.contains("not caught: "), "{words}");
+}
+
+#[test]
+fn a_dry_run_that_is_killed_leaves_its_promise_dead() {
+    let user = user();
+    let running =
+        user.begin(&["start", "x", "--promise", "touch began; sleep 300", "--agent-cmd", "true", "--dry-run"]);
+    user.wait_for_file("work/began");
+    let below = descendants(i32::try_from(running.pid()).unwrap());
+    running.signal("KILL");
+    drop(running.end());
+    wait_until("nobody is left", || below.iter().all(|pid| identity(*pid).is_none()));
+}
