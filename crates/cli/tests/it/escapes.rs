@@ -142,16 +142,18 @@ fn nothing_outlives_a_run_of_an_ordinary_user_in_a_pid_namespace() {
 fn two_hundred_others_with_nearly_the_runs_own_mark_are_untouched_by_its_end_and_by_the_next_command() {
     // req: D-06 partly: without --rollback
     let programs = Programs::new();
-    for mode in modes::ALL {
-        for cause in [Cause::Cancel, Cause::Kill] {
-            let case = Case { kind: "double-fork", cause };
-            let mut run = case.begin(mode, &programs);
-            let id = run.user.id();
-            let others = Others::start(&programs, mode, &id);
-            let verdict = run.end(&case);
-            let _removed = run.user.run(&["rm", &id]).expect_code(0);
-            assert_eq!(others.touched(), Vec::<String>::new(), "{} × {}", mode.name, cause.name());
-            assert!(!verdict.is_fault(), "{} × {}: {}", mode.name, cause.name(), verdict.words());
-        }
+    let cases = modes::ALL.iter().flat_map(|mode| [(*mode, Cause::Cancel), (*mode, Cause::Kill)]);
+    let cases: Vec<_> = cases.collect();
+    let found = for_all(&cases, |(mode, cause)| {
+        let case = Case { kind: "double-fork", cause: *cause };
+        let mut run = case.begin(mode, &programs);
+        let id = run.user.id();
+        let others = Others::start(&programs, mode, &id);
+        let verdict = run.end(&case);
+        let removed = run.user.run(&["rm", &id]);
+        (verdict.words(), others.touched(), removed.code)
+    });
+    for ((mode, cause), found) in cases.iter().zip(found) {
+        assert_eq!(found, ("0".to_owned(), Vec::new(), Some(0)), "{} × {}", mode.name, cause.name());
     }
 }

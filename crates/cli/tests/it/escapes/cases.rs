@@ -226,5 +226,8 @@ impl Run {
             kill(&self.ours());
             kill(&self.left());
         }
+        if let Some(group) = self.groups() {
+            modes::remove_below(&group);
+        }
     }
 }

@@ -88,7 +88,7 @@ impl Drop for Delegated {
 }
 
 /// Removes cgroups from the inside out.
-fn remove_below(path: &Path) {
+pub(super) fn remove_below(path: &Path) {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove_below(&entry.path());
