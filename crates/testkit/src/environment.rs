@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -15,6 +16,7 @@ pub struct TestEnv {
     root: TempDir,
     program: PathBuf,
     variables: Vec<(OsString, OsString)>,
+    runner: Vec<OsString>,
 }
 
 impl TestEnv {
@@ -25,13 +27,30 @@ impl TestEnv {
         for folder in ["home", "bin", "work", "tmp"] {
             fs::create_dir(root.path().join(folder)).expect("a folder");
         }
-        Self { root, program: PathBuf::from(program), variables: Vec::new() }
+        Self { root, program: PathBuf::from(program), variables: Vec::new(), runner: Vec::new() }
     }
 
     /// Sets a variable for all that follows.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Lets every command be run by another program: these are the words before it.
+    #[must_use]
+    pub fn run_by<S: AsRef<OsStr>>(mut self, words: &[S]) -> Self {
+        self.runner = words.iter().map(|word| word.as_ref().to_owned()).collect();
+        self
+    }
+
+    /// Gives everything that is there to another user; only root can.
+    #[must_use]
+    pub fn owned_by(self, uid: u32) -> Self {
+        let paths = self.tree("").into_iter().map(|path| self.root().join(path));
+        for path in paths.chain([self.root().to_owned()]) {
+            std::os::unix::fs::chown(path, Some(uid), Some(uid)).expect("root, who may give files away");
+        }
         self
     }
 
@@ -82,8 +101,9 @@ impl TestEnv {
     /// A command of the built program in the workspace.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(arguments);
+        let mut words = self.runner.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]);
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words).args(arguments);
         self.dress(&mut command);
         command
     }
@@ -213,6 +233,20 @@ impl TestEnv {
     }
 }
 
+/// Waits for something for so long at most; whether it came.
+pub fn wait_at_most(bound: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + bound;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Waits for something with a bound that only a fault reaches.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     assert!(wait_for(&mut is_so), "waited 30 s and it never came: {what}");
@@ -223,7 +257,7 @@ fn wait_for(is_so: &mut dyn FnMut() -> bool) -> bool {
         if is_so() {
             return true;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
     false
 }

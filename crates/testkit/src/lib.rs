@@ -1,12 +1,18 @@
 //! For tests only: scratch homes, the built program, programs on PATH, and waiting for facts.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod census;
 mod environment;
 mod flood;
+mod parallel;
 mod ran;
 mod strace;
+mod zoo;
 
-pub use environment::{TestEnv, built, wait_until};
+pub use census::{Being, Escapees, kill, processes_of, signal};
+pub use environment::{TestEnv, built, wait_at_most, wait_until};
 pub use flood::{Memory, flood_program};
+pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
+pub use zoo::{ODD_AGENTS, ZOO, zoo};

@@ -1,0 +1,78 @@
+//! The zoo of processes that try to outlive a run: what it holds, and where its program is.
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Every kind of escapee, as `zoo <kind> …` has them.
+pub const ZOO: &[&str] = &[
+    "setsid",
+    "double-fork",
+    "nohup",
+    "deaf",
+    "renamed",
+    "pipe-holder",
+    "stopped",
+    "stopped-agent",
+    "hopper",
+    "bomb",
+    "kills-parent",
+    "kills-shim",
+    "kills-shim-bare",
+    "stops-shim",
+    "holds-shim",
+    "own-namespace",
+    "vfork",
+    "traced",
+    "daemon",
+    "thread-child",
+    "clone-parent",
+    "respawner",
+    "terminal",
+    "headless",
+    "leaves-cgroup",
+];
+
+/// Agents that do not end as agents should, as `zoo odd <name>` has them, and the outcome of their iteration
+/// in a loop whose promise never holds and whose agents have a second.
+pub const ODD_AGENTS: &[(&str, &str)] = &[
+    ("stops-itself", "timed_out"),
+    ("stops-its-group", "timed_out"),
+    ("wants-the-keyboard", "timed_out"),
+    ("wants-the-screen", "timed_out"),
+    ("closes-output", "timed_out"),
+    ("closes-everything", "timed_out"),
+    ("reads-for-ever", "timed_out"),
+    ("byte-a-minute", "timed_out"),
+    ("ignores-signals", "timed_out"),
+    ("blocks-signals", "timed_out"),
+    ("floods", "timed_out"),
+    ("leaves-a-flood", "broken"),
+    ("leaves-the-pipe-held", "broken"),
+    ("leaves-the-pipe-stopped", "broken"),
+    ("begins-again", "timed_out"),
+    ("hides-its-head", "timed_out"),
+    ("ends-unread", "broken"),
+    ("never-reads", "timed_out"),
+];
+
+/// The built zoo that belongs to a built program: it lies beside it, and is made if it is not up to date.
+///
+/// Cargo tells a test where the programs of its own package are, and builds no others for it.
+#[must_use]
+pub fn zoo(program: &str) -> PathBuf {
+    static ZOO: OnceLock<PathBuf> = OnceLock::new();
+    ZOO.get_or_init(|| build(Path::new(program))).clone()
+}
+
+fn build(program: &Path) -> PathBuf {
+    let folder = program.parent().expect("the folder of built programs");
+    let profile = folder.file_name().and_then(|name| name.to_str()).expect("a profile");
+    let profile = if profile == "debug" { "dev" } else { profile };
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--quiet", "--locked", "--package", "loop-testkit", "--bin", "zoo", "--profile", profile]);
+    command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    command.arg("--target-dir").arg(folder.parent().expect("the folder of all profiles"));
+    let built = command.output().expect("cargo");
+    assert!(built.status.success(), "the zoo is not built: {}", String::from_utf8_lossy(&built.stderr));
+    folder.join("zoo")
+}
