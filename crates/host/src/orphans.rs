@@ -5,7 +5,7 @@ use loop_core::ids::RunId;
 use loop_core::run::Answer;
 
 use crate::paths::{Home, socket_of};
-use crate::process::{is_kept, marked_runs, sweep};
+use crate::process::{is_kept, marked_runs, sweep, wake_keepers};
 use crate::runs::{LOCK, RunFolder, lock};
 
 /// What the register of a run's keepers ends with.
@@ -37,7 +37,10 @@ pub fn end_orphans(home: &Home) -> Vec<Orphans> {
 /// The same, cheaply: only those that are registered, and nobody is waited for who is at it already.
 #[must_use]
 pub fn end_registered(home: &Home) -> Vec<Orphans> {
-    let left = |id: &String| folder(home, id).is_some_and(|run| !is_kept(&run.register()));
+    // Whoever is at it already needs nobody, unless somebody has stopped it.
+    let left = |id: &String| {
+        folder(home, id).is_some_and(|run| run.holder().is_none() && (!is_kept(&run.register()) || wake_keepers(id)))
+    };
     registered(home).iter().filter(|id| left(id)).filter_map(|id| end(home, id)).collect()
 }
 

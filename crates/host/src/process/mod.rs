@@ -12,7 +12,7 @@ pub use contain::{Containment, Mode, is_kept, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
 pub use proc::{descendants, identity, lists_children};
 pub use silence::Silence;
-pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep};
+pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_keepers};
 pub use task::{MAIN, Task, TaskEnd, TaskSpec};
 pub(crate) use transcript::STREAM_BYTES_MAX;
 pub use transcript::{Transcript, tail_of};

@@ -22,7 +22,11 @@ struct Stat {
 }
 
 fn stat(pid: i32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    read_stat(&format!("/proc/{pid}/stat"))
+}
+
+fn read_stat(file: &str) -> Option<Stat> {
+    let text = fs::read_to_string(file).ok()?;
     // The name stands in brackets and may hold anything, so count from the last one.
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
     Some(Stat {
@@ -44,8 +48,16 @@ pub(super) fn parent(pid: i32) -> Option<i32> {
     stat(pid).map(|stat| stat.parent)
 }
 
+/// Whether nothing of a process runs any more. One whose first thread has ended looks dead while others work on.
 pub(super) fn is_dead(pid: i32) -> bool {
-    stat(pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
+    let dead = |stat: Option<Stat>| stat.is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
+    if !dead(stat(pid)) {
+        return false;
+    }
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads
+        .filter_map(|thread| thread.file_name().to_str()?.parse::<i32>().ok())
+        .all(|thread| dead(read_stat(&format!("/proc/{pid}/task/{thread}/stat"))))
 }
 
 /// Whether a process is stopped by a signal or by a tracer.
@@ -82,10 +94,12 @@ pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
     names
 }
 
-/// All processes there are.
+/// All processes there are, the newest numbers first: who forks and ends all the time has one of those.
 pub(super) fn all() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let mut pids: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable_by(|left, right| right.cmp(left));
+    pids
 }
 
 /// Whether this kernel lists the children of a process.

@@ -2,6 +2,7 @@
 //! an init was killed. By name where one is known, by its mark otherwise.
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
 
 use super::contain::{end_group, is_same, wait_for_keepers};
 use super::proc::{
-    all, ancestors, children, descendants, identity, is_dead, names_of, own_pid, signal_below, signal_known,
+    all, ancestors, children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below, signal_known,
 };
 
 /// The variable that marks everything that a run starts: the run's id, behind those of the runs
@@ -54,10 +55,11 @@ const KEEPERS_TAKE_MAX: Duration = Duration::from_secs(5);
 /// that its keepers hold.
 #[must_use]
 pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
+    wake_keepers(run);
     let group = wait_for_keepers(register, KEEPERS_TAKE_MAX);
     let in_group = group.map_or(0, |group| end_group(&group, run));
     let known = || known.iter().copied().filter(|process| is_same(*process)).collect();
-    let (killed, left) = until_nobody(|| [marked(run), known()].concat());
+    let (killed, left) = until_nobody(|| [end_marked(run), known()].concat());
     if !left.is_empty() {
         return Answer::Lost { left: names_of(&left) };
     }
@@ -71,7 +73,7 @@ pub(super) fn end_adopted(run: &str) -> Vec<String> {
         let came = adopted();
         signal_below(own_pid(), &came, Signal::STOP);
         signal_below(own_pid(), &came, Signal::KILL);
-        [came.into_iter().filter_map(identity).collect(), marked(run)].concat()
+        [came.into_iter().filter_map(identity).collect(), end_marked(run)].concat()
     });
     names_of(&left)
 }
@@ -116,31 +118,46 @@ fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
 /// The runs of which something is alive.
 #[must_use]
 pub fn marked_runs() -> Vec<String> {
-    let marks = marks().into_iter().flat_map(|(_, mark)| mark.split(':').map(str::to_owned).collect::<Vec<_>>());
+    let marks = marks().flat_map(|(_, mark)| mark.split(':').map(str::to_owned).collect::<Vec<_>>());
     let mut runs: Vec<String> = marks.collect();
     runs.sort();
     runs.dedup();
     runs
 }
 
-/// Those that carry the run's mark.
-fn marked(run: &str) -> Vec<ProcessId> {
-    marks()
-        .into_iter()
-        .filter(|(_, mark)| mark.split(':').any(|part| part == run))
-        .map(|(process, _)| process)
+/// Kills those that carry the run's mark, each as soon as it is found, and says who they are.
+fn end_marked(run: &str) -> Vec<ProcessId> {
+    let ours = |mark: &str| mark.split(':').any(|part| part == run);
+    let found = marks().filter(|(_, mark)| ours(mark)).map(|(process, _)| process);
+    found
+        .inspect(|process| {
+            signal_known(*process, Signal::KILL);
+        })
         .collect()
+}
+
+/// Lets the keepers of a run go on that somebody has stopped; true if there were any.
+pub fn wake_keepers(run: &str) -> bool {
+    let ours = |mark: &str| mark.split(':').any(|part| part == run);
+    let stopped = marks().filter(|(process, mark)| ours(mark) && is_stopped(process.pid) && is_ours(process.pid));
+    stopped.filter(|(process, _)| signal_known(*process, Signal::CONT)).count() > 0
+}
+
+/// Whether a process is one of this program.
+fn is_ours(pid: i32) -> bool {
+    let program = |pid: &str| fs::metadata(format!("/proc/{pid}/exe")).ok().map(|found| (found.dev(), found.ino()));
+    program("self").is_some_and(|own| program(&pid.to_string()) == Some(own))
 }
 
 /// All that carry a mark, ourselves and those we descend from left out. Who they are is asked for before
 /// the mark: a number that goes to somebody else in between is not taken for the old one.
-fn marks() -> Vec<(ProcessId, String)> {
+fn marks() -> impl Iterator<Item = (ProcessId, String)> {
     let spared = ancestors(own_pid());
     let mark = |pid: i32| {
         let process = identity(pid)?;
         Some((process, mark_of(pid)?))
     };
-    all().into_iter().filter(|pid| !spared.contains(pid)).filter_map(mark).collect()
+    all().into_iter().filter(move |pid| !spared.contains(pid)).filter_map(mark)
 }
 
 /// The mark that a process carries.

@@ -203,10 +203,10 @@ impl Task {
                 Report::Started { .. } | Report::NotStarted { .. } | Report::NotContained { .. } => {}
             }
         }
-        gone = gone || self.recalled.is_some_and(|since| since.elapsed() > LOST_AFTER);
+        gone = gone || containment.is_attacked() || self.recalled.is_some_and(|since| since.elapsed() > LOST_AFTER);
         gone.then(|| {
             let left = containment.end_all();
-            let said = "the process of ours that kept the command was killed; all that it kept has been ended";
+            let said = "a process of ours that keeps the command was killed or held; all that it kept has been ended";
             self.end(left, Some(said.to_owned()), heard)
         })
     }

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, Mode, OFlags};
+use rustix::process::Signal;
+
+use crate::process::proc::{identity, signal_known};
 
 /// How long the kernel may take to have everybody killed.
 const KILL_TAKES_MAX: Duration = Duration::from_secs(5);
@@ -141,18 +144,27 @@ pub(crate) fn end(path: &Path) -> u32 {
     let mut killed = 0;
     let until = Instant::now() + KILL_TAKES_MAX;
     while is_populated(path) && Instant::now() < until {
-        killed = killed.max(members(path, 0));
+        let members = members(path, 0);
+        killed = killed.max(u32::try_from(members.len()).unwrap_or(u32::MAX));
         kill(&group).ok();
+        kill_each(&members);
         std::thread::sleep(LOOK_AGAIN);
     }
     remove(path, 0);
     killed
 }
 
-fn members(path: &Path, depth: u32) -> u32 {
-    let own = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default().lines().count();
-    let own = u32::try_from(own).unwrap_or(u32::MAX);
-    below(path, depth).iter().fold(own, |sum, path| sum.saturating_add(members(path, depth + 1)))
+/// The kernel's own way (6.18) leaves out whose first thread has ended while others work on.
+fn kill_each(members: &[i32]) {
+    for process in members.iter().filter_map(|pid| identity(*pid)) {
+        signal_known(process, Signal::KILL);
+    }
+}
+
+fn members(path: &Path, depth: u32) -> Vec<i32> {
+    let own = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    let own = own.lines().filter_map(|pid| pid.parse().ok());
+    own.chain(below(path, depth).iter().flat_map(|path| members(path, depth + 1))).collect()
 }
 
 fn below(path: &Path, depth: u32) -> Vec<PathBuf> {

@@ -14,6 +14,7 @@ use loop_core::run::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait};
 
+use super::shim::wake_when_orphaned;
 use super::wire::{Ask, Command, Kind, Report, next_command};
 use super::{cgroup, namespace, raw};
 use crate::process::proc::{children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below};
@@ -55,6 +56,7 @@ pub(super) fn run(given: Given) -> ExitCode {
     let Given { order, means, children } = given;
     std::fs::write("/proc/self/comm", "loop-init").ok();
     rustix::process::setsid().ok();
+    wake_when_orphaned();
     // As the harness sees us: asked before we have a /proc of our own.
     let outside = std::fs::read_link("/proc/self").ok().and_then(|own| identity(own.to_str()?.parse().ok()?));
     let Some(outside) = outside else { return ExitCode::FAILURE };

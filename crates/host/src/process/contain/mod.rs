@@ -8,16 +8,15 @@
 //! This is the only place that knows what is Linux about it.
 mod cgroup;
 mod init;
+mod mode;
 mod namespace;
 mod raw;
+mod register;
 mod shim;
 mod wire;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,6 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use loop_core::run::ProcessId;
-use rustix::fs::{FlockOperation, flock};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use signal_hook::SigId;
@@ -38,6 +36,9 @@ use super::proc::identity;
 use super::sweep::{MARK, end_adopted, mark};
 use crate::paths::program_on_path;
 
+pub use self::mode::{Mode, try_out};
+pub use self::register::is_kept;
+pub(super) use self::register::{end_group, wait_for_keepers};
 pub use self::shim::run_if_asked;
 pub(crate) use self::wire::{Ask, Command, Report};
 
@@ -45,55 +46,12 @@ pub(crate) use self::wire::{Ask, Command, Report};
 const SHIM: &str = "__shim";
 /// Stands for the group where there is none.
 const NO_CGROUP: &str = "-";
+/// Who is stopped so often is attacked.
+const STOPS_MAX: u32 = 8;
 /// So long a command may take to be started.
 const START_TAKES_MAX: Duration = Duration::from_secs(10);
 /// So long a shim may take to go when nothing is left to do.
 const GOING_TAKES_MAX: Duration = Duration::from_secs(5);
-
-/// How a run's processes are kept together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// In control groups.
-    Cgroup,
-    /// By descent.
-    Plain,
-    /// In PID namespaces.
-    Namespace,
-}
-
-impl Mode {
-    /// All of them, the one that catches most first.
-    pub const ALL: [Self; 3] = [Self::Cgroup, Self::Namespace, Self::Plain];
-
-    /// Its word in settings.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cgroup => "cgroup",
-            Self::Plain => "plain",
-            Self::Namespace => "namespace",
-        }
-    }
-
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == word)
-    }
-
-    /// What gets away from it, for people.
-    #[must_use]
-    pub fn misses(self) -> &'static str {
-        match self {
-            Self::Cgroup => "nothing that we know of",
-            Self::Plain => {
-                "what runs as another user (sudo); and if loop and its shim are both killed with SIGKILL, \
-                 what has cleared its environment"
-            }
-            Self::Namespace => {
-                "nothing that we know of; inside, other processes cannot be seen, and sudo works only for root"
-            }
-        }
-    }
-}
 
 /// The containment of one run.
 #[derive(Debug)]
@@ -105,6 +63,8 @@ pub struct Containment {
     program: PathBuf,
     cgroup: Option<Cgroup>,
     shim: Option<Shim>,
+    /// How often somebody has stopped the shim.
+    stops: u32,
     /// Inits that have served an order and wait for the next.
     idle: Vec<(&'static str, UnixStream)>,
     /// The file that the shim and its inits hold locked; it names the group.
@@ -169,6 +129,7 @@ impl Containment {
             program,
             cgroup,
             shim: None,
+            stops: 0,
             idle: Vec::new(),
             register,
             changed,
@@ -214,11 +175,17 @@ impl Containment {
         let Some(pid) = self.shim.as_ref().and_then(Shim::pid) else { return };
         match waitpid(Some(pid), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((_, status))) if status.stopped() => {
+                self.stops += 1;
                 kill_process(pid, Signal::CONT).ok();
             }
             Ok(None) => {}
             Ok(Some(_)) | Err(_) => self.shim = None,
         }
+    }
+
+    /// Whether somebody stops the shim again and again. Then everybody has to go before we do.
+    pub(crate) fn is_attacked(&self) -> bool {
+        self.stops >= STOPS_MAX
     }
 
     /// Begins an order of a kind (`lane`) with these streams.
@@ -325,22 +292,14 @@ impl Containment {
 
     fn start_shim(&self) -> io::Result<Shim> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        let register = self.register.as_ref().and_then(|path| self.sign(path).ok());
+        let named = self.cgroup.as_ref().map_or(Path::new(""), Cgroup::path);
+        let register = self.register.as_ref().and_then(|path| register::sign(path, named).ok());
         let group = self.cgroup.as_ref().map_or(Path::new(NO_CGROUP), Cgroup::path);
         let mut command = std::process::Command::new(&self.program);
         command.arg0("loop").arg(SHIM).arg(group).arg(&self.run).env(MARK, mark(&self.run)).current_dir("/");
         command.stdin(theirs).stdout(register.map_or_else(Stdio::null, Stdio::from)).stderr(Stdio::null());
         let child = command.spawn()?;
         Ok(Shim { child, socket: ours })
-    }
-
-    /// The register: locked by whoever keeps watch, so that the lock is free when nobody does.
-    fn sign(&self, path: &Path) -> io::Result<File> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(self.cgroup.as_ref().map_or(Path::new(""), Cgroup::path).as_os_str().as_encoded_bytes())?;
-        // Inits of a shim that was killed may hold it still.
-        flock(&file, FlockOperation::NonBlockingLockExclusive).ok();
-        Ok(file)
     }
 
     /// Ends everybody whom the shim kept, in whatever way is left: an init was killed. Says who is still there.
@@ -373,6 +332,7 @@ impl Containment {
 
     fn drop_shim(&mut self) {
         self.idle.clear();
+        self.stops = 0;
         if let Some(mut shim) = self.shim.take() {
             shim.child.kill().ok();
             shim.child.wait().ok();
@@ -443,57 +403,6 @@ fn ended_until(child: &mut Child, until: Instant) -> bool {
     let mut fds = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
     rustix::event::poll(&mut fds, Some(&most)).ok();
     child.try_wait().is_ok_and(|ended| ended.is_some())
-}
-
-/// Whether somebody keeps watch over the run with this register.
-#[must_use]
-pub fn is_kept(register: &Path) -> bool {
-    let file = OpenOptions::new().read(true).write(true).open(register);
-    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
-}
-
-/// What a register left by a killed harness says: the group, once nobody keeps watch any more.
-pub(super) fn wait_for_keepers(register: &Path, most: Duration) -> Option<PathBuf> {
-    let mut file = OpenOptions::new().read(true).write(true).open(register).ok()?;
-    let until = Instant::now() + most;
-    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let mut path = Vec::new();
-    file.read_to_end(&mut path).ok()?;
-    (!path.is_empty()).then(|| PathBuf::from(std::ffi::OsString::from_vec(path)))
-}
-
-/// Ends whoever is left in a group of a run that nobody keeps any more, and says how many they were.
-pub(super) fn end_group(group: &Path, run: &str) -> u32 {
-    // Only a group of that run, whatever the register says.
-    let ours = group.file_name().is_some_and(|name| name == std::ffi::OsStr::new(&format!("loop-{run}")));
-    if ours { cgroup::end(group) } else { 0 }
-}
-
-/// Whether each mode can be had here, tried for real; else why not.
-///
-/// # Errors
-/// Why not, for people.
-pub fn try_out(mode: Mode) -> Result<(), String> {
-    let name = format!("try-{}", std::process::id());
-    let tried = || -> io::Result<()> {
-        let mut containment = Containment::new(&name, mode.name(), None)?;
-        let nothing = File::options().read(true).write(true).open("/dev/null")?;
-        let argv = vec!["true".into()];
-        let command = Command { file: PathBuf::from("true"), argv, folder: PathBuf::from("/"), env: Vec::new() };
-        let mut begun = containment.begin("try", [nothing.as_fd(), nothing.as_fd(), nothing.as_fd()], &command)?;
-        begun.order.set_nonblocking(false)?;
-        begun.order.set_read_timeout(Some(START_TAKES_MAX))?;
-        loop {
-            let (report, rest) = next_report(&mut begun.order, begun.heard)?;
-            begun.heard = rest;
-            if report == Report::Gone {
-                return Ok(());
-            }
-        }
-    };
-    tried().map_err(|error| error.to_string())
 }
 
 /// Whether the process is who it was.

@@ -11,14 +11,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
+};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::init::{self, Given, Means};
 use super::raw::{self, Forked, Place};
 use super::wire::{Kind, Report, next_init};
-use super::{NO_CGROUP, SHIM, cgroup};
+use super::{NO_CGROUP, SHIM, STOPS_MAX, cgroup};
 use crate::process::proc::{children, descendants, is_dead, own_pid, signal_below};
 
 /// After this a shim without a harness gives up.
@@ -40,6 +42,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
     rustix::process::setsid().ok();
     std::fs::write("/proc/self/comm", "loop-shim").ok();
     set_child_subreaper(Some(rustix::process::getpid()))?;
+    wake_when_orphaned();
     // A handler and not to be ignored: what is ignored would be so in the agent too.
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -48,7 +51,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
     let (read, write) = UnixStream::pair()?;
     read.set_nonblocking(true)?;
     let handler = pipe::register(SIGCHLD, write)?;
-    let mut inits: Vec<Pid> = Vec::new();
+    let mut inits: Vec<Kept> = Vec::new();
     loop {
         let mut fds = [PollFd::new(&harness, PollFlags::IN), PollFd::new(&read, PollFlags::IN)];
         poll(&mut fds, None).ok();
@@ -67,7 +70,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
             (Kind::Plain | Kind::Cgroup, _) => Place::Same,
         };
         match raw::fork(into) {
-            Ok(Forked::Parent(pid)) => inits.push(pid),
+            Ok(Forked::Parent(pid)) => inits.push(Kept { pid, stops: 0 }),
             Ok(Forked::Child) => {
                 // The shim's own ends: whoever waits for its death must not wait for ours.
                 drop((harness, read));
@@ -101,6 +104,21 @@ fn begin(given: Unpacked) -> io::Result<ExitCode> {
     Ok(init::run(Given { order, means, children }))
 }
 
+/// An init, and how often somebody has stopped it.
+struct Kept {
+    pid: Pid,
+    stops: u32,
+}
+
+impl Kept {
+    /// Lets it go on. Where somebody stops it again and again, it dies, and the harness ends all that it kept.
+    fn go_on(&mut self) {
+        self.stops += 1;
+        let signal = if self.stops < STOPS_MAX { Signal::CONT } else { Signal::KILL };
+        kill_process(self.pid, signal).ok();
+    }
+}
+
 struct Unpacked {
     order: UnixStream,
     means: Means,
@@ -119,20 +137,23 @@ fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
     Some(Unpacked { order, means: Means { kind, groups, user } })
 }
 
+/// Somebody may have stopped us when whoever started us dies: then there is work to do.
+pub(super) fn wake_when_orphaned() {
+    set_parent_process_death_signal(Some(Signal::CONT)).ok();
+}
+
 fn drain(mut pipe: &UnixStream) {
     let mut bytes = [0_u8; 64];
     while matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {}
 }
 
 /// Takes in who is dead; true when nobody is left. An init that somebody stopped is let go on.
-fn reap(inits: &mut Vec<Pid>) -> bool {
+fn reap(inits: &mut Vec<Kept>) -> bool {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-            Ok(Some((pid, status))) if !status.stopped() => inits.retain(|init| *init != pid),
-            Ok(Some((pid, _))) if inits.contains(&pid) => {
-                kill_process(pid, Signal::CONT).ok();
-            }
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(Some((pid, status))) if !status.stopped() => inits.retain(|init| init.pid != pid),
+            Ok(Some((pid, _))) => inits.iter_mut().filter(|init| init.pid == pid).for_each(Kept::go_on),
+            Err(rustix::io::Errno::INTR) => {}
             Ok(None) => return false,
             Err(_) => return true,
         }
@@ -140,14 +161,14 @@ fn reap(inits: &mut Vec<Pid>) -> bool {
 }
 
 /// The harness is gone: the inits end theirs; whoever came to us because an init was killed is ended by us.
-fn last_look(inits: &mut Vec<Pid>, children_changed: &UnixStream) {
+fn last_look(inits: &mut Vec<Kept>, children_changed: &UnixStream) {
     let until = Instant::now() + LAST_LOOK_AFTER;
     loop {
         drain(children_changed);
         if reap(inits) || Instant::now() > until {
             return;
         }
-        let keeping: Vec<i32> = inits.iter().map(|init| init.as_raw_nonzero().get()).collect();
+        let keeping: Vec<i32> = inits.iter().map(|init| init.pid.as_raw_nonzero().get()).collect();
         let came: Vec<i32> =
             children(own_pid()).into_iter().filter(|pid| !keeping.contains(pid) && !is_dead(*pid)).collect();
         let below: Vec<i32> = came.iter().flat_map(|pid| descendants(*pid)).chain(came.iter().copied()).collect();

@@ -1,0 +1,48 @@
+//! The register of a run's keepers: a file beside its control socket, held locked by its shim and inits, so that
+//! the lock is free when nobody keeps watch. It names the run's control group.
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::cgroup;
+
+/// Signs it: names the group, and takes the lock that whoever inherits the file goes on to hold.
+pub(super) fn sign(path: &Path, group: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(group.as_os_str().as_encoded_bytes())?;
+    // Inits of a shim that was killed may hold it still.
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok();
+    Ok(file)
+}
+
+/// Whether somebody keeps watch over the run with this register.
+#[must_use]
+pub fn is_kept(register: &Path) -> bool {
+    let file = OpenOptions::new().read(true).write(true).open(register);
+    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
+}
+
+/// What a register left by a killed harness says: the group, once nobody keeps watch any more.
+pub(crate) fn wait_for_keepers(register: &Path, most: Duration) -> Option<PathBuf> {
+    let mut file = OpenOptions::new().read(true).write(true).open(register).ok()?;
+    let until = Instant::now() + most;
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut path = Vec::new();
+    file.read_to_end(&mut path).ok()?;
+    (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path)))
+}
+
+/// Ends whoever is left in a group of a run that nobody keeps any more, and says how many they were.
+pub(crate) fn end_group(group: &Path, run: &str) -> u32 {
+    // Only a group of that run, whatever the register says.
+    let ours = group.file_name().is_some_and(|name| name == OsStr::new(&format!("loop-{run}")));
+    if ours { cgroup::end(group) } else { 0 }
+}
