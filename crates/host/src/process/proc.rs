@@ -76,6 +76,17 @@ pub(super) fn ancestors(pid: i32) -> Vec<i32> {
     pids
 }
 
+/// The variables that a process was started with. One whose first thread has ended has them by another.
+pub(super) fn environment(pid: i32) -> Option<Vec<u8>> {
+    let own = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    if !own.is_empty() || stat(pid)?.state != 'Z' {
+        return Some(own);
+    }
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut others = threads.filter_map(|thread| fs::read(thread.path().join("environ")).ok());
+    Some(others.find(|other| !other.is_empty()).unwrap_or(own))
+}
+
 /// A short text that names a process for people.
 pub(super) fn name_of(pid: i32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -94,7 +105,18 @@ pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
     names
 }
 
-/// All processes there are, the newest numbers first: who forks and ends all the time has one of those.
+/// How many numbers past the newest are looked at.
+const NEWEST_AHEAD: i32 = 64;
+
+/// The numbers of the newest processes, and of those that come next: who forks and ends all the time has another
+/// one before a list of all is read.
+pub(super) fn newest() -> impl Iterator<Item = i32> {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let last: i32 = load.split_ascii_whitespace().last().and_then(|last| last.parse().ok()).unwrap_or(0);
+    last.saturating_sub(1)..last.saturating_add(NEWEST_AHEAD)
+}
+
+/// All processes there are, the newest numbers first.
 pub(super) fn all() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let mut pids: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
 
 use super::contain::{end_group, is_same, wait_for_keepers};
 use super::proc::{
-    all, ancestors, children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below, signal_known,
+    all, ancestors, children, descendants, environment, identity, is_dead, is_stopped, names_of, newest, own_pid,
+    signal_below, signal_known,
 };
 
 /// The variable that marks everything that a run starts: the run's id, behind those of the runs
@@ -44,9 +45,11 @@ pub(super) fn mark(run: &str) -> String {
 }
 
 /// So many passes that find nobody mean that nobody is left.
-const EMPTY_PASSES: u32 = 2;
+const EMPTY_PASSES: u32 = 3;
 /// How often it is tried before we give up.
 const PASSES_MAX: u32 = 400;
+/// Who changes its number all the time is not missed twice in the same way.
+const BETWEEN_EMPTY: Duration = Duration::from_millis(3);
 const BETWEEN_PASSES: Duration = Duration::from_millis(10);
 /// So long the keepers of a killed harness may take to end what they keep: they give it a time to save its work.
 const KEEPERS_TAKE_MAX: Duration = Duration::from_secs(5);
@@ -103,6 +106,7 @@ fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
             if empty == EMPTY_PASSES {
                 break;
             }
+            std::thread::sleep(BETWEEN_EMPTY);
             continue;
         }
         empty = 0;
@@ -157,12 +161,12 @@ fn marks() -> impl Iterator<Item = (ProcessId, String)> {
         let process = identity(pid)?;
         Some((process, mark_of(pid)?))
     };
-    all().into_iter().filter(move |pid| !spared.contains(pid)).filter_map(mark)
+    newest().chain(std::iter::once_with(all).flatten()).filter(move |pid| !spared.contains(pid)).filter_map(mark)
 }
 
 /// The mark that a process carries.
 fn mark_of(pid: i32) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = environment(pid)?;
     let mut variables = environment.split(|byte| *byte == 0);
     let value = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
     Some(String::from_utf8_lossy(value).into_owned())
