@@ -61,7 +61,7 @@ pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
     wake_keepers(run);
     let group = wait_for_keepers(register, KEEPERS_TAKE_MAX);
     let in_group = group.map_or(0, |group| end_group(&group, run));
-    let known = || known.iter().copied().filter(|process| is_same(*process)).collect();
+    let known = || known.iter().copied().filter(|process| is_same(*process) && !is_dead(process.pid)).collect();
     let (killed, left) = until_nobody(|| [end_marked(run), known()].concat());
     if !left.is_empty() {
         return Answer::Lost { left: names_of(&left) };
@@ -76,7 +76,8 @@ pub(super) fn end_adopted(run: &str) -> Vec<String> {
         let came = adopted();
         signal_below(own_pid(), &came, Signal::STOP);
         signal_below(own_pid(), &came, Signal::KILL);
-        [came.into_iter().filter_map(identity).collect(), end_marked(run)].concat()
+        let came = came.into_iter().filter(|pid| !is_dead(*pid)).filter_map(identity).collect();
+        [came, end_marked(run)].concat()
     });
     names_of(&left)
 }
@@ -94,14 +95,13 @@ fn adopted() -> Vec<i32> {
     found
 }
 
-/// Kills whom a look finds until two looks in a row find nobody. Says how many they were, and who is left.
+/// Kills whom a look finds alive, until some looks in a row find nobody. Says how many they were, and who is left.
 fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
     let (mut killed, mut empty) = (BTreeSet::new(), 0);
-    let mut left = Vec::new();
+    let mut found = Vec::new();
     for _ in 0..PASSES_MAX {
-        left = look();
-        left.retain(|process| !is_dead(process.pid));
-        if left.is_empty() {
+        found = look();
+        if found.is_empty() {
             empty += 1;
             if empty == EMPTY_PASSES {
                 break;
@@ -110,13 +110,13 @@ fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
             continue;
         }
         empty = 0;
-        for process in &left {
+        for process in &found {
             signal_known(*process, Signal::KILL);
             killed.insert((process.pid, process.start_ticks));
         }
         std::thread::sleep(BETWEEN_PASSES);
     }
-    (u32::try_from(killed.len()).unwrap_or(u32::MAX), left.into_iter().map(|process| process.pid).collect())
+    (u32::try_from(killed.len()).unwrap_or(u32::MAX), found.into_iter().map(|process| process.pid).collect())
 }
 
 /// The runs of which something is alive.
