@@ -107,10 +107,19 @@ impl Hands {
         start: impl FnOnce(&Self, &mut Containment) -> Result<Task, Answer>,
     ) -> Result<Task, Answer> {
         let word = state.settings.resolved.get("containment");
+        // Another one can only be had when nothing is under way, and when the old one has gone.
+        if self.open.is_empty() && self.containment.as_ref().is_some_and(|(known, _)| known != word) {
+            self.containment = None;
+        }
+        if self.containment.is_none() && self.run.register().exists() {
+            // Whoever kept an earlier driver's processes must not end ours with them.
+            if let Answer::Lost { left } = sweep(self.run.id.as_str(), &self.run.register(), &[]) {
+                return Err(Answer::Lost { left });
+            }
+        }
         let mut containment = match self.containment.take() {
-            // Another one can only be had when nothing is under way.
-            Some((known, containment)) if known == word || !self.open.is_empty() => containment,
-            Some(_) | None => Containment::new(self.run.id.as_str(), word, Some(self.run.register()))
+            Some((_, containment)) => containment,
+            None => Containment::new(self.run.id.as_str(), word, Some(self.run.register()))
                 .map_err(|error| Answer::Failed { what: format!("no containment: {error}") })?,
         };
         let task = start(self, &mut containment);

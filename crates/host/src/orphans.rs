@@ -59,7 +59,7 @@ fn registered(home: &Home) -> Vec<String> {
 
 fn end(home: &Home, id: &str) -> Option<Orphans> {
     let run = folder(home, id)?;
-    if !run.path.is_dir() {
+    if !run.path.is_dir() || run.holder().is_some() {
         return None;
     }
     let Ok(Some(_held)) = lock(&run.path.join(LOCK)) else { return None };

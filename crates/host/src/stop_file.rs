@@ -1,11 +1,13 @@
 //! The stop file: a word in a file ends a run. Off unless a setting names it.
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::run::{Event, Notice, Request};
 use loop_core::text;
+use rustix::fs::OFlags;
 
 use crate::paths::{path_of, text_of};
 
@@ -103,7 +105,10 @@ impl StopFile {
             return Ok(None); // Being written.
         }
         let mut bytes = Vec::new();
-        let read = fs::File::open(&self.path).and_then(|file| file.take(WORD_BYTES_MAX).read_to_end(&mut bytes));
+        // Whoever puts a pipe or a link there meanwhile neither holds us up nor leads us away.
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+        let file = fs::File::options().read(true).custom_flags(flags).open(&self.path);
+        let read = file.and_then(|file| file.take(WORD_BYTES_MAX).read_to_end(&mut bytes));
         read.map(|_| Some(String::from_utf8_lossy(&bytes).into_owned())).map_err(|_| "nothing: it cannot be read")
     }
 }

@@ -105,6 +105,11 @@ pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
     names
 }
 
+/// Whether processes can be seen at all: without `/proc`, or without a free handle, they cannot.
+pub(super) fn can_look() -> bool {
+    stat(own_pid()).is_some() && fs::read_dir("/proc").is_ok()
+}
+
 /// How many numbers past the newest are looked at.
 const NEWEST_AHEAD: i32 = 64;
 

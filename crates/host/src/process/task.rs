@@ -55,8 +55,12 @@ pub struct Task {
     pipes: [Pipe; 2],
     output: PathBuf,
     ended: Option<Ended>,
-    recalled: Option<Instant>,
-    left_running: u32,
+    /// Whether we ended it.
+    by_us: bool,
+    /// When its init, which has been told to end it or has told of its end, is taken for lost.
+    lost_at: Option<Instant>,
+    /// Whether others were alive when its own process ended, and how many.
+    left: Option<u32>,
     failed: Option<io::Error>,
     done: bool,
 }
@@ -125,8 +129,9 @@ impl Task {
             pipes: [pipe(stdout, "stdout")?, pipe(stderr, "stderr")?],
             output: spec.output,
             ended: None,
-            recalled: None,
-            left_running: 0,
+            by_us: false,
+            lost_at: None,
+            left: None,
             failed: None,
             done: false,
         })
@@ -148,8 +153,7 @@ impl Task {
     /// When it wants to be woken even if nothing comes.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
-        let lost = self.recalled? + LOST_AFTER;
-        Some(lost.saturating_duration_since(now))
+        self.lost_at.map(|at| at.saturating_duration_since(now))
     }
 
     /// The processor time of all its processes.
@@ -166,10 +170,16 @@ impl Task {
 
     /// Asks it to end. Its end is still waited for.
     pub fn recall(&mut self) {
-        if self.recalled.is_none() && self.ended.is_none() {
-            self.recalled = Some(Instant::now());
+        if !self.by_us && self.ended.is_none() {
+            self.by_us = true;
             self.ask(Ask::End);
         }
+        self.expect_the_end();
+    }
+
+    /// From now on its init has a bounded time to have everybody ended.
+    fn expect_the_end(&mut self) {
+        self.lost_at.get_or_insert_with(|| Instant::now() + LOST_AFTER);
     }
 
     /// Stops all its processes where they are, or lets them go on.
@@ -188,11 +198,11 @@ impl Task {
         let mut gone = self.listen();
         while let Some(report) = self.next_report() {
             match report {
-                Report::Exit(code) => self.ended = Some(Ended::Exit(code)),
-                Report::Signal(signal) => self.ended = Some(Ended::Signal(signal)),
-                Report::Left(count) => self.left_running = count,
+                Report::Exit(code) => self.has_ended(Ended::Exit(code)),
+                Report::Signal(signal) => self.has_ended(Ended::Signal(signal)),
+                Report::Left(count) => self.left = Some(count),
                 Report::Gone => {
-                    if self.left_running > 0 || self.recalled.is_some() {
+                    if self.left.is_some() || self.by_us {
                         containment.spend(self.lane);
                     } else if let Ok(init) = self.order.try_clone() {
                         containment.give_back(self.lane, init);
@@ -203,12 +213,17 @@ impl Task {
                 Report::Started { .. } | Report::NotStarted { .. } | Report::NotContained { .. } => {}
             }
         }
-        gone = gone || containment.is_attacked() || self.recalled.is_some_and(|since| since.elapsed() > LOST_AFTER);
+        gone = gone || containment.is_attacked() || self.lost_at.is_some_and(|at| Instant::now() >= at);
         gone.then(|| {
             let left = containment.end_all();
             let said = "a process of ours that keeps the command was killed or held; all that it kept has been ended";
             self.end(left, Some(said.to_owned()), heard)
         })
+    }
+
+    fn has_ended(&mut self, ended: Ended) {
+        self.ended = Some(ended);
+        self.expect_the_end();
     }
 
     /// Takes in what the init told; true when it is gone.
@@ -272,7 +287,7 @@ impl Task {
             },
             stdout_end: self.pipes[0].to.last().to_vec(),
             stderr_end: self.pipes[1].to.last().to_vec(),
-            left_running: self.left_running,
+            left_running: self.left.unwrap_or(0),
             lost,
             failed: self.failed.take().map(|error| format!("cannot keep the output: {error}")),
             said,
@@ -281,7 +296,7 @@ impl Task {
 
     fn ended(&self) -> Ended {
         match &self.ended {
-            _ if self.recalled.is_some() => Ended::ByUs,
+            _ if self.by_us => Ended::ByUs,
             Some(ended) => ended.clone(),
             // Killed with the init that would have told.
             None => Ended::Signal(libc::SIGKILL),

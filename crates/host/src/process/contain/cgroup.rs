@@ -97,9 +97,16 @@ impl Cgroup {
         let at = match self.lanes.iter().position(|(known, ..)| *known == name) {
             Some(at) => at,
             None => {
-                self.made += 1;
-                let path = self.path.join(format!("{name}-{}", self.made));
-                let group = make(&path)?;
+                // Never one that was there before: somebody may have been killed in it.
+                let path = loop {
+                    self.made += 1;
+                    let path = self.path.join(format!("{name}-{}", self.made));
+                    match DirBuilder::new().mode(0o755).create(&path) {
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                        made => break made.map(|()| path)?,
+                    }
+                };
+                let group = open(&path)?;
                 self.lanes.push((name, path, group));
                 self.lanes.len() - 1
             }
@@ -134,8 +141,11 @@ fn write(group: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
 
 /// Whether anybody is alive in a group or below it; a group that is gone has nobody.
 pub(crate) fn is_populated(path: &Path) -> bool {
-    let events = fs::read_to_string(path.join("cgroup.events")).unwrap_or_default();
-    events.lines().any(|line| line == "populated 1")
+    match fs::read_to_string(path.join("cgroup.events")) {
+        Ok(events) => events.lines().any(|line| line == "populated 1"),
+        // Who cannot look does not know.
+        Err(error) => error.kind() != io::ErrorKind::NotFound && path.exists(),
+    }
 }
 
 /// Ends everybody in the group and removes it with all that is below. Says how many there were.

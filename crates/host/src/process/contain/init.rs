@@ -234,11 +234,19 @@ impl Init {
         signal_below(own_pid(), &descendants(own_pid()), Signal::KILL);
     }
 
+    /// Stops all until nobody new is found, and remembers who was not stopped before.
     fn freeze(&mut self) {
-        let running = descendants(own_pid()).into_iter().filter(|pid| !is_stopped(*pid));
-        let running: Vec<i32> = running.collect();
-        self.frozen.extend(running.iter().filter_map(|pid| identity(*pid)));
-        signal_below(own_pid(), &descendants(own_pid()), Signal::STOP);
+        let mut known: Vec<i32> = Vec::new();
+        for _ in 0..FREEZE_ROUNDS_MAX {
+            let below = descendants(own_pid());
+            let new: Vec<i32> = below.iter().copied().filter(|pid| !known.contains(pid)).collect();
+            if new.is_empty() {
+                return;
+            }
+            self.frozen.extend(new.iter().filter(|pid| !is_stopped(**pid)).filter_map(|pid| identity(*pid)));
+            signal_below(own_pid(), &below, Signal::STOP);
+            known = below;
+        }
     }
 
     fn thaw(&mut self) {

@@ -50,6 +50,8 @@ const NO_CGROUP: &str = "-";
 const STOPS_MAX: u32 = 8;
 /// So long a command may take to be started.
 const START_TAKES_MAX: Duration = Duration::from_secs(10);
+/// So long a killed one may take to be gone.
+const DYING_TAKES_MAX: Duration = Duration::from_secs(1);
 /// So long a shim may take to go when nothing is left to do.
 const GOING_TAKES_MAX: Duration = Duration::from_secs(5);
 
@@ -220,10 +222,14 @@ impl Containment {
                 }
                 Ok((_, _, report)) => return Err(io::Error::other(format!("the shim answered {report:?}"))),
                 Err(error) if again => {
-                    // Somebody ended or stopped it: a new one, once.
+                    // Somebody ended or held what keeps it: anew, once. The command may have begun all the same,
+                    // and is never started beside itself.
                     again = false;
-                    self.said.push(format!("the shim was lost ({error}): a new one is started"));
-                    self.drop_shim();
+                    self.said.push(format!("what keeps the processes was lost ({error}): it is started anew"));
+                    let left = self.end_all();
+                    if !left.is_empty() {
+                        return Err(io::Error::other(format!("could not be ended: {}", left.join(", "))));
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -240,9 +246,8 @@ impl Containment {
             let (_, mut idle) = self.idle.swap_remove(at);
             idle.set_nonblocking(false)?;
             // One that was killed while nobody needed it is replaced.
-            if wire::send_command(&idle, command, [stdin, stdout, stderr]).is_ok()
-                && let Ok((report, heard)) = first_report(&mut idle)
-            {
+            if wire::send_command(&idle, command, [stdin, stdout, stderr]).is_ok() {
+                let (report, heard) = first_report(&mut idle)?;
                 idle.set_nonblocking(true)?;
                 return Ok((idle, heard, report));
             }
@@ -266,7 +271,8 @@ impl Containment {
             (Mode::Cgroup, Some(_)) => Kind::Cgroup,
             (Mode::Namespace, _) if root => Kind::Namespace,
             (Mode::Namespace, _) => Kind::UserNamespace,
-            (Mode::Plain | Mode::Cgroup, _) => Kind::Plain,
+            (Mode::Plain, _) => Kind::Plain,
+            (Mode::Cgroup, None) => return Err(io::Error::other("the control group is lost")),
         };
         if let (Kind::Cgroup, Some(cgroup)) = (kind, &mut self.cgroup) {
             let lane = cgroup.lane(lane)?.try_clone()?;
@@ -314,6 +320,8 @@ impl Containment {
             drop(cgroup);
             match Cgroup::of_run(&self.run) {
                 Ok(cgroup) => self.cgroup = Some(cgroup),
+                // Asked for by name: nothing else will do, and the next order says so.
+                Err(_) if self.strict => {}
                 Err(why) => {
                     self.said.push(format!("containment plain from now on: {why}"));
                     self.mode = Mode::Plain;
@@ -334,10 +342,15 @@ impl Containment {
         self.idle.clear();
         self.stops = 0;
         if let Some(mut shim) = self.shim.take() {
-            shim.child.kill().ok();
-            shim.child.wait().ok();
+            end_shim(&mut shim.child);
         }
     }
+}
+
+/// Kills it, and takes its end in unless somebody who traces it keeps that from us.
+fn end_shim(child: &mut Child) {
+    child.kill().ok();
+    ended_until(child, Instant::now() + DYING_TAKES_MAX);
 }
 
 /// The first line of an init, and what came after it.
@@ -377,14 +390,14 @@ impl Drop for Containment {
         self.idle.clear();
         if let Some(Shim { mut child, socket }) = self.shim.take() {
             drop(socket);
-            let until = Instant::now() + GOING_TAKES_MAX;
-            if !ended_until(&mut child, until) {
-                child.kill().ok();
-                child.wait().ok();
+            if !ended_until(&mut child, Instant::now() + GOING_TAKES_MAX) {
+                end_shim(&mut child);
             }
         }
+        let populated = self.cgroup.as_ref().is_some_and(|cgroup| cgroup::is_populated(cgroup.path()));
         self.cgroup = None;
-        if let Some(register) = &self.register {
+        // As long as somebody is left, the next command must find out where.
+        if let Some(register) = self.register.as_ref().filter(|register| !populated && !is_kept(register)) {
             std::fs::remove_file(register).ok();
         }
     }
@@ -395,14 +408,19 @@ fn ended_until(child: &mut Child, until: Instant) -> bool {
     let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let handle = handle.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
     let Some(handle) = handle else { return child.try_wait().is_ok_and(|ended| ended.is_some()) };
-    let most = until.saturating_duration_since(Instant::now());
-    let most = rustix::event::Timespec {
-        tv_sec: i64::try_from(most.as_secs()).unwrap_or(0),
-        tv_nsec: most.subsec_nanos().into(),
-    };
-    let mut fds = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
-    rustix::event::poll(&mut fds, Some(&most)).ok();
-    child.try_wait().is_ok_and(|ended| ended.is_some())
+    loop {
+        let most = until.saturating_duration_since(Instant::now());
+        let most = rustix::event::Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(0),
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let mut fds = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut fds, Some(&most)).ok();
+        let ended = child.try_wait().is_ok_and(|ended| ended.is_some());
+        if ended || Instant::now() >= until {
+            return ended;
+        }
+    }
 }
 
 /// Whether the process is who it was.

@@ -63,7 +63,8 @@ pub(super) fn fork(into: Place<'_>) -> io::Result<Forked> {
     };
     match i32::try_from(pid) {
         Ok(0) => Ok(Forked::Child),
-        Ok(pid) => Pid::from_raw(pid).filter(|_| pid > 0).map(Forked::Parent).ok_or_else(io::Error::last_os_error),
+        Ok(pid) if pid < 0 => Err(io::Error::last_os_error()),
+        Ok(pid) => Pid::from_raw(pid).map(Forked::Parent).ok_or_else(|| io::Error::other("no process")),
         Err(_) => Err(io::Error::other("no such process number")),
     }
 }
