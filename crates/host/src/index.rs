@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use loop_core::run::RunState;
 use loop_core::view::{Liveness, Row};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 use rustix::fs::{AtFlags, statat};
 
 use crate::clock;
@@ -207,7 +207,13 @@ impl Index {
             return None;
         }
         Self::open_at(&path)
-            .or_else(|_| {
+            .or_else(|error| {
+                // Somebody else writes, or we have no handle left: done without, this time.
+                let elsewhere =
+                    [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked, ErrorCode::CannotOpen, ErrorCode::DiskFull];
+                if error.sqlite_error_code().is_some_and(|code| elsewhere.contains(&code)) {
+                    return Err(error);
+                }
                 // Damaged: it holds nothing that the journals do not.
                 for end in ["", "-wal", "-shm", "-journal"] {
                     fs::remove_file(home.state.join(format!("index.db{end}"))).ok();

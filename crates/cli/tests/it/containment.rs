@@ -94,3 +94,27 @@ fn a_dry_run_that_is_killed_leaves_its_promise_dead() {
     drop(running.end());
     wait_until("nobody is left", || below.iter().all(|pid| identity(*pid).is_none()));
 }
+
+#[test]
+fn a_leftover_that_freezes_its_group_and_ours_with_it_does_not_hold_the_loop() {
+    let user = user();
+    // The init lives in the group of its order: frozen, it can tell nothing and is not stopped either.
+    let agent = "group=$(grep -o '/loop-.*' /proc/self/cgroup | head -1); mount=$(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5; exit}' /proc/self/mountinfo); \
+                 (trap '' TERM; sleep 0.1; echo 1 > $mount$group/cgroup.freeze; sleep 300) & sleep 0.05; touch ended";
+    let ran = user.run(&start(agent, "test -e ended", &["-n", "1", "--containment", "cgroup"])).expect_code(0);
+    assert!(ran.err().contains("all that it kept has been ended"), "{}", ran.text());
+    assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
+}
+
+#[test]
+fn another_containment_can_be_asked_for_while_a_loop_runs() {
+    let user = user();
+    let agent = "touch at-$LOOP_ITERATION; while [ ! -e go-$LOOP_ITERATION ]; do sleep 0.02; done";
+    let running = user.begin(&start(agent, "test -e go-4", &["-n", "4"]));
+    for (iteration, mode) in [(1, "cgroup"), (2, "namespace"), (3, "plain"), (4, "auto")] {
+        user.wait_for_file(&format!("work/at-{iteration}"));
+        user.run(&["set", &user.id(), &format!("containment={mode}")]).expect_code(0);
+        user.write(&format!("work/go-{iteration}"), "");
+    }
+    running.end().expect_code(0);
+}
