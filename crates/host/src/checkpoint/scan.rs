@@ -100,7 +100,7 @@ pub fn scan(workspace: &OwnedFd, rules: &Rules, held: &[Vec<u8>]) -> io::Result<
         SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX));
     let mut scan = Scan { rules, held, device, seen: Seen { began, ..Seen::default() } };
     let own = openat(workspace, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    scan.folder(&own, &[], &rules.at_the_top(), false, 0)?;
+    scan.folder(Place { folder: &own, path: &[], rules: rules.at_the_top(), ignored: false, depth: 0 })?;
     Ok(scan.seen)
 }
 
@@ -111,18 +111,22 @@ struct Scan<'a> {
     seen: Seen,
 }
 
+/// A folder that is being looked into.
+struct Place<'a> {
+    folder: &'a OwnedFd,
+    path: &'a [u8],
+    /// The rules of its names.
+    rules: FolderRules,
+    /// Only what is held counts in it.
+    ignored: bool,
+    depth: usize,
+}
+
 impl Scan<'_> {
-    /// Looks into a folder; says whether something in it is kept. `ignored` means that only what is held is.
-    fn folder(
-        &mut self,
-        folder: &OwnedFd,
-        path: &[u8],
-        above: &FolderRules,
-        ignored: bool,
-        depth: usize,
-    ) -> io::Result<bool> {
+    /// Looks into a folder; says whether something in it is kept. `rules` are those of the folder above.
+    fn folder(&mut self, place: Place<'_>) -> io::Result<bool> {
         let mut names: Vec<Vec<u8>> = Vec::new();
-        for entry in Dir::read_from(folder)? {
+        for entry in Dir::read_from(place.folder)? {
             let name = entry?.file_name().to_bytes().to_vec();
             if name != b"." && name != b".." {
                 names.push(name);
@@ -130,101 +134,82 @@ impl Scan<'_> {
         }
         names.sort_unstable();
         let own = names.binary_search_by(|name| name.as_slice().cmp(b".gitignore")).is_ok();
-        let rules = above.below(path, own.then(|| small_file(folder, ".gitignore")).flatten().as_deref());
+        let own = own.then(|| small_file(place.folder, ".gitignore")).flatten();
+        let place = Place { rules: place.rules.below(place.path, own.as_deref()), ..place };
         let mut any = false;
         for name in names {
             // The workspace's own repository is the user's; one inside of it is a part of the work.
-            if path.is_empty() && name == b".git" {
+            if place.path.is_empty() && name == b".git" {
                 continue;
             }
-            any |= self.name(folder, &joined(path, &name), &name, &rules, ignored, depth);
+            any |= self.name(&place, &name);
         }
         Ok(any)
     }
 
     /// Looks at one name; says whether it is kept.
-    fn name(
-        &mut self,
-        folder: &OwnedFd,
-        path: &[u8],
-        name: &[u8],
-        rules: &FolderRules,
-        ignored: bool,
-        depth: usize,
-    ) -> bool {
-        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+    fn name(&mut self, place: &Place<'_>, name: &[u8]) -> bool {
+        let path = joined(place.path, name);
+        let stat = match statat(place.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Gone since its folder was read.
             Err(rustix::io::Errno::NOENT) => return false,
-            Err(error) => return self.unreadable(path, &error.into()),
+            Err(error) => return self.unreadable(&path, &error.into()),
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         let is_folder = kind == FileType::Directory;
-        let ignored = ignored || self.rules.leave_out(rules, path, is_folder);
-        if ignored && !self.is_held(path, is_folder) {
+        let ignored = place.ignored || self.rules.leave_out(&place.rules, &path, is_folder);
+        if ignored && !self.is_held(&path, is_folder) {
             return false;
         }
         let what = match kind {
             FileType::RegularFile => What::File,
-            FileType::Symlink => match readlinkat(folder, name, Vec::new()) {
+            FileType::Symlink => match readlinkat(place.folder, name, Vec::new()) {
                 Ok(target) => What::Link(target.into_bytes()),
-                Err(error) => return self.unreadable(path, &error.into()),
+                Err(error) => return self.unreadable(&path, &error.into()),
             },
-            FileType::Directory => return self.enter(folder, path, name, (&stat, rules, ignored), depth),
+            FileType::Directory => return self.enter(place, name, &stat, ignored),
             FileType::Fifo
             | FileType::Socket
             | FileType::CharacterDevice
             | FileType::BlockDevice
             | FileType::Unknown => {
-                self.seen.left_out.push((path.to_vec(), "no file, folder or link".to_owned()));
+                self.seen.left_out.push((path, "no file, folder or link".to_owned()));
                 return false;
             }
         };
-        let found = Found { path: path.to_vec(), what, mode: stat.st_mode & 0o7777, stamp: Stamp::of(&stat) };
-        self.seen.found.push(found);
+        self.seen.found.push(Found { path, what, mode: stat.st_mode & 0o7777, stamp: Stamp::of(&stat) });
         true
     }
 
-    fn enter(
-        &mut self,
-        above: &OwnedFd,
-        path: &[u8],
-        name: &[u8],
-        at: (&Stat, &FolderRules, bool),
-        depth: usize,
-    ) -> bool {
-        let (stat, rules, ignored) = at;
-        if stat.st_dev != self.device {
-            self.seen.left_out.push((path.to_vec(), "another file system".to_owned()));
+    fn enter(&mut self, above: &Place<'_>, name: &[u8], stat: &Stat, ignored: bool) -> bool {
+        let path = joined(above.path, name);
+        let out = (stat.st_dev != self.device).then_some("another file system");
+        if let Some(why) = out.or((above.depth >= DEPTH_MAX).then_some("too deep")) {
+            self.seen.left_out.push((path, why.to_owned()));
             return false;
         }
-        if depth >= DEPTH_MAX {
-            self.seen.left_out.push((path.to_vec(), "too deep".to_owned()));
-            return false;
-        }
-        let place = self.seen.found.len();
-        let found = Found {
-            path: path.to_vec(),
-            what: What::Folder { empty: true },
-            mode: stat.st_mode & 0o7777,
-            stamp: Stamp::of(stat),
-        };
-        self.seen.found.push(found);
+        let at = self.seen.found.len();
+        let what = What::Folder { empty: true };
+        self.seen.found.push(Found { path: path.clone(), what, mode: stat.st_mode & 0o7777, stamp: Stamp::of(stat) });
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let inside = openat(above, name, flags, Mode::empty()).map_err(io::Error::from);
-        let kept = inside.and_then(|inside| self.folder(&inside, path, rules, ignored, depth + 1));
+        let inside = openat(above.folder, name, flags, Mode::empty()).map_err(io::Error::from);
+        let kept = inside.and_then(|folder| {
+            let (rules, depth) = (above.rules.clone(), above.depth + 1);
+            self.folder(Place { folder: &folder, path: &path, rules, ignored, depth })
+        });
         match kept {
             Ok(any) => {
-                if let Some(What::Folder { empty }) = self.seen.found.get_mut(place).map(|found| &mut found.what) {
+                if let Some(What::Folder { empty }) = self.seen.found.get_mut(at).map(|found| &mut found.what) {
                     *empty = !any;
                 }
                 // One that is ignored matters only for what is held in it.
                 if ignored && !any {
-                    self.seen.found.truncate(place);
+                    self.seen.found.truncate(at);
                 }
                 any || !ignored
             }
-            Err(error) => self.unreadable(path, &error),
+            Err(error) => self.unreadable(&path, &error),
         }
     }
 

@@ -140,8 +140,7 @@ impl Store {
         workspace: &OwnedFd,
         seen: &Seen,
         cache: &mut StatCache,
-        name: &str,
-        parent: Option<Id>,
+        (name, parent): (&str, Option<Id>),
     ) -> io::Result<Saved> {
         let folder = self.folder.join("objects/pack");
         let mut writer = PackWriter::begin(&folder)?;

@@ -102,17 +102,11 @@ impl Garden<'_> {
                 symlink("/etc/passwd", &path).unwrap();
                 "links that lead out"
             }
-            3 => {
-                self.file(&path, 0o4755);
-                "set-id bits"
-            }
-            4 => {
-                self.file(&path, 0o755);
-                "programs"
-            }
-            5 => {
-                self.file(&path, 0o600);
-                "files of one's own"
+            3..=5 => {
+                let (mode, feature) = [(0o4755, "set-id bits"), (0o755, "programs"), (0o600, "files of one's own")]
+                    [usize::try_from(kind - 3).unwrap()];
+                self.file(&path, mode);
+                feature
             }
             6 => {
                 fs::create_dir(&path).unwrap();
@@ -121,7 +115,7 @@ impl Garden<'_> {
             7 if depth < 4 => {
                 fs::create_dir(&path).unwrap();
                 (0..self.dice.roll(3)).for_each(|_| self.grow(&path, depth + 1));
-                fs::set_permissions(&path, Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(0o0)).unwrap();
                 "folders without permissions"
             }
             8 if depth < 4 => {
@@ -130,18 +124,7 @@ impl Garden<'_> {
                 self.file(&path.join("inner"), 0o644);
                 "nested repositories"
             }
-            9 => {
-                fs::write(folder.join(".gitignore"), format!("n{}\n*.log\n", self.dice.roll(40))).ok();
-                "ignore files"
-            }
-            10 => {
-                fs::write(
-                    folder.join(".gitattributes"),
-                    "* text eol=crlf ident filter=evil working-tree-encoding=UTF-16\n",
-                )
-                .ok();
-                "attribute traps"
-            }
+            9 | 10 => self.trap(folder, kind),
             11 => {
                 let file = fs::File::create(&path).unwrap();
                 file.set_len(1 << 20).unwrap();
@@ -163,6 +146,17 @@ impl Garden<'_> {
             }
         };
         *self.features.entry(feature).or_default() += 1;
+    }
+
+    /// Files that mean something to git.
+    fn trap(&mut self, folder: &Path, kind: u64) -> &'static str {
+        if kind == 9 {
+            fs::write(folder.join(".gitignore"), format!("n{}\n*.log\n", self.dice.roll(40))).ok();
+            return "ignore files";
+        }
+        let attributes = "* text eol=crlf ident filter=evil working-tree-encoding=UTF-16\n";
+        fs::write(folder.join(".gitattributes"), attributes).ok();
+        "attribute traps"
     }
 
     fn file(&mut self, path: &Path, mode: u32) {
@@ -199,7 +193,7 @@ impl Garden<'_> {
                 self.grow(&path, 3);
             }
             _ if found.is_dir() => self.grow(&path, 2),
-            _ => self.grow(&self.root.to_owned(), 1),
+            _ => self.grow(self.root, 1),
         }
     }
 }
@@ -221,19 +215,19 @@ fn one(seed: u64, features: &mut Features) -> Vec<String> {
     let first = scan(&workspace, &rules, &[]).unwrap();
     assert!(first.unreadable.is_empty(), "these tests need root: {:?}", first.unreadable);
     let before = walk(&root);
-    let saved = store.save(&workspace, &first, &mut cache, "run/initial", None).unwrap();
+    let saved = store.save(&workspace, &first, &mut cache, ("run/initial", None)).unwrap();
     for _ in 0..garden.dice.roll(10) + 1 {
         garden.change();
     }
     let target = store.load(store.named("run/initial").unwrap()).unwrap();
     let held: Vec<Vec<u8>> = target.names.keys().cloned().collect();
     let second = scan(&workspace, &rules, &held).unwrap();
-    let now = store.save(&workspace, &second, &mut cache, "run/undo", Some(saved.id)).unwrap();
+    let now = store.save(&workspace, &second, &mut cache, ("run/undo", Some(saved.id))).unwrap();
     let now = store.load(now.id).unwrap();
     let done = restore(&store, &workspace, &target, &now, &second).unwrap();
     let mut differences = compare(&before, &walk(&root), &target, &now);
     let again = scan(&workspace, &rules, &held).unwrap();
-    let again = store.save(&workspace, &again, &mut cache, "run/again", None).unwrap();
+    let again = store.save(&workspace, &again, &mut cache, ("run/again", None)).unwrap();
     if again.files != saved.files && done.moved_aside.is_empty() && differences.is_empty() {
         differences.push("the tree has another id".to_owned());
     }
@@ -309,7 +303,7 @@ impl Scene {
         let workspace = open_folder(&self.path("")).unwrap();
         let held: Vec<Vec<u8>> = held.map(|held| held.names.keys().cloned().collect()).unwrap_or_default();
         let seen = scan(&workspace, &self.rules, &held).unwrap();
-        let saved = self.store.save(&workspace, &seen, &mut self.cache, name, None).unwrap();
+        let saved = self.store.save(&workspace, &seen, &mut self.cache, (name, None)).unwrap();
         (self.store.load(saved.id).unwrap(), seen, saved)
     }
 
