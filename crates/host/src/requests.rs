@@ -8,6 +8,7 @@ use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState};
 use loop_core::settings::{Given, Layer, Origin, key};
 use loop_core::{text, time};
 
+use crate::process::{Mode, try_out};
 use crate::runs::{RunFolder, sync_folder};
 
 /// A request is a part of one fact.
@@ -90,6 +91,9 @@ fn checked(change: &Change) -> Result<Change, String> {
     let given = Given::read(key, &change.value, origin).map_err(|error| format!("{error}: {}", error.why()))?;
     if key.built.is_some_and(|built| !built.contains(&given.value.as_str())) {
         return Err(format!("{} = {} comes with a later version", key.name, given.value));
+    }
+    if let Some(mode) = Mode::ALL.into_iter().find(|mode| key.name == "containment" && mode.name() == given.value) {
+        try_out(mode).map_err(|why| format!("containment {} cannot be had here: {why}", given.value))?;
     }
     Ok(Change { key: key.name.to_owned(), value: given.value })
 }

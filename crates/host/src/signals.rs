@@ -2,12 +2,14 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use loop_core::run::{Event, Request};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::low_level::pipe;
 
 /// The signals that a driver listens to.
@@ -53,6 +55,8 @@ impl Signals {
             }
             pipes.push((name, pipe_of(signal)?));
         }
+        // A file that may not grow is an error of the write, and no reason to die.
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         let suspend = (ignored & (1 << (SIGTSTP - 1)) == 0).then(|| pipe_of(SIGTSTP)).transpose()?;
         Ok(Self { pipes, interrupts: 0, suspend })
     }

@@ -2,7 +2,7 @@
 use clap::Args;
 use loop_core::agent::KNOWN;
 use loop_host::paths::{program_on_path, text_of};
-use loop_host::process::{Mode, lists_children, try_out};
+use loop_host::process::{Mode, check_proc, lists_children, try_out};
 use loop_host::{index, settings_files};
 use serde::Serialize;
 
@@ -153,6 +153,10 @@ fn containment(context: &Context) -> Finding {
     let mut found = format!("{}\nnot caught: {}", in_force.name(), in_force.misses());
     for (mode, why) in tried.iter().filter_map(|(mode, tried)| Some((mode, tried.as_ref().err()?))) {
         found.push_str(&format!("\n{} cannot be had: {why}", mode.name()));
+    }
+    if let Err(why) = check_proc() {
+        return finding("containment", Health::Bad, why)
+            .next("mount /proc for this namespace: mount -t proc proc /proc");
     }
     if !works(in_force) {
         return finding("containment", Health::Bad, found).next("loop config set containment auto");

@@ -16,9 +16,9 @@ use crate::render::error::{CommandError, Kind};
 /// What is left is thinned to keep_bytes: outputs of those that ended longest ago go first
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// How long ago they must have ended
-    #[arg(long, value_name = "DURATION", default_value = "30d")]
-    older_than: String,
+    /// How long ago they must have ended; 30d unless only --keep-bytes is given, which removes no records
+    #[arg(long, value_name = "DURATION")]
+    older_than: Option<String>,
     /// Remove those that could still be gone on with, too
     #[arg(long)]
     all: bool,
@@ -30,20 +30,32 @@ pub(crate) struct PruneArgs {
     dry_run: bool,
 }
 
+/// Records that ended so long ago go unless something else is said.
+const OLDER_THAN: &str = "30d";
+
 pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
-    let age_ms = parse_duration_ms(&args.older_than).map_err(|why| {
-        CommandError::new(Kind::Wrong, format!("--older-than cannot be {:?}", args.older_than))
-            .because(why)
-            .hint("for example 30d or 12h")
-    })?;
+    // Who asks for room only wants outputs to go.
+    let older_than = args.older_than.clone().or_else(|| args.keep_bytes.is_none().then(|| OLDER_THAN.to_owned()));
+    let age = |typed: &String| {
+        parse_duration_ms(typed).map_err(|why| {
+            CommandError::new(Kind::Wrong, format!("--older-than cannot be {typed:?}"))
+                .because(why)
+                .hint("for example 30d or 12h")
+        })
+    };
+    let age_ms = older_than.as_ref().map(age).transpose()?;
     let most = most(context, args)?;
     if !args.dry_run {
         super::start::end_orphans(context, None)?;
     }
-    let (removed, bytes) = remove_old(context, args, age_ms)?;
-    let word = if args.dry_run { "would free" } else { "freed" };
-    context.printer.answer(&format!("{}, {word} {}\n", loops(removed.len()), text::size(bytes)));
-    most.map_or(Ok(0), |most| thin(context, most, args.dry_run.then_some(&removed)))
+    let mut removed = Vec::new();
+    if let Some(age_ms) = age_ms {
+        let (gone, bytes) = remove_old(context, args, age_ms)?;
+        let word = if args.dry_run { "would free" } else { "freed" };
+        context.printer.answer(&format!("{}, {word} {}\n", loops(gone.len()), text::size(bytes)));
+        removed = gone;
+    }
+    most.map_or(Ok(0), |most| thin(context, most, args.dry_run.then_some(&removed), args.keep_bytes.is_some()))
 }
 
 /// The bound that holds: as typed, else as the user's own settings have it.
@@ -85,7 +97,7 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
 
 /// Removes outputs of those that ended longest ago until all together take no more than this; or says
 /// whose, with these thought away.
-fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>) -> Done {
+fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>, asked: bool) -> Done {
     let dry_run = would.is_some();
     let thinned = match would {
         Some(gone) => retention::would_prune_to(&context.home, most, gone),
@@ -96,7 +108,9 @@ fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>) -> Done {
         let word = if dry_run { "would thin" } else { "thinned" };
         context.printer.progress(&format!("{word} {id} ({} of outputs)\n", text::size(*freed)));
     }
-    if !thinned.runs.is_empty() {
+    if thinned.runs.is_empty() {
+        context.printer.answer(if asked { "nothing to thin\n" } else { "" });
+    } else {
         let word = if dry_run { "would be thinned" } else { "thinned" };
         let (before, after) = (text::size(thinned.before), text::size(thinned.after));
         context.printer.answer(&format!("{} {word}: {before} in all, then {after}\n", loops(thinned.runs.len())));

@@ -130,6 +130,9 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
         };
         let given = given(key, &text).map_err(|error| setup::settings_error(&error))?;
         setup::refuse_unbuilt_value(key, &given.value, &given.origin.place)?;
+        if key.name == "containment" {
+            setup::check_mode(&given.value)?;
+        }
         changes.push(Change { key: key.name.to_owned(), value: given.value });
     }
     Ok(changes)

@@ -5,7 +5,7 @@ use loop_core::agent::{KNOWN, known};
 use loop_core::run::WorkspaceRef;
 use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve, too_wide};
 use loop_host::paths::{program_on_path, text_of};
-use loop_host::process::{Mode, try_out};
+use loop_host::process::{Mode, check_proc, try_out};
 use loop_host::settings_files::{FilesError, USER_FILE, gather};
 use loop_host::workspace::{self, WorkspaceError};
 
@@ -81,7 +81,16 @@ pub(crate) fn refuse_unbuilt_value(key: &Key, value: &str, place: &str) -> Resul
 
 /// Refuses a containment that was asked for by name and cannot be had here.
 pub(crate) fn check_containment(settings: &Resolved) -> Result<(), CommandError> {
-    let word = settings.get("containment");
+    check_proc().map_err(|why| {
+        CommandError::new(Kind::Wrong, "what an agent starts could not be ended here")
+            .because(why)
+            .hint("mount /proc for this namespace: unshare --pid --fork --mount-proc …")
+    })?;
+    check_mode(settings.get("containment"))
+}
+
+/// The same for one word.
+pub(crate) fn check_mode(word: &str) -> Result<(), CommandError> {
     let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.name() == word) else { return Ok(()) };
     try_out(mode).map_err(|why| {
         CommandError::new(Kind::Wrong, format!("containment {word} cannot be had here"))

@@ -118,3 +118,31 @@ fn another_containment_can_be_asked_for_while_a_loop_runs() {
     }
     running.end().expect_code(0);
 }
+
+#[test]
+fn where_proc_shows_another_namespace_or_nothing_a_start_is_refused() {
+    for around in ["exec unshare -p -f \"$@\"", "exec unshare -m sh -c 'umount -l /proc && exec \"$@\"' sh \"$@\""] {
+        let user = user();
+        let words = start("touch began", "false", &["-n", "1"]);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", around, "sh", env!("CARGO_BIN_EXE_loop")]).args(&words);
+        user.dress(&mut command);
+        let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end().expect_code(4);
+        assert!(ran.err().contains("what an agent starts could not be ended here"), "{}", ran.text());
+        assert!(user.ids().is_empty() && !user.work().join("began").exists());
+    }
+}
+
+#[test]
+fn what_lives_below_something_marked_is_ended_by_the_next_command_even_without_a_mark() {
+    let user = user();
+    let agent = "env -i setsid sleep 300 & echo $! > pid; touch began; sleep 300";
+    let running = user.begin(&start(agent, "false", &["--containment", "plain"]));
+    user.wait_for_file("work/began");
+    let pid = user.read("work/pid").trim().parse().unwrap();
+    user.kill_all_of_ours(&user.id(), running);
+    assert!(identity(pid).is_some());
+    let ran = user.run(&["list"]).expect_code(0);
+    assert!(ran.err().contains("ended 3 processes"), "{}", ran.text());
+    wait_until("it is gone", || identity(pid).is_none());
+}

@@ -105,6 +105,20 @@ pub(super) fn names_of(pids: &[i32]) -> Vec<String> {
     names
 }
 
+/// Whether `/proc` is there and shows the processes as we number them: that of another namespace names others.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn check_proc() -> Result<(), String> {
+    match fs::read_link("/proc/self") {
+        Err(error) => Err(format!("/proc cannot be read: {error}")),
+        Ok(own) if own.to_str().and_then(|own| own.parse().ok()) != Some(own_pid()) => {
+            Err("/proc is that of another PID namespace".to_owned())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
 /// Whether processes can be seen at all: without `/proc`, or without a free handle, they cannot.
 pub(super) fn can_look() -> bool {
     stat(own_pid()).is_some() && fs::read_dir("/proc").is_ok()

@@ -135,15 +135,20 @@ pub fn marked_runs() -> Vec<String> {
     runs
 }
 
-/// Kills those that carry the run's mark, each as soon as it is found, and says who they are.
+/// Kills those that carry the run's mark, each as soon as it is found and with all below it, which may carry none.
+/// Says who they are.
 fn end_marked(run: &str) -> Vec<ProcessId> {
     let ours = |mark: &str| mark.split(':').any(|part| part == run);
-    let found = marks().filter(|(_, mark)| ours(mark)).map(|(process, _)| process);
-    found
-        .inspect(|process| {
-            signal_known(*process, Signal::KILL);
-        })
-        .collect()
+    let mut ended = Vec::new();
+    for (process, _) in marks().filter(|(_, mark)| ours(mark)) {
+        signal_known(process, Signal::STOP);
+        let below = descendants(process.pid);
+        ended.extend(below.iter().filter(|pid| !is_dead(**pid)).filter_map(|pid| identity(*pid)));
+        signal_below(process.pid, &below, Signal::KILL);
+        signal_known(process, Signal::KILL);
+        ended.push(process);
+    }
+    ended
 }
 
 /// Lets the keepers of a run go on that somebody has stopped; true if there were any.

@@ -32,7 +32,7 @@ use signal_hook::low_level::{pipe, unregister};
 
 use self::cgroup::Cgroup;
 use self::wire::Kind;
-use super::proc::identity;
+use super::proc::{check_proc, identity};
 use super::sweep::{MARK, end_adopted, mark};
 use crate::paths::program_on_path;
 
@@ -109,6 +109,7 @@ impl Containment {
     /// # Errors
     /// When the mode that was asked for by name cannot be had.
     pub fn with_program(program: &Path, run: &str, word: &str, register: Option<PathBuf>) -> io::Result<Self> {
+        check_proc().map_err(io::Error::other)?;
         let wish = Mode::of(word);
         let (mode, cgroup) = match wish {
             Some(mode @ (Mode::Plain | Mode::Namespace)) => (mode, None),

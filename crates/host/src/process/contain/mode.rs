@@ -39,7 +39,10 @@ impl Mode {
     #[must_use]
     pub fn misses(self) -> &'static str {
         match self {
-            Self::Cgroup => "nothing that we know of",
+            Self::Cgroup => {
+                "only, as root, what has left its group and cleared its environment, if loop, its shim and its init are all \
+                 killed with SIGKILL"
+            }
             Self::Plain => {
                 "what runs as another user (sudo); and if loop and its shim are both killed with SIGKILL, \
                  what has cleared its environment"
