@@ -136,7 +136,8 @@ fn where_proc_shows_another_namespace_or_nothing_a_start_is_refused() {
 #[test]
 fn what_lives_below_something_marked_is_ended_by_the_next_command_even_without_a_mark() {
     let user = user();
-    let agent = "env -i setsid sleep 300 & echo $! > pid; touch began; sleep 300";
+    // The shell ends by itself when its own sleep is killed first: then nobody is left whom the other descends from.
+    let agent = "env -i setsid sleep 300 & echo $! > pid; sleep 300 & touch began; wait $!";
     let running = user.begin(&start(agent, "false", &["--containment", "plain"]));
     user.wait_for_file("work/began");
     let pid = user.read("work/pid").trim().parse().unwrap();

@@ -135,18 +135,22 @@ pub fn marked_runs() -> Vec<String> {
     runs
 }
 
-/// Kills those that carry the run's mark, each as soon as it is found and with all below it, which may carry none.
-/// Says who they are.
+/// Kills those that carry the run's mark, with all below them, which may carry none. Each is stopped as soon as it is
+/// found, so that nobody goes on when another dies, and leaves behind who has no mark. Says who they are.
 fn end_marked(run: &str) -> Vec<ProcessId> {
     let ours = |mark: &str| mark.split(':').any(|part| part == run);
-    let mut ended = Vec::new();
+    let mut ended: Vec<ProcessId> = Vec::new();
     for (process, _) in marks().filter(|(_, mark)| ours(mark)) {
         signal_known(process, Signal::STOP);
+        ended.push(process);
+    }
+    for process in ended.clone() {
         let below = descendants(process.pid);
         ended.extend(below.iter().filter(|pid| !is_dead(**pid)).filter_map(|pid| identity(*pid)));
         signal_below(process.pid, &below, Signal::KILL);
-        signal_known(process, Signal::KILL);
-        ended.push(process);
+    }
+    for process in &ended {
+        signal_known(*process, Signal::KILL);
     }
     ended
 }
