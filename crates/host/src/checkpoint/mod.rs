@@ -15,4 +15,4 @@ pub use pack::{Pack, PackWriter};
 pub use restore::{Restored, restore};
 pub use rules::Rules;
 pub use scan::{Found, Seen, Stamp, What, open_folder, scan};
-pub use store::{Checkpoint, Kept, KeptWhat, Saved, StatCache, Store, read_beneath};
+pub use store::{Checkpoint, Kept, KeptWhat, Saved, StatCache, Store};

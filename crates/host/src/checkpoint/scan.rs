@@ -34,11 +34,8 @@ pub enum What {
     File,
     /// A link, and where it leads.
     Link(Vec<u8>),
-    /// A folder; whether nothing in scope is in it.
-    Folder {
-        /// Whether nothing at all is in it that is kept.
-        empty: bool,
-    },
+    /// A folder.
+    Folder,
 }
 
 /// When this is the same, a file has not changed, unless it was written just when it was looked at.
@@ -190,7 +187,7 @@ impl Scan<'_> {
             return false;
         }
         let at = self.seen.found.len();
-        let what = What::Folder { empty: true };
+        let what = What::Folder;
         self.seen.found.push(Found { path: path.clone(), what, mode: stat.st_mode & 0o7777, stamp: Stamp::of(stat) });
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let inside = openat(above.folder, name, flags, Mode::empty()).map_err(io::Error::from);
@@ -200,9 +197,6 @@ impl Scan<'_> {
         });
         match kept {
             Ok(any) => {
-                if let Some(What::Folder { empty }) = self.seen.found.get_mut(at).map(|found| &mut found.what) {
-                    *empty = !any;
-                }
                 // One that is ignored matters only for what is held in it.
                 if ignored && !any {
                     self.seen.found.truncate(at);

@@ -2,7 +2,7 @@
 //! `manifest`; its objects are one pack, its name is a ref.
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -253,10 +253,10 @@ fn manifest_of(seen: &Seen, hollow: Vec<(Vec<u8>, u32)>) -> Manifest {
                     names.entry(found.stamp.inode).or_default().push(found.path.clone());
                 }
             }
-            What::Folder { .. } if found.mode != PLAIN_FOLDER => {
+            What::Folder if found.mode != PLAIN_FOLDER => {
                 manifest.folders.push((found.path.clone(), found.mode));
             }
-            What::Folder { .. } | What::Link(_) => {}
+            What::Folder | What::Link(_) => {}
         }
     }
     manifest.same = names.into_values().filter(|names| names.len() > 1).collect();
@@ -287,7 +287,7 @@ impl Making<'_> {
                     (mode, id)
                 }
                 What::Link(target) => (0o120_000, self.object(Kind::Blob, target)?),
-                What::Folder { .. } => match open.remove(&found.path) {
+                What::Folder => match open.remove(&found.path) {
                     // Git holds no empty folder; the manifest does.
                     None => {
                         self.hollow.push((found.path.clone(), found.mode));
@@ -361,14 +361,4 @@ fn open_beneath(workspace: &OwnedFd, path: &[u8]) -> io::Result<File> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let file = File::from(openat2(workspace, path, flags, Mode::empty(), resolve)?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file any more")) }
-}
-
-/// The same bytes, read whole: for tests and small files.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn read_beneath(workspace: &OwnedFd, path: &[u8]) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_beneath(workspace, path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

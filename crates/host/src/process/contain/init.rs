@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait};
 
 use super::shim::wake_when_orphaned;
-use super::wire::{Ask, Command, Kind, Report, next_command};
+use super::wire::{Ask, Command, Report, next_command};
 use super::{cgroup, namespace, raw};
 use crate::process::proc::{children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below};
 
@@ -34,12 +34,15 @@ const FREEZE_ROUNDS_MAX: u32 = 400;
 
 /// How everybody can be ended.
 #[derive(Debug)]
-pub(super) struct Means {
-    pub(super) kind: Kind,
-    /// The group of the order, and the run's own above it.
-    pub(super) groups: Option<(OwnedFd, OwnedFd)>,
-    /// User and group outside.
-    pub(super) user: (u32, u32),
+pub(super) enum Means {
+    /// They descend from us.
+    Descent,
+    /// They are in the group of the order; the run's own is above it.
+    Groups { lane: OwnedFd, run: OwnedFd },
+    /// They are in our namespace.
+    Namespace,
+    /// The same inside a user namespace; user and group as they are outside.
+    UserNamespace { user: u32, group: u32 },
 }
 
 /// What an init is given.
@@ -82,12 +85,14 @@ pub(super) fn run(given: Given) -> ExitCode {
 }
 
 fn prepare(means: &Means) -> Result<(), String> {
-    match means.kind {
-        Kind::Plain | Kind::Cgroup => {
+    match means {
+        Means::Descent | Means::Groups { .. } => {
             set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| format!("no reaper: {error}"))
         }
-        Kind::Namespace => namespace::own_proc(),
-        Kind::UserNamespace => namespace::same_user(means.user).and_then(|()| namespace::own_proc()),
+        Means::Namespace => namespace::own_proc(),
+        Means::UserNamespace { user, group } => {
+            namespace::same_user(*user, *group).and_then(|()| namespace::own_proc())
+        }
     }
 }
 
@@ -128,7 +133,7 @@ impl Init {
         (self.command, self.ended) = (command, false);
         // Nobody but us takes its end in, so that it can still be named if it is dead already.
         let inside = identity(command).unwrap_or(ProcessId { pid: command, start_ticks: 0 });
-        let namespaced = matches!(self.means.kind, Kind::Namespace | Kind::UserNamespace);
+        let namespaced = matches!(self.means, Means::Namespace | Means::UserNamespace { .. });
         Report::Started { process: if namespaced { outside } else { inside }, init: outside }.send(&self.order);
     }
 
@@ -198,9 +203,9 @@ impl Init {
     }
 
     fn kill(&mut self) {
-        match (self.means.kind, &self.means.groups) {
-            (Kind::Namespace | Kind::UserNamespace, _) => raw::kill_all_in_namespace(libc::SIGKILL),
-            (Kind::Cgroup, Some((lane, run))) => {
+        match &self.means {
+            Means::Namespace | Means::UserNamespace { .. } => raw::kill_all_in_namespace(libc::SIGKILL),
+            Means::Groups { lane, run } => {
                 self.left_group = self.left_group || cgroup::move_to(run).is_ok();
                 if self.left_group {
                     cgroup::kill(lane).ok();
@@ -208,7 +213,7 @@ impl Init {
                 // Who moved to another group is still below us.
                 self.freeze_and_kill();
             }
-            (Kind::Plain | Kind::Cgroup, _) => self.freeze_and_kill(),
+            Means::Descent => self.freeze_and_kill(),
         }
     }
 

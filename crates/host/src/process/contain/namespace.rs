@@ -14,7 +14,7 @@ pub(super) fn own_proc() -> Result<(), String> {
 
 /// The user and the group that we are outside, inside too. All other users and groups are nobody there, which
 /// is why sudo does not work inside.
-pub(super) fn same_user((user, group): (u32, u32)) -> Result<(), String> {
+pub(super) fn same_user(user: u32, group: u32) -> Result<(), String> {
     let write = |file: &str, text: String| {
         fs::write(format!("/proc/self/{file}"), text).map_err(|error| format!("no user namespace ({file}): {error}"))
     };

@@ -63,11 +63,11 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
         }
         let Some((kind, fds)) = next_init(&harness)? else { break };
         let Some(given) = unpack(kind, fds) else { continue };
-        let into = match (kind, &given.means.groups) {
-            (Kind::Cgroup, Some((lane, _))) => Place::Cgroup(lane.as_fd()),
-            (Kind::Namespace, _) => Place::Namespace { user: false },
-            (Kind::UserNamespace, _) => Place::Namespace { user: true },
-            (Kind::Plain | Kind::Cgroup, _) => Place::Same,
+        let into = match &given.means {
+            Means::Descent => Place::Same,
+            Means::Groups { lane, .. } => Place::Cgroup(lane.as_fd()),
+            Means::Namespace => Place::Namespace { user: false },
+            Means::UserNamespace { .. } => Place::Namespace { user: true },
         };
         match raw::fork(into) {
             Ok(Forked::Parent(pid)) => inits.push(Kept { pid, stops: 0 }),
@@ -128,13 +128,16 @@ struct Unpacked {
 fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
     let mut fds = fds.into_iter();
     let order = UnixStream::from(fds.next()?);
-    let groups = match kind {
-        Kind::Cgroup => Some((fds.next()?, fds.next()?)),
-        Kind::Plain | Kind::Namespace | Kind::UserNamespace => None,
+    let means = match kind {
+        Kind::Plain => Means::Descent,
+        Kind::Cgroup => Means::Groups { lane: fds.next()?, run: fds.next()? },
+        Kind::Namespace => Means::Namespace,
+        // Asked for here: born into a user namespace, one is nobody at first.
+        Kind::UserNamespace => {
+            Means::UserNamespace { user: rustix::process::getuid().as_raw(), group: rustix::process::getgid().as_raw() }
+        }
     };
-    // Asked for here: born into a user namespace, one is nobody at first.
-    let user = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    Some(Unpacked { order, means: Means { kind, groups, user } })
+    Some(Unpacked { order, means })
 }
 
 /// Somebody may have stopped us when whoever started us dies: then there is work to do.
