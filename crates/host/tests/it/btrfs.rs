@@ -1,0 +1,308 @@
+//! Checkpoints as snapshots, on a real btrfs in an image that the test makes.
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use loop_host::checkpoint::btrfs::{KnownIds, Look, Of, Place, trial};
+use loop_host::checkpoint::{Rules, StatCache, Store, open_folder, scan};
+use loop_testkit::{Format, LoopImage};
+
+use crate::sight::{differences, odd_tree, sight, spoil, without, write};
+
+const OF: Of<'static> = Of { store: "store", run: "run" };
+
+fn btrfs(words: &[&str], path: &Path) -> String {
+    let ran = Command::new("btrfs").args(words).arg(path).output().unwrap();
+    assert!(ran.status.success(), "btrfs {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
+
+/// A subvolume to work in.
+fn workspace(image: &LoopImage) -> PathBuf {
+    let work = image.path().join("work");
+    btrfs(&["subvolume", "create"], &work);
+    work
+}
+
+/// All subvolumes there are, by path.
+fn subvolumes(image: &LoopImage) -> Vec<String> {
+    let list = btrfs(&["subvolume", "list"], &image.path());
+    list.lines().filter_map(|line| line.split(" path ").nth(1)).map(str::to_owned).collect()
+}
+
+fn rules() -> Rules {
+    Rules::new(true, &[], false)
+}
+
+/// Goes back to a checkpoint of the run, as a rollback does.
+fn go_back(image: &LoopImage, place: &Place, folder: &OwnedFd, name: &str) -> Look {
+    let mut known = KnownIds::default();
+    let target = place.snapshot(OF, name).unwrap();
+    let then = target.look(&rules(), &[], &mut known).unwrap();
+    let held: Vec<Vec<u8>> = then.checkpoint.names.keys().cloned().collect();
+    let now = place.take(OF, "undo").unwrap().look(&rules(), &held, &mut known).unwrap();
+    assert!(now.seen.unreadable.is_empty(), "{:?}", now.seen.unreadable);
+    let scratch = tempfile::tempdir_in(image.outside()).unwrap();
+    target.restore(folder, &then.checkpoint, (&now.checkpoint, &now.seen), scratch.path()).unwrap();
+    then
+}
+
+#[test]
+fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
+    // req: D-14 partly: snapshots of btrfs, by the parts
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    odd_tree(&work);
+    let place = trial(&work).unwrap();
+    let folder = open_folder(&work).unwrap();
+    place.take(OF, "initial").unwrap();
+    let before = sight(&work);
+    let mut store = Store::open(&image.outside().join("store")).unwrap();
+    let seen = scan(&folder, &rules(), &[]).unwrap();
+    let saved = store.save(&folder, &seen, &mut StatCache::default(), ("run/initial", None)).unwrap();
+    spoil(&work);
+    let spoilt = sight(&work);
+    let look = go_back(&image, &place, &folder, "initial");
+    let ours = [".git", "target", "noise.log"];
+    let after = sight(&work);
+    assert_eq!(differences(&without(&before, &ours), &without(&after, &ours)), Vec::<String>::new());
+    for path in [".git/HEAD", "target/debug/built", "noise.log"] {
+        assert_eq!(after.get(path.as_bytes()), spoilt.get(path.as_bytes()), "{path} is out of scope");
+    }
+    let kept = store.load(saved.id).unwrap();
+    assert_eq!(look.checkpoint.names, kept.names);
+    assert_eq!(look.files, saved.files, "the tree has the same id");
+    let sorted = |mut list: Vec<(Vec<u8>, u32)>| {
+        list.sort();
+        list.dedup();
+        list
+    };
+    assert_eq!(sorted(look.checkpoint.manifest.folders), sorted(kept.manifest.folders));
+    assert_eq!(look.checkpoint.manifest.same, kept.manifest.same);
+    go_back(&image, &place, &folder, "initial");
+    assert_eq!(place.list(OF).unwrap(), ["initial", "undo"]);
+}
+
+#[test]
+fn what_has_not_changed_between_two_snapshots_is_not_read_again_and_what_has_is_found() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    for number in 0..50 {
+        write(&work, &format!("file{number}"), &format!("text {number}"));
+    }
+    // Old enough not to be doubted.
+    let old = std::time::SystemTime::now();
+    loop_testkit::wait_until("the files to be old", || old.elapsed().unwrap().as_millis() > 100);
+    let place = trial(&work).unwrap();
+    let mut known = KnownIds::default();
+    let first = place.take(OF, "1").unwrap().look(&rules(), &[], &mut known).unwrap();
+    assert_eq!(first.read, 50);
+    // The same length, and the time of the content set back: only the kernel's own time tells.
+    let stamp = fs::metadata(work.join("file7")).unwrap().modified().unwrap();
+    write(&work, "file7", "TEXT 7");
+    fs::File::open(work.join("file7")).unwrap().set_modified(stamp).unwrap();
+    let second = place.take(OF, "2").unwrap().look(&rules(), &[], &mut known).unwrap();
+    assert_eq!(second.read, 1);
+    assert_ne!(first.files, second.files);
+    let changed: Vec<_> =
+        second.checkpoint.names.iter().filter(|(path, kept)| first.checkpoint.names.get(*path) != Some(kept)).collect();
+    assert_eq!(changed.len(), 1);
+    // It was written just before the snapshot, so that it is doubted once more.
+    let third = place.take(OF, "3").unwrap().look(&rules(), &[], &mut known).unwrap();
+    assert_eq!((third.read, third.files), (1, second.files));
+}
+
+#[test]
+fn what_a_snapshot_would_leave_out_is_named_and_refused() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    write(&work, "deep/er/file", "text");
+    let place = trial(&work).unwrap();
+    btrfs(&["subvolume", "create"], &work.join("deep/er/inner volume"));
+    let why = trial(&work).unwrap_err();
+    assert_eq!(why, "deep/er/inner volume is a subvolume of its own, which a snapshot leaves out");
+    assert_eq!(place.take(OF, "1").unwrap_err().to_string(), why, "one that came later");
+    btrfs(&["subvolume", "delete"], &work.join("deep/er/inner volume"));
+    fs::create_dir(work.join("a mount")).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(work.join("a mount")).status().unwrap();
+    assert!(mounted.success());
+    assert_eq!(trial(&work).unwrap_err(), "a mount is a mount of its own, which a snapshot leaves out");
+    assert!(place.take(OF, "1").is_err());
+    assert!(Command::new("umount").arg(work.join("a mount")).status().unwrap().success());
+    place.take(OF, "1").unwrap();
+    place.remove_run(OF).unwrap();
+    assert_eq!(subvolumes(&image), ["work"]);
+}
+
+#[test]
+fn a_workspace_that_cannot_have_snapshots_is_told_why() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    fs::create_dir(work.join("folder")).unwrap();
+    let why = trial(&work.join("folder")).unwrap_err();
+    assert!(why.ends_with("/folder is a folder of a btrfs subvolume and not a subvolume of its own"), "{why}");
+    assert!(trial(&image.outside()).unwrap_err().ends_with(" is not on btrfs"));
+    // The root of the image is a subvolume; the folder above it lies on the machine's own disk.
+    let why = trial(&image.path()).unwrap_err();
+    assert!(why.starts_with("the folder above ") && why.ends_with(" is on another file system"), "{why}");
+    let Some(other) = LoopImage::new(Format::Btrfs) else { return };
+    let inside = other.path().join("mounted");
+    fs::create_dir(&inside).unwrap();
+    let bound = Command::new("mount").arg("--bind").args([&work, &inside]).status().unwrap();
+    assert!(bound.success());
+    let why = trial(&inside).unwrap_err();
+    assert!(why.ends_with(" is on another file system"), "another btrfs is another one: {why}");
+    let beside = image.path().join(".loop-checkpoints");
+    assert!(!beside.exists(), "nothing is left of what was refused");
+    symlink("/tmp", &beside).unwrap();
+    assert!(trial(&work).is_err(), "a link is no folder of ours");
+    fs::remove_file(&beside).unwrap();
+    fs::create_dir(&beside).unwrap();
+    let why = trial(&work).unwrap_err();
+    assert!(why.ends_with("others can reach it: it must have the permissions 0700"), "{why}");
+}
+
+#[test]
+fn snapshots_are_removed_and_nothing_else_is() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    write(&work, "file", "text");
+    let place = trial(&work).unwrap();
+    assert_eq!(subvolumes(&image), ["work"], "a trial leaves nothing");
+    for name in ["initial", "1", "2"] {
+        place.take(OF, name).unwrap();
+    }
+    place.take(Of { run: "other", ..OF }, "1").unwrap();
+    assert_eq!(place.list(OF).unwrap(), ["1", "2", "initial"]);
+    assert_eq!(place.runs("store").unwrap(), ["other", "run"]);
+    place.remove(OF, "1").unwrap();
+    assert_eq!(place.list(OF).unwrap(), ["2", "initial"]);
+    assert!(place.remove(OF, "1").is_err());
+    for odd in ["", ".", "..", "a/b", ".new-1"] {
+        assert!(place.remove(OF, odd).is_err() && place.take(OF, odd).is_err(), "{odd:?}");
+    }
+    // What somebody planted there is not followed and not removed.
+    let run = place.path().join("store/run");
+    symlink(&work, run.join("planted")).unwrap();
+    fs::create_dir(run.join("folder")).unwrap();
+    btrfs(&["subvolume", "create"], &run.join("volume"));
+    for name in ["planted", "folder", "volume"] {
+        assert!(place.remove(OF, name).unwrap_err().to_string().len() > 5);
+    }
+    assert!(place.remove_run(OF).is_err());
+    assert_eq!(fs::read_to_string(work.join("file")).unwrap(), "text");
+    assert_eq!(place.list(OF).unwrap(), ["folder", "planted", "volume"], "the snapshots are gone");
+    fs::remove_file(run.join("planted")).unwrap();
+    fs::remove_dir(run.join("folder")).unwrap();
+    btrfs(&["subvolume", "delete"], &run.join("volume"));
+    place.remove_run(OF).unwrap();
+    place.remove_run(OF).unwrap();
+    assert!(place.path().exists(), "another run has snapshots there");
+    place.remove_run(Of { run: "other", ..OF }).unwrap();
+    assert_eq!(subvolumes(&image), ["work"]);
+    assert!(!place.path().exists());
+}
+
+#[test]
+fn a_checkpoint_of_the_same_name_is_replaced_whole() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    write(&work, "file", "first");
+    let place = trial(&work).unwrap();
+    place.take(OF, "1").unwrap();
+    write(&work, "file", "second");
+    place.take(OF, "1").unwrap();
+    let kept = place.path().join("store/run/1/file");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "second");
+    assert_eq!(place.list(OF).unwrap(), ["1"]);
+    assert_eq!(subvolumes(&image).len(), 2, "the old one is gone");
+    assert!(fs::write(&kept, "changed").is_err(), "a checkpoint cannot be written to");
+}
+
+#[test]
+fn a_checkpoint_outlives_a_power_cut_right_after_it() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    for turn in 0..5 {
+        odd_tree(&work);
+        let before = sight(&work);
+        let name = turn.to_string();
+        let place = trial(&work).unwrap();
+        place.take(OF, &name).unwrap();
+        write(&work, "lost", "written after the checkpoint");
+        image.cut_power();
+        let kept = place.path().join("store/run").join(&name);
+        drop(place);
+        image.remount();
+        assert_eq!(differences(&before, &sight(&kept)), Vec::<String>::new());
+        assert!(!work.join("lost").exists(), "a control: what was not synced is lost");
+        btrfs(&["subvolume", "delete"], &work);
+        btrfs(&["subvolume", "create"], &work);
+    }
+}
+
+#[test]
+fn a_checkpoint_reads_no_folder_so_that_their_number_does_not_matter() {
+    let Some(image) = LoopImage::with_options(Format::Btrfs, "strictatime") else { return };
+    let work = workspace(&image);
+    for number in 0..20 {
+        write(&work, &format!("folder{number}/file"), "text");
+    }
+    let place = trial(&work).unwrap();
+    let times = || -> Vec<(i64, i64)> {
+        let found = (0..20).map(|number| fs::metadata(work.join(format!("folder{number}"))).unwrap());
+        found.map(|found| (found.atime(), found.atime_nsec())).collect()
+    };
+    let before = times();
+    place.take(OF, "1").unwrap();
+    assert_eq!(times(), before);
+    scan(&open_folder(&work).unwrap(), &rules(), &[]).unwrap();
+    assert_ne!(times(), before, "a control: a walk is seen");
+}
+
+/// What an ordinary user finds; as a program of its own, because a user is a matter of the whole process.
+#[test]
+fn as_an_ordinary_user() {
+    let Some(work) = std::env::var_os("BTRFS_AS_USER") else { return };
+    let work = PathBuf::from(work);
+    if std::env::var_os("BTRFS_MAY").is_none() {
+        let why = trial(&work).unwrap_err();
+        assert!(why.contains("user_subvol_rm_allowed"), "{why}");
+        return;
+    }
+    let place = trial(&work).unwrap();
+    place.take(OF, "1").unwrap();
+    place.take(OF, "1").unwrap();
+    place.remove(OF, "1").unwrap();
+    place.take(OF, "2").unwrap();
+    place.remove_run(OF).unwrap();
+}
+
+#[test]
+fn an_ordinary_user_has_snapshots_where_the_mount_allows_it_and_is_told_why_where_not() {
+    for options in ["", "user_subvol_rm_allowed"] {
+        let Some(image) = LoopImage::with_options(Format::Btrfs, options) else { return };
+        let work = workspace(&image);
+        write(&work, "file", "text");
+        let own = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+        for path in [image.path(), work.clone(), work.join("file")] {
+            own(&path);
+        }
+        fs::set_permissions(image.outside(), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = image.outside().join("tests");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(program);
+        command.args(["--exact", "btrfs::as_an_ordinary_user"]).env("BTRFS_AS_USER", &work);
+        if !options.is_empty() {
+            command.env("BTRFS_MAY", "1");
+        }
+        let ran = command.current_dir("/").output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success() && said.contains("1 passed"), "{options}: {said}");
+        assert_eq!(subvolumes(&image), ["work"], "{options}: nothing is left");
+        assert!(!image.path().join(".loop-checkpoints").exists());
+    }
+}
