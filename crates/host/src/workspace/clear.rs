@@ -23,6 +23,11 @@ pub(crate) fn open_inside(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Own
     openat2(folder, name, flags, Mode::empty(), WITHIN).map_err(Into::into)
 }
 
+/// The same by a path below it; an empty one is the folder itself.
+pub(crate) fn open_below(folder: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
+    open_inside(folder, if path.is_empty() { b"." } else { path })
+}
+
 /// Removes everything in a folder.
 ///
 /// # Errors

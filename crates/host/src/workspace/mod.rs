@@ -1,6 +1,7 @@
 //! The folder that a run works in: which one it is, whether it may be, and that nobody else has it.
 mod claim;
 pub(crate) mod clear;
+pub mod copy;
 pub(crate) mod mounts;
 
 pub use claim::{Claim, WorkspaceError, claim, look, overlap};

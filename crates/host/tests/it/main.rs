@@ -3,6 +3,7 @@
 mod btrfs;
 mod checkpoint;
 mod checkpoint_trees;
+mod copies;
 mod home;
 mod journal;
 mod process;

@@ -97,8 +97,8 @@ pub(crate) fn odd_tree(root: &Path) {
     write(root, "e\u{301}", "decomposed");
     fs::hard_link(root.join("src/main.rs"), root.join("src/same.rs")).unwrap();
     let sparse = fs::File::create(root.join("sparse")).unwrap();
-    sparse.set_len(64 << 20).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&sparse, b"far away", 40 << 20).unwrap();
+    sparse.set_len(8 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&sparse, b"far away", 5 << 20).unwrap();
     let large: Vec<u8> = (0..500_000_u32).flat_map(u32::to_le_bytes).collect();
     fs::write(root.join("large"), large).unwrap();
 }

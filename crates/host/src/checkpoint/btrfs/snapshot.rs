@@ -1,13 +1,13 @@
 //! A snapshot as a checkpoint: every name in scope with the id of its content, and the content itself.
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::content::{fill, open_file};
+use super::content::{fill, id_of, open_file};
 use crate::checkpoint::manifest::{Manifest, PLAIN_FILE, PLAIN_FOLDER, PROGRAM};
-use crate::checkpoint::object::{FOLDER, Hasher, Id, Kind, TreeEntry, tree};
+use crate::checkpoint::object::{FOLDER, Id, Kind, TreeEntry, tree};
 use crate::checkpoint::pack::PackWriter;
 use crate::checkpoint::restore::{Restored, restore};
 use crate::checkpoint::rules::Rules;
@@ -70,7 +70,7 @@ impl Snapshot {
                         Some((_, id)) => Ok(*id),
                         None => {
                             read += 1;
-                            self.id(&found.path)
+                            open_file(&self.folder, &found.path).and_then(|file| id_of(&file))
                         }
                     };
                     match id {
@@ -98,20 +98,6 @@ impl Snapshot {
     fn remember(&self, found: &Found, id: Id, fresh: &mut HashMap<Vec<u8>, (Stamp, Id)>) {
         if found.stamp.modified.max(found.stamp.changed) + RACY_NANOS < self.made {
             fresh.insert(found.path.clone(), (found.stamp, id));
-        }
-    }
-
-    /// The id of a file's content.
-    fn id(&self, path: &[u8]) -> io::Result<Id> {
-        let mut file = open_file(&self.folder, path)?;
-        let mut hash = Hasher::new(Kind::Blob, file.metadata()?.len());
-        let mut piece = vec![0; 128 * 1024];
-        loop {
-            let count = file.read(&mut piece)?;
-            match piece.get(..count) {
-                None | Some([]) => return Ok(hash.id()),
-                Some(bytes) => hash.update(bytes),
-            }
         }
     }
 

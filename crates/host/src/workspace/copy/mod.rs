@@ -1,0 +1,373 @@
+//! Isolated copies: working copies of a checkpoint that know nothing of each other nor of the workspace. A writable
+//! snapshot where btrfs has it, an overlay where mounts are allowed, else a checkout.
+mod overlay;
+mod plant;
+mod register;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat2, renameat, statat, unlinkat};
+use rustix::io::Errno;
+
+use self::overlay::{TREE, UPPER};
+use self::register::{Owned, checked, names};
+use crate::checkpoint::btrfs::content::{WITHIN, open_file};
+use crate::checkpoint::btrfs::{Snapshot, ioctl};
+use crate::checkpoint::{Checkpoint, Rules, Seen, Store, restore, scan};
+use crate::workspace::clear::{open_inside, remove_folder};
+
+pub use register::{Swept, sweep};
+
+/// Checkouts that several copies are made from.
+const SHARED: &[u8] = b"shared";
+const COPIES: &[u8] = b"copies";
+/// What was cut off while it was made or removed begins so.
+const UNFINISHED: &[u8] = b".";
+/// The file in the folder of an overlay that names what is below it.
+const BELOW: &str = "below";
+
+/// How copies are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// A writable snapshot of btrfs.
+    Snapshot,
+    /// An overlay over a shared checkout.
+    Overlay,
+    /// Plain files.
+    Checkout,
+}
+
+/// Where the content of a checkpoint is.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// In the store.
+    Store(&'a Store),
+    /// In a snapshot.
+    Snapshot(&'a Snapshot),
+}
+
+/// What copies shall be of.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'a> {
+    /// The checkpoint.
+    pub checkpoint: &'a Checkpoint,
+    /// Where its content is.
+    pub source: Source<'a>,
+    /// A name for it, such as the id of its commit: the same name is the same checkpoint.
+    pub key: &'a str,
+    /// What is brought along that no checkpoint holds.
+    pub along: Along<'a>,
+}
+
+/// What is brought along that no checkpoint holds. Where the source is a snapshot it comes from there, and is as it was
+/// then; else it comes from the workspace as it is now.
+#[derive(Debug, Clone, Copy)]
+pub struct Along<'a> {
+    /// The workspace.
+    pub workspace: &'a OwnedFd,
+    /// Its rules.
+    pub rules: &'a Rules,
+    /// Whether what the rules leave out comes along: build folders and the like.
+    pub ignored: bool,
+    /// Whether the workspace's own repository does.
+    pub git: bool,
+}
+
+/// Copies that were made.
+#[derive(Debug)]
+pub struct Made {
+    /// How.
+    pub way: Way,
+    /// Why in this way, for people.
+    pub why: String,
+    /// Where each is.
+    pub paths: Vec<PathBuf>,
+}
+
+/// The copies of one owner, which lives for as long as this is held.
+#[derive(Debug)]
+pub struct Copies {
+    folder: PathBuf,
+    owner: String,
+    own: Owned,
+}
+
+impl Copies {
+    /// The copies of an owner in a folder outside of the workspace. Overlays that a restart of the machine unmounted
+    /// are mounted again.
+    ///
+    /// # Errors
+    /// When another process has them, or the folder of that name is none of ours.
+    pub fn open(folder: &Path, owner: &str) -> io::Result<Self> {
+        let folder = folder.canonicalize()?;
+        let own = register::own(&folder, owner)?;
+        let copies = Self { folder, owner: owner.to_owned(), own };
+        for part in [SHARED, COPIES] {
+            let part = make_folder(&copies.own.folder, part)?;
+            for name in names(&part)?.into_iter().filter(|name| name.starts_with(UNFINISHED)) {
+                overlay::unmount_all(&open_inside(part.as_fd(), &name)?)?;
+                remove_folder(part.as_fd(), &name)?;
+            }
+        }
+        for name in copies.list()? {
+            copies.lay_again(name.as_bytes())?;
+        }
+        Ok(copies)
+    }
+
+    fn part(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        open_inside(self.own.folder.as_fd(), name)
+    }
+
+    /// Where a copy of this name is, or would be.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(&self.owner).join("copies").join(name).join("tree")
+    }
+
+    /// The copies that there are, by name, sorted.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub fn list(&self) -> io::Result<Vec<String>> {
+        let whole = names(&self.part(COPIES)?)?.into_iter().filter(|name| !name.starts_with(UNFINISHED));
+        Ok(whole.filter_map(|name| String::from_utf8(name).ok()).collect())
+    }
+
+    /// Makes copies with these names: in the best way that works, or only in this one.
+    ///
+    /// # Errors
+    /// When that way does not work, or the machine would not let us. Then none of them is there.
+    pub fn make(&self, wish: &Wish<'_>, only: Option<Way>, names: &[&str]) -> io::Result<Made> {
+        let (way, why) = self.choose(wish, only)?;
+        let there = self.list()?;
+        for name in names {
+            checked(name)?;
+            if there.iter().any(|there| there == name) {
+                let why = format!("there is a copy {name} already");
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+            }
+        }
+        if let Err(error) = self.make_all(wish, way, names) {
+            for name in names.iter().flat_map(|name| [unfinished(name.as_bytes()), name.as_bytes().to_vec()]) {
+                self.remove_bytes(&name).ok();
+            }
+            return Err(error);
+        }
+        Ok(Made { way, why, paths: names.iter().map(|name| self.path(name)).collect() })
+    }
+
+    /// All of them, safe on disk before one of them has its name.
+    fn make_all(&self, wish: &Wish<'_>, way: Way, names: &[&str]) -> io::Result<()> {
+        let copies = self.part(COPIES)?;
+        for name in names {
+            let unfinished = unfinished(name.as_bytes());
+            mkdirat(&copies, unfinished.as_slice(), Mode::RWXU)?;
+            let own = open_inside(copies.as_fd(), &unfinished)?;
+            self.make_one(wish, way, &own, names.len() > 1)?;
+        }
+        rustix::fs::syncfs(&copies)?;
+        for name in names {
+            renameat(&copies, unfinished(name.as_bytes()).as_slice(), &copies, *name)?;
+        }
+        Ok(())
+    }
+
+    /// The best way that works, and why the better ones do not.
+    fn choose(&self, wish: &Wish<'_>, only: Option<Way>) -> io::Result<(Way, String)> {
+        let mut whys = Vec::new();
+        for way in [Way::Snapshot, Way::Overlay, Way::Checkout] {
+            if only.is_some_and(|only| only != way) {
+                continue;
+            }
+            let tried = match way {
+                Way::Snapshot => self.try_snapshot(wish),
+                Way::Overlay => overlay::trial(self.own.folder.as_fd()),
+                Way::Checkout => Ok(()),
+            };
+            let is = match way {
+                Way::Snapshot => "writable snapshots of btrfs",
+                Way::Overlay => "overlays over one checkout",
+                Way::Checkout => "a checkout each",
+            };
+            match tried {
+                Ok(()) if whys.is_empty() => return Ok((way, is.to_owned())),
+                Ok(()) => return Ok((way, format!("{is}: {}", whys.join("; ")))),
+                Err(why) => whys.push(why),
+            }
+        }
+        Err(io::Error::other(whys.join("; ")))
+    }
+
+    fn try_snapshot(&self, wish: &Wish<'_>) -> Result<(), String> {
+        let Source::Snapshot(snapshot) = wish.source else {
+            return Err("the checkpoint is no snapshot".to_owned());
+        };
+        let folder = &self.own.folder;
+        let same = ioctl::is_btrfs(folder).and_then(|is| {
+            Ok(is && ioctl::file_system(folder.as_fd())? == ioctl::file_system(snapshot.folder().as_fd())?)
+        });
+        match same {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("the folder of the copies is on another file system than the snapshot".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn make_one(&self, wish: &Wish<'_>, way: Way, own: &OwnedFd, several: bool) -> io::Result<()> {
+        match way {
+            Way::Snapshot => snapshot_copy(wish, own),
+            Way::Overlay => {
+                let shared = self.shared(wish)?;
+                let key = shared_key(wish)?;
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let below = openat2(own, BELOW, flags, Mode::RUSR | Mode::WUSR, WITHIN)?;
+                io::Write::write_all(&mut std::fs::File::from(below), &key)?;
+                overlay::lay(own.as_fd(), shared.as_fd())
+            }
+            Way::Checkout => {
+                let tree = make_folder(own, TREE)?;
+                if !several {
+                    return check_out(wish, &tree);
+                }
+                let shared = self.shared(wish)?;
+                plant::plant(&shared, &tree, |_| true)?;
+                if wish.along.git { plant::plant_repository(&shared, &tree) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// An overlay that is not mounted any more is mounted again.
+    fn lay_again(&self, name: &[u8]) -> io::Result<()> {
+        let own = open_inside(self.part(COPIES)?.as_fd(), name)?;
+        let is_overlay = statat(&own, UPPER, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if !is_overlay || overlay::is_mounted(&own, TREE) {
+            return Ok(());
+        }
+        let mut key = Vec::new();
+        io::Read::read_to_end(&mut open_file(&own, BELOW.as_bytes())?, &mut key)?;
+        let shared = open_inside(self.part(SHARED)?.as_fd(), &key)?;
+        overlay::lay(own.as_fd(), shared.as_fd())
+    }
+
+    /// The checkout that the copies of a checkpoint share, made once. Nobody works in it.
+    fn shared(&self, wish: &Wish<'_>) -> io::Result<OwnedFd> {
+        let key = shared_key(wish)?;
+        let shared = self.part(SHARED)?;
+        match open_inside(shared.as_fd(), &key) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            there => return there,
+        }
+        let new = unfinished(&key);
+        remove_folder(shared.as_fd(), &new)?;
+        check_out(wish, &make_folder(&shared, &new)?)?;
+        renameat(&shared, new.as_slice(), &shared, key.as_slice())?;
+        open_inside(shared.as_fd(), &key)
+    }
+
+    /// Removes a copy, whatever was done in it: what is mounted there is unmounted, no link is followed.
+    ///
+    /// # Errors
+    /// When there is none of that name, or something of it stays.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        let name = checked(name)?;
+        let copies = self.part(COPIES)?;
+        overlay::unmount_all(&open_inside(copies.as_fd(), name)?)?;
+        // One that is half gone has no name.
+        renameat(&copies, name, &copies, unfinished(name).as_slice())?;
+        self.remove_bytes(&unfinished(name))
+    }
+
+    fn remove_bytes(&self, name: &[u8]) -> io::Result<()> {
+        let copies = self.part(COPIES)?;
+        overlay::unmount_all(&open_inside(copies.as_fd(), name)?)?;
+        remove_folder(copies.as_fd(), name)
+    }
+
+    /// Removes all copies and everything that belongs to them.
+    ///
+    /// # Errors
+    /// When something stays; a sweep goes on.
+    pub fn remove_all(self) -> io::Result<()> {
+        self.own.remove(&self.folder, &self.owner)
+    }
+}
+
+fn unfinished(name: &[u8]) -> Vec<u8> {
+    [UNFINISHED, name].concat()
+}
+
+/// The name of a shared checkout: what is brought along makes it another one.
+fn shared_key(wish: &Wish<'_>) -> io::Result<Vec<u8>> {
+    let ignored = if wish.along.ignored { "-with-ignored" } else { "" };
+    let git = if wish.along.git { "-with-git" } else { "" };
+    Ok([checked(wish.key)?, ignored.as_bytes(), git.as_bytes()].concat())
+}
+
+fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
+    match mkdirat(above, name, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    open_inside(above.as_fd(), name)
+}
+
+/// Puts a checkpoint into an empty folder, with what is brought along.
+fn check_out(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
+    let names = &wish.checkpoint.names;
+    let from = match wish.source {
+        Source::Store(store) => {
+            restore(store, to, wish.checkpoint, &Checkpoint::default(), &Seen::default())?;
+            wish.along.workspace
+        }
+        Source::Snapshot(snapshot) => {
+            plant::plant(snapshot.folder(), to, |path| names.contains_key(path))?;
+            snapshot.folder()
+        }
+    };
+    if wish.along.ignored {
+        plant::plant_ignored(from, to, wish.along.rules, wish.checkpoint)?;
+    }
+    if wish.along.git { plant::plant_repository(from, to) } else { Ok(()) }
+}
+
+/// A writable snapshot, without what was not asked for.
+fn snapshot_copy(wish: &Wish<'_>, own: &OwnedFd) -> io::Result<()> {
+    let Source::Snapshot(snapshot) = wish.source else {
+        return Err(io::Error::other("the checkpoint is no snapshot"));
+    };
+    ioctl::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
+    let tree = open_inside(own.as_fd(), TREE)?;
+    // A repository that is only pointed to is somebody else's.
+    if !wish.along.git || open_inside(tree.as_fd(), b".git").is_err() {
+        remove_name(&tree, b".git")?;
+    }
+    let seen = scan(&tree, &Rules::new(true, &[], true), &[])?;
+    let paths = seen.found.iter().map(|found| &found.path).filter(|_| !wish.along.ignored);
+    for path in paths.chain(seen.left_out.iter().map(|(path, _)| path)) {
+        if !wish.checkpoint.names.contains_key(path) {
+            remove_name(&tree, path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is at a path below a folder; it may have gone with what is above it.
+fn remove_name(tree: &OwnedFd, path: &[u8]) -> io::Result<()> {
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    let above = path.parent().map(|above| above.as_os_str().as_bytes()).unwrap_or_default();
+    let name = path.file_name().unwrap_or_default();
+    let folder = match crate::workspace::clear::open_below(tree.as_fd(), above) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        folder => folder?,
+    };
+    match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if stat.st_mode & 0o170_000 == 0o040_000 => remove_folder(folder.as_fd(), name.as_bytes()),
+        Ok(_) => unlinkat(&folder, name, AtFlags::empty()).map_err(Into::into),
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
