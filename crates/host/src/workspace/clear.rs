@@ -4,13 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, IFlags, Mode, OFlags, chmod, ioctl_getflags, ioctl_setflags, openat, openat2, renameat,
-    statat, unlinkat,
+    AtFlags, FileType, IFlags, Mode, OFlags, chmod, ioctl_getflags, ioctl_setflags, openat, openat2, renameat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::checkpoint::btrfs::content::WITHIN;
 use crate::checkpoint::btrfs::ioctl;
+use crate::workspace::walk::names_in;
 
 /// Each level costs a handle; what lies deeper is brought up first.
 const DEPTH_MAX: usize = 100;
@@ -61,7 +62,7 @@ struct Clearing<'a> {
 impl Clearing<'_> {
     fn folder(&mut self, folder: &OwnedFd, depth: usize) -> io::Result<()> {
         let mut failed = Ok(());
-        for name in names(folder)? {
+        for name in names_in(folder)? {
             let removed = self.name(folder, &name, depth);
             failed = failed.and(removed);
         }
@@ -146,15 +147,4 @@ fn unlocked(folder: impl AsFd, name: &[u8], deed: impl Fn() -> rustix::io::Resul
         }
     }
     deed().map_err(Into::into)
-}
-
-fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name != b"." && name != b".." {
-            names.push(name);
-        }
-    }
-    Ok(names)
 }

@@ -3,5 +3,6 @@ mod claim;
 pub(crate) mod clear;
 pub mod copy;
 pub(crate) mod mounts;
+pub(crate) mod walk;
 
 pub use claim::{Claim, WorkspaceError, claim, look, overlap};

@@ -27,7 +27,6 @@ struct Scene {
     folder: OwnedFd,
     store: Store,
     checkpoint: Checkpoint,
-    rules: Rules,
     kept: Sight,
 }
 
@@ -43,11 +42,11 @@ impl Scene {
         let saved = store.save(&folder, &seen, &mut StatCache::default(), ("run/1", None)).unwrap();
         let checkpoint = store.load(saved.id).unwrap();
         let kept = without(&sight(&work), IGNORED);
-        Self { work, copies, folder, store, checkpoint, rules: rules(), kept }
+        Self { work, copies, folder, store, checkpoint, kept }
     }
 
     fn wish(&self, ignored: bool, git: bool) -> Wish<'_> {
-        let along = Along { workspace: &self.folder, rules: &self.rules, ignored, git };
+        let along = Along { workspace: &self.folder, now: &self.checkpoint, ignored, git };
         Wish { checkpoint: &self.checkpoint, source: Source::Store(&self.store), key: "one", along }
     }
 
@@ -121,8 +120,8 @@ fn on_btrfs_copies_are_writable_snapshots() {
     let snapshot = place.take(Of { store: "store", run: "run" }, "1").unwrap();
     let look = snapshot.look(&rules(), &[], &mut KnownIds::default()).unwrap();
     write(&work, "src/main.rs", "later");
-    let (folder, rules) = (open_folder(&work).unwrap(), rules());
-    let along = |ignored, git| Along { workspace: &folder, rules: &rules, ignored, git };
+    let folder = open_folder(&work).unwrap();
+    let along = |ignored, git| Along { workspace: &folder, now: &look.checkpoint, ignored, git };
     let wish = |ignored, git| Wish {
         checkpoint: &look.checkpoint,
         source: Source::Snapshot(&snapshot),
@@ -179,13 +178,18 @@ fn build_folders_and_the_repository_come_along_on_request_and_nothing_else() {
     set_time("target/debug/built");
     set_time("secret");
     set_time("program");
+    let now = scan(&scene.folder, &rules(), &[]).unwrap();
+    let mut store = Store::open(&scratch.path().join("store")).unwrap();
+    let now = store.save(&scene.folder, &now, &mut StatCache::default(), ("run/now", None)).unwrap();
+    let now = store.load(now.id).unwrap();
+    let along = Along { workspace: &scene.folder, now: &now, ignored: true, git: true };
     let copies = Copies::open(&scene.copies, "run").unwrap();
     let mut expected = scene.kept.clone();
     expected.extend(sight(&scene.work).into_iter().filter(|(path, _)| {
         IGNORED.iter().any(|one| path == one.as_bytes() || path.starts_with(format!("{one}/").as_bytes()))
     }));
     for (way, names) in [(Way::Overlay, vec!["a", "b"]), (Way::Checkout, vec!["c", "d"]), (Way::Checkout, vec!["e"])] {
-        let made = copies.make(&scene.wish(true, true), Some(way), &names).unwrap();
+        let made = copies.make(&Wish { along, ..scene.wish(true, true) }, Some(way), &names).unwrap();
         for path in &made.paths {
             assert_eq!(differences(&expected, &sight(path)), NONE);
             let time = |name: &str| fs::metadata(path.join(name)).unwrap().modified().unwrap();
@@ -334,7 +338,7 @@ fn as_an_ordinary_user() {
     let seen = scan(&open, &rules, &[]).unwrap();
     let saved = store.save(&open, &seen, &mut StatCache::default(), ("run/1", None)).unwrap();
     let checkpoint = store.load(saved.id).unwrap();
-    let along = Along { workspace: &open, rules: &rules, ignored: true, git: false };
+    let along = Along { workspace: &open, now: &checkpoint, ignored: true, git: false };
     let wish = Wish { checkpoint: &checkpoint, source: Source::Store(&store), key: "one", along };
     let copies = Copies::open(&folder, "run").unwrap();
     let made = copies.make(&wish, None, &["a", "b"]).unwrap();

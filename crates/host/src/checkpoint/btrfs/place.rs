@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, openat2, renameat_with,
-    statat, unlinkat,
+    AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, openat2, renameat_with, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 
@@ -15,6 +15,7 @@ use super::snapshot::Snapshot;
 use crate::checkpoint::scan::open_folder;
 use crate::workspace::clear::{open_inside, remove_folder};
 use crate::workspace::mounts::{mounts_at, path_of_handle, shown};
+use crate::workspace::walk::names_in;
 
 /// The folder beside the workspace.
 const BESIDE: &str = ".loop-checkpoints";
@@ -296,13 +297,7 @@ fn ours(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
 }
 
 fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name != b"." && name != b".." {
-            names.push(name);
-        }
-    }
+    let mut names = names_in(folder)?;
     names.sort_unstable();
     Ok(names)
 }

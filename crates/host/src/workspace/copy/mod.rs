@@ -16,8 +16,9 @@ use self::overlay::{TREE, UPPER};
 use self::register::{Owned, checked, names};
 use crate::checkpoint::btrfs::content::{WITHIN, open_file};
 use crate::checkpoint::btrfs::{Snapshot, ioctl};
-use crate::checkpoint::{Checkpoint, Rules, Seen, Store, restore, scan};
-use crate::workspace::clear::{open_inside, remove_folder};
+use crate::checkpoint::{Checkpoint, Seen, Store, restore};
+use crate::workspace::clear::{open_below, open_inside, remove_folder};
+use crate::workspace::walk::walk;
 
 pub use register::{Swept, sweep};
 
@@ -68,8 +69,8 @@ pub struct Wish<'a> {
 pub struct Along<'a> {
     /// The workspace.
     pub workspace: &'a OwnedFd,
-    /// Its rules.
-    pub rules: &'a Rules,
+    /// What it holds in scope now: all else that is there is what its rules leave out.
+    pub now: &'a Checkpoint,
     /// Whether what the rules leave out comes along: build folders and the like.
     pub ignored: bool,
     /// Whether the workspace's own repository does.
@@ -234,8 +235,7 @@ impl Copies {
                     return check_out(wish, &tree);
                 }
                 let shared = self.shared(wish)?;
-                plant::plant(&shared, &tree, |_| true)?;
-                if wish.along.git { plant::plant_repository(&shared, &tree) } else { Ok(()) }
+                plant::plant(&shared, &tree, &|_| true)
             }
         }
     }
@@ -317,19 +317,19 @@ fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
 
 /// Puts a checkpoint into an empty folder, with what is brought along.
 fn check_out(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
-    let names = &wish.checkpoint.names;
-    let from = match wish.source {
+    let then = wish.checkpoint;
+    let (from, now) = match wish.source {
         Source::Store(store) => {
-            restore(store, to, wish.checkpoint, &Checkpoint::default(), &Seen::default())?;
-            wish.along.workspace
+            restore(store, to, then, &Checkpoint::default(), &Seen::default())?;
+            (wish.along.workspace, wish.along.now)
         }
         Source::Snapshot(snapshot) => {
-            plant::plant(snapshot.folder(), to, |path| names.contains_key(path))?;
-            snapshot.folder()
+            plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path))?;
+            (snapshot.folder(), then)
         }
     };
     if wish.along.ignored {
-        plant::plant_ignored(from, to, wish.along.rules, wish.checkpoint)?;
+        plant::plant_ignored(from, to, now, then)?;
     }
     if wish.along.git { plant::plant_repository(from, to) } else { Ok(()) }
 }
@@ -345,11 +345,12 @@ fn snapshot_copy(wish: &Wish<'_>, own: &OwnedFd) -> io::Result<()> {
     if !wish.along.git || open_inside(tree.as_fd(), b".git").is_err() {
         remove_name(&tree, b".git")?;
     }
-    let seen = scan(&tree, &Rules::new(true, &[], true), &[])?;
-    let paths = seen.found.iter().map(|found| &found.path).filter(|_| !wish.along.ignored);
-    for path in paths.chain(seen.left_out.iter().map(|(path, _)| path)) {
-        if !wish.checkpoint.names.contains_key(path) {
-            remove_name(&tree, path)?;
+    if wish.along.ignored {
+        return Ok(());
+    }
+    for name in walk(&tree, &|path| path != b".git")? {
+        if !wish.checkpoint.names.contains_key(&name.path) {
+            remove_name(&tree, &name.path)?;
         }
     }
     Ok(())
@@ -360,7 +361,7 @@ fn remove_name(tree: &OwnedFd, path: &[u8]) -> io::Result<()> {
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
     let above = path.parent().map(|above| above.as_os_str().as_bytes()).unwrap_or_default();
     let name = path.file_name().unwrap_or_default();
-    let folder = match crate::workspace::clear::open_below(tree.as_fd(), above) {
+    let folder = match open_below(tree.as_fd(), above) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         folder => folder?,
     };

@@ -6,50 +6,42 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, linkat, mkdirat, openat, symlinkat,
+    AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, linkat, mkdirat, openat, symlinkat,
 };
 
-use crate::checkpoint::btrfs::content::{fill, id_of, open_file};
-use crate::checkpoint::{Checkpoint, Found, Id, KeptWhat, Rules, What, scan};
+use crate::checkpoint::btrfs::content::{fill, open_file};
+use crate::checkpoint::{Checkpoint, KeptWhat};
 use crate::workspace::clear::{open_below, open_inside};
+use crate::workspace::walk::{Kind, Name, walk};
 
-/// Everything, whatever is ignored.
-fn everything() -> Rules {
-    Rules::new(true, &[], true)
-}
-
-/// Plants all of one folder, but a `.git` at its top, into an empty one. Times are kept. `is_wanted` picks the names.
-pub(super) fn plant(from: &OwnedFd, to: &OwnedFd, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<()> {
-    let seen = scan(from, &everything(), &[])?;
-    if let Some((path, why)) = seen.unreadable.iter().find(|(path, _)| is_wanted(path)) {
-        return Err(io::Error::other(format!("{}: {why}", loop_core::text::escape_path(path))));
-    }
+/// Plants the names of a folder that are wanted into an empty one. Times are kept.
+pub(super) fn plant(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let mut planting = Planting::new(from, to);
-    for found in seen.found.iter().filter(|found| is_wanted(&found.path)) {
-        planting.name(found)?;
+    for name in walk(from, is_wanted)? {
+        planting.name(&name)?;
     }
     planting.close()
 }
 
-/// Plants what the rules of a workspace leave out, such as build folders, beside the files of a checkpoint. Files that
-/// are the same in both get the workspace's times, so that build tools see what is up to date and what is not.
-pub(super) fn plant_ignored(from: &OwnedFd, to: &OwnedFd, rules: &Rules, checkpoint: &Checkpoint) -> io::Result<()> {
-    let in_scope: BTreeSet<Vec<u8>> = scan(from, rules, &[])?.found.into_iter().map(|found| found.path).collect();
+/// Plants what is in a workspace but not in `now`, which is what it holds in scope: build folders and the like. Files
+/// that are the same as in the checkpoint get the workspace's times, so that build tools see what is up to date and
+/// what is not.
+pub(super) fn plant_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then: &Checkpoint) -> io::Result<()> {
     let mut planting = Planting::new(from, to);
     let mut folders: BTreeSet<Vec<u8>> = BTreeSet::from([Vec::new()]);
-    let is_folder = |what: &KeptWhat| *what == KeptWhat::Folder;
-    folders.extend(checkpoint.names.iter().filter(|(_, kept)| is_folder(&kept.what)).map(|(path, _)| path.clone()));
-    for found in scan(from, &everything(), &[])?.found {
-        match checkpoint.names.get(&found.path).map(|kept| &kept.what) {
-            Some(KeptWhat::File(id)) if found.what == What::File => planting.same_time(&found, *id)?,
-            Some(_) => {}
+    let then_folders = then.names.iter().filter(|(_, kept)| kept.what == KeptWhat::Folder);
+    folders.extend(then_folders.map(|(path, _)| path.clone()));
+    for name in walk(from, &|path| path != b".git")? {
+        let [now, then] = [now, then].map(|checkpoint| checkpoint.names.get(&name.path).map(|kept| &kept.what));
+        if then.is_some() {
+            if then == now && matches!(then, Some(KeptWhat::File(_))) {
+                planting.same_time(&name)?;
+            }
+        } else if now.is_none() && folders.contains(above(&name.path)) {
             // What is new since the checkpoint is no part of it, nor is what lies in a new folder.
-            None if in_scope.contains(&found.path) || !folders.contains(above(&found.path)) => {}
-            None => {
-                planting.name(&found)?;
-                if found.what == What::Folder {
-                    folders.insert(found.path);
-                }
+            planting.name(&name)?;
+            if name.kind == Kind::Folder {
+                folders.insert(name.path);
             }
         }
     }
@@ -59,8 +51,8 @@ pub(super) fn plant_ignored(from: &OwnedFd, to: &OwnedFd, rules: &Rules, checkpo
 /// Plants the repository of a workspace, if it is a folder: one that is only pointed to is somebody else's.
 pub(super) fn plant_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     let Ok(inside) = open_inside(from.as_fd(), b".git") else { return Ok(()) };
-    mkdirat(to, ".git", Mode::from_raw_mode(rustix::fs::fstat(&inside)?.st_mode & 0o7777))?;
-    plant(&inside, &open_inside(to.as_fd(), b".git")?, |_| true)
+    mkdirat(to, ".git", permissions(rustix::fs::fstat(&inside)?.st_mode))?;
+    plant(&inside, &open_inside(to.as_fd(), b".git")?, &|_| true)
 }
 
 struct Planting<'a> {
@@ -88,62 +80,61 @@ impl<'a> Planting<'a> {
         Ok(self.last.insert((path, folder)).1.as_fd())
     }
 
-    fn name(&mut self, found: &Found) -> io::Result<()> {
-        let name = last(&found.path);
-        match &found.what {
-            What::Folder => {
-                mkdirat(self.folder(above(&found.path))?, name, Mode::RWXU)?;
-                self.modes.push((found.path.clone(), found.mode));
+    fn name(&mut self, name: &Name) -> io::Result<()> {
+        let path = name.path.as_slice();
+        match &name.kind {
+            Kind::Folder => {
+                mkdirat(self.folder(above(path))?, last(path), Mode::RWXU)?;
+                self.modes.push((path.to_vec(), name.stat.st_mode));
             }
-            What::Link(leads) => symlinkat(leads.as_slice(), self.folder(above(&found.path))?, name)?,
-            What::File => self.file(found, name)?,
+            Kind::Link(leads) => symlinkat(leads.as_slice(), self.folder(above(path))?, last(path))?,
+            Kind::File => self.file(path, &name.stat)?,
+            Kind::Other => {}
         }
         Ok(())
     }
 
-    fn file(&mut self, found: &Found, name: &[u8]) -> io::Result<()> {
-        if found.stamp.names > 1 {
-            if let Some(first) = self.first.get(&found.stamp.inode) {
+    fn file(&mut self, path: &[u8], stat: &Stat) -> io::Result<()> {
+        if stat.st_nlink > 1 {
+            if let Some(first) = self.first.get(&stat.st_ino) {
                 let from = open_below(self.to.as_fd(), above(first))?;
                 let first = last(first).to_vec();
-                return linkat(from, first, self.folder(above(&found.path))?, name, AtFlags::empty())
+                return linkat(from, first, self.folder(above(path))?, last(path), AtFlags::empty())
                     .map_err(Into::into);
             }
-            self.first.insert(found.stamp.inode, found.path.clone());
+            self.first.insert(stat.st_ino, path.to_vec());
         }
-        let from = open_file(self.from, &found.path)?;
+        let from = open_file(self.from, path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = self.folder(above(&found.path))?;
-        let to = File::from(openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+        let folder = self.folder(above(path))?;
+        let to = File::from(openat(folder, last(path), flags, Mode::RUSR | Mode::WUSR)?);
         fill(&from, &to)?;
-        fchmod(&to, Mode::from_raw_mode(found.mode))?;
-        set_time(&to, found.stamp.modified)
+        fchmod(&to, permissions(stat.st_mode))?;
+        set_time(&to, stat)
     }
 
     /// A file of the checkpoint that is the same in the workspace has its time too.
-    fn same_time(&mut self, found: &Found, id: Id) -> io::Result<()> {
-        // One that cannot be read counts as changed, which costs a build and no more.
-        if !open_file(self.from, &found.path).and_then(|file| id_of(&file)).is_ok_and(|same| same == id) {
-            return Ok(());
-        }
-        let folder = self.folder(above(&found.path))?;
-        set_time(&open_file(folder, last(&found.path))?, found.stamp.modified)
+    fn same_time(&mut self, name: &Name) -> io::Result<()> {
+        let folder = self.folder(above(&name.path))?;
+        set_time(&open_file(folder, last(&name.path))?, &name.stat)
     }
 
     fn close(self) -> io::Result<()> {
         for (path, mode) in self.modes.iter().rev() {
-            fchmod(open_below(self.to.as_fd(), path)?, Mode::from_raw_mode(*mode))?;
+            fchmod(open_below(self.to.as_fd(), path)?, permissions(*mode))?;
         }
         Ok(())
     }
 }
 
-fn set_time(file: &File, nanos: i128) -> io::Result<()> {
-    let second = 1_000_000_000;
-    let seconds = i64::try_from(nanos.div_euclid(second)).unwrap_or_default();
-    let rest = i64::try_from(nanos.rem_euclid(second)).unwrap_or_default();
+fn permissions(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o7777)
+}
+
+fn set_time(file: &File, stat: &Stat) -> io::Result<()> {
     let untouched = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    let times = Timestamps { last_access: untouched, last_modification: Timespec { tv_sec: seconds, tv_nsec: rest } };
+    let tv_nsec = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
+    let times = Timestamps { last_access: untouched, last_modification: Timespec { tv_sec: stat.st_mtime, tv_nsec } };
     futimens(file, &times).map_err(Into::into)
 }
 

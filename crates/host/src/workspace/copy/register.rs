@@ -5,9 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat2, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat2, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +13,7 @@ use super::overlay::unmount_all;
 use crate::checkpoint::btrfs::content::WITHIN;
 use crate::checkpoint::open_folder;
 use crate::workspace::clear::{open_inside, remove_folder};
+use crate::workspace::walk::names_in;
 
 const LOCK: &str = "lock";
 const MARK: &str = "mark";
@@ -120,14 +119,9 @@ fn only_begun(own: &OwnedFd) -> io::Result<bool> {
     Ok(names(own)?.iter().all(|name| name == LOCK.as_bytes() || name == MARK_NEW.as_bytes()))
 }
 
+/// The names in one folder, sorted.
 pub(super) fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name != b"." && name != b".." {
-            names.push(name);
-        }
-    }
+    let mut names = names_in(folder)?;
     names.sort_unstable();
     Ok(names)
 }
