@@ -6,8 +6,10 @@
 //! - [`figure`]: a measured value with its limit, and the table of them
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
-//! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`]
+//! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
+//!   [`btrfs`]
 
+pub mod btrfs;
 pub mod commands;
 pub mod figure;
 pub mod flat;
@@ -37,6 +39,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("overhead", overhead::measure),
     ("status", commands::status),
     ("flat", flat::measure),
+    ("btrfs", btrfs::measure),
 ];
 
 /// What was asked for.
