@@ -24,12 +24,24 @@ pub struct MountScratch {
 }
 
 impl MountScratch {
-    /// A fresh one.
+    /// A fresh one. None where this machine does not let us mount, which is said loudly, and is a failure in CI: there
+    /// it must run.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// When it cannot be made, and in CI where nothing can be mounted.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new() -> Option<Self> {
+        let scratch = Self::begin();
+        let tried = scratch.path.join("trial");
+        fs::create_dir(&tried).expect("a folder for the test");
+        let mounted = ran(Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&tried));
+        let tried = mounted.and_then(|()| ran(Command::new("umount").arg(&tried)));
+        fs::remove_dir(scratch.path.join("trial")).ok();
+        tried.map_err(|why| say_not_run(&why)).ok()?;
+        Some(scratch)
+    }
+
+    fn begin() -> Self {
         let folder = tempfile::Builder::new().prefix("loop-mounts-").tempdir().expect("a folder for the test");
         let path = folder.keep().canonicalize().expect("a folder for the test");
         let guardian = Command::new("sh")
@@ -49,12 +61,6 @@ impl MountScratch {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-}
-
-impl Default for MountScratch {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -111,22 +117,14 @@ impl LoopImage {
     /// # Panics
     /// As [`LoopImage::new`].
     #[must_use]
-    #[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
     pub fn with_options(format: Format, options: &str) -> Option<Self> {
         let (program, words) = format.make();
-        let image = Self { format, options: options.to_owned(), scratch: MountScratch::new() };
+        let image = Self { format, options: options.to_owned(), scratch: MountScratch::begin() };
         fs::File::create(image.file()).and_then(|file| file.set_len(SIZE)).expect("a file for the image");
         fs::create_dir(image.path()).expect("a folder for the image");
         ran(Command::new(program).args(words).arg(image.file())).expect("the image is formatted");
-        match image.mount() {
-            Ok(()) => Some(image),
-            Err(why) => {
-                let ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-                assert!(!ci, "CI must be able to mount images: {why}");
-                eprintln!("!!! NOT RUN: no image can be mounted here (it takes root and loop devices): {why}");
-                None
-            }
-        }
+        image.mount().map_err(|why| say_not_run(&why)).ok()?;
+        Some(image)
     }
 
     fn file(&self) -> PathBuf {
@@ -184,6 +182,13 @@ impl LoopImage {
         }
         self.mount().expect("it is mounted again");
     }
+}
+
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
+fn say_not_run(why: &str) {
+    let ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!ci, "CI must be able to mount: {why}");
+    eprintln!("!!! NOT RUN: nothing can be mounted here (it takes root, and loop devices for images): {why}");
 }
 
 fn ran(command: &mut Command) -> Result<(), String> {

@@ -6,6 +6,7 @@ mod checkpoint_trees;
 mod copies;
 mod home;
 mod journal;
+mod loop_images;
 mod process;
 mod retention;
 mod sight;
