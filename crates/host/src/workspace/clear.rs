@@ -148,3 +148,28 @@ fn unlocked(folder: impl AsFd, name: &[u8], deed: impl Fn() -> rustix::io::Resul
     }
     deed().map_err(Into::into)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_mount_is_not_entered_even_if_it_is_of_the_same_file_system() {
+        let Some(scratch) = loop_testkit::MountScratch::new() else { return };
+        let [outside, copy] = ["outside", "copy"].map(|name| scratch.path().join(name));
+        fs::create_dir(&outside).unwrap();
+        fs::create_dir_all(copy.join("bound")).unwrap();
+        fs::write(outside.join("precious"), "text").unwrap();
+        fs::write(copy.join("file"), "text").unwrap();
+        let bound = Command::new("mount").arg("--bind").args([&outside, &copy.join("bound")]).status().unwrap();
+        assert!(bound.success());
+        let folder = crate::checkpoint::open_folder(&copy).unwrap();
+        assert_eq!(clear(&folder).unwrap_err().to_string(), "bound: something is mounted there");
+        assert!(outside.join("precious").exists() && !copy.join("file").exists());
+        assert!(remove_folder(open_inside(folder.as_fd(), b".").unwrap().as_fd(), b"bound").is_err());
+        assert!(outside.join("precious").exists());
+    }
+}

@@ -212,9 +212,10 @@ fn a_checkpoint_of_the_same_name_is_replaced_whole() {
     write(&work, "file", "first");
     let place = trial(&work).unwrap();
     place.take(OF, "1").unwrap();
+    let kept = place.path().join("store/run/1/file");
+    assert!(fs::write(&kept, "changed").is_err(), "a checkpoint cannot be written to");
     write(&work, "file", "second");
     place.take(OF, "1").unwrap();
-    let kept = place.path().join("store/run/1/file");
     assert_eq!(fs::read_to_string(&kept).unwrap(), "second");
     assert_eq!(place.list(OF).unwrap(), ["1"]);
     assert_eq!(subvolumes(&image).len(), 2, "the old one is gone");

@@ -246,6 +246,9 @@ fn a_copy_is_removed_whatever_an_agent_planted_in_it_and_nothing_outside_is_touc
     let canary = scratch.path().join("canary");
     write(&canary, "precious/file", "do not touch");
     let before = sight(&canary);
+    // Fewer handles than there are levels in what is planted.
+    let me = std::process::id().to_string();
+    ran("prlimit", &[&"--pid", &me, &"--nofile=300"]);
     for way in [Way::Overlay, Way::Checkout] {
         let copies = Copies::open(&scene.copies, "run").unwrap();
         let made = scene.make(&copies, Some(way), &["a", "b"]);
@@ -283,6 +286,15 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     for name in ["lock", "mark"] {
         fs::copy(scene.copies.join("dead").join(name), scene.copies.join("imitated").join(name)).unwrap();
     }
+    // What was ours and lies elsewhere or is called otherwise now is not ours any more.
+    let moved = scene.copies.join("elsewhere");
+    fs::create_dir_all(moved.join("dead")).unwrap();
+    for name in ["lock", "mark"] {
+        fs::copy(scene.copies.join("dead").join(name), moved.join("dead").join(name)).unwrap();
+    }
+    drop(Copies::open(&scene.copies, "before").unwrap());
+    fs::rename(scene.copies.join("before"), scene.copies.join("renamed")).unwrap();
+    assert_eq!(sweep(&moved).unwrap(), Swept::default());
     symlink("living", scene.copies.join("link")).unwrap();
     fs::create_dir(scene.copies.join("begun")).unwrap();
     fs::write(scene.copies.join("begun/lock"), "").unwrap();
@@ -296,7 +308,7 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     assert_eq!(mounts(&scene.copies), 1);
     let mut left: Vec<_> = fs::read_dir(&scene.copies).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(left, ["foreign", "imitated", "link", "living", "with-lock"]);
+    assert_eq!(left, ["elsewhere", "foreign", "imitated", "link", "living", "renamed", "with-lock"]);
     assert_eq!(differences(&scene.kept, &sight(&made.paths[0])), NONE);
     living.remove_all().unwrap();
     assert_eq!(sweep(&scene.copies.join("nowhere")).unwrap(), Swept::default());
