@@ -40,7 +40,7 @@ pub(crate) struct Name {
 /// When something cannot be read, with its path.
 pub(crate) fn walk(folder: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<Vec<Name>> {
     let mut names = Vec::new();
-    inside(&open_below(folder.as_fd(), b"")?, &[], &mut names, (is_wanted, 0))?;
+    inside(&open_below(folder.as_fd(), b"")?, &[], &mut names, is_wanted, 0)?;
     Ok(names)
 }
 
@@ -48,7 +48,8 @@ fn inside(
     folder: &OwnedFd,
     path: &[u8],
     names: &mut Vec<Name>,
-    (is_wanted, depth): (&dyn Fn(&[u8]) -> bool, usize),
+    is_wanted: &dyn Fn(&[u8]) -> bool,
+    depth: usize,
 ) -> io::Result<()> {
     let mut entries = names_in(folder)?;
     entries.sort_unstable();
@@ -89,7 +90,7 @@ fn inside(
         };
         names.push(Name { path: path.clone(), kind, stat });
         if let Some(below) = below {
-            inside(&below, &path, names, (is_wanted, depth + 1))?;
+            inside(&below, &path, names, is_wanted, depth + 1)?;
         }
     }
     Ok(())

@@ -88,6 +88,7 @@ fn are_equal_and_apart(made: &Made, kept: &Sight, elsewhere: &Path) {
 
 #[test]
 fn copies_of_each_way_are_the_checkpoint_and_independent_of_each_other_and_of_the_workspace() {
+    // req: D-17 partly: the copies, without branches that use them
     let Some(scratch) = MountScratch::new() else { return };
     let scene = Scene::new(scratch.path());
     for (way, names) in
@@ -224,7 +225,7 @@ fn plant_traps(copy: &Path, canary: &Path) {
     Command::new("chattr").arg("+i").arg(copy.join("locked/file")).output().unwrap();
     Command::new("chattr").arg("+a").arg(copy.join("locked")).output().unwrap();
     write(copy, "shut/inner/file", "text");
-    fs::set_permissions(copy.join("shut/inner"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(copy.join("shut/inner"), Permissions::from_mode(0o0)).unwrap();
     ran("mkfifo", &[&copy.join("pipe")]);
     // Deeper than any path can say: ten chains, each put into the deepest folder of the next.
     let chain: PathBuf = std::iter::repeat_n("d".repeat(50), 60).collect();
@@ -359,7 +360,7 @@ fn as_an_ordinary_user() {
     for path in &made.paths {
         assert_eq!(differences(&sight(&work), &sight(path)), NONE);
         write(path, "shut/inner/file", "text");
-        fs::set_permissions(path.join("shut/inner"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path.join("shut/inner"), Permissions::from_mode(0o0)).unwrap();
         fs::set_permissions(path.join("shut"), Permissions::from_mode(0o500)).unwrap();
     }
     copies.remove("a").unwrap();
