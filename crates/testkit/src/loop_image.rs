@@ -1,6 +1,7 @@
 //! Real file systems in files: made, mounted, cut off from their power, and gone when the test is, however it ends.
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,7 @@ cat >/dev/null
 while read -r _ _ _ _ place _; do
   case "$place" in "$1"/*) printf '%s\n' "$place" ;; esac
 done </proc/self/mountinfo | tac | while read -r place; do umount -l "$(printf '%b' "$place")"; done
+chattr -R -f -i -a -- "$1"
 rm -rf --one-file-system -- "$1"
 "#;
 /// Large enough for each of them.
@@ -43,7 +45,9 @@ impl MountScratch {
     }
 
     fn begin() -> Self {
-        let folder = tempfile::Builder::new().prefix("loop-mounts-").tempdir().expect("a folder for the test");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("loop-mounts-").permissions(fs::Permissions::from_mode(0o700));
+        let folder = builder.tempdir().expect("a folder for the test");
         let path = folder.keep().canonicalize().expect("a folder for the test");
         let guardian = Command::new("sh")
             .args(["-c", GUARDIAN, "guardian"])

@@ -172,4 +172,37 @@ mod tests {
         assert!(remove_folder(open_inside(folder.as_fd(), b".").unwrap().as_fd(), b"bound").is_err());
         assert!(outside.join("precious").exists());
     }
+    #[test]
+    fn somebody_who_swaps_folders_for_links_does_not_lead_us_out() {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        let scratch = tempfile::tempdir().unwrap();
+        let [outside, copy] = ["outside", "copy"].map(|name| scratch.path().join(name));
+        fs::create_dir_all(outside.join("inner")).unwrap();
+        fs::write(outside.join("inner/precious"), "text").unwrap();
+        fs::create_dir(&copy).unwrap();
+        let folder = crate::checkpoint::open_folder(&copy).unwrap();
+        let over = AtomicBool::new(false);
+        let (one, other) = (copy.join("one"), copy.join("other"));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).ok();
+                }
+            });
+            for _ in 0..300 {
+                std::os::unix::fs::symlink(&outside, &other).ok();
+                fs::create_dir_all(one.join("inner")).ok();
+                fs::write(one.join("inner/precious.new"), "text").ok();
+                // It may find that a name is something else by now; what counts is what it leaves alone.
+                clear(&folder).ok();
+                fs::remove_file(outside.join("inner/precious.new")).ok();
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        clear(&folder).unwrap();
+        assert_eq!(fs::read_dir(&copy).unwrap().count(), 0);
+        assert_eq!(fs::read_to_string(outside.join("inner/precious")).unwrap(), "text");
+    }
 }

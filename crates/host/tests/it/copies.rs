@@ -312,6 +312,9 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     assert_eq!(left, ["elsewhere", "foreign", "imitated", "link", "living", "renamed", "with-lock"]);
     assert_eq!(differences(&scene.kept, &sight(&made.paths[0])), NONE);
     living.remove_all().unwrap();
+    let inside = Copies::open(&scene.work, "run").unwrap();
+    assert!(inside.make(&scene.wish(false, false), None, &["a"]).is_err(), "not in the workspace itself");
+    inside.remove_all().unwrap();
     assert_eq!(sweep(&scene.copies.join("nowhere")).unwrap(), Swept::default());
 }
 

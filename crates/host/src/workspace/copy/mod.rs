@@ -143,6 +143,9 @@ impl Copies {
     /// # Errors
     /// When that way does not work, or the machine would not let us. Then none of them is there.
     pub fn make(&self, wish: &Wish<'_>, only: Option<Way>, names: &[&str]) -> io::Result<Made> {
+        if is_inside(&self.folder, wish.along.workspace)? {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "copies cannot lie in the workspace itself"));
+        }
         let (way, why) = self.choose(wish, only)?;
         let there = self.list()?;
         for name in names {
@@ -294,6 +297,13 @@ impl Copies {
     pub fn remove_all(self) -> io::Result<()> {
         self.own.remove(&self.folder, &self.owner)
     }
+}
+
+/// Whether a path lies in a folder, by whatever name.
+fn is_inside(path: &Path, folder: &OwnedFd) -> io::Result<bool> {
+    let stat = rustix::fs::fstat(folder)?;
+    let mut above = path.ancestors().filter_map(|above| rustix::fs::stat(above).ok());
+    Ok(above.any(|above| (above.st_dev, above.st_ino) == (stat.st_dev, stat.st_ino)))
 }
 
 fn unfinished(name: &[u8]) -> Vec<u8> {
