@@ -1,10 +1,13 @@
 //! What is mounted where, as the kernel lists it for us.
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+/// The list of mounts is not longer.
+const LIST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Where a folder lies now, whatever it was called when it was opened.
 pub(crate) fn path_of_handle(folder: impl AsFd) -> io::Result<PathBuf> {
@@ -13,7 +16,9 @@ pub(crate) fn path_of_handle(folder: impl AsFd) -> io::Result<PathBuf> {
 
 /// What is mounted at a folder or below it, the last mounted last.
 pub(crate) fn mounts_at(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let list = fs::read("/proc/self/mountinfo")?;
+    // In few large pieces: the kernel says no length beforehand, and each piece takes its locks anew.
+    let mut list = Vec::with_capacity(64 * 1024);
+    fs::File::open("/proc/self/mountinfo")?.take(LIST_BYTES_MAX).read_to_end(&mut list)?;
     let places = list.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
     Ok(places.map(unescaped).filter(|place| place.starts_with(folder)).collect())
 }
