@@ -99,6 +99,16 @@ pub(crate) fn check_mode(word: &str) -> Result<(), CommandError> {
     })
 }
 
+/// How the workspace can be kept. What was asked for and cannot be had is refused.
+pub(crate) fn backend(setup: &Setup) -> Result<String, CommandError> {
+    let asked = setup.settings.get("checkpoint");
+    loop_host::checkpoint::choose(asked, &setup.path).map(str::to_owned).map_err(|why| {
+        CommandError::new(Kind::Wrong, format!("--checkpoint {asked} cannot be had here"))
+            .because(why)
+            .hint("leave it out: auto takes what can be had")
+    })
+}
+
 /// Refuses a start without an agent that this version can drive, and says which could be.
 pub(crate) fn check_agent(settings: &Resolved, line: &str) -> Result<(), CommandError> {
     let (agent, command) = (settings.get("agent"), settings.get("agent_cmd"));

@@ -22,7 +22,7 @@ use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
 use super::setup::{self, Setup, quoted};
-use super::{dry_run, room};
+use super::{dry_run, room, visit};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -62,6 +62,8 @@ pub(crate) struct Ready {
     pub(crate) setup: Setup,
     pub(crate) goal: String,
     pub(crate) inject: Vec<String>,
+    /// How the workspace is kept.
+    pub(crate) backend: String,
 }
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
@@ -112,7 +114,8 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     }
     result_path(&mut setup.settings)?;
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
-    Ok(Ready { setup, goal, inject })
+    let backend = setup::backend(&setup)?;
+    Ok(Ready { setup, goal, inject, backend })
 }
 
 /// A line that no shell can read says nothing about the work, and a `!` before several commands would
@@ -275,7 +278,8 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         goal,
         inject,
         workspace: ready.setup.place.clone(),
-        backend: "none".to_owned(),
+        backend: ready.backend.clone(),
+        store: runs::store_name(&ready.setup.path),
         settings,
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
@@ -331,12 +335,13 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     let before = held.state.clone();
     let folder = held.folder.clone();
     live.at_the_end(Box::new(write_result));
-    let driven = drive(held, workspace, opening, signals, &mut live);
+    let driven = drive(held, workspace, vec![opening], signals, &mut live);
     live.finish();
     match driven {
         Ok(state) => {
             if !json {
-                printer.answer(&summary(&state, printer));
+                let changes = visit::changes_of(&folder, &state);
+                printer.answer(&summary(&state, &changes, printer));
             }
             index::note(&context.home, &folder, &state);
             room::make_room(context, &state.settings.resolved, Some(&folder.id));

@@ -9,6 +9,7 @@ mod report;
 mod spec;
 mod state;
 mod step;
+mod words;
 
 pub use apply::{INITIAL, INJECTIONS_KEPT_MAX};
 pub use event::{Change, Event, Injected, Input, Notice, ProcessId, Request, Target};
@@ -20,3 +21,4 @@ pub use report::{AgentReport, Answer, Changes, Ended, GateReport, Measured, Outp
 pub use spec::{FileRef, INLINE_BYTES_MAX, Kept, RULES, RunSpec, WorkspaceRef};
 pub use state::{Asked, GateMemory, Injections, Keeping, LastGate, OpenOrder, RunState, Stage};
 pub use step::step;
+pub use words::{check_name, meant, numbered};

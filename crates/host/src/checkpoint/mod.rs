@@ -1,6 +1,7 @@
 //! Checkpoints: the workspace as it was, kept outside of it as ordinary git objects in a git folder of ours,
 //! with a manifest for what git cannot hold. No git program is run, and nothing in the workspace's own `.git`
 //! is touched.
+mod keeper;
 mod manifest;
 mod object;
 mod pack;
@@ -9,6 +10,7 @@ mod rules;
 mod scan;
 mod store;
 
+pub use keeper::{Keeper, Listed, NotKept, Place, choose};
 pub use manifest::Manifest;
 pub use object::{Id, Kind, TreeEntry, commit, tree};
 pub use pack::{Pack, PackWriter};

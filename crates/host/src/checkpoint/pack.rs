@@ -299,6 +299,13 @@ impl Pack {
         Some(u64::from_be_bytes(self.index.get(far..far + 8)?.try_into().ok()?))
     }
 
+    /// How much it takes on disk.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        self.file.metadata().map_or(0, |found| found.blocks() * 512)
+    }
+
     /// Whether it has an object.
     #[must_use]
     pub fn has(&self, id: &Id) -> bool {

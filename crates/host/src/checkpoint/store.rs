@@ -195,6 +195,52 @@ impl Store {
         Id::parse(text.trim()).ok_or_else(|| io::Error::other(format!("{name} names no checkpoint")))
     }
 
+    /// The names below one.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn names(&self, run: &str) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.folder.join("refs/loop").join(run)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        Ok(names.filter(|name| !name.ends_with(".lock")).collect())
+    }
+
+    /// When a checkpoint was taken, and how much its own pack takes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn facts_of(&self, id: Id) -> io::Result<(u64, u64)> {
+        let commit = self.read(&id, Kind::Commit)?;
+        let text = String::from_utf8_lossy(&commit);
+        let line = text.lines().find(|line| line.starts_with("committer "));
+        let seconds = line.and_then(|line| line.rsplit(' ').nth(1)).and_then(|word| word.parse::<u64>().ok());
+        let bytes = self.packs.iter().find(|pack| pack.has(&id)).map_or(0, Pack::bytes);
+        Ok((seconds.unwrap_or(0) * 1000, bytes))
+    }
+
+    /// The hash of what a checkpoint holds.
+    ///
+    /// # Errors
+    /// When it is no checkpoint of ours.
+    pub fn tree_of(&self, id: Id) -> io::Result<Id> {
+        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("{id} is no checkpoint of ours"));
+        let commit = self.read(&id, Kind::Commit)?;
+        let line = commit.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok());
+        line.and_then(|line| line.strip_prefix("tree ")).and_then(Id::parse).ok_or_else(odd)
+    }
+
+    /// Takes a name away; its objects stay until they are collected.
+    ///
+    /// # Errors
+    /// When the machine would not let us.
+    pub fn forget(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.folder.join("refs/loop").join(name))
+    }
+
     /// A checkpoint, whole.
     ///
     /// # Errors
