@@ -17,6 +17,7 @@ mod looking;
 mod newcomer;
 mod output;
 mod resume;
+mod rollback;
 mod start;
 mod steering;
 mod steering_load;
