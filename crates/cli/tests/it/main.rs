@@ -18,6 +18,7 @@ mod newcomer;
 mod output;
 mod resume;
 mod rollback;
+mod rollback_points;
 mod start;
 mod steering;
 mod steering_load;

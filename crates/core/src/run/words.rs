@@ -45,6 +45,8 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
     let iteration = number.strip_prefix("iter-").unwrap_or(number).parse::<u32>().ok().filter(|number| *number > 0);
     match (word, iteration) {
         ("best", _) => Err("the best checkpoint comes with a later version".to_owned()),
+        // Of one that was cut off, too: what was there before it.
+        ("undo", _) if state.keeping.rolling_back => Ok(state.undo_name()),
         ("undo", _) => state.keeping.undo.clone().ok_or_else(|| "nobody has rolled back yet".to_owned()),
         (_, Some(number)) if others => Ok(CheckpointName::Others(number).to_string()),
         (_, Some(number)) => Ok(CheckpointName::Iteration(number).to_string()),
