@@ -24,6 +24,8 @@ pub enum Hint<'a> {
     Everything,
     /// At these paths, from the workspace. A folder among them is read anew, but not the known folders in it.
     Paths(&'a [Vec<u8>]),
+    /// Only at what became something else while we looked.
+    Doubts,
 }
 
 /// How much of a folder is looked at.
@@ -137,8 +139,12 @@ impl Picture {
             cancel,
         };
         let tasks = match hint {
-            Hint::Paths(paths) if !all && paths.len() <= HINTS_MAX => self.tasks_of(paths, &top),
-            Hint::Paths(_) | Hint::Everything => vec![self.whole(&top)],
+            Hint::Paths(paths) if !all && paths.len() <= HINTS_MAX => {
+                let racy = std::mem::take(&mut self.racy);
+                self.tasks_of(&[paths, &racy].concat(), &top)
+            }
+            Hint::Doubts if !all => self.tasks_of(&[], &top),
+            Hint::Paths(_) | Hint::Everything | Hint::Doubts => vec![self.whole(&top)],
         };
         let found = self.run_tasks(&eyes, tasks);
         self.held = eyes.held;
@@ -156,9 +162,9 @@ impl Picture {
         Task { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, how: How::Deep }
     }
 
-    /// What has to be looked at for these paths, for what we touched ourselves and for what was read too early.
+    /// What has to be looked at for these paths and for what we touched ourselves.
     fn tasks_of(&mut self, paths: &[Vec<u8>], top: &Arc<OwnedFd>) -> Vec<Task> {
-        let own = std::mem::take(&mut self.doubts).into_iter().chain(std::mem::take(&mut self.racy));
+        let own = std::mem::take(&mut self.doubts);
         let mut folders: BTreeMap<u32, How> = BTreeMap::new();
         for path in paths.iter().cloned().chain(own) {
             self.aim(&path, &mut folders);
@@ -247,7 +253,9 @@ impl Picture {
             self.arena.dirty(index);
         }
         self.leftovers.extend(found.leftovers);
-        self.doubts.extend(found.again);
+        // What is gone from its folder by now is in no doubt.
+        let arena = &self.arena;
+        self.doubts.extend(found.again.into_iter().filter(|path| arena.nearest(path).1.is_empty()));
         Looked { unreadable: found.unreadable, is_cancelled: cancel.load(Ordering::Relaxed) }
     }
 }

@@ -112,6 +112,10 @@ impl PackWriter {
         self.entries.is_empty()
     }
 
+    pub(super) fn has(&self, id: &Id) -> bool {
+        self.known.contains(id)
+    }
+
     /// Adds an object, unless it or one of the others has it already.
     ///
     /// # Errors

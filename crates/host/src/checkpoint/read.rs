@@ -86,6 +86,11 @@ impl<'a> Sink<'a> {
         Ok(id)
     }
 
+    /// Whether an object is in the store, or will be with this checkpoint.
+    pub(super) fn has(&self, id: &Id) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.has(id)) || self.store.has(id)
+    }
+
     pub(super) fn into_writer(self) -> Option<PackWriter> {
         self.writer
     }

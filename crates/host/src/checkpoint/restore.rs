@@ -207,12 +207,17 @@ impl Work<'_> {
 
     fn note(&mut self, path: &[u8], was: Was) {
         let (above, _) = split(path);
-        match was {
-            Was::Nothing => {}
-            Was::Removed => self.restored.removed += 1,
-            Was::Kept(aside) => self.restored.kept.push((path.to_vec(), joined(above, &aside))),
-            Was::Aside(aside) => self.restored.moved_aside.push((path.to_vec(), joined(above, &aside))),
-        }
+        let (list, aside) = match was {
+            Was::Nothing => return,
+            Was::Removed => {
+                self.restored.removed += 1;
+                return;
+            }
+            Was::Kept(aside) => (&mut self.restored.kept, joined(above, &aside)),
+            Was::Aside(aside) => (&mut self.restored.moved_aside, joined(above, &aside)),
+        };
+        self.touched.push(aside.clone());
+        list.push((path.to_vec(), aside));
     }
 
     fn put(&mut self, path: &[u8], kept: &Kept, now: Option<&Kept>) -> io::Result<()> {
@@ -293,7 +298,8 @@ impl Work<'_> {
             let (above, name) = split(&path);
             let closed = folder_beneath(self.workspace, above)
                 .and_then(|folder| if is_folder(&folder, name) { set_mode(&folder, name, mode) } else { Ok(()) });
-            let is_gone = closed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+            let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+            let is_gone = closed.as_ref().is_err_and(|error| gone.contains(&error.kind()));
             if first.is_ok() && !is_gone {
                 first = closed;
             }

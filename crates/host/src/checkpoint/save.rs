@@ -144,7 +144,7 @@ impl Seen {
             if !looked.unreadable.is_empty() {
                 return Ok(Some(Taken::Unreadable(looked.unreadable)));
             }
-            hint = Hint::Paths(&[]);
+            hint = Hint::Doubts;
             let mut wanted = Vec::new();
             gather(&picture.arena, (TOP, &[]), sink, &mut wanted);
             let Some(got) = read_all(workspace, &wanted, sink, ask.cancel)? else {
@@ -215,7 +215,7 @@ fn gather(arena: &Arena, (index, path): (u32, &[u8]), sink: &Sink<'_>, wanted: &
             continue;
         }
         let keep = sink.depth == Depth::Whole || sink.depth == Depth::Trees && entry.sort == Sort::Link;
-        if entry.state == State::Unread || keep && !entry.stored && !sink.store.has(&entry.id) {
+        if entry.state == State::Unread || keep && !entry.stored && !sink.has(&entry.id) {
             let path = joined(path, &entry.name);
             wanted.push(Wanted { folder: index, at, path, sort: entry.sort });
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use loop_host::checkpoint::{Content, Depth, Hint, Id, Picture, Rules, Store, Taken, Way, open_folder, restore};
+use loop_host::checkpoint::{Content, Depth, Id, Picture, Rules, Store, Taken, Way, open_folder, restore};
 
 use crate::checkpoint_trees::{Scene, saved};
 
@@ -56,12 +56,11 @@ fn hints_are_looked_at_and_nothing_else() {
     scene.write("a/two", "unseen");
     scene.write("fresh/deep/file", "new");
     fs::remove_dir_all(scene.path("gone")).unwrap();
-    let hints = [&b"a/b/one"[..], b"fresh/deep/file", b"gone/x", b"nowhere/at/all"].map(<[u8]>::to_vec);
-    let (hinted, measured) = saved(scene.take(|ask| ask.hint = Hint::Paths(&hints)));
+    let (hinted, measured) = scene.hinted(&["a/b/one", "fresh/deep/file", "gone/x", "nowhere/at/all"]);
     assert_eq!(measured.read, 2);
     assert_eq!(
         scene.names(hinted),
-        ["a", "a/b", "a/b/one", "a/two", "fresh", "fresh/deep", "fresh/deep/file", "gone", "gone/y", "three"]
+        ["a", "a/b", "a/b/one", "a/two", "fresh", "fresh/deep", "fresh/deep/file", "three"]
     );
     let (whole, measured) = scene.save("run/2");
     assert!(measured.read <= 3, "what was hinted at may be too young to be believed: {}", measured.read);
@@ -69,18 +68,17 @@ fn hints_are_looked_at_and_nothing_else() {
     // A folder as a hint is read anew, and what is in it is found to be gone.
     fs::remove_dir_all(scene.path("a/b")).unwrap();
     scene.write("a/four", "new");
-    let (hinted, _) = saved(scene.take(|ask| ask.hint = Hint::Paths(&[b"a".to_vec()])));
+    let (hinted, _) = scene.hinted(&["a"]);
     assert_eq!(scene.names(hinted), ["a", "a/four", "a/two", "fresh", "fresh/deep", "fresh/deep/file", "three"]);
     // Rules that change have a say in everything below.
     scene.write("a/.gitignore", "*.log\n");
     scene.write("a/sub/x.log", "ignored");
     scene.write("a/sub/x.txt", "not");
-    let hints = [b"a/.gitignore".to_vec(), b"a/sub".to_vec()];
-    let (hinted, _) = saved(scene.take(|ask| ask.hint = Hint::Paths(&hints)));
+    let (hinted, _) = scene.hinted(&["a/.gitignore", "a/sub"]);
     assert!(scene.names(hinted).contains(&"a/sub/x.txt".to_owned()));
     assert!(!scene.names(hinted).contains(&"a/sub/x.log".to_owned()));
     fs::remove_file(scene.path("a/.gitignore")).unwrap();
-    let (hinted, _) = saved(scene.take(|ask| ask.hint = Hint::Paths(&[b"a/.gitignore".to_vec()])));
+    let (hinted, _) = scene.hinted(&["a/.gitignore"]);
     assert!(scene.names(hinted).contains(&"a/sub/x.log".to_owned()), "{:?}", scene.names(hinted));
 }
 
@@ -280,7 +278,7 @@ fn a_cancelled_checkpoint_keeps_nothing_and_the_next_one_is_whole() {
     assert_eq!(scene.store.save(&workspace, &mut scene.picture, &ask).unwrap(), Taken::Cancelled);
     assert!(scene.store.named("run/1").is_err());
     assert_eq!(files_in(&scene.scratch.path().join("store/objects/pack"), "").len(), 0);
-    let (id, _) = saved(scene.take(|ask| ask.hint = Hint::Paths(&[])));
+    let (id, _) = scene.hinted(&[]);
     assert_eq!(scene.names(id).len(), 100, "hints are not believed after that");
 }
 
@@ -506,7 +504,7 @@ fn a_picture_of_one_folder_is_not_believed_of_another() {
     fs::rename(scene.path(""), scene.scratch.path().join("old")).unwrap();
     fs::create_dir(scene.path("")).unwrap();
     scene.write("other", "two");
-    let (id, _) = saved(scene.take(|ask| ask.hint = Hint::Paths(&[])));
+    let (id, _) = scene.hinted(&[]);
     assert_eq!(scene.names(id), ["other"]);
     assert!(!Picture::empty("x").run().is_empty());
 }

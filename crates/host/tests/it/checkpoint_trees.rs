@@ -358,6 +358,14 @@ impl Scene {
         self.store.save(&workspace, &mut self.picture, &ask).unwrap()
     }
 
+    /// Keeps what is found at these paths.
+    pub(crate) fn hinted(&mut self, paths: &[&str]) -> (Id, Measured) {
+        let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let workspace = open_folder(&self.path("")).unwrap();
+        let ask = Ask { hint: Hint::Paths(&paths), ..ask("run/hinted", &self.rules) };
+        saved(self.store.save(&workspace, &mut self.picture, &ask).unwrap())
+    }
+
     /// Keeps what is there.
     pub(crate) fn save(&mut self, name: &str) -> (Id, Measured) {
         let workspace = open_folder(&self.path("")).unwrap();
