@@ -167,9 +167,11 @@ impl Hands {
             self.holds.swap_remove(at);
             self.ready.push(Event::Answered { order: id, answer: Answer::Held });
         }
-        for open in self.open.iter_mut().filter(|open| open.id == id) {
-            open.task.recall();
+        let mut tasks = self.open.iter_mut().filter(|open| open.id == id).peekable();
+        if let (None, Some(keeping)) = (tasks.peek(), &self.keeping) {
+            keeping.recall();
         }
+        tasks.for_each(|open| open.task.recall());
     }
 
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {

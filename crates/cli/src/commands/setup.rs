@@ -52,6 +52,12 @@ pub(crate) fn settle(given: Vec<Given>) -> Resolved {
     settings
 }
 
+/// What the user's own settings say, without a workspace.
+pub(crate) fn own_settings(context: &Context) -> Result<Resolved, CommandError> {
+    let given = loop_host::settings_files::gather(&context.home.config, None).map_err(|error| files_error(&error))?;
+    Ok(settle(given))
+}
+
 /// Refuses what is accepted by name but not built yet.
 pub(crate) fn refuse_unbuilt(settings: &Resolved) -> Result<(), CommandError> {
     KEYS.iter().try_for_each(|key| {

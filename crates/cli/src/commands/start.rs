@@ -7,7 +7,7 @@ use clap::Args;
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Promise;
 use loop_core::prompt::TASK_BYTES_MAX;
-use loop_core::run::{Event, Fact, Input, RULES, RunSpec, RunState, WorkspaceRef};
+use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
 use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
@@ -15,7 +15,7 @@ use loop_host::driver::drive;
 use loop_host::index;
 use loop_host::orphans::{self, Orphans};
 use loop_host::paths::{can_write, path_of, read_bounded, text_of, write_whole};
-use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
+use loop_host::runs::{self, HeldRun, LongTexts, RunFolder, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
 use loop_host::verify;
@@ -84,7 +84,25 @@ pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<R
         let created = reading.entries.first().and_then(|entry| public_event(entry, &held.state));
         created.iter().for_each(|event| context.printer.json_line(event));
     }
-    go(context, held, &path, Event::Opened, args.json).map(|code| (code, Some(id)))
+    let folder = held.folder.clone();
+    let code = go(context, held, &path, Event::Opened, args.json)?;
+    not_even_kept(&folder)?;
+    Ok((code, Some(id)))
+}
+
+/// A workspace that could not be kept before anything was done to it: as if nobody had started.
+fn not_even_kept(folder: &RunFolder) -> Result<(), CommandError> {
+    let Ok(reading) = loop_host::journal::read(&folder.path) else { return Ok(()) };
+    let state = reading.fold();
+    let Some(over) =
+        state.over.filter(|over| over.reason.code == ReasonCode::HostFailure && state.stage == Stage::Fresh)
+    else {
+        return Ok(());
+    };
+    folder.remove().map_err(|error| runs_error(&error))?;
+    Err(CommandError::new(Kind::Wrong, "nothing was started: the workspace cannot be kept")
+        .because(text::one_line(&over.reason.text, 2000))
+        .hint("make it readable, leave it out with --checkpoint-skip <glob>, or go without: --checkpoint none"))
 }
 
 fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
@@ -345,6 +363,7 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
             }
             index::note(&context.home, &folder, &state);
             room::make_room(context, &state.settings.resolved, Some(&folder.id));
+            room::tidy_checkpoints(context, &state.settings.resolved);
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
         Err(error) => {

@@ -1,9 +1,10 @@
 //! What the verbs about checkpoints share: finding the store of a loop, and opening a loop for one request.
+use std::sync::Arc;
 use std::time::Duration;
 
 use loop_core::run::{Answer, Entry, Event, Fact, RunState, meant};
 use loop_core::time::At;
-use loop_host::checkpoint::{Keeper, Place};
+use loop_host::checkpoint::{Keeper, Listed, Place, Store};
 use loop_host::driver::{Reporter, drive};
 use loop_host::index;
 use loop_host::paths::path_of;
@@ -30,10 +31,21 @@ pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(Place, RunState), Co
     Ok((folder.checkpoints(&spec), state))
 }
 
+/// The checkpoints of a loop, the oldest first.
+pub(crate) fn listed(place: &Place) -> Result<Vec<Listed>, CommandError> {
+    if !place.store.is_dir() {
+        return Ok(Vec::new());
+    }
+    let listed = Store::open(&place.store).and_then(|store| store.listed(&place.run));
+    listed.map_err(|error| {
+        CommandError::new(Kind::Unable, "the checkpoints cannot be read").because(error.to_string()).hint("loop doctor")
+    })
+}
+
 /// The checkpoint that a word means; refused where there is none.
 pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState), CommandError> {
     let (place, state) = checkpoints_of(folder)?;
-    let listed = Keeper::list(&place).map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let listed = listed(&place)?;
     let names: Vec<String> = listed.into_iter().map(|listed| listed.name).collect();
     let wrong = |why: String| {
         let mut shown = names.clone();
@@ -100,7 +112,8 @@ pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
     let (Some(spec), Some(newest)) = (state.spec.as_ref().filter(|spec| spec.keeps()), &state.keeping.newest) else {
         return String::new();
     };
-    let measured =
-        Keeper::open(folder.checkpoints(spec)).ok().and_then(|keeper| keeper.measure(Some("initial"), newest).ok());
+    let measured = Keeper::open(folder.checkpoints(spec), Arc::default())
+        .ok()
+        .and_then(|keeper| keeper.measure(Some("initial"), newest).ok());
     measured.and_then(|measured| measured.changes).map_or_else(String::new, brief)
 }

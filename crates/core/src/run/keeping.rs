@@ -38,6 +38,10 @@ impl RunState {
                 self.keeping.refused = Some(why.clone());
             }
             (Order::Keep { .. }, _) => {}
+            // Nothing was done yet that a pause could keep.
+            (Order::Checkpoint { name: CheckpointName::Initial }, Answer::Blocked { why }) => {
+                self.host_failure = Some(why.clone());
+            }
             (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Blocked { why }) => {
                 self.blocked = Some(why.clone());
             }

@@ -2,15 +2,22 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use loop_core::run::{Changes, Measured, RolledBack, Saved};
-use loop_core::settings::Resolved;
+use loop_core::settings::{Resolved, bytes};
 use loop_core::text;
 
-use super::{Checkpoint, Id, Rules, Seen, StatCache, Store, open_folder, restore, scan};
+use super::object::tree;
+use super::{
+    Ask, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Store, Taken, TreeEntry, Way, open_folder, restore,
+};
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
+/// What the harness itself writes into a workspace: no part of the work.
+const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
 
 /// What a keeper is for.
 #[derive(Debug, Clone)]
@@ -32,9 +39,8 @@ pub struct Keeper {
     store: Store,
     workspace: OwnedFd,
     rules: Rules,
-    cache: StatCache,
-    /// Paths that stay in scope, sorted.
-    held: Vec<Vec<u8>>,
+    picture: Picture,
+    cancel: Arc<AtomicBool>,
 }
 
 /// Why a checkpoint was not taken, or not gone back to.
@@ -46,74 +52,36 @@ pub enum NotKept {
     /// Something has to be mended first.
     #[error("{0}")]
     Blocked(String),
+    /// Somebody did not want to wait.
+    #[error("it was stopped")]
+    Cancelled,
 }
 
 impl From<io::Error> for NotKept {
     fn from(error: io::Error) -> Self {
-        Self::Blocked(error.to_string())
+        Self::Blocked(format!("the workspace cannot be kept: {error}"))
     }
 }
 
 impl Keeper {
-    /// Opens the store, or makes it.
+    /// Opens the store, or makes it. When `cancel` is set, what is under way is given up.
     ///
     /// # Errors
     /// When the machine would not let us.
-    pub fn open(place: Place) -> io::Result<Self> {
+    pub fn open(place: Place, cancel: Arc<AtomicBool>) -> io::Result<Self> {
         let workspace = open_folder(&place.workspace)?;
         let rules = rules_of(&place);
         let store = Store::open(&place.store)?;
-        let mut keeper = Self { place, store, workspace, rules, cache: StatCache::default(), held: Vec::new() };
-        if let Ok(id) = keeper.store.named(&keeper.full("initial")) {
-            keeper.hold(&keeper.store.load(id)?);
-        }
-        Ok(keeper)
-    }
-
-    /// The checkpoints of a run, the oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn list(place: &Place) -> io::Result<Vec<Listed>> {
-        if !place.store.is_dir() {
-            return Ok(Vec::new());
-        }
-        let store = Store::open(&place.store)?;
-        let mut listed = Vec::new();
-        for name in store.names(&place.run)? {
-            let id = store.named(&format!("{}/{name}", place.run))?;
-            let (at_ms, bytes) = store.facts_of(id)?;
-            listed.push(Listed { name, id, at_ms, bytes });
-        }
-        listed.sort_by(|left, right| (left.at_ms, &left.name).cmp(&(right.at_ms, &right.name)));
-        Ok(listed)
+        let picture = store.picture(&place.run)?;
+        Ok(Self { place, store, workspace, rules, picture, cancel })
     }
 
     fn full(&self, name: &str) -> String {
         format!("{}/{name}", self.place.run)
     }
 
-    /// What was kept once stays in scope.
-    fn hold(&mut self, checkpoint: &Checkpoint) {
-        self.held.extend(checkpoint.names.keys().cloned());
-        self.held.sort_unstable();
-        self.held.dedup();
-    }
-
-    fn look(&self) -> Result<Seen, NotKept> {
-        let seen = scan(&self.workspace, &self.rules, &self.held)?;
-        if seen.unreadable.is_empty() {
-            return Ok(seen);
-        }
-        let list: Vec<String> = seen
-            .unreadable
-            .iter()
-            .take(NAMED_MAX)
-            .map(|(path, why)| format!("{}: {why}", text::escape_path(path)))
-            .collect();
-        let more = seen.unreadable.len().saturating_sub(list.len());
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        Err(NotKept::Blocked(format!("the workspace cannot be kept: {}{more}", list.join(", "))))
+    fn id(&self, name: &str) -> Option<Id> {
+        self.store.named(&self.full(name)).ok()
     }
 
     /// Keeps the workspace as it is now. One of that name that exists already stays as it is.
@@ -121,16 +89,14 @@ impl Keeper {
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
     pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<Saved, NotKept> {
-        if let Ok(id) = self.store.named(&self.full(name)) {
-            return Ok(self.saved(name, id, &[]));
+        if let Some(id) = self.id(name) {
+            return Ok(self.saved(name, id)?);
         }
-        let parent = parent.and_then(|parent| self.store.named(&self.full(parent)).ok());
-        let seen = self.look()?;
-        let full = self.full(name);
-        let made = self.store.save(&self.workspace, &seen, &mut self.cache, (&full, parent))?;
-        let checkpoint = self.store.load(made.id)?;
-        self.hold(&checkpoint);
-        Ok(self.saved(name, made.id, &made.unstable))
+        let parent = parent.and_then(|parent| self.id(parent));
+        match self.save(name, parent, None)? {
+            Ok((id, unstable)) => Ok(Saved { unstable, ..self.saved(name, id)? }),
+            Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
+        }
     }
 
     /// Keeps the workspace only if it is not what the newest checkpoint holds.
@@ -138,17 +104,64 @@ impl Keeper {
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
     pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<Saved, NotKept> {
-        let Some(before) = newest.and_then(|newest| self.store.named(&self.full(newest)).ok()) else {
-            return self.take(name, newest);
-        };
-        let saved = self.take(name, newest)?;
-        let tree = self.store.tree_of(before)?.to_string();
-        if saved.tree.as_ref() == Some(&tree) {
-            self.store.forget(&self.full(name))?;
-            return Ok(Saved { checkpoint: None, id: None, ..saved });
+        let before = newest.and_then(|newest| self.id(newest));
+        if let Some(id) = self.id(name) {
+            return Ok(Saved { changes: self.changes(before, id)?, ..self.saved(name, id)? });
         }
-        let changes = self.measure(newest, name)?.changes;
-        Ok(Saved { changes, ..saved })
+        match self.save(name, before, before)? {
+            Err(tree) => Ok(Saved { tree: Some(tree), ..Saved::default() }),
+            Ok((id, unstable)) => Ok(Saved { unstable, changes: self.changes(before, id)?, ..self.saved(name, id)? }),
+        }
+    }
+
+    /// A new checkpoint with what changed while it was read; or the hash of the tree, where it is that of `unless`.
+    fn save(
+        &mut self,
+        name: &str,
+        parent: Option<Id>,
+        unless: Option<Id>,
+    ) -> Result<Result<(Id, Vec<String>), String>, NotKept> {
+        let (name, cancel) = (self.full(name), Arc::clone(&self.cancel));
+        let ask = Ask {
+            name: &name,
+            parent,
+            rules: &self.rules,
+            hint: Hint::Everything,
+            depth: Depth::Whole,
+            unless,
+            cancel: &cancel,
+        };
+        match self.store.save(&self.workspace, &mut self.picture, &ask)? {
+            Taken::Saved(id, measured) => Ok(Ok((id, named(&measured.unstable)))),
+            Taken::Measured(measured) => Ok(Err(hash_of(measured.parts.files, measured.parts.manifest))),
+            Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
+            Taken::Cancelled => Err(NotKept::Cancelled),
+        }
+    }
+
+    fn saved(&self, name: &str, id: Id) -> io::Result<Saved> {
+        let parts = self.store.parts(&id)?;
+        Ok(Saved {
+            checkpoint: Some(name.to_owned()),
+            tree: Some(hash_of(parts.files, parts.manifest)),
+            id: Some(id.to_string()),
+            changes: None,
+            unstable: Vec::new(),
+        })
+    }
+
+    fn changes(&self, from: Option<Id>, to: Id) -> io::Result<Option<Changes>> {
+        Ok(self.difference(from, to)?.changes)
+    }
+
+    fn difference(&self, from: Option<Id>, to: Id) -> io::Result<Measured> {
+        let between = match from {
+            Some(from) => self.store.between(&from, &to)?,
+            None => return Ok(Measured::default()),
+        };
+        let files = u32::try_from(between.len()).unwrap_or(u32::MAX);
+        let names = between.keys().take(NAMED_MAX).map(|path| text::escape_path(path)).collect();
+        Ok(Measured { changes: Some(Changes { files, ..Changes::default() }), names, tree: None })
     }
 
     /// What changed from one checkpoint to another.
@@ -156,19 +169,9 @@ impl Keeper {
     /// # Errors
     /// When one of them cannot be read.
     pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
-        let load = |name: &str| self.store.load(self.store.named(&self.full(name))?);
-        let before = from.map(load).transpose()?.unwrap_or_default();
-        let after = load(to)?;
-        let mut changes = Changes::default();
-        let mut names = Vec::new();
-        for path in before.names.keys().chain(after.names.keys().filter(|path| !before.names.contains_key(*path))) {
-            if before.names.get(path) != after.names.get(path) {
-                changes.files += 1;
-                names.push(text::escape_path(path));
-            }
-        }
-        names.truncate(NAMED_MAX);
-        Ok(Measured { changes: Some(changes), names, tree: None })
+        let missing = |name: &str| NotKept::Blocked(format!("checkpoint {name} is not there any more"));
+        let from = from.map(|from| self.id(from).ok_or_else(|| missing(from))).transpose()?;
+        Ok(self.difference(from, self.id(to).ok_or_else(|| missing(to))?)?)
     }
 
     /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
@@ -176,68 +179,68 @@ impl Keeper {
     /// # Errors
     /// When there is no such checkpoint, or something cannot be kept or written.
     pub fn go_back(&mut self, to: &str, undo: &str) -> Result<RolledBack, NotKept> {
-        let Ok(target) = self.store.named(&self.full(to)) else {
+        let Some(target) = self.id(to) else {
             return Err(NotKept::Refused(format!("there is no checkpoint {to}")));
         };
         // Where one was cut off, the first is what was there before; what is there now is kept beside it.
-        let begun = self.store.named(&self.full(undo)).is_ok();
-        let name = if begun { self.fresh(undo) } else { undo.to_owned() };
-        let kept = self.take(&name, None);
-        let kept = kept.map_err(|error| if begun { error } else { NotKept::Refused(error.to_string()) })?;
-        let before =
-            kept.id.as_deref().and_then(Id::parse).ok_or_else(|| NotKept::Refused("a bug of loop".to_owned()))?;
-        let (target_tree, target) = (self.store.tree_of(target)?, self.store.load(target)?);
-        let before = self.store.load(before)?;
-        let seen = self.look()?;
-        let done = restore(&self.store, &self.workspace, &target, &before, &seen)?;
-        let aside = done.moved_aside.iter().take(NAMED_MAX).map(|(_, to)| text::escape_path(to)).collect();
+        let begun = self.id(undo).is_some();
+        let name = if begun { self.free(undo) } else { undo.to_owned() };
+        let kept = self.save(&name, None, None);
+        let kept = kept.map_err(|error| match error {
+            NotKept::Blocked(why) if !begun => NotKept::Refused(why),
+            error => error,
+        })?;
+        let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
+        let way = Way { target, before, cancel: &AtomicBool::new(false) };
+        let done = restore(&self.store, &self.store, &self.workspace, &mut self.picture, &way);
+        let done = done.map_err(|error| NotKept::Blocked(format!("the rollback is not done: {error}")))?;
+        let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
+        let left = done
+            .left
+            .iter()
+            .take(NAMED_MAX)
+            .map(|path| format!("{} stays: no checkpoint of then could have held it", text::escape_path(path)));
         Ok(RolledBack {
             to: to.to_owned(),
             undo: undo.to_owned(),
-            tree: Some(target_tree.to_string()),
+            tree: self.saved(to, target)?.tree,
             written: done.written,
             removed: done.removed,
-            aside,
-            said: Vec::new(),
+            aside: named(&aside),
+            said: left.collect(),
         })
     }
 
-    fn fresh(&self, name: &str) -> String {
-        let free = |name: &String| self.store.named(&self.full(name)).is_err();
+    fn free(&self, name: &str) -> String {
+        let free = |name: &String| self.id(name).is_none();
         (2..u32::MAX).map(|number| format!("{name}.{number}")).find(free).unwrap_or_else(|| name.to_owned())
     }
+}
 
-    fn saved(&self, name: &str, id: Id, unstable: &[Vec<u8>]) -> Saved {
-        Saved {
-            checkpoint: Some(name.to_owned()),
-            tree: self.store.tree_of(id).ok().map(|tree| tree.to_string()),
-            id: Some(id.to_string()),
-            changes: None,
-            unstable: unstable.iter().take(NAMED_MAX).map(|path| text::escape_path(path)).collect(),
-        }
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Without it the next process reads more.
+        self.store.write_picture(&mut self.picture).ok();
     }
 }
 
-/// A checkpoint in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name.
-    pub name: String,
-    /// Its object.
-    pub id: Id,
-    /// When it was taken.
-    pub at_ms: u64,
-    /// How much its own objects take.
-    pub bytes: u64,
+fn named(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().take(NAMED_MAX).map(|path| text::escape_path(path)).collect()
 }
 
-impl Listed {
-    /// The iteration that it is of, if it is of one.
-    #[must_use]
-    pub fn iteration(&self) -> Option<u32> {
-        let number = self.name.strip_prefix("iter-").or_else(|| self.name.strip_prefix("interrupted-"))?;
-        number.split(['+', '.']).next()?.parse().ok()
-    }
+fn unreadable(list: &[(Vec<u8>, String)]) -> String {
+    let shown: Vec<String> =
+        list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", text::escape_path(path))).collect();
+    let more = list.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("the workspace cannot be kept: {}{more}", shown.join(", "))
+}
+
+/// The same text means the same files with the same permissions.
+fn hash_of(files: Id, manifest: Id) -> String {
+    let entry = |mode, name: &[u8], id| TreeEntry { mode, name: name.to_vec(), id };
+    let both = vec![entry(0o40000, b"files", files), entry(0o100_644, b"manifest", manifest)];
+    Id::of(Kind::Tree, &tree(both)).to_string()
 }
 
 /// How a workspace can be kept: `git`, `btrfs` or `none`.
@@ -253,6 +256,17 @@ pub fn choose(asked: &str, _workspace: &std::path::Path) -> Result<&'static str,
 }
 
 fn rules_of(place: &Place) -> Rules {
-    let is_repository = place.workspace.join(".git").exists();
-    Rules::new(is_repository, &[], place.settings.is_on("checkpoint_ignored"))
+    let settings = &place.settings;
+    Rules::of(RuleTexts {
+        repository: place.workspace.join(".git").exists(),
+        excludes: Vec::new(),
+        all: settings.is_on("checkpoint_ignored"),
+        skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
+        outside: OURS.map(str::to_owned).to_vec(),
+        size_max: bytes(settings.get("checkpoint_file_max")),
+    })
+}
+
+fn unescaped(line: &str) -> String {
+    String::from_utf8_lossy(&text::unescape_path(line)).into_owned()
 }
