@@ -60,23 +60,20 @@ pub(super) struct Packed {
 }
 
 /// Makes objects small. One is used again and again: beginning one costs more than a small file.
-#[derive(Debug)]
-pub(super) struct Deflater(Compress);
+#[derive(Debug, Default)]
+pub(super) struct Deflater(Option<Compress>);
 
 impl Deflater {
-    pub(super) fn new() -> Self {
-        Self(Compress::new(Compression::new(LEVEL), true))
-    }
-
     /// An object whose id is known, as it stands in a pack.
     pub(super) fn pack(&mut self, kind: Kind, id: Id, bytes: &[u8]) -> io::Result<Packed> {
         let mut out = entry_header(kind, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         // What cannot be made smaller grows by a few bytes for each 16 KB.
         out.reserve(bytes.len() + bytes.len() / 1000 + 64);
-        self.0.reset();
+        let compress = self.0.get_or_insert_with(|| Compress::new(Compression::new(LEVEL), true));
+        compress.reset();
         loop {
-            let done = usize::try_from(self.0.total_in()).unwrap_or(usize::MAX).min(bytes.len());
-            let status = self.0.compress_vec(&bytes[done..], &mut out, FlushCompress::Finish);
+            let done = usize::try_from(compress.total_in()).unwrap_or(usize::MAX).min(bytes.len());
+            let status = compress.compress_vec(&bytes[done..], &mut out, FlushCompress::Finish);
             match status.map_err(io::Error::other)? {
                 Status::StreamEnd => return Ok(Packed { id, bytes: out }),
                 Status::Ok | Status::BufError => out.reserve(out.capacity().max(PIECE_BYTES)),
@@ -97,7 +94,7 @@ impl PackWriter {
         file.write_all(&header(0))?;
         let folder = folder.to_owned();
         let (entries, known) = (Vec::new(), HashSet::new());
-        Ok(Self { folder, path, file, offset: 12, entries, known, deflater: Deflater::new() })
+        Ok(Self { folder, path, file, offset: 12, entries, known, deflater: Deflater::default() })
     }
 
     /// How many objects it has.

@@ -122,8 +122,13 @@ pub(super) fn read_all(
     sink: &mut Sink<'_>,
     cancel: &AtomicBool,
 ) -> io::Result<Option<Vec<Got>>> {
-    let reader =
-        || Reader { workspace, store: sink.store, depth: sink.depth, deflater: Deflater::new(), buffer: Vec::new() };
+    let reader = || Reader {
+        workspace,
+        store: sink.store,
+        depth: sink.depth,
+        deflater: Deflater::default(),
+        buffer: Vec::new(),
+    };
     if wanted.len() > FEW {
         let readers = (0..std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 4)).map(|_| reader());
         let readers = readers.collect();

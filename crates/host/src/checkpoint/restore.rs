@@ -59,7 +59,8 @@ pub struct Restored {
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
     /// What somebody changed since the checkpoint taken just before: it was moved there.
     pub kept: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What stays though the target does not hold it: under the rules of then it was not in scope.
+    /// What stays though the target does not hold it: under the rules of then it was not in scope, or it is a folder
+    /// with something in it that is not ours.
     pub left: Vec<Vec<u8>>,
     /// Whether it was cancelled.
     pub is_cancelled: bool,
@@ -193,7 +194,8 @@ impl Work<'_> {
         if is_folder {
             match unlinkat(&folder, name, AtFlags::REMOVEDIR) {
                 Ok(()) => self.restored.removed += 1,
-                // Something in it is not ours to remove, or it is a folder no more.
+                // Something in it is not ours to remove.
+                Err(Errno::NOTEMPTY | Errno::EXIST) if !is_replaced => self.restored.left.push(path.to_vec()),
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -298,8 +300,9 @@ impl Work<'_> {
             let (above, name) = split(&path);
             let closed = folder_beneath(self.workspace, above)
                 .and_then(|folder| if is_folder(&folder, name) { set_mode(&folder, name, mode) } else { Ok(()) });
-            let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-            let is_gone = closed.as_ref().is_err_and(|error| gone.contains(&error.kind()));
+            // Where it was is a file or a link by now.
+            let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|errno| Some(errno.raw_os_error()));
+            let is_gone = closed.as_ref().is_err_and(|error| gone.contains(&error.raw_os_error()));
             if first.is_ok() && !is_gone {
                 first = closed;
             }

@@ -255,10 +255,10 @@ fn one(seed: u64, features: &mut Features) -> Vec<String> {
     }
     // A look at what we touched ourselves finds the same as one at everything.
     let hinted = Ask { hint: Hint::Paths(&[]), ..ask("run/again", &rules) };
-    let (_, again) = saved(store.save(&workspace, &mut picture, &hinted).unwrap());
+    let (id, again) = saved(store.save(&workspace, &mut picture, &hinted).unwrap());
     if done.moved_aside.is_empty() && done.left.is_empty() && differences.is_empty() {
         if (again.parts.files, again.parts.manifest) != (measured.parts.files, measured.parts.manifest) {
-            differences.push("the tree has another id".to_owned());
+            differences.push(format!("the tree has another id: {:?}", store.between(&first, &id).unwrap()));
         }
     }
     let measure = Ask { depth: Depth::Ids, ..ask("run/none", &rules) };
