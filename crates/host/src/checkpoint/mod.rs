@@ -15,6 +15,6 @@ pub use object::{Id, Kind, TreeEntry, commit, tree};
 pub use pack::{Pack, PackWriter};
 pub use restore::{Restored, restore};
 pub use rules::Rules;
-pub(crate) use scope::Scope;
 pub use scan::{Found, Seen, Stamp, What, open_folder, scan};
+pub(crate) use scope::Scope;
 pub use store::{Checkpoint, Kept, KeptWhat, Saved, StatCache, Store};

@@ -8,3 +8,4 @@ mod process;
 mod retention;
 mod stored;
 mod transcript;
+mod watch_storm;

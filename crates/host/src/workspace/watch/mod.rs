@@ -41,16 +41,8 @@ const EVENTS_MAX: usize = 1 << 17;
 /// Events are read in pieces of this size.
 const PIECE: usize = 64 * 1024;
 /// File systems whose every change passes through this kernel: ext, xfs, btrfs, tmpfs, f2fs, bcachefs, zfs, overlay.
-const LOCAL: &[u64] = &[
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0x0102_1994,
-    0xf2f5_2010,
-    0xca45_1a4e,
-    0x2fc1_2fc1,
-    0x794c_7630,
-];
+const LOCAL: &[u64] =
+    &[0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
 
 /// A watch over a workspace. It holds one handle, and is never waited for.
 #[derive(Debug)]
@@ -129,9 +121,7 @@ impl Watch {
         let began = if self.stale { Err(Trouble::Doubt(Why::Doubt)) } else { self.drain(&mut list) };
         let doubt = self.doubt.take();
         match began {
-            Ok(()) if self.exclude == self.look_at_exclude() => {
-                doubt.map_or_else(|| list.finish(), Hint::Everything)
-            }
+            Ok(()) if self.exclude == self.look_at_exclude() => doubt.map_or_else(|| list.finish(), Hint::Everything),
             Ok(()) => self.again(Why::Rules),
             Err(Trouble::Doubt(why)) => self.again(why),
             Err(Trouble::Off(why)) => {
@@ -199,10 +189,8 @@ impl Watch {
     /// A folder by its path below another: by no link, into no other mount.
     fn open(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH
-            | ResolveFlags::NO_SYMLINKS
-            | ResolveFlags::NO_MAGICLINKS
-            | ResolveFlags::NO_XDEV;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
         openat2(folder, path, flags, Mode::empty(), resolve)
     }
 
