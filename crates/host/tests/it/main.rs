@@ -8,4 +8,5 @@ mod process;
 mod retention;
 mod stored;
 mod transcript;
+mod watch;
 mod watch_storm;

@@ -118,7 +118,7 @@ impl Watch {
             return Hint::Everything(Why::Off);
         }
         let mut list = List::default();
-        let began = if self.stale { Err(Trouble::Doubt(Why::Doubt)) } else { self.drain(&mut list) };
+        let began = if self.stale || self.is_gone() { Err(Trouble::Doubt(Why::Doubt)) } else { self.drain(&mut list) };
         let doubt = self.doubt.take();
         match began {
             Ok(()) if self.exclude == self.look_at_exclude() => doubt.map_or_else(|| list.finish(), Hint::Everything),
@@ -178,16 +178,21 @@ impl Watch {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)
             .map_err(|errno| off("the kernel gives no watch", errno))?;
         self.inotify = Some(inotify);
-        let top = self.open(self.workspace.as_fd(), b".").map_err(|errno| off("cannot read it", errno))?;
-        if fstat(&top).map_or(0, |stat| stat.st_nlink) == 0 {
+        let top = Self::open(self.workspace.as_fd(), b".").map_err(|errno| off("cannot read it", errno))?;
+        if self.is_gone() {
             return Err(Trouble::Off("it is gone".to_owned()));
         }
         let scope = Scope::above_all(&self.rules);
         self.enter(top, None, (Vec::new(), &scope), 0)
     }
 
+    /// The kernel tells of it only once nobody has it open any more, and we do.
+    fn is_gone(&self) -> bool {
+        fstat(&self.workspace).map_or(0, |stat| stat.st_nlink) == 0
+    }
+
     /// A folder by its path below another: by no link, into no other mount.
-    fn open(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    fn open(folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
@@ -196,7 +201,7 @@ impl Watch {
 
     /// A folder in scope, if it is there and may be read. Whoever changes that later is told of by the folder above.
     fn open_in_scope(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Trouble> {
-        match self.open(folder, path) {
+        match Self::open(folder, path) {
             Ok(opened) => {
                 let same = fstat(&opened).is_ok_and(|stat| stat.st_dev == self.device);
                 Ok(same.then_some(opened))
