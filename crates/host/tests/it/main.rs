@@ -1,9 +1,12 @@
 //! Parts on the real machine: journal, folders, processes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod checkpoint;
+mod checkpoint_git;
+mod checkpoint_hostile;
 mod checkpoint_trees;
 mod home;
 mod journal;
+mod keeper;
 mod process;
 mod retention;
 mod stored;
