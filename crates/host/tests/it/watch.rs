@@ -253,25 +253,78 @@ fn checking_out_branches_names_what_differs() {
     assert_eq!(said(&mut scene.watch), ["a/only/", "b/", "a/differs"]);
 }
 
-/// Runs one of the tests below in a user namespace with limits of its own.
-fn with_limit(limit: &str, test: &str) {
-    let script = format!("echo {limit} && exec \"$0\" --exact --ignored --nocapture watch::{test}");
+/// Set where a test runs again under other conditions.
+const WITHIN: &str = "WATCH_TEST_WITHIN";
+
+/// Runs a test of this file again under other conditions, which `script` makes. True there.
+fn is_within(unshare: &[&str], script: &str, test: &str) -> bool {
+    if std::env::var_os(WITHIN).is_some() {
+        return true;
+    }
+    let script = format!("{script} \"$0\" --exact --nocapture watch::{test}");
     let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
-    let ran = command.output().unwrap();
+    command.args(unshare).args(["sh", "-ec", &script]).arg(std::env::current_exe().unwrap());
+    let ran = command.env(WITHIN, "yes").output().unwrap();
     let text = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+    false
+}
+
+/// In a user namespace with a limit of its own.
+fn is_limited(limit: &str, test: &str) -> bool {
+    is_within(&["--user", "--map-root-user"], &format!("echo {limit}; exec"), test)
+}
+
+#[test]
+fn a_folder_that_may_not_be_read_is_named_whole_and_watched_once_it_may() {
+    // Without the rights of root, that is: as nobody.
+    let test = "a_folder_that_may_not_be_read_is_named_whole_and_watched_once_it_may";
+    if !is_within(&["--user"], "exec", test) {
+        return;
+    }
+    let mode =
+        |path: PathBuf, mode| fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    let mut scene = Scene::new(&["open/file", "shut/deep/file"]);
+    mode(scene.path("shut"), 0);
+    assert!(fs::read_dir(scene.path("shut")).is_err(), "this shows nothing");
+    let mut watch = watched(&scene.path(""));
+    assert_eq!((watch.take(), watch.folders()), (Hint::Everything(Why::Start), 2));
+    mode(scene.path("shut"), 0o700);
+    assert_eq!(said(&mut watch), ["shut/"]);
+    scene.write("shut/deep/file");
+    assert_eq!(said(&mut watch), ["shut/deep/file"]);
+    assert_eq!(scene.said(), ["shut", "shut/deep/file"], "one that was watched before stays so");
+}
+
+#[test]
+fn another_file_system_in_it_is_none_of_ours_and_the_same_one_twice_turns_it_off() {
+    let test = "another_file_system_in_it_is_none_of_ours_and_the_same_one_twice_turns_it_off";
+    if !is_within(&["--user", "--map-root-user", "--mount"], "exec", test) {
+        return;
+    }
+    let mut scene = Scene::new(&["a/b/file", "other/file", "twice/file"]);
+    let mount = |words: &[&str], at: &str| {
+        let ran = Command::new("mount").args(words).arg(scene.path(at)).status().unwrap();
+        assert!(ran.success());
+    };
+    mount(&["-t", "tmpfs", "none"], "other");
+    scene.write("other/new/file");
+    let mut watch = watched(&scene.path(""));
+    assert_eq!((watch.take(), watch.folders(), watch.notice()), (Hint::Everything(Why::Start), 4, None));
+    let again = scene.path("a").display().to_string();
+    mount(&["--bind", &again], "twice");
+    let mut watch = watched(&scene.path(""));
+    assert_eq!(watch.take(), Hint::Everything(Why::Off));
+    assert!(watch.notice().unwrap().contains("mounted in it"));
+    assert_eq!(scene.said(), [""; 0]);
 }
 
 #[test]
 fn without_watches_left_it_says_so_once_and_is_off() {
-    with_limit("5 > /proc/sys/user/max_inotify_watches", "in_a_namespace_with_five_watches");
-    with_limit("0 > /proc/sys/user/max_inotify_instances", "in_a_namespace_without_instances");
-}
-
-#[test]
-#[ignore = "run by another test, where five watches are all"]
-fn in_a_namespace_with_five_watches() {
+    let limit = "5 > /proc/sys/user/max_inotify_watches";
+    if !is_limited(limit, "without_watches_left_it_says_so_once_and_is_off") {
+        return;
+    }
     let handles = || {
         let all = fs::read_dir("/proc/self/fd").unwrap().flatten();
         all.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(|to| to.ends_with("anon_inode:inotify")).count()
@@ -289,8 +342,11 @@ fn in_a_namespace_with_five_watches() {
 }
 
 #[test]
-#[ignore = "run by another test, where there are no instances"]
-fn in_a_namespace_without_instances() {
+fn without_an_instance_left_it_is_off_from_the_start() {
+    let limit = "0 > /proc/sys/user/max_inotify_instances";
+    if !is_limited(limit, "without_an_instance_left_it_is_off_from_the_start") {
+        return;
+    }
     let scratch = tempfile::tempdir().unwrap();
     let mut watch = watched(scratch.path());
     assert_eq!(watch.take(), Hint::Everything(Why::Off));

@@ -304,7 +304,7 @@ fn storm(seed: u64, reading: Reading) -> Outcome {
         root: &root,
         outside: &outside,
         dice: Dice::new(seed * 8 + number),
-        ignores: seed % 5 == 0,
+        ignores: seed.is_multiple_of(5),
     };
     let mut first = actor(0);
     (0..30).for_each(|_| first.act());
@@ -338,7 +338,7 @@ fn storm(seed: u64, reading: Reading) -> Outcome {
             });
         }
         // Half of the storms are looked at while they last.
-        while seed % 2 == 0 && at_work.load(Ordering::SeqCst) > 0 {
+        while seed.is_multiple_of(2) && at_work.load(Ordering::SeqCst) > 0 {
             look(&mut watch, &mut outcome);
         }
     });

@@ -5,7 +5,8 @@
 //! The order is: `take`, then look at what it names. What changes after `take` is in the next hint.
 //!
 //! With a hint the engine must look, besides what is named, at
-//! - every file that had more than one name when last looked at: writing by one name tells nothing of the others;
+//! - every file that had more than one name when last looked at, and whatever is the same file as one that is named
+//!   and has more than one: writing by one name tells nothing of the others;
 //! - every path that is held although the rules leave it out: ignored folders are not watched.
 //!
 //! The kernel does not tell of: writing through memory while the mapping lasts (its end is told); writing by a
