@@ -97,6 +97,7 @@ fn trapped(keeper: &Keeper, traps: &Path, included: bool) {
 #[test]
 #[expect(clippy::print_stdout, reason = "which programs fired is part of the result")]
 fn no_program_that_a_repository_names_is_run() {
+    // req: D-14 partly: the git store leaves the user's git alone; the choice of a backend comes later
     for included in [false, true] {
         let mut keeper = Keeper::in_memory();
         let traps = keeper.scratch.path().join("traps");
@@ -172,6 +173,7 @@ fn repository(keeper: &Keeper) {
 
 #[test]
 fn not_a_byte_of_the_users_git_changes_over_a_thousand_checkpoints_and_rollbacks() {
+    // req: D-14 partly: the git store leaves the user's git alone; the choice of a backend comes later
     const ROUNDS: usize = 1000;
     let each = ROUNDS.div_ceil(STATES.len());
     for (state, script) in STATES {

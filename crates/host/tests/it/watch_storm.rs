@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use loop_host::checkpoint::{Rules, open_folder};
 use loop_host::workspace::watch::{Hint, Watch, Why};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, RenameFlags};
 
 /// A small generator: the same seed rolls the same numbers.
@@ -339,12 +341,29 @@ fn storm(seed: u64, reading: Reading) -> Outcome {
         }
         // Half of the storms are looked at while they last.
         while seed.is_multiple_of(2) && at_work.load(Ordering::SeqCst) > 0 {
+            let moment = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+            poll(&mut [PollFd::new(&watch.fd().unwrap(), PollFlags::IN)], Some(&moment)).unwrap();
             look(&mut watch, &mut outcome);
         }
     });
     look(&mut watch, &mut outcome);
     outcome.wrong = painter.wrong();
+    // What the kernel watches is what is in scope: nothing outside, nothing left over, nothing missing.
+    let full = painter.full();
+    let mut folders: BTreeSet<u64> =
+        full.values().filter(|found| found.0 & 0o170_000 == 0o040_000).map(|found| found.1).collect();
+    folders.insert(fs::metadata(&root).unwrap().ino());
+    let seen = watched_inodes(&watch);
+    outcome.wrong.extend(folders.symmetric_difference(&seen).map(|inode| format!("inode {inode} is watched or not")));
     outcome
+}
+
+/// Which folders the kernel watches for us.
+fn watched_inodes(watch: &Watch) -> BTreeSet<u64> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", watch.fd().unwrap().as_raw_fd())).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("inotify "));
+    let inodes = lines.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix("ino:"));
+    inodes.map(|hex| u64::from_str_radix(hex, 16).unwrap()).collect()
 }
 
 fn number(name: &str) -> Option<u64> {

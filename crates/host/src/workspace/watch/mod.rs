@@ -40,7 +40,7 @@ const DEPTH_MAX: usize = 512;
 /// One that makes changes faster than we read of them does not hold us up.
 const EVENTS_MAX: usize = 1 << 17;
 /// Events are read in pieces of this size.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = 16 * 1024;
 /// File systems whose every change passes through this kernel: ext, xfs, btrfs, tmpfs, f2fs, bcachefs, zfs, overlay.
 const LOCAL: &[u64] =
     &[0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
