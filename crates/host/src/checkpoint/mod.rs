@@ -19,6 +19,7 @@ mod refs;
 mod restore;
 mod rules;
 mod save;
+mod scope;
 mod store;
 
 pub use between::Differences;
@@ -35,4 +36,5 @@ pub use read::Depth;
 pub use restore::{Content, Restored, Way, restore};
 pub use rules::{RuleTexts, Rules};
 pub use save::{Ask, Measured, Taken};
+pub(crate) use scope::Scope;
 pub use store::{Checkpoint, Kept, KeptWhat, Parts, Store};

@@ -1,4 +1,6 @@
-//! The folder that a run works in: which one it is, whether it may be, and that nobody else has it.
+//! The folder that a run works in: which one it is, whether it may be, that nobody else has it, and where in it
+//! something may have changed.
 mod claim;
+pub mod watch;
 
 pub use claim::{Claim, WorkspaceError, claim, look, overlap};

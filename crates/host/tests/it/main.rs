@@ -2,10 +2,15 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod checkpoint;
 mod checkpoint_engine;
+mod checkpoint_git;
+mod checkpoint_hostile;
 mod checkpoint_trees;
 mod home;
 mod journal;
+mod keeper;
 mod process;
 mod retention;
 mod stored;
 mod transcript;
+mod watch;
+mod watch_storm;
