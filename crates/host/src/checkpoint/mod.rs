@@ -1,6 +1,7 @@
 //! Checkpoints: the workspace as it was, kept outside of it as ordinary git objects in a git folder of ours,
 //! with a manifest for what git cannot hold. No git program is run, and nothing in the workspace's own `.git`
 //! is touched.
+pub mod diff;
 mod manifest;
 mod object;
 mod pack;

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod checkpoint;
 mod checkpoint_trees;
+mod diff;
+mod diff_git;
 mod home;
 mod journal;
 mod process;

@@ -1,0 +1,1 @@
+//! What differs between two checkpoints, beyond what git knows, and within bounds.
