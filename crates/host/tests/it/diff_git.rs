@@ -132,8 +132,18 @@ impl Dice {
     }
 }
 
-const NAMES: &[&[u8]] =
-    &[b"a", b"b.txt", b"c c.rs", "\u{fc}.md".as_bytes(), b"d\"\\q\n", b"e\xff", b"in/x", b"in/y y", b"in/deep/z", b"t\tt"];
+const NAMES: &[&[u8]] = &[
+    b"a",
+    b"b.txt",
+    b"c c.rs",
+    "\u{fc}.md".as_bytes(),
+    b"d\"\\q\n",
+    b"e\xff",
+    b"in/x",
+    b"in/y y",
+    b"in/deep/z",
+    b"t\tt",
+];
 
 fn seed_tree(pond: &Pond, dice: &mut Dice) {
     for number in 0..=dice.roll(8) {
@@ -186,7 +196,11 @@ fn change_tree(pond: &Pond, dice: &mut Dice, seen: &mut BTreeMap<&'static str, u
             }
             2 => {
                 fs::remove_file(&path).unwrap();
-                if is_file { symlink("elsewhere", &path).unwrap() } else { fs::write(&path, "now a file\n").unwrap() }
+                if is_file {
+                    symlink("elsewhere", &path).unwrap()
+                } else {
+                    fs::write(&path, "now a file\n").unwrap()
+                }
                 "kinds"
             }
             3 => {
@@ -264,7 +278,9 @@ fn rows_of_ours(difference: &Difference) -> Vec<Row> {
 fn without_renames(pond: &Pond, from: Id, to: Id) -> Difference {
     let bounds = Bounds { rename_pairs: 0, ..Bounds::default() };
     let difference = changes(&pond.store, Some(from), to, &bounds).unwrap();
-    assert!(!difference.changes.iter().any(|one| matches!(one.what, What::Renamed { similarity, .. } if similarity < 100)));
+    assert!(
+        !difference.changes.iter().any(|one| matches!(one.what, What::Renamed { similarity, .. } if similarity < 100))
+    );
     difference
 }
 
@@ -349,7 +365,9 @@ fn counts_renames_and_texts_are_those_of_git() {
 #[test]
 fn names_are_quoted_as_git_quotes_them() {
     let pond = Pond::new();
-    for name in [&b"plain"[..], b"two words", b"q\"b\\", b"tab\tnl\n", b"\x01\x7f\x0b\x0c\x07\x08\r", "\u{fc}".as_bytes()] {
+    for name in
+        [&b"plain"[..], b"two words", b"q\"b\\", b"tab\tnl\n", b"\x01\x7f\x0b\x0c\x07\x08\r", "\u{fc}".as_bytes()]
+    {
         let id = String::from_utf8(pond.git(&["hash-object", "-w", "--stdin"], b"x")).unwrap();
         let entry = [format!("100644 blob {}\t", id.trim()).as_bytes(), name, b"\0"].concat();
         let tree = String::from_utf8(pond.git(&["mktree", "-z"], &entry)).unwrap();

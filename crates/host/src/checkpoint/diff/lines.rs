@@ -119,11 +119,7 @@ pub(super) fn hunks<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<Hunk<'a>> {
     groups.iter().filter_map(|group| hunk(&input, group, (ends.0, after_end))).collect()
 }
 
-fn hunk<'a>(
-    input: &InternedInput<&'a [u8]>,
-    group: &[gix_imara_diff::Hunk],
-    ends: (u32, u32),
-) -> Option<Hunk<'a>> {
+fn hunk<'a>(input: &InternedInput<&'a [u8]>, group: &[gix_imara_diff::Hunk], ends: (u32, u32)) -> Option<Hunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
     let lead = CONTEXT.min(first.before.start);
     let trail = CONTEXT.min(ends.0.saturating_sub(last.before.end));

@@ -288,16 +288,19 @@ pub fn changes(store: &Store, from: Option<Id>, to: Id, bounds: &Bounds) -> io::
 ///
 /// # Errors
 /// When a content cannot be read.
-pub fn weigh(pairs: Vec<Pair>, contents: &dyn Contents, bounds: &Bounds) -> io::Result<Difference> {
+pub fn weigh(mut pairs: Vec<Pair>, contents: &dyn Contents, bounds: &Bounds) -> io::Result<Difference> {
+    pairs.sort_by(|one, other| one.path.cmp(&other.path));
     let mut reader = Reader { contents, bounds: *bounds, bytes_left: bounds.all_bytes, steps_left: bounds.all_steps };
     let found = rename::find(&pairs, &mut reader)?;
     let mut changes = Vec::new();
     for (at, pair) in pairs.iter().enumerate() {
-        if found.gone.contains(&at) {
+        let moved_away = found.gone.contains(&at);
+        if moved_away && (pair.to.is_none() || has_below(&pairs, &pair.path)) {
             continue;
         }
         let source = found.renamed.get(&at).and_then(|(source, score)| Some((pairs.get(*source)?, *score)));
-        let from = source.map_or(pair.from, |(source, _)| source.from);
+        let own = pair.from.filter(|_| !moved_away);
+        let from = source.map_or(own, |(source, _)| source.from);
         let what = match (from, pair.to, source) {
             (_, _, Some((source, similarity))) => What::Renamed { from: source.path.clone(), similarity },
             (None, _, None) => What::Made,
@@ -309,8 +312,14 @@ pub fn weigh(pairs: Vec<Pair>, contents: &dyn Contents, bounds: &Bounds) -> io::
         let lines = reader.lines(from, pair.to)?;
         changes.push(Change { path: pair.path.clone(), what, from, to: pair.to, lines });
     }
-    changes.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(Difference { changes, renames_given_up: found.given_up, ..Difference::default() })
+}
+
+/// Whether something in a folder is among sorted pairs.
+fn has_below(pairs: &[Pair], folder: &[u8]) -> bool {
+    let inside = [folder, b"/"].concat();
+    let first = pairs.partition_point(|pair| pair.path < inside);
+    pairs.get(first).is_some_and(|pair| pair.path.starts_with(&inside))
 }
 
 /// Reads within bounds.

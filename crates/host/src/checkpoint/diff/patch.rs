@@ -41,7 +41,8 @@ pub fn patch(difference: &Difference, contents: &dyn Contents, bounds: &Bounds, 
     for change in &difference.changes {
         writer.change(change)?;
     }
-    for (groups, words) in [(&difference.joined, "are one file now"), (&difference.parted, "are not one file any more")] {
+    for (groups, words) in [(&difference.joined, "are one file now"), (&difference.parted, "are not one file any more")]
+    {
         for names in groups {
             let names: Vec<String> = names.iter().map(|name| quoted("", name)).collect();
             note(writer.out, &format!("{} {words}", names.join(", ")))?;

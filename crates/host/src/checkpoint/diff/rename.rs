@@ -54,7 +54,9 @@ pub(super) fn find(pairs: &[Pair], reader: &mut Reader<'_>) -> io::Result<Rename
     let mut renames = Renames::default();
     let (mut gone, mut came) = (Vec::new(), Vec::new());
     for (at, pair) in pairs.iter().enumerate() {
-        let (side, list) = match (pair.from, pair.to) {
+        // A folder in the place of a file means that the file went, perhaps into it.
+        let file = |side: Option<Side>| side.filter(|side| !side.is_folder());
+        let (side, list) = match (file(pair.from), file(pair.to)) {
             (Some(side), None) => (side, &mut gone),
             (None, Some(side)) => (side, &mut came),
             _ => continue,
@@ -171,7 +173,8 @@ struct Both<'a> {
 
 impl Both<'_> {
     fn score(&self, source: usize, target: usize) -> u64 {
-        let pieces = (self.sources.get(source).and_then(Option::as_ref), self.targets.get(target).and_then(Option::as_ref));
+        let pieces =
+            (self.sources.get(source).and_then(Option::as_ref), self.targets.get(target).and_then(Option::as_ref));
         if let (Some(source), Some(target)) = pieces { source.score(target) } else { 0 }
     }
 
