@@ -1,6 +1,7 @@
 //! One file a verb: its arguments and what it does.
 pub(crate) mod ask;
 pub(crate) mod cancel;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;

@@ -45,7 +45,7 @@ pub fn patch(difference: &Difference, contents: &dyn Contents, bounds: &Bounds, 
     {
         for names in groups {
             let names: Vec<String> = names.iter().map(|name| quoted("", name)).collect();
-            note(writer.out, &format!("{} {words}", names.join(", ")))?;
+            note(writer.out, &format!("{} {words}", names.join(" and ")))?;
         }
     }
     Ok(())
