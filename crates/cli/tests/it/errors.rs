@@ -157,9 +157,6 @@ fn what_comes_with_a_later_version_is_known_and_refused() {
         assert!(ran.err().starts_with(&format!("error: {what} comes with a later version\n")), "{}", ran.text());
         assert_eq!(user.tree("home"), Vec::<String>::new());
     }
-    let user = user();
-    let ran = user.run(&["history", "abc", "--diff", "1"]).expect_code(4);
-    assert!(ran.err().contains("--diff comes with a later version"), "{}", ran.text());
 }
 
 #[test]
