@@ -98,7 +98,9 @@ pub(crate) fn trees_of(folder: &RunFolder, points: &Points, words: &str) -> Resu
     let (from, to) = meant(words, &points.names)
         .map_err(|error| error.hint(format!("loop history {id} --diff 1, or --diff {INITIAL}..2", id = folder.id)))?;
     let point = |name: &str| points.point(name).ok_or_else(|| unknown(folder, points, name));
-    Ok((point(&from)?, point(&to)?))
+    // What was asked for first: what it is compared with may follow from it.
+    let to = point(&to)?;
+    Ok((point(&from)?, to))
 }
 
 /// The names of the two checkpoints.

@@ -13,6 +13,8 @@ use super::printer::{Paint, Printer};
 const JSON_VERSION: u32 = 1;
 /// Bars get at least this much room, in letters.
 const BAR_MIN: usize = 6;
+/// Stands for the beginning of a name. Plain: not every pager and locale knows more letters.
+const CUT: &str = "...";
 /// A column of names gets at least this much.
 const NAME_MIN: usize = 10;
 
@@ -116,6 +118,10 @@ impl Row {
         };
         let slash = if change.is_of_files() { "" } else { "/" };
         let (count, insertions, deletions) = match change.lines {
+            // No lines to count: what happened says more than a nought.
+            Lines::Counted { .. } if change.what == What::Mode || !change.is_of_files() => {
+                (change.what.name().to_owned(), 0, 0)
+            }
             Lines::Counted { insertions, deletions } => ((insertions + deletions).to_string(), insertions, deletions),
             Lines::Binary => ("Bin".to_owned(), 0, 0),
             Lines::TooLarge => ("too large".to_owned(), 0, 0),
@@ -145,8 +151,8 @@ fn shortened(name: &str, letters: usize) -> String {
         return name.to_owned();
     }
     let mut rest = name.chars();
-    while rest.as_str().width() + 1 > letters && rest.next().is_some() {}
-    format!("…{}", rest.as_str())
+    while rest.as_str().width() + CUT.len() > letters && rest.next().is_some() {}
+    format!("{CUT}{}", rest.as_str())
 }
 
 /// The answer of `loop history --diff --json`.

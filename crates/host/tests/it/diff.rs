@@ -192,8 +192,10 @@ fn what_is_past_a_bound_is_named_and_said() {
         starved.contains("long: changed, file 0644 to file 0644, too large") && starved.starts_with("cheap: changed"),
         "{starved}"
     );
-    let steps = changes(&pond.store, Some(from), to, &Bounds { rename_steps: 1, ..Bounds::default() }).unwrap();
-    assert!(steps.renames_given_up);
+    for bounds in [Bounds { rename_steps: 1, ..Bounds::default() }, Bounds { rename_bytes: 1000, ..Bounds::default() }]
+    {
+        assert!(changes(&pond.store, Some(from), to, &bounds).unwrap().renames_given_up, "{bounds:?}");
+    }
 }
 
 #[test]

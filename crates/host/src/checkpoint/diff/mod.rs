@@ -28,6 +28,8 @@ pub struct Bounds {
     pub all_steps: u64,
     /// Renames are not looked for among more than this many pairs of a file that went and one that came.
     pub rename_pairs: usize,
+    /// Nor when these are so many bytes.
+    pub rename_bytes: u64,
     /// Nor when their lines are this many comparisons.
     pub rename_steps: u64,
 }
@@ -36,10 +38,11 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             file_bytes: 16 << 20,
-            all_bytes: 1 << 30,
-            file_steps: 400_000_000,
-            all_steps: 4_000_000_000,
+            all_bytes: 512 << 20,
+            file_steps: 200_000_000,
+            all_steps: 1_000_000_000,
             rename_pairs: 1_000_000,
+            rename_bytes: 256 << 20,
             rename_steps: 1_000_000_000,
         }
     }
@@ -291,7 +294,7 @@ pub fn changes(store: &Store, from: Option<Id>, to: Id, bounds: &Bounds) -> io::
 pub fn weigh(mut pairs: Vec<Pair>, contents: &dyn Contents, bounds: &Bounds) -> io::Result<Difference> {
     pairs.sort_by(|one, other| one.path.cmp(&other.path));
     let mut reader = Reader { contents, bounds: *bounds, bytes_left: bounds.all_bytes, steps_left: bounds.all_steps };
-    let found = rename::find(&pairs, &mut reader)?;
+    let found = rename::find(&pairs, &reader)?;
     let mut changes = Vec::new();
     for (at, pair) in pairs.iter().enumerate() {
         let moved_away = found.gone.contains(&at);
@@ -331,15 +334,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, id: &Id) -> io::Result<Content> {
-        let room = usize::try_from(self.bytes_left).unwrap_or(usize::MAX).max(lines::LOOKED_AT_BYTES);
-        let content = self.contents.read(id, self.bounds.file_bytes.min(room))?;
+    /// A side for a comparison: of what is no text, only as much as shows that.
+    fn side(&mut self, side: Option<Side>) -> io::Result<Content> {
+        let Some(id) = side.and_then(|side| side.id) else { return Ok(Content::Whole(Vec::new())) };
+        let mut content = self.contents.read(&id, lines::LOOKED_AT_BYTES.min(self.bounds.file_bytes))?;
+        let room = usize::try_from(self.bytes_left).unwrap_or(usize::MAX).min(self.bounds.file_bytes);
+        if matches!(&content, Content::Beginning(bytes) if !lines::is_binary(bytes) && bytes.len() < room) {
+            content = self.contents.read(&id, room)?;
+        }
         self.bytes_left = self.bytes_left.saturating_sub(u64::try_from(content.bytes().len()).unwrap_or(u64::MAX));
         Ok(content)
-    }
-
-    fn side(&mut self, side: Option<Side>) -> io::Result<Content> {
-        side.and_then(|side| side.id).map_or_else(|| Ok(Content::Whole(Vec::new())), |id| self.read(&id))
     }
 
     fn lines(&mut self, from: Option<Side>, to: Option<Side>) -> io::Result<Lines> {

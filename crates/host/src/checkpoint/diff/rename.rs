@@ -50,7 +50,7 @@ struct Pieces {
     pieces: Vec<(u64, u64)>,
 }
 
-pub(super) fn find(pairs: &[Pair], reader: &mut Reader<'_>) -> io::Result<Renames> {
+pub(super) fn find(pairs: &[Pair], reader: &Reader<'_>) -> io::Result<Renames> {
     let mut renames = Renames::default();
     let (mut gone, mut came) = (Vec::new(), Vec::new());
     for (at, pair) in pairs.iter().enumerate() {
@@ -75,8 +75,12 @@ pub(super) fn find(pairs: &[Pair], reader: &mut Reader<'_>) -> io::Result<Rename
         renames.given_up = true;
         return Ok(renames);
     }
-    let sources = pieces_of(&gone, reader)?;
-    let targets = pieces_of(&came, reader)?;
+    let mut room = reader.bounds.rename_bytes;
+    let (sources, targets) = (pieces_of(&gone, reader, &mut room)?, pieces_of(&came, reader, &mut room)?);
+    let (Some(sources), Some(targets)) = (sources, targets) else {
+        renames.given_up = true;
+        return Ok(renames);
+    };
     if steps(&sources, &targets) > reader.bounds.rename_steps {
         renames.given_up = true;
         return Ok(renames);
@@ -102,14 +106,25 @@ fn exact(gone: &[Candidate<'_>], came: &[Candidate<'_>], renames: &mut Renames) 
     }
 }
 
-fn pieces_of(candidates: &[Candidate<'_>], reader: &mut Reader<'_>) -> io::Result<Vec<Option<Pieces>>> {
-    let pieces = candidates.iter().map(|one| {
-        Ok(match reader.read(&one.id)? {
+/// The pieces of each, where it is not too long; none at all if they are more bytes than there is room for.
+fn pieces_of(
+    candidates: &[Candidate<'_>],
+    reader: &Reader<'_>,
+    room: &mut u64,
+) -> io::Result<Option<Vec<Option<Pieces>>>> {
+    let mut all = Vec::new();
+    for one in candidates {
+        let content = reader.contents.read(&one.id, reader.bounds.file_bytes)?;
+        match room.checked_sub(u64::try_from(content.bytes().len()).unwrap_or(u64::MAX)) {
+            Some(left) => *room = left,
+            None => return Ok(None),
+        }
+        all.push(match content {
             Content::Whole(bytes) => Some(Pieces::of(&bytes)),
             Content::Beginning(_) => None,
-        })
-    });
-    pieces.collect()
+        });
+    }
+    Ok(Some(all))
 }
 
 /// How many comparisons of pieces there would be.
