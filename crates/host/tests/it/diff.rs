@@ -228,18 +228,16 @@ fn two_files_that_are_made_to_be_slow_to_compare_are_given_up_within_seconds() {
         }
         text
     };
+    let mut fill = |pond: &Pond| {
+        pond.write("two", text(2, 4 << 20));
+        pond.write("many", text(5000, 4 << 20));
+        pond.write("fifty", text(1 << 60, 1 << 20).repeat(50));
+        pond.write("just", text(100, 200_000));
+    };
     let mut pond = Pond::new();
-    for (name, words, bytes) in
-        [("two", 2, 15 << 20), ("many", 5000, 15 << 20), ("fifty", 1 << 60, 50 << 20), ("just", 100, 300_000)]
-    {
-        pond.write(name, text(words, bytes));
-    }
+    fill(&pond);
     let from = pond.keep("run/initial");
-    for (name, words, bytes) in
-        [("two", 2, 15 << 20), ("many", 5000, 15 << 20), ("fifty", 1 << 60, 50 << 20), ("just", 100, 300_000)]
-    {
-        pond.write(name, text(words, bytes));
-    }
+    fill(&pond);
     let to = pond.keep("run/1");
     let began = Instant::now();
     let difference = pond.difference(from, to);

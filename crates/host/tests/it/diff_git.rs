@@ -363,6 +363,27 @@ fn counts_renames_and_texts_are_those_of_git() {
 }
 
 #[test]
+fn renames_are_paired_as_git_pairs_them() {
+    let mut pond = Pond::new();
+    let lines = |from: u32, to: u32| (from..to).map(|line| format!("line {line}\n")).collect::<String>();
+    // The same last name counts for more than a little more likeness.
+    pond.write("a/x", lines(0, 100));
+    pond.write("b/y", lines(10, 120));
+    (0..40).for_each(|number| pond.write(format!("old/{number}.rs"), lines(number * 3, number * 3 + 60)));
+    let from = pond.keep("run/initial");
+    for name in ["a", "b", "old"] {
+        fs::remove_dir_all(pond.path(name)).unwrap();
+    }
+    pond.write("c/x", lines(10, 110));
+    (0..40).for_each(|number| pond.write(format!("new/{}.rs", number + 2), lines(number * 3, number * 3 + 58)));
+    let to = pond.keep("run/1");
+    let difference = pond.difference(from, to);
+    let paired = difference.changes.iter().find(|change| change.path == b"c/x").unwrap();
+    assert_eq!(paired.old_path(), b"a/x");
+    assert_eq!(rows_of_ours(&difference), rows_of_git(&pond.asked(&["--numstat", "-z", "-M"], from, to)));
+}
+
+#[test]
 fn names_are_quoted_as_git_quotes_them() {
     let pond = Pond::new();
     for name in
