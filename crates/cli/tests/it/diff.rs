@@ -120,7 +120,7 @@ fn what_an_iteration_changed_is_shown_as_git_would() {
 }
 
 #[test]
-fn the_numbers_come_as_bars_and_for_programs() {
+fn the_numbers_come_as_bars() {
     let kept = Kept::with_iterations();
     expect![[r#"
          evil                     |   2 ++
@@ -131,6 +131,11 @@ fn the_numbers_come_as_bars_and_for_programs() {
          5 files changed, 6 insertions(+), 1 deletion(-)
     "#]]
     .assert_eq(&kept.diff(&["initial..2", "--stat"]));
+}
+
+#[test]
+fn a_difference_for_programs_has_its_documented_shape() {
+    let kept = Kept::with_iterations();
     expect![[r#"
         {
           "version": 1,

@@ -28,7 +28,7 @@ fn told(difference: &Difference) -> String {
         };
         let what = match &change.what {
             What::Renamed { from, similarity } => format!("renamed from {} ({similarity} %)", quoted("", from)),
-            other => other.name().to_owned(),
+            What::Made | What::Removed | What::Changed | What::Mode | What::Kind => change.what.name().to_owned(),
         };
         let sides = format!("{} to {}", side(change.from), side(change.to));
         text.push_str(&format!("{}: {what}, {sides}, {lines}\n", quoted("", &change.path)));
@@ -37,8 +37,8 @@ fn told(difference: &Difference) -> String {
     text + &format!("{} files +{} -{}\n", totals.files, totals.insertions, totals.deletions)
 }
 
-#[test]
-fn permissions_empty_folders_links_and_names_of_one_file_are_seen() {
+/// Everything that git sees and that it does not: the checkpoint before, and after.
+fn beyond_git() -> (Pond, Id, Id) {
     let mut pond = Pond::new();
     let mode =
         |pond: &Pond, name: &str, mode| fs::set_permissions(pond.path(name), Permissions::from_mode(mode)).unwrap();
@@ -66,6 +66,12 @@ fn permissions_empty_folders_links_and_names_of_one_file_are_seen() {
     fs::remove_file(pond.path("link")).unwrap();
     symlink("two", pond.path("link")).unwrap();
     let to = pond.keep("run/1");
+    (pond, from, to)
+}
+
+#[test]
+fn permissions_empty_folders_links_and_names_of_one_file_are_seen() {
+    let (pond, from, to) = beyond_git();
     let difference = pond.difference(from, to);
     expect![[r#"
         coming: made, - to folder 0755, +0 -0
@@ -83,6 +89,16 @@ fn permissions_empty_folders_links_and_names_of_one_file_are_seen() {
     "#]]
     .assert_eq(&told(&difference));
     assert_eq!(difference.joined, [vec![b"linked".to_vec(), b"linked too".to_vec()]]);
+    let back = pond.difference(to, from);
+    assert_eq!(back.parted, difference.joined);
+    assert_eq!(back.totals(), Changes { files: 8, insertions: 3, deletions: 3 });
+    assert!(pond.difference(to, to).is_empty());
+}
+
+#[test]
+fn what_git_has_no_words_for_stands_in_the_text_as_notes() {
+    let (pond, from, to) = beyond_git();
+    let difference = pond.difference(from, to);
     expect![[r#"
         # coming: a new empty folder
         diff --git a/filled/now b/filled/now
@@ -138,10 +154,6 @@ fn permissions_empty_folders_links_and_names_of_one_file_are_seen() {
         # linked and linked too are one file now
     "#]]
     .assert_eq(&String::from_utf8(pond.text(&difference)).unwrap());
-    let back = pond.difference(to, from);
-    assert_eq!(back.parted, difference.joined);
-    assert_eq!(back.totals(), Changes { files: 8, insertions: 3, deletions: 3 });
-    assert!(pond.difference(to, to).is_empty());
 }
 
 #[test]
