@@ -66,7 +66,8 @@ pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Ma
             line(Piece::Note, words.as_bytes())?;
         }
         if manner.stat {
-            return sink.write_all(show::stat(&difference, &printer, width()).as_bytes());
+            let paint = |paint, text: &str| printer.paint(paint, text);
+            return sink.write_all(show::stat(&difference, &paint, width()).as_bytes());
         }
         diff::patch(&difference, &points.store, &bounds, &mut line)
     });

@@ -77,7 +77,7 @@ pub(crate) fn visible(bytes: &[u8]) -> String {
 }
 
 /// A path with bars of its lines, scaled to the width, and the sums.
-pub(crate) fn stat(difference: &Difference, printer: &Printer, width: usize) -> String {
+pub(crate) fn stat(difference: &Difference, paint: &dyn Fn(Paint, &str) -> String, width: usize) -> String {
     let rows: Vec<Row> = difference.changes.iter().map(Row::of).collect();
     let widest = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let most = rows.iter().map(|row| row.insertions + row.deletions).max().unwrap_or(0);
@@ -93,7 +93,7 @@ pub(crate) fn stat(difference: &Difference, printer: &Printer, width: usize) -> 
         let (came, went) = row.bars(bar, most);
         let shown = shortened(&row.name, name);
         let gap = " ".repeat(name.saturating_sub(shown.width()));
-        let bars = printer.paint(Paint::Good, &"+".repeat(came)) + &printer.paint(Paint::Bad, &"-".repeat(went));
+        let bars = paint(Paint::Good, &"+".repeat(came)) + &paint(Paint::Bad, &"-".repeat(went));
         let bars = if came + went == 0 { String::new() } else { format!(" {bars}") };
         text.push_str(&format!(" {shown}{gap} | {:>count$}{bars}\n", row.count));
     }
@@ -230,5 +230,78 @@ fn change_json(change: &Change) -> ChangeJson {
         deletions: counted.map(|(_, deletions)| deletions),
         binary: change.lines == Lines::Binary,
         too_large: change.lines == Lines::TooLarge,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn change(path: &str, what: What, lines: Lines) -> Change {
+        let side = Some(Side { sort: Sort::File, mode: 0o644, id: None });
+        Change { path: path.as_bytes().to_vec(), what, from: side, to: side, lines }
+    }
+
+    fn counted(path: &str, insertions: u64, deletions: u64) -> Change {
+        change(path, What::Changed, Lines::Counted { insertions, deletions })
+    }
+
+    #[test]
+    fn bars_are_scaled_to_the_width_and_none_vanishes() {
+        let mut difference = Difference {
+            changes: vec![
+                counted("a/very/long/path/that/nobody/would/want/to/read/in/full.rs", 1000, 500),
+                counted("all", 0, 1),
+                counted("odd\n\u{1b}[31m", 1, 1),
+                change("pack", What::Changed, Lines::TooLarge),
+                change("perms", What::Mode, Lines::Counted { insertions: 0, deletions: 0 }),
+                change("picture", What::Changed, Lines::Binary),
+            ],
+            ..Difference::default()
+        };
+        let plain = |_: Paint, text: &str| text.to_owned();
+        let text = stat(&difference, &plain, 60);
+        expect![[r#"
+             ...ld/want/to/read/in/full.rs |      1500 +++++++++++------
+             all                           |         1 -
+             "odd\n\033[31m"               |         2 +-
+             pack                          | too large
+             perms                         |      mode
+             picture                       |       Bin
+             6 files changed, 1001 insertions(+), 502 deletions(-)
+        "#]]
+        .assert_eq(&text);
+        assert!(text.lines().all(|line| line.len() <= 60), "{text}");
+        difference.renames_given_up = true;
+        difference.changes.truncate(2);
+        difference.changes.remove(0);
+        expect![[r#"
+             all | 1 -
+             too many files came and went to look for renames
+             1 file changed, 1 deletion(-)
+        "#]]
+        .assert_eq(&stat(&difference, &plain, 80));
+    }
+
+    #[test]
+    fn sums_are_worded_as_git_words_them() {
+        let of = |files, insertions, deletions| total(Changes { files, insertions, deletions });
+        assert_eq!(of(3, 12, 4), "3 files changed, 12 insertions(+), 4 deletions(-)");
+        assert_eq!(of(1, 1, 0), "1 file changed, 1 insertion(+)");
+        assert_eq!(of(1, 0, 1), "1 file changed, 1 deletion(-)");
+        assert_eq!(of(2, 0, 0), "2 files changed, 0 insertions(+), 0 deletions(-)");
+        assert_eq!(brief(Changes { files: 5, insertions: 120, deletions: 30 }), "+120 -30 (5 files)");
+        assert_eq!(brief(Changes { files: 1, insertions: 0, deletions: 0 }), "+0 -0 (1 file)");
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_left() {
+        assert_eq!(
+            visible(b"a\tb\\c \x1b[31m\x07\r\x7f \xff \xc2\x9b"),
+            "a\tb\\c \\x1b[31m\\x07\\x0d\\x7f \\xff \\xc2\\x9b"
+        );
+        let every: Vec<u8> = (0..=255).collect();
+        assert!(visible(&every).chars().all(|letter| "\t\n".contains(letter) || !letter.is_control()));
     }
 }
