@@ -263,6 +263,7 @@ mod tests {
         let plain = |_: Paint, text: &str| text.to_owned();
         let text = stat(&difference, &plain, 60);
         expect![[r#"
+            shown:
              ...ld/want/to/read/in/full.rs |      1500 +++++++++++------
              all                           |         1 -
              "odd\n\033[31m"               |         2 +-
@@ -271,17 +272,18 @@ mod tests {
              picture                       |       Bin
              6 files changed, 1001 insertions(+), 502 deletions(-)
         "#]]
-        .assert_eq(&text);
+        .assert_eq(&format!("shown:\n{text}"));
         assert!(text.lines().all(|line| line.len() <= 60), "{text}");
         difference.renames_given_up = true;
         difference.changes.truncate(2);
         difference.changes.remove(0);
         expect![[r#"
+            shown:
              all | 1 -
              too many files came and went to look for renames
              1 file changed, 1 deletion(-)
         "#]]
-        .assert_eq(&stat(&difference, &plain, 80));
+        .assert_eq(&format!("shown:\n{}", stat(&difference, &plain, 80)));
     }
 
     #[test]

@@ -123,6 +123,7 @@ fn what_an_iteration_changed_is_shown_as_git_would() {
 fn the_numbers_come_as_bars() {
     let kept = Kept::with_iterations();
     expect![[r#"
+        shown:
          evil                     |   2 ++
          image                    | Bin
          notes                    |   3 ++-
@@ -130,7 +131,7 @@ fn the_numbers_come_as_bars() {
          src/old.rs => src/new.rs |   1 +
          5 files changed, 6 insertions(+), 1 deletion(-)
     "#]]
-    .assert_eq(&kept.diff(&["initial..2", "--stat"]));
+    .assert_eq(&format!("shown:\n{}", kept.diff(&["initial..2", "--stat"])));
 }
 
 #[test]
