@@ -18,6 +18,16 @@ use crate::render::printer::{stdout_is_terminal, width};
 const LISTED_MAX: usize = 30;
 /// How many iterations are looked at for what others changed.
 const LOOKED_AT_MAX: usize = 50;
+/// What a look at the table may cost; past it there are fewer lines in it, not more waiting.
+const GLANCE: Bounds = Bounds {
+    file_bytes: 1 << 20,
+    all_bytes: 16 << 20,
+    file_steps: 10_000_000,
+    all_steps: 50_000_000,
+    rename_pairs: 10_000,
+    rename_bytes: 4 << 20,
+    rename_steps: 1_000_000,
+};
 /// The state before iteration 1.
 const INITIAL: &str = "initial";
 
@@ -81,7 +91,7 @@ pub(crate) fn not_by_the_agent(folder: &RunFolder) -> Vec<(String, Changes)> {
     let told = after.filter_map(|name| {
         let from = points.point(name.strip_suffix('+')?)?;
         let to = points.point(name)?;
-        let difference = diff::changes(&points.store, Some(from.id), to.id, &Bounds::default()).ok()?;
+        let difference = diff::changes(&points.store, Some(from.id), to.id, &GLANCE).ok()?;
         Some((from.name, difference.totals()))
     });
     let mut told: Vec<_> = told.collect();
