@@ -2,6 +2,7 @@
 pub(crate) mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;

@@ -14,8 +14,8 @@ use loop_host::workspace::claim;
 
 use super::setup;
 use crate::context::{Context, read_error, runs_error};
+use crate::render::diff::brief;
 use crate::render::error::{CommandError, Kind};
-use crate::render::live::brief;
 
 /// How many checkpoints an error names.
 const NAMED_MAX: usize = 12;

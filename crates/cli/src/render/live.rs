@@ -3,14 +3,15 @@ use std::time::Duration;
 
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, Changes, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request,
-    RolledBack, RunState, Saved, Target,
+    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request, RolledBack,
+    RunState, Saved, Target,
 };
 use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::public_event;
 use loop_host::driver::Reporter;
 
+use super::diff::brief;
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
 
@@ -258,12 +259,6 @@ pub(crate) fn rolled_back(back: &RolledBack, id: &str) -> String {
         text.push_str(&format!("\n  {}", text::one_line(said, 400)));
     }
     format!("{text}\n  undo it:    loop rollback {id} undo")
-}
-
-/// `+120 -30 (5 files)`.
-pub(crate) fn brief(changes: Changes) -> String {
-    let files = if changes.files == 1 { "1 file".to_owned() } else { format!("{} files", changes.files) };
-    format!("+{} -{} ({files})", changes.insertions, changes.deletions)
 }
 
 /// Who works on an order, for people.

@@ -4,6 +4,7 @@ mod agent;
 mod asking;
 mod config;
 mod containment;
+mod diff;
 mod endings;
 mod errors;
 mod escapes;

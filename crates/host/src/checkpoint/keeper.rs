@@ -9,6 +9,7 @@ use loop_core::run::{Changes, Measured, RolledBack, Saved};
 use loop_core::settings::{Resolved, bytes};
 use loop_core::text;
 
+use super::diff::{self, Bounds};
 use super::object::tree;
 use super::{
     Ask, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Store, Taken, TreeEntry, Way, open_folder, restore,
@@ -155,13 +156,8 @@ impl Keeper {
     }
 
     fn difference(&self, from: Option<Id>, to: Id) -> io::Result<Measured> {
-        let between = match from {
-            Some(from) => self.store.between(&from, &to)?,
-            None => return Ok(Measured::default()),
-        };
-        let files = u32::try_from(between.len()).unwrap_or(u32::MAX);
-        let names = between.keys().take(NAMED_MAX).map(|path| text::escape_path(path)).collect();
-        Ok(Measured { changes: Some(Changes { files, ..Changes::default() }), names, tree: None })
+        let difference = diff::changes(&self.store, from, to, &Bounds::default())?;
+        Ok(Measured { changes: Some(difference.totals()), names: difference.names(), tree: None })
     }
 
     /// What changed from one checkpoint to another.

@@ -2,6 +2,7 @@
 //! with a manifest for what git cannot hold. No git program is run, and nothing in the workspace's own `.git`
 //! is touched.
 mod between;
+pub mod diff;
 mod gc;
 mod keeper;
 mod lasting;

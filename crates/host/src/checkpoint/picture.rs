@@ -15,6 +15,8 @@ use super::rules::{FolderRules, RuleTexts};
 
 /// What was changed so shortly before it was read may change again within the same tick of the clock.
 const RACY_NANOS: i64 = 50_000_000;
+/// A second.
+const SECOND_NANOS: i64 = 1_000_000_000;
 /// The folder that everything is in.
 pub(super) const TOP: u32 = 0;
 
@@ -51,7 +53,10 @@ impl Stamp {
     pub(super) fn is_sure(&self, read_at: i64) -> bool {
         // Nobody can set the time of change; a time of modification in the future was set by somebody.
         let modified = if self.modified > read_at { self.changed } else { self.modified };
-        self.changed.max(modified).saturating_add(RACY_NANOS) < read_at
+        // Where both are whole seconds, the clock of the file system most likely ticks no finer.
+        let coarse = self.changed % SECOND_NANOS == 0 && self.modified % SECOND_NANOS == 0;
+        let slack = if coarse { RACY_NANOS + 2 * SECOND_NANOS } else { RACY_NANOS };
+        self.changed.max(modified).saturating_add(slack) < read_at
     }
 }
 
@@ -429,8 +434,10 @@ mod tests {
         assert_eq!(then.least_since(&Moment { wall: 5_000, boot: 150, boot_id: 1 }), 4_950, "it went forward");
         assert_eq!(then.least_since(&Moment { wall: 999, boot: 5, boot_id: 2 }), i64::MIN, "back over a restart");
         let second = 1_000_000_000;
-        let stamp = Stamp { modified: 7 * second, changed: 10 * second, ..Stamp::default() };
-        assert!(!stamp.is_sure(10 * second + RACY_NANOS) && stamp.is_sure(10 * second + RACY_NANOS + 1));
+        let stamp = Stamp { modified: 7 * second, changed: 10 * second + 5, ..Stamp::default() };
+        assert!(!stamp.is_sure(10 * second + 5 + RACY_NANOS) && stamp.is_sure(10 * second + 5 + RACY_NANOS + 1));
+        let coarse = Stamp { changed: 10 * second, ..stamp };
+        assert!(!coarse.is_sure(12 * second) && coarse.is_sure(13 * second), "a clock that ticks once a second");
         let future = Stamp { modified: 99 * second, ..stamp };
         assert!(future.is_sure(11 * second), "a time that somebody set does not make it doubtful for ever");
     }

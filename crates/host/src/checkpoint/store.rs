@@ -15,7 +15,7 @@ use super::picture::joined;
 
 /// Whoever looks at it with git sees the bytes as they are.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tautocrlf = false\n[gc]\n\tauto = 0\n";
-const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -export-subst -diff=external\n";
+const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -export-subst !diff\n";
 /// The names in the tree of a checkpoint.
 pub(super) const FILES: &[u8] = b"files";
 pub(super) const MANIFEST: &[u8] = b"manifest";

@@ -5,6 +5,8 @@ mod checkpoint_engine;
 mod checkpoint_git;
 mod checkpoint_hostile;
 mod checkpoint_trees;
+mod diff;
+mod diff_git;
 mod home;
 mod journal;
 mod keeper;
