@@ -197,15 +197,15 @@ fn a_checkpoint_that_is_not_there_is_named_with_those_that_are() {
         ran.same_everywhere(&ran.err())
     };
     expect![[r#"
-        error: loop $ID has no checkpoint "7"
-          because: there are initial, 1, 1+, 2
-        hint: loop history $ID
+        error: no checkpoint "7" of loop $ID
+          because: it was never taken, or is not kept any more
+        hint: there are: initial, iter-001, iter-001+, iter-002 (loop checkpoint list $ID)
     "#]]
     .assert_eq(&refused(&["--diff", "1..7"]));
     expect![[r#"
-        error: loop $ID has no checkpoint "../../../x"
-          because: there are initial, 1, 1+, 2
-        hint: loop history $ID
+        error: no checkpoint "../../../x" of loop $ID
+          because: "../../../x" is no name of a checkpoint
+        hint: there are: initial, iter-001, iter-001+, iter-002 (loop checkpoint list $ID)
     "#]]
     .assert_eq(&refused(&["--diff", "initial..../../../x"]));
     expect![[r#"
@@ -216,12 +216,12 @@ fn a_checkpoint_that_is_not_there_is_named_with_those_that_are() {
     .assert_eq(&refused(&["--diff", "initial"]));
     assert!(refused(&["--stat"]).starts_with("error: "), "only with --diff");
     let user = user();
-    user.run(&start("true", "true", &[])).expect_code(0);
+    user.run(&start("true", "true", &["--checkpoint", "none"])).expect_code(0);
     let ran = user.run(&["history", &user.id(), "--diff", "1"]).expect_code(4);
     expect![[r#"
-        error: loop $ID has no checkpoints
-          because: a difference is between two checkpoints, and it was started without or has none yet
-        hint: loop history $ID
+        error: loop $ID keeps no checkpoints
+          because: it was started with --checkpoint none
+        hint: start with --checkpoint auto to be able to go back
     "#]]
     .assert_eq(&ran.same_everywhere(&ran.err()));
     assert!(!user.state().join("checkpoints").exists(), "looking makes nothing");

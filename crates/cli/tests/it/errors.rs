@@ -85,7 +85,7 @@ fn other_wrong_calls_are_explained_too() {
     );
     let user = user().with("LOOP_CHECKPOINT", "svn");
     let ran = user.run(&start("true", "true", &[])).expect_code(4);
-    assert!(ran.err().starts_with("error: LOOP_CHECKPOINT: checkpoint cannot be svn"), "{}", ran.text());
+    assert!(ran.err().starts_with("error: LOOP_CHECKPOINT: checkpoint cannot be \"svn\""), "{}", ran.text());
 }
 
 #[test]

@@ -70,10 +70,16 @@ fn history_and_result_have_their_documented_shapes() {
           "iterations": [
             {
               "iteration": 1,
-              "checkpoint": null,
+              "checkpoint": "iter-001",
+              "before": "initial",
+              "not_by_the_agent": null,
               "promise": "fail",
               "duration_seconds": $SECONDS,
-              "changes": null,
+              "changes": {
+                "files": 0,
+                "insertions": 0,
+                "deletions": 0
+              },
               "agent": "custom",
               "outcome": "broken",
               "attempts": [
@@ -114,7 +120,7 @@ fn history_and_result_have_their_documented_shapes() {
               "output_sha256": "$HASH"
             }
           ],
-          "tree": null,
+          "tree": "03646c2f629665c5d7a3bdf1b27bfd8155afd163",
           "cost_usd": null,
           "tokens": null,
           "started_at": "$MOMENT",
