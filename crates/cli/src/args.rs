@@ -23,6 +23,7 @@ Examples:
   loop start \"fix the failing tests\" --promise \"npm test\" --agent-cmd \"claude -p\"
   loop status --watch
   loop resume a1b2 -n +5
+  loop rollback a1b2 3
 
 Exit codes: 0 the promise holds · 1 ended without it · 2 stopped by you · 3 could not work ·
             4 wrong call or set-up, nothing was made · 5 a loop that should answer does not";
@@ -71,6 +72,10 @@ pub(crate) enum Verb {
     Inject(commands::inject::InjectArgs),
     /// Change settings of a loop that is at work
     Set(commands::set::SetArgs),
+    /// Go back to a checkpoint of a loop
+    Rollback(commands::rollback::RollbackArgs),
+    /// Keep the workspace of a loop as it is now; list and remove what is kept
+    Checkpoint(commands::checkpoint::CheckpointArgs),
     /// Show, get, set and check settings
     Config(commands::config::ConfigArgs),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched

@@ -1,7 +1,7 @@
 //! What is said over a run's control socket: one line of JSON each way.
 use serde::{Deserialize, Serialize};
 
-use crate::run::Change;
+use crate::run::{Change, Target};
 
 /// A question to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,15 @@ pub enum Ask {
     },
     /// Let these settings hold.
     Set(Vec<Change>),
+    /// Keep the workspace as it is, under this name or one that it gets.
+    Checkpoint {
+        /// The name.
+        name: Option<String>,
+    },
+    /// Go back to a checkpoint.
+    Rollback(Target),
+    /// End now, for good, and go back to where it began.
+    CancelRollback,
 }
 
 /// What the run says to that.

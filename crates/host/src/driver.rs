@@ -39,7 +39,7 @@ pub trait Reporter {
 pub fn drive(
     run: HeldRun,
     workspace: &Path,
-    opening: Event,
+    opening: Vec<Event>,
     signals: Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<RunState, JournalError> {
@@ -57,7 +57,7 @@ pub fn drive(
     let drawn = Instant::now();
     let mut driver = Driver { folder, journal, state, hands, control, stop_file, signals, timer, drawn };
     let deaf = deaf.map(|text| Event::Noticed(Notice::Said { text }));
-    driver.run([Some(opening), deaf].into_iter().flatten().collect(), reporter)?;
+    driver.run(opening.into_iter().chain(deaf).collect(), reporter)?;
     Ok(driver.state)
 }
 
@@ -79,7 +79,8 @@ impl Driver {
             while let Some(event) = events.pop_front() {
                 events.extend(self.take(event, reporter)?);
             }
-            if self.state.over.is_some() && self.state.orders.is_empty() {
+            let rests = self.state.over.is_some() || self.state.visiting;
+            if rests && self.state.orders.is_empty() {
                 return Ok(());
             }
             self.wait(reporter);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
+use crate::keeping::Keeping;
 use crate::process::{Containment, Silence, Task, TaskEnd, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
@@ -21,6 +22,8 @@ pub(crate) struct Hands {
     retention: Retention,
     /// Keeps everything together that is started; made with the first order that starts something.
     containment: Option<(String, Containment)>,
+    /// Takes checkpoints, once one is due.
+    keeping: Option<Keeping>,
     /// Answers that are there already.
     ready: Vec<Event>,
 }
@@ -50,17 +53,20 @@ impl Open {
 impl Hands {
     pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
         let retention = Retention::new(&run);
-        let (workspace, containment) = (workspace.to_owned(), None);
-        Self { run, workspace, open: Vec::new(), holds: Vec::new(), retention, containment, ready: Vec::new() }
+        let (workspace, open, ready) = (workspace.to_owned(), Vec::new(), Vec::new());
+        Self { run, workspace, open, holds: Vec::new(), retention, containment: None, keeping: None, ready }
     }
 
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
         let begun = match order {
             Order::CleanUp { processes } => Err(sweep(self.run.id.as_str(), &self.run.register(), processes)),
-            // Backend none: the step is there, and keeps nothing.
-            Order::Checkpoint { .. } => Err(Answer::Saved(Saved::default())),
-            Order::Measure { .. } => Err(Answer::Measured(Measured::default())),
+            Order::Checkpoint { .. } | Order::Measure { .. } | Order::Keep { .. } | Order::Rollback { .. } => {
+                match self.keep(id, order, state) {
+                    None => return None,
+                    Some(answer) => Err(answer),
+                }
+            }
             Order::Hold { .. } => {
                 self.holds.push(id);
                 return None;
@@ -91,6 +97,27 @@ impl Hands {
             Err(answer) => Event::Answered { order: id, answer },
             Ok(open) => self.started(open),
         })
+    }
+
+    /// Hands an order about checkpoints over; an answer is there already where nothing is kept.
+    fn keep(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
+        let spec = state.spec.as_ref().filter(|spec| spec.keeps());
+        let Some(spec) = spec else {
+            // The step is there, and keeps nothing.
+            return Some(match order {
+                Order::Checkpoint { .. } => Answer::Saved(Saved::default()),
+                Order::Measure { .. } => Answer::Measured(Measured::default()),
+                _ => Answer::Refused { why: "this loop keeps no checkpoints".to_owned() },
+            });
+        };
+        if self.keeping.is_none() {
+            match Keeping::new(self.run.checkpoints(spec)) {
+                Ok(keeping) => self.keeping = Some(keeping),
+                Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
+            }
+        }
+        self.keeping.as_ref()?.begin(id, order, state);
+        None
     }
 
     fn started(&mut self, open: Open) -> Event {
@@ -140,14 +167,17 @@ impl Hands {
             self.holds.swap_remove(at);
             self.ready.push(Event::Answered { order: id, answer: Answer::Held });
         }
-        for open in self.open.iter_mut().filter(|open| open.id == id) {
-            open.task.recall();
+        let mut tasks = self.open.iter_mut().filter(|open| open.id == id).peekable();
+        if let (None, Some(keeping)) = (tasks.peek(), &self.keeping) {
+            keeping.recall();
         }
+        tasks.for_each(|open| open.task.recall());
     }
 
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
-        self.open.iter().flat_map(|open| open.task.wants()).chain(containment)
+        let keeping = self.keeping.iter().map(Keeping::wants);
+        self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(keeping)
     }
 
     pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
@@ -161,6 +191,8 @@ impl Hands {
     /// Goes on with everything; says what came to an end.
     pub(crate) fn go_on(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.ready);
+        let kept = self.keeping.iter().flat_map(Keeping::take);
+        events.extend(kept.map(|(order, answer)| Event::Answered { order, answer }));
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.look();
         let mut still_open = Vec::new();

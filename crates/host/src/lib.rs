@@ -9,6 +9,7 @@ pub mod driver;
 mod hands;
 pub mod index;
 pub mod journal;
+mod keeping;
 pub mod notify;
 pub mod orphans;
 pub mod paths;

@@ -67,6 +67,10 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         Answer::Cleaned { killed } => (killed, Vec::new()),
         Answer::Lost { left } => (0, left),
         Answer::Saved(_)
+        | Answer::Kept(_)
+        | Answer::RolledBack(_)
+        | Answer::Refused { .. }
+        | Answer::Blocked { .. }
         | Answer::Measured(_)
         | Answer::AgentEnded(_)
         | Answer::GateEnded(_)

@@ -70,6 +70,12 @@ impl Home {
         Ok(Self { state: state.join("loop"), config: config.ok_or(HomeError::Homeless)? })
     }
 
+    /// The folder of the stores of checkpoints.
+    #[must_use]
+    pub fn checkpoints(&self) -> PathBuf {
+        self.state.join("checkpoints")
+    }
+
     /// The folder of the runs.
     #[must_use]
     pub fn runs(&self) -> PathBuf {

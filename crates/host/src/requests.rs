@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
-use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState};
+use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, check_name, numbered};
 use loop_core::settings::{Given, Layer, Origin, key};
 use loop_core::{text, time};
 
@@ -48,6 +48,12 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -
         Ask::Cancel => Ok(Request::Cancel),
         Ask::Inject { text, keep } => inject(text, *keep, state, texts),
         Ask::Set(changes) => set(changes, state),
+        Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::CancelRollback if !state.keeps() => {
+            Err("this loop keeps no checkpoints (--checkpoint none)".to_owned())
+        }
+        Ask::Checkpoint { name } => checkpoint(name.as_deref(), state),
+        Ask::Rollback(target) => Ok(Request::Rollback(target.clone())),
+        Ask::CancelRollback => Ok(Request::CancelRollback),
     }?;
     let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
     if bytes > REQUEST_BYTES_MAX {
@@ -80,6 +86,13 @@ fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
         return Err(format!("{} are used up already", time::spaced(spent)));
     }
     Ok(Request::Set(changes))
+}
+
+/// The request for a checkpoint: without a name it gets a number.
+fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
+    let Some(name) = name else { return Ok(Request::Checkpoint { name: numbered(state.keeping.named + 1) }) };
+    check_name(name)?;
+    Ok(Request::Checkpoint { name: name.to_owned() })
 }
 
 fn checked(change: &Change) -> Result<Change, String> {

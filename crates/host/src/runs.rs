@@ -12,15 +12,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::checkpoint::Place;
 use crate::clock;
 use crate::journal::{Journal, JournalError, encode};
 use crate::orphans;
-use crate::paths::{Home, socket_of, text_of};
+use crate::paths::{Home, path_of, socket_of, text_of};
 use crate::workspace::Claim;
 
 /// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
 const HALF_MADE: &str = ".new-";
 pub(crate) const LOCK: &str = "lock";
+/// The stores of all workspaces lie here.
+const CHECKPOINTS: &str = "checkpoints";
 
 /// The folder of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,6 +139,18 @@ impl RunFolder {
     #[must_use]
     pub fn register(&self) -> PathBuf {
         self.socket().with_extension(orphans::REGISTER)
+    }
+
+    /// Its checkpoints.
+    #[must_use]
+    pub fn checkpoints(&self, spec: &RunSpec) -> Place {
+        let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        Place {
+            run: self.id.to_string(),
+            store: state.join(CHECKPOINTS).join(&spec.store),
+            workspace: path_of(&spec.workspace.path),
+            settings: spec.settings.clone(),
+        }
     }
 
     /// Who drives the run; none if nobody does.
@@ -280,6 +295,18 @@ pub fn kept(folder: &RunFolder, kept: &Kept) -> io::Result<String> {
         Err(io::Error::other(format!("{} is not what was written", file.name)))
     }
 }
+
+/// The name of a workspace's store: the same for all runs in the same folder.
+#[must_use]
+pub fn store_name(workspace: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut name = hex(&Sha256::digest(workspace.as_os_str().as_bytes()));
+    name.truncate(STORE_NAME_LETTERS);
+    name
+}
+
+/// Enough to tell workspaces apart.
+const STORE_NAME_LETTERS: usize = 16;
 
 /// Bytes as hexadecimal digits.
 #[must_use]

@@ -40,6 +40,15 @@ pub fn suspend() {
     kill_process(getpid(), Signal::STOP).ok();
 }
 
+/// From now on Ctrl-C does nothing to this process; what it starts gets it as ever. A pager takes it as a wish to
+/// stop searching, and whoever feeds it must not die of it.
+///
+/// # Errors
+/// When the machine would not let us.
+pub fn leave_interrupts_to_others() -> io::Result<()> {
+    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map(drop)
+}
+
 impl Signals {
     /// Listens from now on.
     ///

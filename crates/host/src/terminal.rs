@@ -1,4 +1,4 @@
-//! Whether somebody reads what we write.
+//! Whether somebody reads what we write, and how wide their screen is.
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,4 +13,11 @@ pub fn can_take(to: impl AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     // Broken is ready as well: the write then says so.
     poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
+}
+
+/// How many letters fit into a line of a terminal; none if it is no terminal or does not say.
+#[must_use]
+pub fn columns(of: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(of.as_fd()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

@@ -27,7 +27,11 @@ impl Call {
     #[must_use]
     pub fn read(log: &Path) -> Vec<Self> {
         let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        let calls = text.lines().filter_map(|line| line.split_once('('));
+        // With `-f` a line begins with the number of its thread.
+        let bare =
+            |line: &'_ str| line.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start().to_owned();
+        let lines: Vec<String> = text.lines().map(bare).collect();
+        let calls = lines.iter().filter_map(|line| line.split_once('('));
         calls
             .filter(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
             .map(|(name, text)| Self { name: name.to_owned(), text: text.to_owned() })

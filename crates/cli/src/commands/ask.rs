@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use loop_core::control::{Ask, Call, Reply};
+use loop_core::run::{Event, Fact, Input, Order};
 use loop_core::view::Row;
 use loop_host::control::call;
 use loop_host::index;
@@ -9,6 +10,7 @@ use loop_host::paths::path_of;
 use loop_host::runs::RunFolder;
 use loop_host::signals::Signals;
 
+use super::checkpoint;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -43,6 +45,34 @@ pub(crate) fn wait(folder: &RunFolder, is_so: impl Fn(&Row) -> bool) -> Result<O
         signals.wait(LOOK_EVERY);
     }
     Ok(None)
+}
+
+/// Waits for the answer to the order that a request led to, and says what came of it.
+pub(crate) fn kept(context: &Context, folder: &RunFolder, seq: u64) -> Done {
+    let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    while signals.take().is_empty() {
+        let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
+        let mut after = reading.entries.iter().filter(|entry| entry.seq > seq).map(|entry| &entry.fact);
+        let order = after.clone().find_map(|fact| match fact {
+            Fact::Ordered { id, order: Order::Keep { .. } } => Some(*id),
+            Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+        });
+        let answer = after.find_map(|fact| match fact {
+            Fact::Happened(Input { event: Event::Answered { order: id, answer }, .. }) if Some(*id) == order => {
+                Some(answer)
+            }
+            Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+        });
+        if let Some(answer) = answer {
+            return checkpoint::answered(context, folder.id.as_str(), answer);
+        }
+        if folder.holder().is_none() {
+            return Err(CommandError::new(Kind::Unable, "the loop ended before the checkpoint was taken")
+                .hint(format!("loop status {}", folder.id)));
+        }
+        signals.wait(LOOK_EVERY);
+    }
+    Ok(2)
 }
 
 /// Says what was taken in.

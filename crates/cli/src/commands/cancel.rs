@@ -2,12 +2,11 @@
 use clap::Args;
 use loop_core::control::Ask;
 
-use super::ask;
+use super::{ask, visit};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
-use crate::render::error::{CommandError, Kind};
 
-/// End a loop now, for good: the agent is ended, its edits stay
+/// End a loop now, for good: the agent is ended, its edits stay unless you say --rollback
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
     #[command(flatten)]
@@ -15,7 +14,7 @@ pub(crate) struct CancelArgs {
     /// Keep the workspace as it is (the default)
     #[arg(long, conflicts_with = "rollback")]
     keep: bool,
-    /// Go back to the initial checkpoint (comes with a later version)
+    /// Go back to the initial checkpoint; what is there now stays one too
     #[arg(long)]
     rollback: bool,
     /// Return when it has ended
@@ -24,13 +23,12 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
-    if args.rollback {
-        return Err(CommandError::new(Kind::Wrong, "--rollback comes with a later version")
-            .because("this version keeps no checkpoints to go back to")
-            .hint(format!("loop cancel {} --keep", args.id.id)));
-    }
     let folder = context.find(&args.id.id)?;
-    let seq = ask::ask(&folder, Ask::Cancel, "loop cancel")?;
+    let what = if args.rollback { Ask::CancelRollback } else { Ask::Cancel };
+    if args.rollback {
+        visit::checkpoints_of(&folder)?;
+    }
+    let seq = ask::ask(&folder, what, "loop cancel")?;
     if !args.wait {
         return ask::told(context, &folder, "is being cancelled", seq);
     }

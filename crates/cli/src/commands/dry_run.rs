@@ -78,7 +78,7 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
     for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
         line(key, &format!("{} ({})", resolved.get(key), origin(key)));
     }
-    line("keeps", header::keeps(resolved));
+    line("keeps", header::keeps(&ready.backend));
     told
 }
 

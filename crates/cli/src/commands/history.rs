@@ -9,9 +9,11 @@ use loop_host::process::tail_of;
 use loop_host::retention::is_thinned;
 use loop_host::runs::RunFolder;
 
+use super::compare;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
-use crate::render::error::{CommandError, Kind};
+use crate::render::diff;
+use crate::render::error::CommandError;
 use crate::render::printer::{Loudness, Paint, Printer};
 use crate::render::table::table;
 
@@ -26,24 +28,30 @@ pub(crate) struct HistoryArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Show what an iteration changed: N or A..B (comes with a later version)
-    #[arg(long, value_name = "N")]
+    /// Show what iteration N changed; A..B: what differs between two checkpoints (initial, a number, N+ or a name)
+    #[arg(long, value_name = "N|A..B")]
     diff: Option<String>,
+    /// With --diff: only how many lines of each file
+    #[arg(long, requires = "diff")]
+    stat: bool,
+    /// With --diff: straight to the terminal
+    #[arg(long, requires = "diff")]
+    no_pager: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
-    if args.diff.is_some() {
-        return Err(CommandError::new(Kind::Wrong, "--diff comes with a later version")
-            .because("this version keeps no checkpoints to compare")
-            .hint(format!("loop history {}", args.id.id)));
-    }
     let folder = context.find(&args.id.id)?;
+    if let Some(words) = &args.diff {
+        let manner = compare::Manner { json: args.json, stat: args.stat, pager: !args.no_pager };
+        return compare::run(context, &folder, words, manner);
+    }
     let (reading, history) = read(&folder)?;
     if args.json {
         context.printer.json(&history);
         return Ok(0);
     }
     context.printer.answer(&told(&history, context.printer));
+    context.printer.answer(&beside(&history, folder.id.as_str()));
     if context.printer.loudness == Loudness::Verbose {
         for (iteration, attempt) in attempts(&reading.entries) {
             context.printer.answer(&said(&folder, iteration, attempt));
@@ -62,7 +70,7 @@ pub(crate) fn show(context: &Context, id: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn read(folder: &RunFolder) -> Result<(journal::Reading, History), CommandError> {
+pub(super) fn read(folder: &RunFolder) -> Result<(journal::Reading, History), CommandError> {
     let reading = journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let mut history = History::new();
     reading.entries.iter().for_each(|entry| history.apply(entry));
@@ -119,13 +127,28 @@ fn promise(verdict: Option<&String>) -> &'static str {
 }
 
 fn changes(row: &IterationRow) -> String {
-    row.changes.map_or_else(
-        || "-".to_owned(),
-        |changes| {
-            let files = if changes.files == 1 { "1 file".to_owned() } else { format!("{} files", changes.files) };
-            format!("+{} -{} ({files})", changes.insertions, changes.deletions)
-        },
-    )
+    row.changes.map_or_else(|| "-".to_owned(), diff::brief)
+}
+
+/// What happened between iterations: changes by a gate or a person, and rollbacks.
+fn beside(history: &History, id: &str) -> String {
+    let mut lines = String::new();
+    for row in &history.iterations {
+        if let Some(changes) = row.not_by_the_agent {
+            let number = row.iteration;
+            let changes = diff::brief(changes);
+            lines.push_str(&format!(
+                "after iteration {number}: {changes}, not by the agent: loop history {id} --diff {number}+\n"
+            ));
+        }
+    }
+    for back in &history.rollbacks {
+        lines.push_str(&format!(
+            "after iteration {}: rolled back to {} (before it: {})\n",
+            back.after_iteration, back.to, back.undo
+        ));
+    }
+    lines
 }
 
 fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {

@@ -1,6 +1,8 @@
 //! One file a verb: its arguments and what it does.
 pub(crate) mod ask;
 pub(crate) mod cancel;
+pub(crate) mod checkpoint;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -14,11 +16,13 @@ pub(crate) mod pause;
 pub(crate) mod prune;
 pub(crate) mod resume;
 pub(crate) mod rm;
+pub(crate) mod rollback;
 pub(crate) mod room;
 pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
+pub(crate) mod visit;
 pub(crate) mod watch;
 
 use std::ffi::OsString;
@@ -79,6 +83,8 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Inject(args)) => inject::run(&context, &args),
         Some(Verb::Set(args)) => set::run(&context, &args),
         Some(Verb::Watch(args)) => watch::run(&context, &args),
+        Some(Verb::Rollback(args)) => rollback::run(&context, &args),
+        Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Doctor(args)) => doctor::run(&context, &args),
@@ -100,6 +106,8 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Inject(_)
         | Verb::Set(_)
         | Verb::Watch(_)
+        | Verb::Rollback(_)
+        | Verb::Checkpoint(_)
         | Verb::Doctor(_) => true,
         Verb::Start(_)
         | Verb::Resume(_)

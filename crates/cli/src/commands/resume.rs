@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     let Some(spec) = held.state.spec.clone() else {
         return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
     };
-    if held.state.standing().is_some_and(|standing| !standing.resumable) {
+    if !held.state.resumable() {
         // Killed between the end and the result file: that much can still be done.
         let result = held.state.settings.resolved.get("result");
         if !result.is_empty() && !path_of(result).exists() {

@@ -2,6 +2,7 @@
 use loop_core::ids::RunId;
 use loop_core::settings::{KEYS, Resolved, UNLIMITED, bytes, key};
 use loop_core::text;
+use loop_host::checkpoint::{Bound, tidy};
 use loop_host::retention::{Thinned, keep_within};
 
 use crate::context::Context;
@@ -14,6 +15,21 @@ pub(crate) fn most(settings: &Resolved) -> Option<u64> {
     match settings.get(KEEP) {
         UNLIMITED => None,
         text => bytes(text).or_else(|| bytes(Resolved::defaults(KEYS).get(KEEP))),
+    }
+}
+
+/// Removes checkpoints past their time or bound, if it is time to look, and says so.
+pub(crate) fn tidy_checkpoints(context: &Context, settings: &Resolved) {
+    let now = loop_host::clock::now().wall_ms;
+    match tidy(&context.home, Bound::of(settings), now) {
+        Ok(gone) if !gone.names.is_empty() => {
+            let freed = text::size(gone.collected.freed);
+            context
+                .printer
+                .progress(&format!("removed {} checkpoints of loops that ended, freed {freed}\n", gone.names.len()));
+        }
+        Ok(_) => {}
+        Err(error) => context.printer.progress(&format!("warning: old checkpoints stay: {error}\n")),
     }
 }
 

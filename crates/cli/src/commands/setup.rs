@@ -52,6 +52,12 @@ pub(crate) fn settle(given: Vec<Given>) -> Resolved {
     settings
 }
 
+/// What the user's own settings say, without a workspace.
+pub(crate) fn own_settings(context: &Context) -> Result<Resolved, CommandError> {
+    let given = loop_host::settings_files::gather(&context.home.config, None).map_err(|error| files_error(&error))?;
+    Ok(settle(given))
+}
+
 /// Refuses what is accepted by name but not built yet.
 pub(crate) fn refuse_unbuilt(settings: &Resolved) -> Result<(), CommandError> {
     KEYS.iter().try_for_each(|key| {
@@ -96,6 +102,16 @@ pub(crate) fn check_mode(word: &str) -> Result<(), CommandError> {
         CommandError::new(Kind::Wrong, format!("containment {word} cannot be had here"))
             .because(why)
             .hint("leave it out for the best that can be had, and see: loop doctor")
+    })
+}
+
+/// How the workspace can be kept. What was asked for and cannot be had is refused.
+pub(crate) fn backend(setup: &Setup) -> Result<String, CommandError> {
+    let asked = setup.settings.get("checkpoint");
+    loop_host::checkpoint::choose(asked, &setup.path).map(str::to_owned).map_err(|why| {
+        CommandError::new(Kind::Wrong, format!("--checkpoint {asked} cannot be had here"))
+            .because(why)
+            .hint("leave it out: auto takes what can be had")
     })
 }
 

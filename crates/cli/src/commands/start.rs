@@ -7,7 +7,7 @@ use clap::Args;
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Promise;
 use loop_core::prompt::TASK_BYTES_MAX;
-use loop_core::run::{Event, Fact, Input, RULES, RunSpec, RunState, WorkspaceRef};
+use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
 use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
@@ -15,14 +15,14 @@ use loop_host::driver::drive;
 use loop_host::index;
 use loop_host::orphans::{self, Orphans};
 use loop_host::paths::{can_write, path_of, read_bounded, text_of, write_whole};
-use loop_host::runs::{self, HeldRun, LongTexts, StartLock};
+use loop_host::runs::{self, HeldRun, LongTexts, RunFolder, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
 use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
 use super::setup::{self, Setup, quoted};
-use super::{dry_run, room};
+use super::{dry_run, room, visit};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -62,6 +62,8 @@ pub(crate) struct Ready {
     pub(crate) setup: Setup,
     pub(crate) goal: String,
     pub(crate) inject: Vec<String>,
+    /// How the workspace is kept.
+    pub(crate) backend: String,
 }
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
@@ -82,7 +84,25 @@ pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<R
         let created = reading.entries.first().and_then(|entry| public_event(entry, &held.state));
         created.iter().for_each(|event| context.printer.json_line(event));
     }
-    go(context, held, &path, Event::Opened, args.json).map(|code| (code, Some(id)))
+    let folder = held.folder.clone();
+    let code = go(context, held, &path, Event::Opened, args.json)?;
+    not_even_kept(&folder)?;
+    Ok((code, Some(id)))
+}
+
+/// A workspace that could not be kept before anything was done to it: as if nobody had started.
+fn not_even_kept(folder: &RunFolder) -> Result<(), CommandError> {
+    let Ok(reading) = loop_host::journal::read(&folder.path) else { return Ok(()) };
+    let state = reading.fold();
+    let Some(over) =
+        state.over.filter(|over| over.reason.code == ReasonCode::HostFailure && state.stage == Stage::Fresh)
+    else {
+        return Ok(());
+    };
+    folder.remove().map_err(|error| runs_error(&error))?;
+    Err(CommandError::new(Kind::Wrong, "nothing was started: the workspace cannot be kept")
+        .because(text::one_line(&over.reason.text, 2000))
+        .hint("make it readable, leave it out with --checkpoint-skip <glob>, or go without: --checkpoint none"))
 }
 
 fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
@@ -112,7 +132,8 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     }
     result_path(&mut setup.settings)?;
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
-    Ok(Ready { setup, goal, inject })
+    let backend = setup::backend(&setup)?;
+    Ok(Ready { setup, goal, inject, backend })
 }
 
 /// A line that no shell can read says nothing about the work, and a `!` before several commands would
@@ -275,7 +296,8 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         goal,
         inject,
         workspace: ready.setup.place.clone(),
-        backend: "none".to_owned(),
+        backend: ready.backend.clone(),
+        store: runs::store_name(&ready.setup.path),
         settings,
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
@@ -331,15 +353,17 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     let before = held.state.clone();
     let folder = held.folder.clone();
     live.at_the_end(Box::new(write_result));
-    let driven = drive(held, workspace, opening, signals, &mut live);
+    let driven = drive(held, workspace, vec![opening], signals, &mut live);
     live.finish();
     match driven {
         Ok(state) => {
             if !json {
-                printer.answer(&summary(&state, printer));
+                let changes = visit::changes_of(&folder, &state);
+                printer.answer(&summary(&state, &changes, printer));
             }
             index::note(&context.home, &folder, &state);
             room::make_room(context, &state.settings.resolved, Some(&folder.id));
+            room::tidy_checkpoints(context, &state.settings.resolved);
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
         Err(error) => {

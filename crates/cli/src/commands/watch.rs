@@ -10,6 +10,7 @@ use loop_host::runs::RunFolder;
 use loop_host::signals::Signals;
 
 use super::list;
+use super::visit;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -63,7 +64,8 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     watch.look().map_err(unreadable)?;
     watch.live.finish();
     if watch.state.over.is_some() && since_ms == 0 {
-        context.printer.answer(&summary(&watch.state, context.printer));
+        let changes = visit::changes_of(&watch.folder, &watch.state);
+        context.printer.answer(&summary(&watch.state, &changes, context.printer));
     } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
         let id = &watch.folder.id;
         context.printer.answer(&format!("crashed: nobody drives it any more; go on with: loop resume {id}\n"));

@@ -16,7 +16,7 @@ pub(crate) fn header(state: &RunState) -> String {
         format!("  promise   {}", settings.get("promise")),
         format!("  agent     {}", agent(settings)),
         format!("  limits    {}", limits(settings)),
-        format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(settings)),
+        format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(&spec.backend)),
     ];
     lines.iter().map(|line| fitted(line)).collect()
 }
@@ -65,9 +65,10 @@ pub(crate) fn limits(settings: &Resolved) -> String {
 }
 
 /// What is kept of every iteration.
-pub(crate) fn keeps(settings: &Resolved) -> &'static str {
-    match settings.get("checkpoint") {
-        "none" => "no checkpoints",
-        _ => "no checkpoints (auto = none in this version)",
+pub(crate) fn keeps(backend: &str) -> &'static str {
+    match backend {
+        "none" => "no checkpoints: no going back, changes are not measured",
+        "btrfs" => "every iteration, as btrfs snapshots",
+        _ => "every iteration, in a git store of loop's own",
     }
 }

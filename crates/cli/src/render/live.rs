@@ -3,13 +3,15 @@ use std::time::Duration;
 
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request, RunState,
+    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request, RolledBack,
+    RunState, Saved, Target,
 };
 use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::public_event;
 use loop_host::driver::Reporter;
 
+use super::diff::brief;
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
 
@@ -107,6 +109,10 @@ impl Live {
                     Request::Pause => "holding after this iteration".to_owned(),
                     Request::Resume => "going on".to_owned(),
                     Request::Cancel => "cancelling".to_owned(),
+                    Request::CancelRollback => "cancelling, and going back to where it began".to_owned(),
+                    Request::Rollback(Target { to, now: true, .. }) => format!("going back to {to} now"),
+                    Request::Rollback(Target { to, .. }) => format!("going back to {to} after this iteration"),
+                    Request::Checkpoint { name } => format!("keeping the workspace as {name}"),
                     Request::Inject(text) => format!("a text of {} bytes for the next prompt", text.bytes),
                     Request::Set(changes) => changes
                         .iter()
@@ -120,6 +126,7 @@ impl Live {
             Event::Noticed(Notice::Said { text }) => self.line(Some(Paint::Warn), text),
             Event::Created(_)
             | Event::Opened
+            | Event::Visited { .. }
             | Event::Reopened { .. }
             | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
             | Event::DeadlinePassed => {}
@@ -163,11 +170,28 @@ impl Live {
                 let ended = exit_code.map_or_else(|| "was stopped".to_owned(), |code| format!("exit {code}"));
                 self.line(Some(Paint::Warn), &format!("the notification command failed ({ended})"));
             }
-            Answer::Cleaned { .. }
-            | Answer::Held
-            | Answer::Saved(_)
-            | Answer::Measured(_)
-            | Answer::Notified { .. } => {}
+            Answer::Blocked { why } | Answer::Refused { why } => self.line(Some(Paint::Bad), &text::one_line(why, 400)),
+            Answer::RolledBack(back) => self.line(Some(Paint::Good), &rolled_back(back, &name_of(state))),
+            Answer::Kept(saved) => {
+                self.line(None, &format!("kept as {}", saved.checkpoint.as_deref().unwrap_or_default()));
+            }
+            Answer::Saved(saved) => self.saved(saved, state),
+            Answer::Measured(measured) => {
+                if let Some(changes) = measured.changes {
+                    self.line(Some(Paint::Dim), &format!("{:>7}  changed: {}", of(state), brief(changes)));
+                }
+            }
+            Answer::Cleaned { .. } | Answer::Held | Answer::Notified { .. } => {}
+        }
+    }
+
+    fn saved(&mut self, saved: &Saved, state: &RunState) {
+        if let Some(changes) = saved.changes {
+            self.line(Some(Paint::Warn), &format!("{:>7}  not by the agent: {}", of(state), brief(changes)));
+        }
+        if !saved.unstable.is_empty() {
+            let names = text::one_line(&saved.unstable.join(", "), 200);
+            self.line(Some(Paint::Warn), &format!("         changed while it was kept: {names}"));
         }
     }
 
@@ -201,9 +225,13 @@ impl Live {
             Order::RunGate { .. } => format!("checking the promise · {spent} of {limit}"),
             Order::CleanUp { .. } => "ending what is left of a cut-off attempt".to_owned(),
             Order::Hold { cause: HoldCause::Paused, .. } => format!("paused · loop resume {}", name_of(state)),
+            Order::Hold { cause: HoldCause::Blocked, .. } => {
+                format!("waits until that is mended · loop resume {}", name_of(state))
+            }
+            Order::Rollback { to, .. } => format!("going back to {to} · {spent}"),
             Order::Hold { cause: HoldCause::Delay, .. } => format!("waiting · {spent} of {limit}"),
             Order::Checkpoint { .. } | Order::Measure { .. } => "keeping the workspace".to_owned(),
-            Order::Notify { .. } => return None,
+            Order::Notify { .. } | Order::Keep { .. } => return None,
         };
         Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
     }
@@ -220,13 +248,31 @@ fn name_of(state: &RunState) -> String {
     state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default()
 }
 
+/// What going back did, in a line or two.
+pub(crate) fn rolled_back(back: &RolledBack, id: &str) -> String {
+    let files = |count: u64| if count == 1 { "1 name".to_owned() } else { format!("{count} names") };
+    let mut text = format!("rolled back to {}: {} written, {} removed", back.to, files(back.written), back.removed);
+    for aside in &back.aside {
+        text.push_str(&format!("\n  kept aside: {}", text::one_line(aside, 200)));
+    }
+    for said in &back.said {
+        text.push_str(&format!("\n  {}", text::one_line(said, 400)));
+    }
+    format!("{text}\n  undo it:    loop rollback {id} undo")
+}
+
 /// Who works on an order, for people.
 fn who(order: &Order) -> &'static str {
     match order {
         Order::RunAgent { .. } => "the agent",
         Order::RunGate { .. } => "the promise",
         Order::Notify { .. } => "the notification command",
-        Order::CleanUp { .. } | Order::Checkpoint { .. } | Order::Measure { .. } | Order::Hold { .. } => "it",
+        Order::CleanUp { .. }
+        | Order::Checkpoint { .. }
+        | Order::Measure { .. }
+        | Order::Keep { .. }
+        | Order::Rollback { .. }
+        | Order::Hold { .. } => "it",
     }
 }
 
@@ -284,7 +330,11 @@ impl Reporter for Live {
             Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
                 self.line(Some(Paint::Warn), &format!("paused; go on with: loop resume {}", name_of(state)));
             }
-            Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request, .. }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Blocked, .. }, .. } => {
+                let id = name_of(state);
+                self.line(Some(Paint::Warn), &format!("paused until that is mended; then: loop resume {id}"));
+            }
+            Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request | RecallCause::Rollback, .. }
             | Fact::Recalled { .. }
             | Fact::Ordered { .. }
             | Fact::Concluded { .. } => {}

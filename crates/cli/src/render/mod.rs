@@ -1,8 +1,10 @@
 //! How things look: the only way out to a terminal, and what goes over it.
+pub(crate) mod diff;
 pub(crate) mod error;
 pub(crate) mod header;
 pub(crate) mod live;
 pub(crate) mod outbox;
+pub(crate) mod pager;
 pub(crate) mod printer;
 pub(crate) mod summary;
 pub(crate) mod table;

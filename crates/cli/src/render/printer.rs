@@ -42,6 +42,10 @@ pub(crate) enum Paint {
     Bad,
     Warn,
     Dim,
+    /// What stands above other things.
+    Head,
+    /// Where something is.
+    Place,
 }
 
 impl Paint {
@@ -51,6 +55,8 @@ impl Paint {
             Self::Bad => "31",
             Self::Warn => "33",
             Self::Dim => "2",
+            Self::Head => "1",
+            Self::Place => "36",
         }
     }
 }
@@ -76,11 +82,18 @@ impl Printer {
 
     /// An answer. A reader that went away is not an error; any other loss is remembered.
     pub(crate) fn answer(&self, text: &str) {
+        self.answer_bytes(text.as_bytes());
+    }
+
+    /// The same for what may be no text; says whether there is any sense in going on.
+    pub(crate) fn answer_bytes(&self, bytes: &[u8]) -> bool {
         let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        let well = written.is_ok();
         if let Err(error) = written.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) }) {
             LOST.get_or_init(|| error.to_string());
         }
+        well
     }
 
     /// An answer as JSON.
@@ -119,6 +132,11 @@ impl Printer {
 
 fn painted(colour: bool, paint: Paint, text: &str) -> String {
     if colour { format!("\u{1b}[{}m{text}\u{1b}[0m", paint.code()) } else { text.to_owned() }
+}
+
+/// How wide an answer may be: as wide as the terminal, or as is usual where there is none.
+pub(crate) fn width() -> usize {
+    loop_host::terminal::columns(io::stdout()).unwrap_or(80)
 }
 
 /// Whether stdout is a terminal.

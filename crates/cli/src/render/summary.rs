@@ -6,7 +6,7 @@ use loop_core::time;
 use super::printer::{Loudness, Paint, Printer};
 
 /// The end for people.
-pub(crate) fn summary(state: &RunState, printer: Printer) -> String {
+pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> String {
     let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
         return String::new();
     };
@@ -39,7 +39,7 @@ pub(crate) fn summary(state: &RunState, printer: Printer) -> String {
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
     let next = next(over.outcome, over.reason.code, id.as_str());
-    let changes = if spec.backend == "none" { "not measured (no checkpoints)" } else { "" };
+    let changes = if spec.keeps() { changes } else { "not measured (no checkpoints)" };
     format!(
         "{head}{}  changes   {changes}\n  cost      not known for a custom agent · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),

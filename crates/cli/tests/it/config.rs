@@ -13,10 +13,10 @@ fn show_says_each_value_and_where_it_came_from() {
     let ran = user.run(&["config", "show"]).expect_code(0);
     let shown = ran.same_everywhere(&ran.out());
     for line in [
-        "max_iterations       6            LOOP_MAX_ITER",
-        "timeout              8m           $ROOT/home/.config/loop/config.toml:2",
-        "max_time             2h           loop.toml:1",
-        "gate_timeout         10m          default",
+        "max_iterations        6            LOOP_MAX_ITER",
+        "timeout               8m           $ROOT/home/.config/loop/config.toml:2",
+        "max_time              2h           loop.toml:1",
+        "gate_timeout          10m          default",
     ] {
         assert!(shown.contains(line), "{line}\n{shown}");
     }
@@ -35,7 +35,7 @@ fn set_changes_one_line_and_refuses_what_does_not_fit() {
     assert_eq!(user.read("home/.config/loop/config.toml"), "timeout = \"9m\"\nmax_iterations = 4\nnotify = true\n");
     user.run(&["config", "set", "notify"]).expect_code(0);
     assert_eq!(user.read("home/.config/loop/config.toml"), "timeout = \"9m\"\nmax_iterations = 4\n");
-    for words in [["timeout", "5"], ["timeuot", "5m"], ["checkpoint", "git"], ["result", "x"]] {
+    for words in [["timeout", "5"], ["timeuot", "5m"], ["checkpoint", "svn"], ["result", "x"]] {
         let ran = user.run(&["config", "set", words[0], words[1]]).expect_code(4);
         assert!(ran.err().contains("hint: "), "{}", ran.text());
     }

@@ -70,10 +70,16 @@ fn history_and_result_have_their_documented_shapes() {
           "iterations": [
             {
               "iteration": 1,
-              "checkpoint": null,
+              "checkpoint": "iter-001",
+              "before": "initial",
+              "not_by_the_agent": null,
               "promise": "fail",
               "duration_seconds": $SECONDS,
-              "changes": null,
+              "changes": {
+                "files": 0,
+                "insertions": 0,
+                "deletions": 0
+              },
               "agent": "custom",
               "outcome": "broken",
               "attempts": [
@@ -114,7 +120,7 @@ fn history_and_result_have_their_documented_shapes() {
               "output_sha256": "$HASH"
             }
           ],
-          "tree": null,
+          "tree": "03646c2f629665c5d7a3bdf1b27bfd8155afd163",
           "cost_usd": null,
           "tokens": null,
           "started_at": "$MOMENT",
@@ -132,9 +138,10 @@ fn a_start_with_json_prints_events_and_nothing_else_on_stdout() {
     let ran = user.run(&start("touch x", "test -e x", &["--json"])).expect_code(0);
     let events: Vec<serde_json::Value> = ran.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
-    assert_eq!(names, ["created", "gate_ended", "iteration_started", "agent_ended", "gate_ended", "ended"]);
+    let first = ["created", "checkpoint", "gate_ended", "iteration_started", "agent_ended"];
+    assert_eq!(names, [&first[..], &["checkpoint", "measured", "gate_ended", "ended"]].concat());
     assert!(events.iter().all(|event| event["version"] == 1 && event["at"].is_string()));
-    assert_eq!((events[5]["verified"].as_bool(), events[0]["id"].as_str()), (Some(true), Some(user.id().as_str())));
+    assert_eq!((events[8]["verified"].as_bool(), events[0]["id"].as_str()), (Some(true), Some(user.id().as_str())));
 }
 
 #[test]

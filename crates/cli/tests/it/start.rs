@@ -17,7 +17,7 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
         --- stdout
         done: the promise holds after 2 iterations
           promise   pass (exit 0, $TIME)
-          changes   not measured (no checkpoints)
+          changes   +2 -0 (1 file)
           cost      not known for a custom agent · 2 iterations in $TIME
           status    completed (goal_complete)
         see it:     loop history $ID --verbose
@@ -28,13 +28,15 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
           promise   test $(wc -l < log) -ge 2
           agent     custom: echo line >> log; echo done for now
           limits    10 iterations · agent 5m · promise 10m · no time limit
-          keeps     no checkpoints (auto = none in this version) · Ctrl-C stops after the iteration
+          keeps     every iteration, in a git store of loop's own · Ctrl-C stops after the iteration
         [$MOMENT]  before  promise: does not hold yet (exit 2): sh: 1: test: -ge: unexpected operator
         [$MOMENT]    1/10  custom at work, up to 5m
         [$MOMENT]    1/10  agent: exit 0 after $TIME
+        [$MOMENT]    1/10  changed: +1 -0 (1 file)
         [$MOMENT]    1/10  promise: does not hold yet (exit 1)
         [$MOMENT]    2/10  custom at work, up to 5m
         [$MOMENT]    2/10  agent: exit 0 after $TIME
+        [$MOMENT]    2/10  changed: +1 -0 (1 file)
         [$MOMENT]    2/10  promise: holds (exit 0)
     "#]]
     .assert_eq(&ran.text());
@@ -122,7 +124,7 @@ fn a_dry_run_shows_everything_runs_the_promise_once_and_creates_nothing() {
           gate_timeout   10m (default)
           max_time       unlimited (default)
           checkpoint     auto (default)
-          keeps          no checkpoints (auto = none in this version)
+          keeps          every iteration, in a git store of loop's own
           baseline       fail (exit 3, $TIME)
 
         the first prompt:

@@ -129,6 +129,14 @@ fn news(news: &News) -> String {
         News::Interrupted { attempt } => format!(
             "- Attempt {attempt} at this iteration was cut off from outside. Its edits are still there, some may be half done."
         ),
+        News::RolledBack { to } => format!(
+            "- The workspace was rolled back to checkpoint {}: what was done after it is gone. Look at the files as they are now.",
+            harmless(to)
+        ),
+        News::Others { files } => format!(
+            "- {} changed by somebody else (a person, or the gate) since you ended.",
+            if *files == 1 { "1 file was".to_owned() } else { format!("{files} files were") }
+        ),
         News::AgentFailed { ended } => format!("- Your program ended in an error in the iteration before ({ended})."),
     }
 }

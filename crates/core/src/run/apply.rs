@@ -1,8 +1,8 @@
 //! The only place where state changes, live and on replay.
 use std::sync::Arc;
 
-use super::event::{Change, Event, Input, Notice, Request};
-use super::fact::{CheckpointName, Fact, GatePoint, HoldCause, News, Order, RecallCause};
+use super::event::{Change, Event, Input, Notice, Request, Target};
+use super::fact::{Fact, GatePoint, HoldCause, News, Order, RecallCause};
 use super::outcome::Ending;
 use super::report::{AgentReport, Answer, Ended, GateReport, Measured};
 use super::spec::RunSpec;
@@ -16,6 +16,8 @@ use crate::time::At;
 const NEWS_MAX: usize = 8;
 /// How many injected texts stay in all later prompts.
 pub const INJECTIONS_KEPT_MAX: usize = 64;
+/// The checkpoint of the workspace before iteration 1.
+pub const INITIAL: &str = "initial";
 /// How many changed paths are remembered.
 const CHANGED_NAMES_MAX: usize = 50;
 
@@ -36,8 +38,9 @@ fn after_crash(order: &Order) -> AfterCrash {
         | Order::Checkpoint { .. }
         | Order::Measure { .. }
         | Order::Hold { .. }
+        | Order::Rollback { .. }
         | Order::RunGate { .. } => AfterCrash::Again,
-        Order::Notify { .. } => AfterCrash::Forget,
+        Order::Notify { .. } | Order::Keep { .. } => AfterCrash::Forget,
     }
 }
 
@@ -61,13 +64,14 @@ impl RunState {
     }
 
     fn happened(&mut self, input: &Input) {
-        if !matches!(input.event, Event::Opened | Event::Reopened { .. }) {
+        if !matches!(input.event, Event::Opened | Event::Reopened { .. } | Event::Visited { .. }) {
             self.now = input.at;
         }
         match &input.event {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
             Event::Reopened { changes, .. } => self.reopened(input.at, changes),
+            Event::Visited { .. } => self.visited(input.at),
             Event::Answered { order, answer } => self.answered(*order, answer),
             Event::Asked { request, by } => self.asked(request, by),
             Event::Noticed(Notice::Started { order, process }) => {
@@ -84,8 +88,20 @@ impl RunState {
             Request::Stop => self.asked.stop = Some(by.to_owned()),
             Request::Abort => self.asked.abort = Some(by.to_owned()),
             Request::Pause => self.asked.pause = Some(by.to_owned()),
-            Request::Resume => self.asked.pause = None,
-            Request::Cancel => self.asked.cancel = Some(by.to_owned()),
+            Request::Resume => (self.asked.pause, self.blocked) = (None, None),
+            Request::Cancel => {
+                self.asked.cancel = Some(by.to_owned());
+                self.asked.rollback = self.asked.rollback.take().filter(|_| self.keeping.rolling_back);
+            }
+            Request::CancelRollback => {
+                self.asked.cancel = Some(by.to_owned());
+                self.asked.rollback = Some(Target { to: INITIAL.to_owned(), now: true, git: false });
+            }
+            Request::Rollback(target) => {
+                self.asked.rollback = Some(target.clone());
+                self.blocked = None;
+            }
+            Request::Checkpoint { .. } => {}
             Request::Inject(text) => {
                 self.injections.newest = self.injections.newest.max(text.number);
                 if text.keep && self.injections.kept.len() < INJECTIONS_KEPT_MAX {
@@ -94,6 +110,15 @@ impl RunState {
             }
             Request::Set(changes) => self.change(changes),
         }
+    }
+
+    /// As if a driver had been killed: nobody goes on with it until it is opened again.
+    fn visited(&mut self, at: At) {
+        self.opened(at);
+        self.driven_since = None;
+        (self.open, self.visiting) = (false, true);
+        self.forget_asked();
+        self.blocked = None;
     }
 
     fn change(&mut self, changes: &[Change]) {
@@ -118,8 +143,9 @@ impl RunState {
     fn opened(&mut self, at: At) {
         self.stop_the_clock();
         self.driven_since = Some(at);
-        self.open = true;
+        (self.open, self.visiting) = (true, false);
         self.now = at;
+        self.keeping.compared = false;
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
                 AfterCrash::Again => {}
@@ -138,9 +164,10 @@ impl RunState {
     fn reopened(&mut self, at: At, changes: &[Change]) {
         self.opened(at);
         self.change(changes);
-        self.asked = super::state::Asked::default();
+        self.forget_asked();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
-        (self.host_failure, self.lost_agent) = (None, None);
+        (self.host_failure, self.lost_agent, self.blocked) = (None, None, None);
+        self.keeping.left_its_end = false;
         // Somebody may have worked on it since: neither an end nor an answer from before is believed,
         // the gates are asked again, all of them.
         let over = self.over.take().is_some();
@@ -157,12 +184,18 @@ impl RunState {
             Order::RunAgent { iteration, attempt, injected, .. } => {
                 if *attempt == 1 {
                     self.injections.given_before = self.injections.given;
+                    self.keeping.before = self.keeping.newest.clone();
                 }
                 (self.iteration, self.attempt, self.agent_ended) = (*iteration, *attempt, false);
                 self.injections.given = injected.map_or(self.injections.given, |(_, last)| last);
                 self.delayed = false;
             }
-            Order::Hold { cause: HoldCause::Paused, .. } => self.stop_the_clock(),
+            Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked, .. } => self.stop_the_clock(),
+            Order::Rollback { .. } => {
+                self.keeping.half_done = self.keeping.rolling_back;
+                self.keeping.rolling_back = true;
+            }
+            Order::Keep { .. } => self.keeping.named += 1,
             Order::Hold { cause: HoldCause::Delay, .. }
             | Order::CleanUp { .. }
             | Order::Checkpoint { .. }
@@ -177,6 +210,9 @@ impl RunState {
     /// An answer to an order from before a crash finds no open order and changes nothing.
     fn answered(&mut self, id: OrderId, answer: &Answer) {
         let Some(open) = self.orders.remove(&id) else { return };
+        if self.keeping_answered(&open.order, answer) {
+            return;
+        }
         match (&open.order, answer) {
             (Order::Notify { .. }, _) => {}
             (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
@@ -184,7 +220,7 @@ impl RunState {
                 self.delayed |= *cause == HoldCause::Delay;
                 self.driven_since = self.driven_since.or(Some(self.now));
             }
-            (Order::Checkpoint { name }, Answer::Saved(_)) => self.stage = after_checkpoint(*name),
+            (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended(&open, report),
             (Order::Measure { iteration }, Answer::Measured(measured)) => self.measured(*iteration, measured),
             (Order::RunGate { point, gate }, Answer::GateEnded(report)) => {
@@ -198,7 +234,11 @@ impl RunState {
         if let Order::RunAgent { .. } = order {
             self.cut_off();
         }
+        // Given up because a person wants something else: it is done again when it is due.
+        let given_up = open.recalled == Some(RecallCause::Abort) || open.recalled == Some(RecallCause::Rollback);
         match (order, answer) {
+            (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Failed { .. })
+                if given_up => {}
             (Order::RunAgent { .. } | Order::RunGate { .. }, Answer::Failed { what }) => {
                 // It may have been started before it failed.
                 self.unclean.get_or_insert_default();
@@ -221,7 +261,7 @@ impl RunState {
         self.report = Some(report.clone());
         self.host_failure = report.not_kept.clone().or(self.host_failure.take());
         let by_us = report.ended == Ended::ByUs;
-        if by_us && open.recalled == Some(RecallCause::Abort) {
+        if by_us && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
             self.cut_off();
             return;
         }
@@ -245,7 +285,7 @@ impl RunState {
         self.tell(News::Interrupted { attempt: self.attempt });
     }
 
-    fn tell(&mut self, news: News) {
+    pub(super) fn tell(&mut self, news: News) {
         if self.news.len() == NEWS_MAX {
             self.news.remove(0);
         }
@@ -254,6 +294,7 @@ impl RunState {
 
     fn measured(&mut self, iteration: u32, measured: &Measured) {
         self.changes = measured.changes;
+        self.keeping.tree = measured.tree.clone().or(self.keeping.tree.take());
         for name in &measured.names {
             self.changed_names.retain(|known| known != name);
             self.changed_names.push(name.clone());
@@ -264,7 +305,7 @@ impl RunState {
     }
 
     fn gate_ended(&mut self, open: &OpenOrder, (order, point, number): (OrderId, GatePoint, u32), report: &GateReport) {
-        if report.ended == Ended::ByUs && open.recalled == Some(RecallCause::Abort) {
+        if report.ended == Ended::ByUs && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
             return;
         }
         let Ok(index) = usize::try_from(number) else { return };
@@ -294,15 +335,5 @@ impl RunState {
             })
         });
         self.crash_streak = if crashed { self.crash_streak + 1 } else { 0 };
-    }
-}
-
-fn after_checkpoint(name: CheckpointName) -> Stage {
-    match name {
-        CheckpointName::Initial => Stage::Gating { point: GatePoint::Baseline, next: 0 },
-        CheckpointName::Iteration(_) => Stage::Saved,
-        CheckpointName::Interrupted(iteration, attempt) => {
-            Stage::Gating { point: GatePoint::Interrupted(iteration, attempt), next: 0 }
-        }
     }
 }

@@ -16,6 +16,8 @@ pub enum Next {
     Iterate,
     /// Nothing is done for a while.
     Hold(HoldCause, u64),
+    /// The workspace is made what a checkpoint says.
+    RollBack,
 }
 
 /// One entry of the list.
@@ -28,9 +30,11 @@ pub struct Rule {
 }
 
 /// The precedence of everything that can end, hold or continue a run. The first that applies counts.
-pub const PRECEDENCE: [Rule; 17] = [
+pub const PRECEDENCE: [Rule; 19] = [
     Rule { name: "abort asked", at_once: true, judge: abort_asked },
     Rule { name: "host failure", at_once: true, judge: host_failure },
+    Rule { name: "rollback asked", at_once: true, judge: rollback_asked },
+    Rule { name: "blocked", at_once: true, judge: blocked },
     Rule { name: "tamper that stops", at_once: false, judge: never },
     Rule { name: "gates kept", at_once: false, judge: gates_kept },
     Rule { name: "stop asked", at_once: false, judge: stop_asked },
@@ -71,7 +75,13 @@ fn conclude(outcome: Outcome, code: ReasonCode, text: String) -> Option<Next> {
 
 fn abort_asked(state: &RunState) -> Option<Next> {
     if let Some(by) = &state.asked.cancel {
-        return conclude(Outcome::Cancelled, ReasonCode::ManualStop, format!("cancelled by {by}"));
+        let began = state.stage != Stage::Fresh && state.host_failure.is_none();
+        if state.asked.rollback.is_some() && began {
+            return Some(Next::RollBack);
+        }
+        let refused = state.keeping.refused.as_ref();
+        let refused = refused.map_or(String::new(), |why| format!("; the workspace was not rolled back: {why}"));
+        return conclude(Outcome::Cancelled, ReasonCode::ManualStop, format!("cancelled by {by}{refused}"));
     }
     let by = state.asked.abort.as_ref()?;
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped at once by {by}"))
@@ -84,6 +94,27 @@ fn host_failure(state: &RunState) -> Option<Next> {
     }
     let what = state.host_failure.as_ref()?;
     conclude(Outcome::Unable, ReasonCode::HostFailure, what.clone())
+}
+
+/// A person who goes back does not want to be told that what is thrown away was done.
+fn rollback_asked(state: &RunState) -> Option<Next> {
+    let target = state.asked.rollback.as_ref()?;
+    // One that was begun goes on first of all: the workspace is neither this nor that.
+    let begun = state.keeping.rolling_back;
+    let between = matches!(state.stage, Stage::Gating { .. }) && (target.now || is_due(state));
+    ((begun || between) && state.blocked.is_none()).then_some(Next::RollBack)
+}
+
+fn blocked(state: &RunState) -> Option<Next> {
+    let why = state.blocked.as_ref()?;
+    match &state.asked.stop {
+        Some(by) => conclude(
+            Outcome::Stopped,
+            ReasonCode::ManualStop,
+            format!("stopped by {by} while it could not go on: {why}"),
+        ),
+        None => Some(Next::Hold(HoldCause::Blocked, PAUSE_MS_MAX)),
+    }
 }
 
 fn gates_kept(state: &RunState) -> Option<Next> {

@@ -31,6 +31,11 @@ pub enum Event {
         /// Settings that are to hold from now on.
         changes: Vec<Change>,
     },
+    /// A person's command opened it for one request and does not go on with it.
+    Visited {
+        /// Which command.
+        by: String,
+    },
     /// The hands' one answer to an order.
     Answered {
         /// Which order.
@@ -78,6 +83,28 @@ pub enum Request {
     Inject(Injected),
     /// Let these settings hold from now on.
     Set(Vec<Change>),
+    /// Keep the workspace as it is now under this name.
+    Checkpoint {
+        /// The name.
+        name: String,
+    },
+    /// Go back to a checkpoint.
+    Rollback(Target),
+    /// Stop now, for good, and go back to where it began.
+    CancelRollback,
+}
+
+/// Where to go back to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The checkpoint's name.
+    pub to: String,
+    /// At once, and not when the iteration is done.
+    #[serde(default)]
+    pub now: bool,
+    /// The user's own repository too.
+    #[serde(default)]
+    pub git: bool,
 }
 
 /// A text for the next prompt: a file of the run, written before this is.

@@ -61,12 +61,15 @@ impl Fact {
         use super::report::Answer;
         match self {
             Self::Concluded { .. } => true,
-            Self::Ordered { order, .. } => matches!(order, Order::RunAgent { .. }),
+            Self::Ordered { order, .. } => matches!(order, Order::RunAgent { .. } | Order::Rollback { .. }),
             Self::Recalled { .. } => false,
             Self::Happened(input) => match &input.event {
                 Event::Created(_) | Event::Reopened { .. } | Event::Asked { .. } => true,
-                Event::Answered { answer, .. } => matches!(answer, Answer::AgentEnded(_) | Answer::Lost { .. }),
-                Event::Opened | Event::Noticed(_) | Event::DeadlinePassed => false,
+                Event::Answered { answer, .. } => matches!(
+                    answer,
+                    Answer::AgentEnded(_) | Answer::Lost { .. } | Answer::Kept(_) | Answer::RolledBack(_)
+                ),
+                Event::Opened | Event::Visited { .. } | Event::Noticed(_) | Event::DeadlinePassed => false,
             },
         }
     }
@@ -86,6 +89,8 @@ pub enum RecallCause {
     Abort,
     /// A person wants it to go on, or to come to its end: a hold is over.
     Request,
+    /// A person wants to go back, now.
+    Rollback,
 }
 
 /// Work for the host.
@@ -126,6 +131,21 @@ pub enum Order {
         /// The iteration.
         iteration: u32,
     },
+    /// Keep the workspace as it is now because a person asked, beside whatever is under way.
+    Keep {
+        /// Its name.
+        name: String,
+    },
+    /// Make the workspace what a checkpoint says. What is there before is kept first.
+    Rollback {
+        /// Which checkpoint.
+        to: String,
+        /// The name of what is there before.
+        undo: String,
+        /// The user's own repository too.
+        #[serde(default)]
+        git: bool,
+    },
     /// Run one gate.
     RunGate {
         /// On which state of the workspace.
@@ -154,12 +174,13 @@ impl Order {
     #[must_use]
     pub fn is_main(&self) -> bool {
         match self {
-            Self::Notify { .. } => false,
+            Self::Notify { .. } | Self::Keep { .. } => false,
             Self::CleanUp { .. }
             | Self::Checkpoint { .. }
             | Self::RunAgent { .. }
             | Self::Measure { .. }
             | Self::Hold { .. }
+            | Self::Rollback { .. }
             | Self::RunGate { .. } => true,
         }
     }
@@ -171,7 +192,9 @@ impl Order {
             Self::RunAgent { .. } => settings.timeout_ms,
             Self::RunGate { .. } => settings.gate_timeout_ms,
             Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
-            Self::Checkpoint { .. } | Self::Measure { .. } => WORKSPACE_MS_MAX,
+            Self::Checkpoint { .. } | Self::Measure { .. } | Self::Keep { .. } | Self::Rollback { .. } => {
+                WORKSPACE_MS_MAX
+            }
             Self::Notify { .. } => NOTIFY_MS_MAX,
             Self::Hold { ms, .. } => *ms,
         }
@@ -186,6 +209,8 @@ pub enum HoldCause {
     Paused,
     /// The delay that is set.
     Delay,
+    /// Something that a person must mend.
+    Blocked,
 }
 
 /// A pause lasts until somebody ends it: no run outlives this.
@@ -201,6 +226,8 @@ pub enum CheckpointName {
     Iteration(u32),
     /// What an interrupted attempt left: iteration, attempt.
     Interrupted(u32, u32),
+    /// What others made of it after this iteration, kept only if it differs.
+    Others(u32),
 }
 
 impl fmt::Display for CheckpointName {
@@ -209,6 +236,8 @@ impl fmt::Display for CheckpointName {
             Self::Initial => out.write_str("initial"),
             Self::Iteration(number) => write!(out, "iter-{number:03}"),
             Self::Interrupted(iteration, attempt) => write!(out, "interrupted-{iteration}.{attempt}"),
+            Self::Others(0) => out.write_str("initial+"),
+            Self::Others(number) => write!(out, "iter-{number:03}+"),
         }
     }
 }
@@ -225,6 +254,8 @@ pub enum GatePoint {
     Interrupted(u32, u32),
     /// When an ended run was opened again after this many iterations.
     Reopened(u32),
+    /// When somebody went back to a checkpoint after this many iterations.
+    RolledBack(u32),
 }
 
 /// What the next prompt has to tell.
@@ -245,6 +276,16 @@ pub enum News {
     Interrupted {
         /// Which attempt.
         attempt: u32,
+    },
+    /// Somebody went back to a checkpoint.
+    RolledBack {
+        /// Which.
+        to: String,
+    },
+    /// Others changed files since the agent ended.
+    Others {
+        /// How many.
+        files: u32,
     },
     /// The agent's own program ended in an error.
     AgentFailed {

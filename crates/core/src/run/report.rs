@@ -20,6 +20,20 @@ pub enum Answer {
     },
     /// A hold is over.
     Held,
+    /// The checkpoint that a person asked for exists.
+    Kept(Saved),
+    /// The workspace is what the checkpoint says.
+    RolledBack(RolledBack),
+    /// It was not done, and nothing was changed.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// It cannot be done until somebody mends something; it is safe to try again.
+    Blocked {
+        /// What stands in the way.
+        why: String,
+    },
     /// The person was told.
     Notified {
         /// The exit code of the notification command, if it ended by itself.
@@ -40,10 +54,40 @@ pub enum Answer {
 /// A checkpoint that was taken. With backend `none` there is nothing to name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
-    /// Its id in the store.
+    /// Its name.
     pub checkpoint: Option<String>,
     /// The hash of the tree that it holds.
     pub tree: Option<String>,
+    /// The object that it is in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What others changed, where it was taken because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+    /// Files that changed while they were read, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unstable: Vec<String>,
+}
+
+/// The workspace after somebody went back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolledBack {
+    /// To which checkpoint.
+    pub to: String,
+    /// The checkpoint of what was there before.
+    pub undo: String,
+    /// The hash of the tree.
+    pub tree: Option<String>,
+    /// How many names were written.
+    pub written: u64,
+    /// How many names were removed.
+    pub removed: u64,
+    /// Where things were put that stood in the way or that somebody changed meanwhile, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<String>,
+    /// What else a person should read, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }
 
 /// What an iteration changed in the workspace; unknown where nothing is measured.
@@ -54,6 +98,9 @@ pub struct Measured {
     /// Which paths, a bounded number.
     #[serde(default)]
     pub names: Vec<String>,
+    /// The hash of the tree, where that was not known before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// How much changed.

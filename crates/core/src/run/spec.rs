@@ -28,8 +28,19 @@ pub struct RunSpec {
     pub workspace: WorkspaceRef,
     /// The checkpoint backend that was chosen.
     pub backend: String,
+    /// Where checkpoints are: the name of the store beside those of other workspaces.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub store: String,
     /// Every setting with its origin.
     pub settings: Resolved,
+}
+
+impl RunSpec {
+    /// Whether the workspace is kept at all.
+    #[must_use]
+    pub fn keeps(&self) -> bool {
+        self.backend != "none"
+    }
 }
 
 /// The folder that a run works in.

@@ -2,9 +2,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::event::ProcessId;
+use super::event::{ProcessId, Target};
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
-use super::outcome::Ending;
+use super::outcome::{Ending, Outcome};
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;
 use crate::ids::OrderId;
@@ -71,6 +71,39 @@ pub struct RunState {
     pub lost_agent: Option<String>,
     /// Processes of a cut-off attempt may still run: who they were.
     pub unclean: Option<Vec<ProcessId>>,
+    /// What is kept of the workspace.
+    pub keeping: Keeping,
+    /// What a person must mend before it can go on.
+    pub blocked: Option<String>,
+    /// A command opened it for one request and does not go on with it.
+    pub visiting: bool,
+}
+
+/// What is kept of the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keeping {
+    /// The checkpoint that the workspace was last known to equal.
+    pub newest: Option<String>,
+    /// The one that the iteration's agent began on.
+    pub before: Option<String>,
+    /// The hash of the newest tree.
+    pub tree: Option<String>,
+    /// Whether the workspace was compared with the newest checkpoint since the gates spoke.
+    pub compared: bool,
+    /// How many checkpoints people asked for.
+    pub named: u32,
+    /// How often somebody went back.
+    pub rollbacks: u32,
+    /// A rollback was begun and has not come to its end.
+    pub rolling_back: bool,
+    /// One before it had begun, too, and has not come to its end either: the workspace is neither this nor that.
+    pub half_done: bool,
+    /// What was there before the newest rollback.
+    pub undo: Option<String>,
+    /// Somebody went back after the run had ended.
+    pub left_its_end: bool,
+    /// Why the newest rollback was not done.
+    pub refused: Option<String>,
 }
 
 /// How far the main line has got: what is to be ordered next.
@@ -131,6 +164,8 @@ pub struct Asked {
     pub cancel: Option<String>,
     /// Hold after the iteration.
     pub pause: Option<String>,
+    /// Go back to a checkpoint.
+    pub rollback: Option<Target>,
 }
 
 /// What one gate said so far.
@@ -184,10 +219,10 @@ impl RunState {
         self.orders.iter().find(|(_, open)| open.order.is_main()).map(|(id, open)| (*id, open))
     }
 
-    /// Whether it holds because a person asked for it.
+    /// Whether it holds until a person lets it go on.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        let held = |order: &Order| matches!(order, Order::Hold { cause: HoldCause::Paused, .. });
+        let held = |order: &Order| matches!(order, Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked, .. });
         self.main_order().is_some_and(|(_, open)| held(&open.order))
     }
 
@@ -212,6 +247,20 @@ impl RunState {
             .gates
             .iter()
             .all(|gate| gate.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept))
+    }
+
+    /// Whether the workspace is kept at all.
+    #[must_use]
+    pub fn keeps(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.keeps())
+    }
+
+    /// Whether `loop resume` may go on with it, now that it has an end: also one whose promise held, when somebody
+    /// has gone back since.
+    #[must_use]
+    pub fn resumable(&self) -> bool {
+        let left = self.keeping.left_its_end && self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Kept);
+        self.standing().is_none_or(|standing| standing.resumable || left)
     }
 
     /// The status word and exit code of its end, if it has one.

@@ -27,7 +27,9 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     let mut turn = Turn { after: state.clone(), facts: Vec::new() };
     turn.push(Fact::Happened(input));
     match event {
-        Event::Asked { request: Request::Abort | Request::Cancel, .. } => turn.recall_all(),
+        Event::Asked { request: Request::Abort | Request::Cancel | Request::CancelRollback, .. } => turn.recall_all(),
+        Event::Asked { request: Request::Rollback(target), .. } => turn.recall_for_rollback(target.now),
+        Event::Asked { request: Request::Checkpoint { name }, .. } => turn.keep(name),
         Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
         Event::Noticed(Notice::Silent { order }) => turn.recall_silent(order),
         Event::DeadlinePassed => {
@@ -38,6 +40,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         Event::Created(_)
         | Event::Opened
         | Event::Reopened { .. }
+        | Event::Visited { .. }
         | Event::Answered { .. }
         | Event::Asked { request: Request::Inject(_) | Request::Set(_), .. }
         | Event::Noticed(Notice::Started { .. } | Notice::Said { .. }) => {}
@@ -96,16 +99,63 @@ impl Turn {
         }
     }
 
+    /// A hold ends; what is at work is ended too where somebody wants to go back at once.
+    fn recall_for_rollback(&mut self, now: bool) {
+        let order = self.after.main_order().map(|(_, open)| open.order.clone());
+        match order {
+            Some(Order::Hold { .. }) => self.recall_main(RecallCause::Request),
+            Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.recall_main(RecallCause::Rollback),
+            _ => {}
+        }
+    }
+
+    /// A person's checkpoint is taken beside whatever is under way.
+    fn keep(&mut self, name: String) {
+        if self.after.open || self.after.visiting {
+            self.order(Order::Keep { name });
+        }
+    }
+
     /// Orders what comes next on the main line, unless something is still under way there.
     fn proceed(&mut self) {
-        let idle = self.after.over.is_none() && self.after.open && self.after.main_order().is_none();
-        if !idle {
+        if self.after.main_order().is_some() {
+            return;
+        }
+        if self.after.visiting {
+            let gone = self.after.asked.abort.is_some() || self.after.host_failure.is_some();
+            if self.after.asked.rollback.is_some() && self.after.blocked.is_none() && !gone {
+                self.roll_back();
+            }
+            return;
+        }
+        if self.after.over.is_some() || !self.after.open {
             return;
         }
         match decide::at_once(&self.after) {
-            Some(Next::Conclude(outcome, reason)) => self.conclude(outcome, reason),
-            Some(Next::Iterate | Next::Hold(..)) | None => self.order_next(),
+            Some(next) => self.follow(next),
+            None => self.order_next(),
         }
+    }
+
+    fn follow(&mut self, next: Next) {
+        match next {
+            Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
+            Next::Iterate if self.after.must_compare() => {
+                self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iteration) });
+            }
+            Next::Iterate => self.iterate(),
+            Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
+            Next::RollBack => self.roll_back(),
+        }
+    }
+
+    fn roll_back(&mut self) {
+        if let Some(processes) = self.after.unclean.clone() {
+            return self.order(Order::CleanUp { processes });
+        }
+        let Some(target) = self.after.asked.rollback.clone() else { return };
+        let undo = self.after.undo_name();
+        self.order(Order::Rollback { to: target.to, undo, git: target.git });
     }
 
     fn order_next(&mut self) {
@@ -118,11 +168,10 @@ impl Turn {
             Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),
             Stage::AgentDone => self.order(Order::Checkpoint { name: CheckpointName::Iteration(iteration) }),
             Stage::Saved => self.order(Order::Measure { iteration }),
-            Stage::Gating { .. } if decide::is_due(&self.after) => match decide::decide(&self.after) {
-                Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
-                Next::Iterate => self.iterate(),
-                Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
-            },
+            Stage::Gating { .. } if decide::is_due(&self.after) => {
+                let next = decide::decide(&self.after);
+                self.follow(next);
+            }
             Stage::Gating { point, next } => self.order(Order::RunGate { point, gate: next }),
         }
     }

@@ -168,10 +168,48 @@ pub const KEYS: &[Key] = &[
         name: "checkpoint",
         kind: Kind::Choice(&["auto", "git", "btrfs", "none"]),
         default: "auto",
-        doc: "How every iteration is kept. This version keeps none: `auto` means `none`; git and btrfs come with a later one.",
+        doc: "How every iteration is kept, so that it can be gone back to: as objects in a git folder of loop's own (the workspace's repository is never touched), or as btrfs snapshots. Auto takes btrfs where the workspace is a subvolume that can be snapshotted, else git. With none nothing can be gone back to and no change is measured.",
         flag: flag("checkpoint", "BACKEND"),
         env: Some("LOOP_CHECKPOINT"),
-        built: Some(&["auto", "none"]),
+        ..BASE
+    },
+    Key {
+        name: "checkpoint_ignored",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Keep files that .gitignore and its like leave out, too.",
+        flag: flag("checkpoint-ignored", ""),
+        ..BASE
+    },
+    Key {
+        name: "checkpoint_skip",
+        kind: Kind::Paths,
+        doc: "A glob of paths that no checkpoint holds and no rollback touches, as in a .gitignore. May be given several times.",
+        flag: flag("checkpoint-skip", "GLOB"),
+        ..BASE
+    },
+    Key {
+        name: "checkpoint_file_max",
+        kind: Kind::SizeOrUnlimited,
+        default: "2GiB",
+        doc: "A file larger than this is left out of checkpoints, and named.",
+        flag: flag("checkpoint-file-max", "SIZE"),
+        ..BASE
+    },
+    Key {
+        name: "checkpoint_retention",
+        kind: Kind::DurationOrUnlimited,
+        default: "24h",
+        doc: "How long the checkpoints of a loop are kept after its end. Those that you named stay until you remove them.",
+        flag: flag("checkpoint-retention", "DURATION"),
+        ..BASE
+    },
+    Key {
+        name: "checkpoint_bytes",
+        kind: Kind::SizeOrUnlimited,
+        default: "20GiB",
+        doc: "How much the checkpoints of all loops may take together. Past it those of the loops that ended longest ago go first, before their time.",
+        flag: flag("checkpoint-bytes", "SIZE"),
         ..BASE
     },
     Key {
@@ -187,9 +225,8 @@ pub const KEYS: &[Key] = &[
         name: "on_interrupt",
         kind: Kind::Choice(&["keep", "rollback"]),
         default: "keep",
-        doc: "What becomes of an attempt that was cut off: keep its edits and go on from there, or roll back (with checkpoints, in a later version).",
+        doc: "What becomes of an attempt that was cut off: keep its edits and go on from there, or go back to where the iteration began (what it left is a checkpoint then).",
         flag: flag("on-interrupt", "WHAT"),
-        built: Some(&["keep"]),
         may_change: true,
         ..BASE
     },

@@ -19,6 +19,8 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             | Order::Checkpoint { .. }
             | Order::Measure { .. }
             | Order::RunGate { .. }
+            | Order::Keep { .. }
+            | Order::Rollback { .. }
             | Order::Notify { .. } => return None,
             Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
         },
@@ -47,7 +49,10 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
         Event::Answered { answer, .. } => answered(answer, state),
         Event::Asked { request, by } => Some(("asked", json!({"request": request, "by": by}))),
         Event::Noticed(Notice::Said { text }) => Some(("said", json!({"text": text}))),
-        Event::Opened | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => None,
+        Event::Opened
+        | Event::Visited { .. }
+        | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
+        | Event::DeadlinePassed => None,
     }
 }
 
@@ -75,6 +80,16 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
         Answer::Cleaned { killed } => Some(("cleaned", json!({"killed": killed}))),
         Answer::Failed { what } => Some(("failed", json!({"what": what}))),
         Answer::Lost { left } => Some(("lost", json!({"left": left}))),
-        Answer::Saved(_) | Answer::Measured(_) | Answer::Held | Answer::Notified { .. } => None,
+        Answer::Saved(saved) | Answer::Kept(saved) => saved.checkpoint.as_ref().map(|name| {
+            let changes = saved.changes.map(|changes| json!(changes));
+            ("checkpoint", json!({"name": name, "tree": saved.tree, "not_by_the_agent": changes}))
+        }),
+        Answer::Measured(measured) => measured.changes.map(|changes| {
+            ("measured", json!({"iteration": state.iteration, "changes": changes, "tree": state.keeping.tree}))
+        }),
+        Answer::RolledBack(back) => Some(("rolled_back", json!(back))),
+        Answer::Refused { why } => Some(("refused", json!({"why": why}))),
+        Answer::Blocked { why } => Some(("blocked", json!({"why": why}))),
+        Answer::Held | Answer::Notified { .. } => None,
     }
 }

@@ -7,7 +7,8 @@ use super::{JSON_VERSION, seconds};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::run::{
-    AgentReport, Answer, Changes, Ended, Entry, Event, Fact, GatePoint, Measured, Order, RecallCause, RunState, Saved,
+    AgentReport, Answer, Changes, CheckpointName, Ended, Entry, Event, Fact, GatePoint, Measured, Order, RecallCause,
+    RunState, Saved,
 };
 use crate::time;
 
@@ -22,6 +23,9 @@ pub struct History {
     pub iterations: Vec<IterationRow>,
     /// What the gates said before iteration 1; null until they have.
     pub baseline: Option<Baseline>,
+    /// When somebody went back, and to what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rollbacks: Vec<RollbackRow>,
     #[serde(skip)]
     state: RunState,
     /// How long agent and gates have worked on the newest iteration.
@@ -42,6 +46,19 @@ pub struct Baseline {
     pub duration_seconds: f64,
 }
 
+/// One time that somebody went back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RollbackRow {
+    /// How many iterations had begun.
+    pub after_iteration: u32,
+    /// To which checkpoint.
+    pub to: String,
+    /// The checkpoint of what was there before.
+    pub undo: String,
+    /// When.
+    pub at: String,
+}
+
 /// One iteration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IterationRow {
@@ -49,6 +66,10 @@ pub struct IterationRow {
     pub iteration: u32,
     /// Its checkpoint, where one was taken.
     pub checkpoint: Option<String>,
+    /// The checkpoint that its agent began on.
+    pub before: Option<String>,
+    /// What others changed after it and before the next one.
+    pub not_by_the_agent: Option<Changes>,
     /// pass, fail or unverifiable; null until the gates have spoken.
     pub promise: Option<String>,
     /// How long agent and gates worked on it; null until something ended.
@@ -85,6 +106,7 @@ impl History {
             id: String::new(),
             iterations: Vec::new(),
             baseline: None,
+            rollbacks: Vec::new(),
             state: RunState::default(),
             spent_ms: 0,
             recalled: BTreeMap::new(),
@@ -100,7 +122,7 @@ impl History {
                     self.id = spec.id.to_string();
                     None
                 }
-                Event::Opened | Event::Reopened { .. } => {
+                Event::Opened | Event::Reopened { .. } | Event::Visited { .. } => {
                     self.end_attempt("interrupted", None);
                     None
                 }
@@ -146,6 +168,8 @@ impl History {
             self.iterations.push(IterationRow {
                 iteration,
                 checkpoint: None,
+                before: self.state.keeping.newest.clone(),
+                not_by_the_agent: None,
                 promise: None,
                 duration_seconds: None,
                 changes: None,
@@ -185,11 +209,13 @@ impl History {
                 self.end_attempt(word, Some(report.duration_ms));
             }
             (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
-            (Order::Checkpoint { .. }, Answer::Saved(Saved { checkpoint: Some(name), .. })) => {
-                if let Some(row) = self.iterations.last_mut() {
-                    row.checkpoint = Some(name.clone());
-                }
-            }
+            (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
+            (Order::Rollback { .. }, Answer::RolledBack(back)) => self.rollbacks.push(RollbackRow {
+                after_iteration: self.state.iteration,
+                to: back.to.clone(),
+                undo: back.undo.clone(),
+                at: time::rfc3339(self.state.now.wall_ms),
+            }),
             (Order::Measure { .. }, Answer::Measured(Measured { changes, .. })) => {
                 if let Some(row) = self.iterations.last_mut() {
                     row.changes = *changes;
@@ -197,6 +223,17 @@ impl History {
             }
             (Order::RunGate { point, .. }, Answer::GateEnded(report)) => self.gate_ended(*point, report.duration_ms),
             (_, _) => {}
+        }
+    }
+
+    fn saved(&mut self, name: CheckpointName, saved: &Saved) {
+        let Some(row) = self.iterations.last_mut() else { return };
+        match name {
+            CheckpointName::Initial => {}
+            CheckpointName::Iteration(_) | CheckpointName::Interrupted(..) => {
+                row.checkpoint.clone_from(&saved.checkpoint);
+            }
+            CheckpointName::Others(_) => row.not_by_the_agent = saved.changes,
         }
     }
 
@@ -209,7 +246,7 @@ impl History {
             Verdict::Broken => 2,
         });
         let Some(verdict) = worst else { return };
-        if let GatePoint::Reopened(_) = point {
+        if let GatePoint::Reopened(_) | GatePoint::RolledBack(_) = point {
             return; // Not the agent's doing: what the iteration itself left was judged before.
         }
         if point == GatePoint::Baseline {
@@ -243,7 +280,7 @@ fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static
     match (&report.ended, recalled) {
         (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit)) => "timed_out",
         (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
-        (Ended::ByUs, Some(RecallCause::Request) | None) => "interrupted",
+        (Ended::ByUs, Some(RecallCause::Request | RecallCause::Rollback) | None) => "interrupted",
         (Ended::Exit(0), _) => "ended",
         (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",
     }

@@ -5,7 +5,7 @@ mod result;
 mod row;
 
 pub use events::public_event;
-pub use history::{AttemptRow, Baseline, History, IterationRow};
+pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row};
 

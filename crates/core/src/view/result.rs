@@ -74,7 +74,7 @@ impl RunResult {
             verified: over.is_some_and(|over| over.outcome == Outcome::Kept),
             iterations: state.iterations_done(),
             gates: gates(state),
-            tree: None,
+            tree: state.keeping.tree.clone(),
             cost_usd: None,
             tokens: None,
             started_at: time::rfc3339(state.created.wall_ms),

@@ -27,6 +27,8 @@ fn history_counts_from_one_keeps_attempts_and_has_the_baseline_beside() {
             {
               "iteration": 1,
               "checkpoint": null,
+              "before": null,
+              "not_by_the_agent": null,
               "promise": "fail",
               "duration_seconds": 0.015,
               "changes": {
@@ -48,6 +50,8 @@ fn history_counts_from_one_keeps_attempts_and_has_the_baseline_beside() {
             {
               "iteration": 2,
               "checkpoint": null,
+              "before": null,
+              "not_by_the_agent": null,
               "promise": "pass",
               "duration_seconds": 0.02,
               "changes": null,
@@ -134,6 +138,7 @@ fn public_events_are_a_small_set_of_their_own() {
             "gate_ended",
             "iteration_started",
             "agent_ended",
+            "measured",
             "gate_ended",
             "iteration_started",
             "reopened",

@@ -8,7 +8,11 @@ use crate::world::Seed;
 fn any_answer(seed: &mut Seed) -> Answer {
     match seed.below(8) {
         0 => Answer::Saved(Saved::default()),
-        1 => Answer::Measured(Measured { changes: None, names: vec!["x".to_owned(); seed.below(200) as usize] }),
+        1 => Answer::Measured(Measured {
+            changes: None,
+            names: vec!["x".to_owned(); seed.below(200) as usize],
+            tree: None,
+        }),
         2 => crate::play::agent(Ended::Exit(i32::try_from(seed.below(256)).unwrap())),
         3 => crate::play::gate(Ended::Signal(9), "x"),
         4 => Answer::Cleaned { killed: 0 },

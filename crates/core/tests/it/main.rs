@@ -9,6 +9,7 @@ mod play;
 mod precedence;
 mod prompt;
 mod reopen;
+mod rollback;
 mod settings;
 mod steering;
 mod storm;

@@ -19,6 +19,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         inject: Vec::new(),
         workspace: WorkspaceRef { path: "/somewhere".to_owned(), device: 1, inode: 2 },
         backend: "none".to_owned(),
+        store: String::new(),
         settings: resolve(given.collect()),
     }
 }
@@ -39,6 +40,14 @@ impl Story {
     pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
         let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new() };
         story.happen(0, Event::Created(Box::new(spec(settings))));
+        story
+    }
+
+    /// One whose workspace is kept.
+    pub(crate) fn kept(settings: &[(&str, &str)]) -> Self {
+        let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new() };
+        let spec = RunSpec { backend: "git".to_owned(), ..spec(settings) };
+        story.happen(0, Event::Created(Box::new(spec)));
         story
     }
 
@@ -69,6 +78,13 @@ impl Story {
             "abort" => return Event::Asked { request: Request::Abort, by },
             "pause" => return Event::Asked { request: Request::Pause, by },
             "resume" => return Event::Asked { request: Request::Resume, by },
+            "visited" => return Event::Visited { by },
+            "cancel-rollback" => return Event::Asked { request: Request::CancelRollback, by },
+            "keep" => return Event::Asked { request: Request::Checkpoint { name: more.to_owned() }, by },
+            "rollback" | "rollback-now" => {
+                let target = Target { to: more.to_owned(), now: word == "rollback-now", git: false };
+                return Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
+            }
             "cancel" => return Event::Asked { request: Request::Cancel, by },
             "set" => return Event::Asked { request: Request::Set(changes(more)), by: "loop set".to_owned() },
             "inject" | "inject-keep" => {
@@ -136,10 +152,29 @@ fn answer(word: &str, more: &str) -> Answer {
     let code = || more.split_whitespace().next().and_then(|code| code.parse().ok());
     match word {
         "saved" => Answer::Saved(Saved::default()),
+        "saved-as" => Answer::Saved(Saved {
+            checkpoint: Some(more.to_owned()),
+            tree: Some(format!("tree of {more}")),
+            ..Saved::default()
+        }),
+        "others" => Answer::Saved(Saved {
+            checkpoint: Some(more.to_owned()),
+            changes: Some(Changes { files: 2, insertions: 3, deletions: 0 }),
+            ..Saved::default()
+        }),
+        "rolled-back" => Answer::RolledBack(RolledBack {
+            to: more.to_owned(),
+            undo: "undo-1".to_owned(),
+            tree: Some(format!("tree of {more}")),
+            ..RolledBack::default()
+        }),
+        "refused" => Answer::Refused { why: more.to_owned() },
+        "blocked" => Answer::Blocked { why: more.to_owned() },
         "measured" => Answer::Measured(Measured::default()),
         "changed" => Answer::Measured(Measured {
             changes: Some(Changes { files: code().unwrap() as u32, insertions: 1, deletions: 0 }),
             names: vec!["src/lib.rs".to_owned()],
+            tree: None,
         }),
         "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },
@@ -186,6 +221,8 @@ fn order_text(order: &Order) -> String {
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
         Order::Hold { cause, ms } => format!("hold {} {ms}", word(cause)),
+        Order::Keep { name } => format!("keep {name}"),
+        Order::Rollback { to, undo, .. } => format!("rollback to {to}, undone by {undo}"),
         Order::Measure { iteration } => format!("measure {iteration}"),
         Order::RunGate { point, .. } => format!("gate {}", word(point)),
         Order::Notify { result, .. } => format!("notify {result}"),

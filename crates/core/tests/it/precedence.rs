@@ -17,6 +17,8 @@ fn the_list_is_this_and_in_this_order() {
     expect![[r#"
         abort asked
         host failure
+        rollback asked
+        blocked
         tamper that stops
         gates kept
         stop asked

@@ -16,6 +16,8 @@ type NeedsSync = fn(&Fact) -> bool;
 type Coverage = BTreeMap<(&'static str, &'static str), u64>;
 
 const ITERATIONS_MAX: u32 = 4;
+/// How much of the journal is shown when a storm finds something.
+const LINES_SHOWN: usize = 30;
 const STEPS_MAX: u32 = 2000;
 
 struct Storm<'a> {
@@ -28,6 +30,7 @@ struct Storm<'a> {
     asked_for: BTreeMap<OrderId, u32>,
     now: At,
     injected: u32,
+    visited: bool,
     hit: &'a mut Coverage,
     step: Step,
     needs_sync: NeedsSync,
@@ -49,7 +52,8 @@ impl Storm<'_> {
             ("notify", "true"),
             ("delay", "1s"),
         ]);
-        let mut event = Event::Created(Box::new(spec));
+        let backend = if self.seed.one_in(3) { "none" } else { "git" }.to_owned();
+        let mut event = Event::Created(Box::new(RunSpec { backend, ..spec }));
         let mut reopenings = 0;
         for _ in 0..STEPS_MAX {
             event = match self.take(event)? {
@@ -58,6 +62,10 @@ impl Storm<'_> {
                     self.reread()?;
                     self.opening()
                 }
+                Then::Over if self.state.keeps() && self.state.over.is_some() && self.seed.one_in(4) => self.visit()?,
+                // Nobody goes on with a run that was cancelled.
+                Then::Over if !self.state.resumable() => return self.rest(),
+                Then::Over if self.state.visiting => self.opening(),
                 Then::Over if reopenings < 2 && self.seed.one_in(2) => {
                     reopenings += 1;
                     self.opening()
@@ -66,6 +74,15 @@ impl Storm<'_> {
             };
         }
         Err("it does not end".to_owned())
+    }
+
+    /// A command opens an ended or a crashed run and goes back.
+    fn visit(&mut self) -> Result<Event, String> {
+        if !self.state.visiting {
+            self.visited = true;
+            return Ok(Event::Visited { by: "loop rollback".to_owned() });
+        }
+        Ok(self.opening())
     }
 
     fn opening(&mut self) -> Event {
@@ -163,7 +180,15 @@ impl Storm<'_> {
     fn what_next(&mut self) -> Result<Then, String> {
         let open = self.state.orders.iter().next_back().map(|(id, open)| (*id, open.clone()));
         let Some((id, open)) = open else {
-            return if self.state.over.is_some() { Ok(Then::Over) } else { Err("nothing is under way".to_owned()) };
+            if std::mem::take(&mut self.visited) {
+                let request = Request::Rollback(Target { to: "initial".to_owned(), now: true, git: false });
+                return Ok(Then::Event(Event::Asked { request, by: "loop rollback".to_owned() }));
+            }
+            return if self.state.over.is_some() || self.state.visiting {
+                Ok(Then::Over)
+            } else {
+                Err("nothing is under way".to_owned())
+            };
         };
         if open.recalled.is_some() {
             let answer = self.world.end(&open.order, &mut self.seed);
@@ -183,6 +208,12 @@ impl Storm<'_> {
                 asked(Request::Inject(Injected { number: self.injected, bytes: 5, keep: self.seed.one_in(3) }))
             }
             8 if self.seed.one_in(4) => asked(Request::Cancel),
+            8 if self.seed.one_in(4) && self.state.keeps() => asked(Request::CancelRollback),
+            10 | 11 if self.state.keeps() && !self.state.visiting => {
+                let to = ["initial", "iter-001", "iter-002", "undo-1", "nowhere"][self.seed.below(5) as usize];
+                asked(Request::Rollback(Target { to: to.to_owned(), now: self.seed.one_in(2), git: false }))
+            }
+            12 if self.state.keeps() && self.seed.one_in(3) => asked(Request::Checkpoint { name: "good".to_owned() }),
             8 => asked(Request::Set(vec![Change { key: "timeout".to_owned(), value: "3s".to_owned() }])),
             9 => {
                 let process = ProcessId { pid: 42, start_ticks: 7 };
@@ -277,6 +308,8 @@ fn name(order: &Order) -> &'static str {
         Order::Checkpoint { .. } => "checkpoint",
         Order::RunAgent { .. } => "agent",
         Order::Measure { .. } => "measure",
+        Order::Keep { .. } => "keep",
+        Order::Rollback { .. } => "rollback",
         Order::RunGate { .. } => "gate",
         Order::Hold { .. } => "hold",
         Order::Notify { .. } => "notify",
@@ -286,7 +319,7 @@ fn name(order: &Order) -> &'static str {
 fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> Result<(), String> {
     let now = At { wall_ms: 1_700_000_000_000, boot_ms: 1000, boot_id: 1 };
     let (seed, world, state) = (Seed::new(number), World::default(), RunState::default());
-    Storm {
+    let mut storm = Storm {
         seed,
         world,
         state,
@@ -295,12 +328,17 @@ fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> 
         asked_for: BTreeMap::new(),
         now,
         injected: 0,
+        visited: false,
         hit,
         step,
         needs_sync,
-    }
-    .run()
-    .map_err(|what| format!("seed {number}: {what}"))
+    };
+    let ended = storm.run();
+    ended.map_err(|what| {
+        let last = storm.journal.iter().rev().take(LINES_SHOWN).rev();
+        let lines: Vec<String> = last.map(|entry| serde_json::to_string(&entry.fact).unwrap()).collect();
+        format!("seed {number}: {what}\n{}", lines.join("\n"))
+    })
 }
 
 /// How many storms: `STORMS=1000000` for a long night, `STORM_SEED=42` for one again.
@@ -340,7 +378,7 @@ fn whatever_crashes_a_run_ends_rightly_and_its_journal_rebuilds_it() {
         "{count} storms; crashes by order and moment:\n{:12}{:>9}{:>9}{:>9}\n",
         "", "before", "during", "after"
     );
-    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "hold", "notify"] {
+    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "hold", "notify", "keep", "rollback"] {
         table += &format!("{order:12}");
         for moment in ["before", "during", "after"] {
             let times = hit.get(&(order, moment)).copied().unwrap_or(0);

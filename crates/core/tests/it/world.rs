@@ -33,6 +33,9 @@ pub(crate) struct Edit {
     whole: bool,
 }
 
+/// A workspace in the middle of a rollback.
+const HALF: Edit = Edit { iteration: u32::MAX, attempt: 0, whole: false };
+
 /// What is there, whatever the run believes.
 #[derive(Debug, Default)]
 pub(crate) struct World {
@@ -43,6 +46,8 @@ pub(crate) struct World {
     begun: BTreeSet<(u32, u32)>,
     /// Iterations whose agent's end somebody has heard of.
     pub(crate) acknowledged: BTreeSet<u32>,
+    /// The checkpoint that was taken last.
+    newest: String,
     /// The tree on which a gate was last seen kept.
     kept_on: Option<Vec<Edit>>,
     pub(crate) clean_ups: u32,
@@ -54,6 +59,15 @@ impl World {
     /// Looks at an order at the moment in which the hands begin it.
     pub(crate) fn begin(&mut self, order: &Order, iterations_max: u32) -> Result<(), String> {
         let quiet = self.agent_alive.is_none() && !self.gate_alive;
+        // Half of a rollback is neither this nor that: nobody works on it but who ends it.
+        let half = self.tree.contains(&HALF);
+        let fine = !half
+            || matches!(order, Order::CleanUp { .. } | Order::Rollback { .. } | Order::Hold { .. })
+            || matches!(order, Order::Notify { .. } | Order::Keep { .. })
+            || matches!(order, Order::Checkpoint { name: CheckpointName::Interrupted(..) });
+        if !fine {
+            return Err(format!("half of a rollback is worked on: {order:?}"));
+        }
         let check = |fine: bool, what: &str| if fine { Ok(()) } else { Err(format!("{what}: {order:?}")) };
         match order {
             Order::RunAgent { iteration, attempt, injected, .. } => {
@@ -89,7 +103,10 @@ impl World {
             }
             Order::CleanUp { .. } => self.clean_ups += 1,
             Order::Hold { .. } => check(quiet, "a run holds while something of it is alive")?,
-            Order::Notify { .. } => {}
+            Order::Rollback { .. } => {
+                check(quiet, "somebody goes back while something edits")?;
+            }
+            Order::Notify { .. } | Order::Keep { .. } => {}
         }
         Ok(())
     }
@@ -98,6 +115,13 @@ impl World {
     pub(crate) fn half(&mut self, order: &Order) {
         if let Order::RunAgent { iteration, attempt, .. } = order {
             self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: false });
+            self.kept_on = None;
+        }
+        if let Order::Rollback { to, undo, .. } = order
+            && self.saved.contains_key(to)
+        {
+            self.saved.entry(undo.clone()).or_insert_with(|| self.tree.clone());
+            self.tree = vec![HALF];
             self.kept_on = None;
         }
     }
@@ -112,8 +136,25 @@ impl World {
                 crate::play::agent(if seed.one_in(4) { Ended::Exit(1) } else { Ended::Exit(0) })
             }
             Order::Checkpoint { name } => {
+                let known = self.saved.get(&self.newest) == Some(&self.tree);
+                if matches!(name, CheckpointName::Others(_)) && known {
+                    return Answer::Saved(Saved::default());
+                }
+                self.newest = name.to_string();
                 self.saved.insert(name.to_string(), self.tree.clone());
-                Answer::Saved(Saved::default())
+                Answer::Saved(Saved { checkpoint: Some(name.to_string()), ..Saved::default() })
+            }
+            Order::Keep { name } => {
+                self.saved.insert(name.clone(), self.tree.clone());
+                Answer::Kept(Saved { checkpoint: Some(name.clone()), ..Saved::default() })
+            }
+            Order::Rollback { to, undo, .. } => {
+                let Some(tree) = self.saved.get(to).cloned() else {
+                    return Answer::Refused { why: "there is no such checkpoint".to_owned() };
+                };
+                self.saved.entry(undo.clone()).or_insert_with(|| self.tree.clone());
+                (self.tree, self.newest, self.kept_on) = (tree, to.clone(), None);
+                Answer::RolledBack(RolledBack { to: to.clone(), undo: undo.clone(), ..RolledBack::default() })
             }
             Order::Measure { .. } => Answer::Measured(Measured::default()),
             Order::RunGate { .. } => {
@@ -157,9 +198,18 @@ impl World {
                 self.gate_alive = false;
                 crate::play::gate(Ended::ByUs, "")
             }
-            Order::Checkpoint { .. } | Order::Measure { .. } => Answer::Failed { what: "took too long".to_owned() },
+            Order::Checkpoint { .. } | Order::Measure { .. } if seed.one_in(2) => {
+                Answer::Blocked { why: "the disk is full".to_owned() }
+            }
+            Order::Rollback { .. } if seed.one_in(2) => {
+                self.half(order);
+                Answer::Blocked { why: "the disk is full".to_owned() }
+            }
+            Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. } => {
+                Answer::Failed { what: "took too long".to_owned() }
+            }
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
-            Order::Hold { .. } | Order::Notify { .. } => self.complete(order, seed),
+            Order::Hold { .. } | Order::Notify { .. } | Order::Keep { .. } => self.complete(order, seed),
         }
     }
 

@@ -122,26 +122,41 @@ pub struct TreeEntry {
 
 /// The mode of a folder in a tree.
 pub(super) const FOLDER: u32 = 0o40000;
+/// The modes of the others.
+pub(super) const LINK: u32 = 0o120_000;
+pub(super) const PROGRAM: u32 = 0o100_755;
+pub(super) const FILE: u32 = 0o100_644;
 
 /// A folder as an object. Git sorts folders as if their names ended with a slash.
 #[must_use]
 pub fn tree(mut entries: Vec<TreeEntry>) -> Vec<u8> {
-    let key = |entry: &TreeEntry| {
-        let mut key = entry.name.clone();
-        if entry.mode == FOLDER {
-            key.push(b'/');
-        }
-        key
-    };
-    entries.sort_by_cached_key(key);
-    let mut bytes = Vec::new();
+    entries
+        .sort_unstable_by(|one, other| git_order((&one.name, one.mode == FOLDER), (&other.name, other.mode == FOLDER)));
+    let mut bytes = Vec::with_capacity(entries.iter().map(|entry| entry.name.len() + 28).sum());
     for entry in entries {
-        bytes.extend_from_slice(format!("{:o} ", entry.mode).as_bytes());
-        bytes.extend_from_slice(&entry.name);
-        bytes.push(0);
-        bytes.extend_from_slice(entry.id.bytes());
+        put_entry(&mut bytes, entry.mode, &entry.name, &entry.id);
     }
     bytes
+}
+
+/// How git sorts names, of which each may be a folder's.
+pub(super) fn git_order((one, one_folder): (&[u8], bool), (other, other_folder): (&[u8], bool)) -> std::cmp::Ordering {
+    let end = |is_folder: bool| is_folder.then_some(&b'/');
+    one.iter().chain(end(one_folder)).cmp(other.iter().chain(end(other_folder)))
+}
+
+/// Adds one name to a folder's bytes.
+pub(super) fn put_entry(bytes: &mut Vec<u8>, mode: u32, name: &[u8], id: &Id) {
+    let word: &[u8] = match mode {
+        FOLDER => b"40000 ",
+        LINK => b"120000 ",
+        PROGRAM => b"100755 ",
+        _ => b"100644 ",
+    };
+    bytes.extend_from_slice(word);
+    bytes.extend_from_slice(name);
+    bytes.push(0);
+    bytes.extend_from_slice(id.bytes());
 }
 
 /// The names in a folder's object; none if it is no such object.
@@ -166,6 +181,34 @@ pub fn commit(tree: Id, parent: Option<Id>, seconds: u64, words: &str) -> Vec<u8
     let parent = parent.map_or_else(String::new, |parent| format!("parent {parent}\n"));
     let by = format!("loop <loop@localhost> {seconds} +0000");
     format!("tree {tree}\n{parent}author {by}\ncommitter {by}\n\n{words}\n").into_bytes()
+}
+
+/// What a checkpoint's object says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitParts {
+    /// Its tree.
+    pub tree: Id,
+    /// The one before it.
+    pub parent: Option<Id>,
+    /// When it was made, in seconds.
+    pub seconds: u64,
+    /// Its message.
+    pub words: String,
+}
+
+/// Reads a checkpoint's object; none if it is no such object.
+#[must_use]
+pub fn read_commit(bytes: &[u8]) -> Option<CommitParts> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (head, words) = text.split_once("\n\n")?;
+    let line = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let seconds = line("committer")?.rsplit(' ').nth(1)?.parse().ok()?;
+    let parent = line("parent").map(Id::parse);
+    if parent.is_some_and(|parent| parent.is_none()) {
+        return None;
+    }
+    let words = words.trim_end_matches('\n').to_owned();
+    Some(CommitParts { tree: Id::parse(line("tree")?)?, parent: parent.flatten(), seconds, words })
 }
 
 #[cfg(test)]

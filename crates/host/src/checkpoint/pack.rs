@@ -1,231 +1,36 @@
-//! Packs: the objects of one checkpoint in one file, with an index beside it, as git writes them (without
-//! deltas). Made under a name of their own and renamed when they are safe, so that a pack is whole or absent.
-use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+//! Packs that were written before, as git knows them (ours are without deltas), and their indexes: read, checked, and
+//! made again from the pack where one was lost.
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::read::ZlibDecoder;
-use flate2::write::ZlibEncoder;
+use flate2::bufread::ZlibDecoder;
 use sha1::{Digest, Sha1};
 
 use super::object::{Hasher, Id, Kind};
+use super::pack_write::{PIECE_BYTES, Sealed, sum_of};
 
-/// Sources are small texts: more effort buys little and costs much.
-const LEVEL: u32 = 1;
-/// The most that is read of a file at a time.
-const PIECE_BYTES: usize = 128 * 1024;
 /// An offset past this needs the second table.
 const OFFSET_MAX: u64 = 0x7fff_ffff;
+/// Where the ids begin in an index.
+const IDS_AT: usize = 8 + 256 * 4;
 
-/// A pack that is being written.
-#[derive(Debug)]
-pub struct PackWriter {
-    folder: PathBuf,
-    path: PathBuf,
-    file: BufWriter<File>,
-    offset: u64,
-    entries: Vec<Entry>,
-    known: HashSet<Id>,
-}
-
+/// One object of a pack.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    id: Id,
-    crc: u32,
-    offset: u64,
+pub(super) struct Entry {
+    pub(super) id: Id,
+    pub(super) crc: u32,
+    pub(super) offset: u64,
 }
 
-/// Counts and sums what goes through.
-struct Summed<'a> {
-    to: &'a mut BufWriter<File>,
-    crc: crc32fast::Hasher,
-    bytes: u64,
-}
-
-impl Write for Summed<'_> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let count = self.to.write(piece)?;
-        self.crc.update(&piece[..count]);
-        self.bytes += u64::try_from(count).unwrap_or(0);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-}
-
-impl PackWriter {
-    /// Begins one in the `pack` folder of a git folder.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn begin(folder: &Path) -> io::Result<Self> {
-        let path = folder.join(format!("tmp_{}", crate::runs::fresh_id()?));
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        let mut file = BufWriter::with_capacity(PIECE_BYTES, file);
-        file.write_all(&header(0))?;
-        let folder = folder.to_owned();
-        Ok(Self { folder, path, file, offset: 12, entries: Vec::new(), known: HashSet::new() })
-    }
-
-    /// How many objects it has.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether it has none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Adds an object, unless it or one of the others has it already.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn add(&mut self, kind: Kind, bytes: &[u8], others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
-        let id = Id::of(kind, bytes);
-        if self.known.contains(&id) || others(&id) {
-            return Ok(id);
-        }
-        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let entry = self.write(kind, length, &mut &bytes[..])?;
-        self.take(entry);
-        Ok(id)
-    }
-
-    /// Adds a file that is as long as it was said to be. One that is not is an error of the kind
-    /// `UnexpectedEof`: somebody writes it.
-    ///
-    /// # Errors
-    /// When it cannot be read, or written.
-    pub fn add_file(&mut self, from: &mut dyn Read, length: u64, others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
-        let written = self.write(Kind::Blob, length, from);
-        match written {
-            Ok((entry, bytes)) if !self.known.contains(&entry.id) && !others(&entry.id) => {
-                self.take((entry, bytes));
-                Ok(entry.id)
-            }
-            // Not needed, or not whole: as if nothing had come.
-            written => {
-                self.file.flush()?;
-                self.file.get_ref().set_len(self.offset)?;
-                self.file.seek(SeekFrom::Start(self.offset))?;
-                written.map(|(entry, _)| entry.id)
-            }
-        }
-    }
-
-    fn take(&mut self, (entry, bytes): (Entry, u64)) {
-        self.known.insert(entry.id);
-        self.entries.push(entry);
-        self.offset += bytes;
-    }
-
-    /// Writes an object at the end; it counts when it is taken.
-    fn write(&mut self, kind: Kind, length: u64, from: &mut dyn Read) -> io::Result<(Entry, u64)> {
-        let mut hash = Hasher::new(kind, length);
-        let mut out = Summed { to: &mut self.file, crc: crc32fast::Hasher::new(), bytes: 0 };
-        out.write_all(&entry_header(kind, length))?;
-        let mut packed = ZlibEncoder::new(out, Compression::new(LEVEL));
-        let (mut left, mut piece) =
-            (length, vec![0; PIECE_BYTES.min(usize::try_from(length).unwrap_or(PIECE_BYTES).max(1))]);
-        loop {
-            let count = match from.read(&mut piece) {
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if count == 0 {
-                break;
-            }
-            left = left.checked_sub(u64::try_from(count).unwrap_or(u64::MAX)).ok_or(io::ErrorKind::UnexpectedEof)?;
-            hash.update(&piece[..count]);
-            packed.write_all(&piece[..count])?;
-        }
-        if left > 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let out = packed.finish()?;
-        Ok((Entry { id: hash.id(), crc: out.crc.finalize(), offset: self.offset }, out.bytes))
-    }
-
-    /// Makes it safe and gives it its name. Its folder is not synced yet. None where it has nothing.
-    ///
-    /// # Errors
-    /// When the machine could not.
-    pub fn finish(mut self) -> io::Result<Option<PathBuf>> {
-        if self.entries.is_empty() {
-            return Ok(None);
-        }
-        self.file.flush()?;
-        let mut file = self.file.get_ref().try_clone()?;
-        let count = u32::try_from(self.entries.len()).map_err(|_| io::Error::other("too many objects for one pack"))?;
-        file.write_all_at(&header(count), 0)?;
-        let sum = sum_of(&mut file)?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(&sum)?;
-        self.entries.sort_by_key(|entry| entry.id);
-        let ids: Sha1 = self.entries.iter().fold(Sha1::new(), |hash, entry| hash.chain_update(entry.id.bytes()));
-        let name = Id::from_bytes(ids.finalize().into());
-        let index = self.path.with_extension("idx");
-        let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&index)?;
-        to.write_all(&index_of(&self.entries, sum))?;
-        to.sync_data()?;
-        file.sync_data()?;
-        let pack = self.folder.join(format!("pack-{name}.pack"));
-        // The pack first: git looks for packs by their index.
-        fs::rename(&self.path, &pack)?;
-        fs::rename(&index, pack.with_extension("idx"))?;
-        Ok(Some(pack))
-    }
-}
-
-impl Drop for PackWriter {
-    fn drop(&mut self) {
-        // Gone already where it was finished.
-        fs::remove_file(&self.path).ok();
-        fs::remove_file(self.path.with_extension("idx")).ok();
-    }
-}
-
-fn header(count: u32) -> [u8; 12] {
+pub(super) fn header(count: u32) -> [u8; 12] {
     let mut bytes = *b"PACK\0\0\0\x02\0\0\0\0";
     bytes[8..].copy_from_slice(&count.to_be_bytes());
     bytes
 }
 
-/// The kind and length of an object: four bits of the length, then seven at a time.
-fn entry_header(kind: Kind, length: u64) -> Vec<u8> {
-    let low = |bits: u64, mask: u64| u8::try_from(bits & mask).unwrap_or(0);
-    let (mut byte, mut rest) = (kind.number() << 4 | low(length, 0xf), length >> 4);
-    let mut bytes = Vec::new();
-    while rest > 0 {
-        bytes.push(byte | 0x80);
-        (byte, rest) = (low(rest, 0x7f), rest >> 7);
-    }
-    bytes.push(byte);
-    bytes
-}
-
-fn sum_of(file: &mut File) -> io::Result<[u8; 20]> {
-    file.seek(SeekFrom::Start(0))?;
-    let (mut hash, mut piece) = (Sha1::new(), vec![0; PIECE_BYTES]);
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hash.finalize().into()),
-            count => hash.update(&piece[..count]),
-        }
-    }
-}
-
 /// An index of the second version; the entries are sorted.
-fn index_of(entries: &[Entry], pack: [u8; 20]) -> Vec<u8> {
+pub(super) fn index_of(entries: &[Entry], pack: [u8; 20]) -> Vec<u8> {
     let mut bytes = b"\xfftOc\0\0\0\x02".to_vec();
     for first in 0..=255_u8 {
         let below = entries.partition_point(|entry| entry.id.bytes()[0] <= first);
@@ -249,10 +54,10 @@ fn index_of(entries: &[Entry], pack: [u8; 20]) -> Vec<u8> {
     bytes
 }
 
-/// A pack that was written before.
+/// A pack that was written before. Its file is opened only to read from it: there may be thousands of packs.
 #[derive(Debug)]
 pub struct Pack {
-    file: File,
+    path: PathBuf,
     index: Vec<u8>,
     count: usize,
 }
@@ -261,26 +66,64 @@ impl Pack {
     /// Opens one by the path of its `.pack`.
     ///
     /// # Errors
-    /// When it cannot be read, or is none of ours.
+    /// When its index cannot be read, is not whole (kind `InvalidData`), or is not there (`NotFound`).
     pub fn open(path: &Path) -> io::Result<Self> {
-        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("{}: not a pack of ours", path.display()));
+        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("{}: no whole index", path.display()));
         let index = fs::read(path.with_extension("idx"))?;
-        let count = index.get(8 + 255 * 4..8 + 256 * 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
-        let count = count.and_then(|count| usize::try_from(count).ok()).ok_or_else(odd)?;
-        let least = count.checked_mul(28).and_then(|bytes| bytes.checked_add(8 + 1024 + 40)).ok_or_else(odd)?;
-        if !index.starts_with(b"\xfftOc\0\0\0\x02") || index.len() < least {
+        let (body, sum) = index.split_at_checked(index.len().wrapping_sub(20)).ok_or_else(odd)?;
+        let whole: [u8; 20] = Sha1::digest(body).into();
+        if sum != whole {
             return Err(odd());
         }
-        Ok(Self { file: File::open(path)?, index, count })
+        Self::with_index(path, index).ok_or_else(odd)
+    }
+
+    /// One whose index is at hand.
+    pub(super) fn with_index(path: &Path, index: Vec<u8>) -> Option<Self> {
+        let count = index.get(IDS_AT - 4..IDS_AT)?.try_into().ok().map(u32::from_be_bytes)?;
+        let count = usize::try_from(count).ok()?;
+        let least = count.checked_mul(28)?.checked_add(IDS_AT + 40)?;
+        let is_index = index.starts_with(b"\xfftOc\0\0\0\x02") && index.len() >= least;
+        is_index.then(|| Self { path: path.to_owned(), index, count })
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many objects it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The ids of all its objects, sorted.
+    pub fn ids(&self) -> impl Iterator<Item = Id> + '_ {
+        let ids = self.index.get(IDS_AT..IDS_AT + self.count * 20).unwrap_or_default();
+        ids.chunks_exact(20).filter_map(|bytes| bytes.try_into().ok().map(Id::from_bytes))
+    }
+
+    fn number(&self, at: usize) -> Option<u32> {
+        Some(u32::from_be_bytes(self.index.get(at..at + 4)?.try_into().ok()?))
     }
 
     /// Where an object lies; none if it is not in this pack.
     fn place_of(&self, id: &Id) -> Option<u64> {
-        let ids = self.index.get(1032..1032 + self.count * 20)?;
-        let (mut low, mut high) = (0, self.count);
+        let first = usize::from(id.bytes()[0]);
+        let below = |first: usize| self.number(8 + first * 4).and_then(|count| usize::try_from(count).ok());
+        let (mut low, mut high) = (if first == 0 { 0 } else { below(first - 1)? }, below(first)?);
         while low < high {
             let middle = low.midpoint(high);
-            match ids.get(middle * 20..middle * 20 + 20)?.cmp(&id.bytes()[..]) {
+            let at = IDS_AT + middle * 20;
+            match self.index.get(at..at + 20)?.cmp(&id.bytes()[..]) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => return self.offset(middle),
@@ -290,12 +133,11 @@ impl Pack {
     }
 
     fn offset(&self, at: usize) -> Option<u64> {
-        let near = 1032 + self.count * 24 + at * 4;
-        let place = u32::from_be_bytes(self.index.get(near..near + 4)?.try_into().ok()?);
+        let place = self.number(IDS_AT + self.count * 24 + at * 4)?;
         if place & 0x8000_0000 == 0 {
             return Some(u64::from(place));
         }
-        let far = 1032 + self.count * 28 + usize::try_from(place & 0x7fff_ffff).ok()? * 8;
+        let far = IDS_AT + self.count * 28 + usize::try_from(place & 0x7fff_ffff).ok()? * 8;
         Some(u64::from_be_bytes(self.index.get(far..far + 8)?.try_into().ok()?))
     }
 
@@ -311,29 +153,143 @@ impl Pack {
     /// When it cannot be read or written, or is damaged.
     pub fn read(&self, id: &Id, to: &mut dyn Write) -> io::Result<Option<Kind>> {
         let Some(offset) = self.place_of(id) else { return Ok(None) };
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("object {id} is damaged"));
-        let mut file = self.file.try_clone()?;
+        let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(offset))?;
-        let mut file = io::BufReader::new(file);
-        let mut byte = [0_u8; 1];
-        file.read_exact(&mut byte)?;
-        let kind = Kind::of_number(byte[0] >> 4 & 7).ok_or_else(damaged)?;
-        let (mut length, mut shift) = (u64::from(byte[0] & 0xf), 4);
-        while byte[0] & 0x80 != 0 {
-            file.read_exact(&mut byte)?;
-            length |= u64::from(byte[0] & 0x7f).checked_shl(shift).ok_or_else(damaged)?;
-            shift += 7;
-        }
-        let (mut hash, mut piece) = (Hasher::new(kind, length), vec![0; PIECE_BYTES]);
-        let mut bytes = ZlibDecoder::new(file).take(length);
-        loop {
-            let count = bytes.read(&mut piece)?;
-            if count == 0 {
-                break;
-            }
-            hash.update(&piece[..count]);
-            to.write_all(&piece[..count])?;
-        }
-        if hash.id() == *id { Ok(Some(kind)) } else { Err(damaged()) }
+        let (found, kind) = inflate(&mut BufReader::new(file), to)?;
+        if found == *id { Ok(Some(kind)) } else { Err(damaged(&format!("object {id}"))) }
     }
+
+    /// The last objects of the pack that are commits, the newest first: a checkpoint's commit is written last.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is damaged.
+    pub(super) fn commits(&self) -> io::Result<Vec<(Id, Vec<u8>)>> {
+        let mut places: Vec<(u64, Id)> =
+            self.ids().enumerate().filter_map(|(at, id)| Some((self.offset(at)?, id))).collect();
+        places.sort_unstable_by(|one, other| other.cmp(one));
+        let mut commits = Vec::new();
+        for (_, id) in places {
+            let mut bytes = Vec::new();
+            match self.read(&id, &mut bytes)? {
+                Some(Kind::Commit) => commits.push((id, bytes)),
+                Some(Kind::Tree | Kind::Blob) | None => break,
+            }
+        }
+        Ok(commits)
+    }
+
+    /// Makes the index of a pack that has none, from the pack alone. A pack that is not whole is an error of the kind
+    /// `InvalidData`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the index cannot be written.
+    pub(super) fn mend(path: &Path) -> io::Result<Self> {
+        let torn = || damaged(&path.display().to_string());
+        let mut file = File::open(path)?;
+        let body = file.metadata()?.len().checked_sub(20).filter(|body| *body >= 12).ok_or_else(torn)?;
+        let sum = sum_of(&mut file, body)?;
+        let mut said = [0; 20];
+        file.seek(SeekFrom::Start(body))?;
+        file.read_exact(&mut said)?;
+        if said != sum {
+            return Err(torn());
+        }
+        file.seek(SeekFrom::Start(0))?;
+        let mut entries = scan(BufReader::with_capacity(PIECE_BYTES, file)).map_err(|_| torn())?;
+        entries.sort_unstable_by_key(|entry| entry.id);
+        let sealed = Sealed { pack: path.to_owned(), index: index_of(&entries, sum) };
+        sealed.write_index()?;
+        Self::with_index(path, sealed.index).ok_or_else(torn)
+    }
+}
+
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what} is damaged"))
+}
+
+/// Counts and sums what is taken from a reader.
+struct Counted<R> {
+    from: R,
+    crc: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl<R: io::BufRead> Read for Counted<R> {
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        let count = {
+            let have = self.fill_buf()?;
+            let count = have.len().min(piece.len());
+            piece[..count].copy_from_slice(&have[..count]);
+            count
+        };
+        io::BufRead::consume(self, count);
+        Ok(count)
+    }
+}
+
+impl<R: io::BufRead> io::BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.from.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        // What is consumed is what was shown; nothing is read in between.
+        if let Ok(have) = self.from.fill_buf() {
+            self.crc.update(&have[..count.min(have.len())]);
+        }
+        self.bytes += u64::try_from(count).unwrap_or(0);
+        self.from.consume(count);
+    }
+}
+
+use std::io::BufRead as _;
+
+/// All objects of a pack, in their order.
+fn scan(mut file: BufReader<File>) -> io::Result<Vec<Entry>> {
+    let mut head = [0; 12];
+    file.read_exact(&mut head)?;
+    if head[..8] != header(0)[..8] {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let count = u32::from_be_bytes([head[8], head[9], head[10], head[11]]);
+    let (mut entries, mut offset) = (Vec::new(), 12);
+    for _ in 0..count {
+        let mut counted = Counted { from: &mut file, crc: crc32fast::Hasher::new(), bytes: 0 };
+        let (id, _) = inflate(&mut counted, &mut io::sink())?;
+        let Counted { crc, bytes, .. } = counted;
+        entries.push(Entry { id, crc: crc.finalize(), offset });
+        offset += bytes;
+    }
+    Ok(entries)
+}
+
+/// Reads one object from where it begins, and says what it is.
+fn inflate(file: &mut dyn io::BufRead, to: &mut dyn Write) -> io::Result<(Id, Kind)> {
+    let mut byte = [0_u8; 1];
+    file.read_exact(&mut byte)?;
+    let kind = Kind::of_number(byte[0] >> 4 & 7).ok_or_else(|| damaged("an object"))?;
+    let (mut length, mut shift) = (u64::from(byte[0] & 0xf), 4_u32);
+    while byte[0] & 0x80 != 0 {
+        file.read_exact(&mut byte)?;
+        if shift > 60 {
+            return Err(damaged("an object"));
+        }
+        length |= u64::from(byte[0] & 0x7f) << shift;
+        shift += 7;
+    }
+    let least = usize::try_from(length).unwrap_or(PIECE_BYTES).clamp(1, PIECE_BYTES);
+    let (mut hash, mut piece) = (Hasher::new(kind, length), vec![0; least]);
+    let mut bytes = ZlibDecoder::new(file);
+    let mut left = length;
+    loop {
+        // To its very end, also where nothing is left: the sum behind it must be passed.
+        let count = bytes.read(&mut piece)?;
+        if count == 0 {
+            break;
+        }
+        left = left.checked_sub(u64::try_from(count).unwrap_or(u64::MAX)).ok_or_else(|| damaged("an object"))?;
+        hash.update(&piece[..count]);
+        to.write_all(&piece[..count])?;
+    }
+    if left > 0 { Err(damaged("an object")) } else { Ok((hash.id(), kind)) }
 }

@@ -1,17 +1,52 @@
-//! Going back: the workspace is made what a checkpoint says, name by name, in place. What the checkpoint taken
-//! just before does not hold is never removed.
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+//! Going back: the workspace is made what a checkpoint says, name by name, in place. What the checkpoint taken just
+//! before does not hold is never removed, and what somebody changed since is kept aside.
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{
-    AtFlags, Mode, OFlags, ResolveFlags, chmodat, linkat, mkdirat, openat, openat2, renameat, statat, symlinkat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, linkat, mkdirat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-use super::scan::{Seen, What};
-use super::store::{Checkpoint, Kept, KeptWhat, Store, split};
+use super::between::{Differences, Side, differences};
+use super::look::folder_beneath;
+use super::object::{FOLDER, Id, Kind};
+use super::picture::{Arena, Picture, joined, split};
+use super::place::{Place, Was, is_folder, new_part, set_mode};
+use super::rules::{FolderRules, Rules, Scope, ignore_rules};
+use super::store::{Kept, KeptWhat, Store};
+
+pub(super) use super::place::is_part;
+
+/// More files than this are synced all at once.
+const SYNCED_ALONE_MAX: u64 = 64;
+
+/// Where the contents of files come from.
+pub trait Content {
+    /// Writes the content of a file, which was kept under this path, into an empty one.
+    ///
+    /// # Errors
+    /// When it is not there, damaged, or cannot be written.
+    fn write(&self, path: &[u8], id: &Id, to: &mut File) -> io::Result<()>;
+}
+
+impl Content for Store {
+    fn write(&self, _path: &[u8], id: &Id, to: &mut File) -> io::Result<()> {
+        self.copy(id, to).map(drop)
+    }
+}
+
+/// Where from and where to.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// The checkpoint to go back to.
+    pub target: Id,
+    /// The checkpoint of what is there now, just taken with the picture.
+    pub before: Id,
+    /// Looked at before every name. What was done until then stays done; going back again goes on.
+    pub cancel: &'a AtomicBool,
+}
 
 /// What going back did.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,206 +57,313 @@ pub struct Restored {
     pub removed: u64,
     /// What stood in the way and is not ours to remove: it was moved there.
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What somebody changed since the checkpoint taken just before: it was moved there.
+    pub kept: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What stays though the target does not hold it: under the rules of then it was not in scope, or it is a folder
+    /// with something in it that is not ours.
+    pub left: Vec<Vec<u8>>,
+    /// Whether it was cancelled.
+    pub is_cancelled: bool,
 }
 
-/// Makes the workspace what `target` says. `before` is the checkpoint of what is there now, `seen` the look that it
-/// was made from.
+/// Makes the workspace what a checkpoint says. The picture must be as the checkpoint taken just before left it.
 ///
 /// # Errors
 /// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
 /// again goes on.
 pub fn restore(
     store: &Store,
+    content: &dyn Content,
     workspace: &OwnedFd,
-    target: &Checkpoint,
-    before: &Checkpoint,
-    seen: &Seen,
+    picture: &mut Picture,
+    way: &Way<'_>,
 ) -> io::Result<Restored> {
-    let mut work = Work { store, workspace, restored: Restored::default(), opened: Vec::new() };
-    work.remove(target, before, seen)?;
-    for (path, kept) in &target.names {
-        work.put(path, kept, before.names.get(path))?;
+    let (target, before) = (store.parts(&way.target)?, store.parts(&way.before)?);
+    let manifests = (store.manifest(&before)?, store.manifest(&target)?);
+    let (before, target) = (Side::new(before, &manifests.0), Side::new(target, &manifests.1));
+    let differences = differences(store, &before, &target)?;
+    for path in std::mem::take(&mut picture.leftovers) {
+        let (above, name) = split(&path);
+        folder_beneath(workspace, above).and_then(|folder| Ok(unlinkat(folder, name, AtFlags::empty())?)).ok();
     }
-    work.link(target)?;
-    work.close(target)?;
-    Ok(work.restored)
+    let mut work = Work {
+        store,
+        content,
+        workspace,
+        arena: &picture.arena,
+        cancel: way.cancel,
+        restored: Restored::default(),
+        touched: Vec::new(),
+        opened: BTreeMap::new(),
+        sync_each: true,
+    };
+    let done = work.all(&differences, &before, &target);
+    let closed = work.close(&differences);
+    let Work { restored, touched, .. } = work;
+    picture.doubts.extend(touched);
+    done.and(closed).map(|()| restored)
 }
 
 struct Work<'a> {
     store: &'a Store,
+    content: &'a dyn Content,
     workspace: &'a OwnedFd,
+    arena: &'a Arena,
+    cancel: &'a AtomicBool,
     restored: Restored,
-    /// Folders that were made writable for the time being.
-    opened: Vec<Vec<u8>>,
+    /// What has to be looked at again.
+    touched: Vec<Vec<u8>>,
+    /// Folders that get permissions at the end: what they have now.
+    opened: BTreeMap<Vec<u8>, u32>,
+    sync_each: bool,
 }
 
 impl Work<'_> {
-    /// A folder of the workspace by its path: by no link and never outside of it.
-    fn folder(&self, path: &[u8]) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if path.is_empty() {
-            return openat(self.workspace, ".", flags, Mode::empty()).map_err(Into::into);
+    fn all(&mut self, differences: &Differences, before: &Side<'_>, target: &Side<'_>) -> io::Result<()> {
+        let again = linked_otherwise(before, target);
+        let files = differences.values().filter(|(_, kept)| matches!(kept, Some(Kept { what: KeptWhat::File(_), .. })));
+        self.sync_each = u64::try_from(files.count()).unwrap_or(0) <= SYNCED_ALONE_MAX;
+        let mut then = Then::new(self.store, target);
+        for (path, (now, kept)) in differences.iter().rev() {
+            let same_kind =
+                |now: &Kept, kept: &Kept| std::mem::discriminant(&now.what) == std::mem::discriminant(&kept.what);
+            match (now, kept) {
+                (Some(now), Some(kept)) if same_kind(now, kept) => {}
+                (Some(now), kept) => self.remove(path, now, kept.is_some(), &mut then)?,
+                (None, _) => {}
+            }
+            if self.is_cancelled() {
+                return Ok(());
+            }
         }
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        openat2(self.workspace, path, flags, Mode::empty(), resolve).map_err(Into::into)
+        for (path, (now, kept)) in differences {
+            if let Some(kept) = kept {
+                self.put(path, kept, now.as_ref().filter(|_| !again.contains(path)))?;
+            }
+            if self.is_cancelled() {
+                return Ok(());
+            }
+        }
+        for path in again.iter().filter(|path| !differences.contains_key(*path)) {
+            if let Some(kept) = target.find(self.store, path)? {
+                self.put(path, &kept, None)?;
+            }
+        }
+        self.link(target, differences, &again)?;
+        if !self.sync_each {
+            rustix::fs::syncfs(self.workspace)?;
+        }
+        Ok(())
     }
 
-    /// Removes what is there now and was not there then, the deepest first. Only what the checkpoint of now holds.
-    fn remove(&mut self, target: &Checkpoint, before: &Checkpoint, seen: &Seen) -> io::Result<()> {
-        let held: BTreeMap<&[u8], &What> =
-            seen.found.iter().map(|found| (found.path.as_slice(), &found.what)).collect();
-        for (path, kept) in before.names.iter().rev() {
-            let same_kind = |other: &Kept| std::mem::discriminant(&other.what) == std::mem::discriminant(&kept.what);
-            let stays = target.names.get(path).is_some_and(same_kind);
-            if stays || !held.contains_key(path.as_slice()) {
-                continue;
+    fn is_cancelled(&mut self) -> bool {
+        self.restored.is_cancelled |= self.cancel.load(Ordering::Relaxed);
+        self.restored.is_cancelled
+    }
+
+    /// The folder of a path, made enterable.
+    fn above(&mut self, path: &[u8]) -> io::Result<OwnedFd> {
+        let (above, _) = split(path);
+        let mut part = Vec::new();
+        for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            part = joined(&part, name);
+            let mode = self.arena.entry(&part).map(|entry| u32::from(entry.mode));
+            if let Some(mode) = mode.filter(|mode| mode & 0o700 != 0o700 && !self.opened.contains_key(&part)) {
+                let (above, name) = split(&part);
+                let folder = folder_beneath(self.workspace, above)?;
+                if is_folder(&folder, name) {
+                    set_mode(&folder, name, mode | 0o700)?;
+                    self.opened.insert(part.clone(), mode);
+                }
             }
-            self.unlock(path, before)?;
-            let (folder, name) = split(path);
-            let folder = self.folder(folder)?;
-            let is_folder = kept.what == KeptWhat::Folder;
-            let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-            match unlinkat(&folder, name, flags) {
+        }
+        folder_beneath(self.workspace, above)
+    }
+
+    /// Removes what is there now and was not there then. Only what the checkpoint of now holds.
+    fn remove(&mut self, path: &[u8], now: &Kept, is_replaced: bool, then: &mut Then<'_>) -> io::Result<()> {
+        let is_folder = now.what == KeptWhat::Folder;
+        let size = self.arena.entry(path).map_or(0, |entry| entry.stamp.size);
+        if !is_replaced && !then.would_hold(path, is_folder, size)? {
+            self.restored.left.push(path.to_vec());
+            return Ok(());
+        }
+        let folder = self.above(path)?;
+        let (_, name) = split(path);
+        self.touched.push(path.to_vec());
+        if is_folder {
+            match unlinkat(&folder, name, AtFlags::REMOVEDIR) {
                 Ok(()) => self.restored.removed += 1,
                 // Something in it is not ours to remove.
-                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) if !is_replaced => self.restored.left.push(path.to_vec()),
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
                 Err(error) => return Err(error.into()),
             }
+            return Ok(());
         }
+        let place = Place { folder: &folder, name, entry: self.arena.entry(path) };
+        let was = place.take_out()?;
+        self.note(path, was);
         Ok(())
     }
 
-    /// A folder that does not let us in is opened; at the end all have the permissions they shall have.
-    fn unlock(&mut self, path: &[u8], now: &Checkpoint) -> io::Result<()> {
-        let mut above = Vec::new();
-        for part in split(path).0.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
-            above = super::scan::joined(&above, part);
-            let closed = now.names.get(&above).is_some_and(|kept| kept.mode & 0o700 != 0o700);
-            if closed && !self.opened.contains(&above) {
-                let (folder, name) = split(&above);
-                let folder = self.folder(folder)?;
-                // A link there would be none of ours: the mode of what it leads to is not touched.
-                let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                if stat.st_mode & 0o170_000 == 0o040_000 {
-                    chmodat(&folder, name, Mode::from_raw_mode(stat.st_mode & 0o7777 | 0o700), AtFlags::empty())?;
-                }
-                self.opened.push(above.clone());
+    fn note(&mut self, path: &[u8], was: Was) {
+        let (above, _) = split(path);
+        let (list, aside) = match was {
+            Was::Nothing => return,
+            Was::Removed => {
+                self.restored.removed += 1;
+                return;
             }
-        }
-        Ok(())
+            Was::Kept(aside) => (&mut self.restored.kept, joined(above, &aside)),
+            Was::Aside(aside) => (&mut self.restored.moved_aside, joined(above, &aside)),
+        };
+        self.touched.push(aside.clone());
+        list.push((path.to_vec(), aside));
     }
 
     fn put(&mut self, path: &[u8], kept: &Kept, now: Option<&Kept>) -> io::Result<()> {
-        if now == Some(kept) {
-            return Ok(());
-        }
-        let (above, name) = split(path);
-        let folder = self.folder(above)?;
-        match &kept.what {
-            KeptWhat::Folder => self.put_folder(&folder, path, name, kept.mode)?,
-            KeptWhat::File(id) => {
-                let same = now.is_some_and(|now| now.what == kept.what);
-                if same {
-                    chmodat(&folder, name, Mode::from_raw_mode(kept.mode), AtFlags::empty())?;
-                } else {
-                    self.clear(&folder, path, name)?;
-                    let id = *id;
-                    let store = self.store;
-                    beside(&folder, name, |file| store.copy(&id, file).map(drop), kept.mode)?;
+        let folder = self.above(path)?;
+        let (_, name) = split(path);
+        self.touched.push(path.to_vec());
+        let entry = self.arena.entry(path);
+        let place = Place { folder: &folder, name, entry };
+        self.restored.written += 1;
+        let was = match &kept.what {
+            KeptWhat::Folder => {
+                self.opened.insert(path.to_vec(), kept.mode);
+                if is_folder(&folder, name) {
+                    return set_mode(&folder, name, kept.mode | 0o700);
                 }
+                let was = place.make_room()?;
+                mkdirat(&folder, name, Mode::from_raw_mode(0o700))?;
+                was
+            }
+            // Another name of the same file is somebody else's matter.
+            KeptWhat::File(_) if now.is_some_and(|now| now.what == kept.what) && place.is_unchanged(1) => {
+                return set_mode(&folder, name, kept.mode);
+            }
+            KeptWhat::File(id) => {
+                let (new, mut file) = new_part(&folder)?;
+                let written = self.content.write(path, id, &mut file).and_then(|()| {
+                    rustix::fs::fchmod(&file, Mode::from_raw_mode(kept.mode))?;
+                    if self.sync_each { file.sync_data() } else { Ok(()) }
+                });
+                if let Err(error) = written {
+                    unlinkat(&folder, new.as_slice(), AtFlags::empty()).ok();
+                    return Err(error);
+                }
+                place.move_in(&new)?
             }
             KeptWhat::Link(leads) => {
-                self.clear(&folder, path, name)?;
-                let new = fresh_name()?;
+                let new = super::place::part_name()?;
                 symlinkat(leads.as_slice(), &folder, new.as_slice())?;
-                renameat(&folder, new.as_slice(), &folder, name)?;
+                place.move_in(&new)?
             }
+        };
+        // What was replaced and is in the checkpoint of now is nothing to speak of.
+        if was != Was::Removed {
+            self.note(path, was);
         }
-        self.restored.written += 1;
-        Ok(())
-    }
-
-    fn put_folder(&mut self, above: &OwnedFd, path: &[u8], name: &[u8], mode: u32) -> io::Result<()> {
-        let now = statat(above, name, AtFlags::SYMLINK_NOFOLLOW);
-        let is_folder = now.as_ref().is_ok_and(|stat| stat.st_mode & 0o170_000 == 0o040_000);
-        if !is_folder {
-            self.clear(above, path, name)?;
-            mkdirat(above, name, Mode::from_raw_mode(0o700))?;
-        } else if now.is_ok_and(|stat| stat.st_mode & 0o700 != 0o700) {
-            chmodat(above, name, Mode::from_raw_mode(mode | 0o700), AtFlags::empty())?;
-        }
-        self.opened.push(path.to_vec());
-        Ok(())
-    }
-
-    /// A folder that could not be removed, because of what is in it, makes room by going aside.
-    fn clear(&mut self, folder: &OwnedFd, path: &[u8], name: &[u8]) -> io::Result<()> {
-        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
-        if stat.st_mode & 0o170_000 != 0o040_000 {
-            return Ok(());
-        }
-        let aside = [name, b".kept-", &fresh_name()?[..]].concat();
-        renameat(folder, name, folder, aside.as_slice())?;
-        let (above, _) = split(path);
-        self.restored.moved_aside.push((path.to_vec(), super::scan::joined(above, &aside)));
         Ok(())
     }
 
     /// Names that were one file are one again.
-    fn link(&mut self, target: &Checkpoint) -> io::Result<()> {
-        for names in &target.manifest.same {
+    fn link(&mut self, target: &Side<'_>, differences: &Differences, again: &BTreeSet<Vec<u8>>) -> io::Result<()> {
+        let touched = |path: &Vec<u8>| differences.contains_key(path) || again.contains(path);
+        for names in target.manifest.same.iter().filter(|names| names.iter().any(touched)) {
             let Some((first, others)) = names.split_first() else { continue };
-            let (above, name) = split(first);
-            let from = self.folder(above)?;
+            let from = self.above(first)?;
+            let (_, name) = split(first);
             let inode = statat(&from, name, AtFlags::SYMLINK_NOFOLLOW)?.st_ino;
-            for other in others {
-                let (above, other) = split(other);
-                let to = self.folder(above)?;
+            for path in others {
+                let to = self.above(path)?;
+                let (_, other) = split(path);
                 if statat(&to, other, AtFlags::SYMLINK_NOFOLLOW)?.st_ino != inode {
-                    let new = fresh_name()?;
+                    let new = super::place::part_name()?;
                     linkat(&from, name, &to, new.as_slice(), AtFlags::empty())?;
-                    renameat(&to, new.as_slice(), &to, other)?;
+                    rustix::fs::renameat(&to, new.as_slice(), &to, other)?;
+                    self.touched.push(path.clone());
                 }
             }
+            self.touched.push(first.clone());
         }
         Ok(())
     }
 
-    /// Every folder gets its permissions, the deepest first.
-    fn close(&mut self, target: &Checkpoint) -> io::Result<()> {
-        self.opened.sort();
-        self.opened.dedup();
-        for path in std::mem::take(&mut self.opened).iter().rev() {
-            let Some(kept) = target.names.get(path).filter(|kept| kept.what == KeptWhat::Folder) else { continue };
+    /// Every folder that was opened gets its permissions, the deepest first.
+    fn close(&mut self, differences: &Differences) -> io::Result<()> {
+        let mut first = Ok(());
+        for (path, mode) in std::mem::take(&mut self.opened).into_iter().rev() {
+            let kept = differences.get(&path).and_then(|(_, kept)| kept.as_ref());
+            let mode = kept.filter(|kept| kept.what == KeptWhat::Folder).map_or(mode, |kept| kept.mode);
+            let (above, name) = split(&path);
+            let closed = folder_beneath(self.workspace, above)
+                .and_then(|folder| if is_folder(&folder, name) { set_mode(&folder, name, mode) } else { Ok(()) });
+            // Where it was is a file or a link by now.
+            let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|errno| Some(errno.raw_os_error()));
+            let is_gone = closed.as_ref().is_err_and(|error| gone.contains(&error.raw_os_error()));
+            if first.is_ok() && !is_gone {
+                first = closed;
+            }
+        }
+        first
+    }
+}
+
+/// Names that are linked otherwise than they shall be: these are written anew and linked afterwards.
+fn linked_otherwise(before: &Side<'_>, target: &Side<'_>) -> BTreeSet<Vec<u8>> {
+    let [now, then] = [before, target].map(|side| side.manifest.same.iter().collect::<BTreeSet<_>>());
+    now.symmetric_difference(&then).flat_map(|names| names.iter().cloned()).collect()
+}
+
+/// What the rules of a checkpoint say.
+struct Then<'a> {
+    store: &'a Store,
+    target: &'a Side<'a>,
+    rules: Rules,
+    left_out: BTreeSet<&'a [u8]>,
+    /// By folder: the rules in it, whether it is ignored itself, and its tree.
+    folders: HashMap<Vec<u8>, (FolderRules, bool, Option<Id>)>,
+}
+
+impl<'a> Then<'a> {
+    fn new(store: &'a Store, target: &'a Side<'a>) -> Self {
+        let rules = Rules::of(target.manifest.rules.clone());
+        let left_out = target.manifest.left_out.iter().map(|(path, _)| path.as_slice()).collect();
+        Self { store, target, rules, left_out, folders: HashMap::new() }
+    }
+
+    /// Whether the checkpoint would hold a path if it had been there: else it is not ours to remove.
+    fn would_hold(&mut self, path: &[u8], is_folder: bool, size: u64) -> io::Result<bool> {
+        let (above, _) = split(path);
+        let (rules, ignored, _) = self.folder(above)?;
+        let is_big = !is_folder && size > self.rules.size_max();
+        let above = (1..=path.len()).filter(|end| path.get(*end).is_none_or(|byte| *byte == b'/'));
+        let is_left_out = above.into_iter().any(|end| self.left_out.contains(&path[..end]));
+        Ok(!ignored && !is_big && !is_left_out && self.rules.scope(&rules, path, is_folder) == Scope::In)
+    }
+
+    fn folder(&mut self, path: &[u8]) -> io::Result<(FolderRules, bool, Option<Id>)> {
+        if let Some(known) = self.folders.get(path) {
+            return Ok(known.clone());
+        }
+        let (rules, ignored, tree) = if path.is_empty() {
+            (FolderRules::default(), false, Some(self.target.parts.files))
+        } else {
             let (above, name) = split(path);
-            chmodat(self.folder(above)?, name, Mode::from_raw_mode(kept.mode), AtFlags::empty())?;
-        }
-        Ok(())
+            let (rules, ignored, tree) = self.folder(above)?;
+            let ignored = ignored || self.rules.scope(&rules, path, true) != Scope::In;
+            let entries = tree.map_or_else(|| Ok(Vec::new()), |tree| self.store.tree(&tree))?;
+            let tree = entries.into_iter().find(|entry| entry.mode == FOLDER && entry.name == name);
+            (rules, ignored, tree.map(|entry| entry.id))
+        };
+        let entries = tree.map_or_else(|| Ok(Vec::new()), |tree| self.store.tree(&tree))?;
+        let own = entries.into_iter().find(|entry| entry.name == b".gitignore" && entry.mode & 0o170_000 == 0o100_000);
+        let own = own.map(|entry| self.store.read(&entry.id, Kind::Blob)).transpose()?;
+        let own = own.map(|text| ignore_rules(path, &text));
+        let known = (rules.below(own.as_ref()), ignored, tree);
+        self.folders.insert(path.to_vec(), known.clone());
+        Ok(known)
     }
-}
-
-fn fresh_name() -> io::Result<Vec<u8>> {
-    Ok(format!(".loop-{}", crate::runs::fresh_id()?).into_bytes())
-}
-
-/// Writes a file beside its place and moves it there, so that it is the old or the new one.
-fn beside(
-    folder: &OwnedFd,
-    name: &[u8],
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    mode: u32,
-) -> io::Result<()> {
-    let new = fresh_name()?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(folder, new.as_slice(), flags, Mode::from_raw_mode(0o600))?;
-    let mut file = std::fs::File::from(file);
-    let written = write(&mut file).and_then(|()| {
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
-        renameat(folder, new.as_slice(), folder, name)?;
-        Ok(())
-    });
-    if written.is_err() {
-        unlinkat(folder, new.as_slice(), AtFlags::empty()).ok();
-    }
-    written
 }

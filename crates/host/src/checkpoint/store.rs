@@ -1,55 +1,43 @@
-//! The store of a workspace: a git folder of ours. A checkpoint is a commit whose tree holds `files` and
-//! `manifest`; its objects are one pack, its name is a ref.
-use std::collections::{BTreeMap, HashMap};
+//! The store: a git folder of ours with the checkpoints of a workspace. A checkpoint is a commit whose tree holds `files`,
+//! `manifest` and `scope`; its objects are one pack that ends with the commit, its name is a ref.
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{FlockOperation, flock};
 
-use super::manifest::{Manifest, PLAIN_FILE, PLAIN_FOLDER, PROGRAM};
-use super::object::{FOLDER, Id, Kind, TreeEntry, commit, read_tree, tree};
-use super::pack::{Pack, PackWriter};
-use super::scan::{Found, Seen, Stamp, What};
+use super::manifest::{Lookup, Manifest};
+use super::object::{CommitParts, FOLDER, Id, Kind, LINK, TreeEntry, read_commit, read_tree};
+use super::pack::Pack;
+use super::picture::joined;
 
 /// Whoever looks at it with git sees the bytes as they are.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tautocrlf = false\n[gc]\n\tauto = 0\n";
-const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -export-subst -diff=external\n";
+const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -export-subst !diff\n";
 /// The names in the tree of a checkpoint.
-const FILES: &[u8] = b"files";
-const MANIFEST: &[u8] = b"manifest";
-/// How often a file that changes while it is read is read again.
-const READS_MAX: u32 = 3;
-/// What was changed so shortly before it was looked at may change again within the same tick of the clock.
-const RACY_NANOS: i128 = 50_000_000;
+pub(super) const FILES: &[u8] = b"files";
+pub(super) const MANIFEST: &[u8] = b"manifest";
+pub(super) const SCOPE: &[u8] = b"scope";
 
 /// The store of a workspace.
 #[derive(Debug)]
 pub struct Store {
-    folder: PathBuf,
-    packs: Vec<Pack>,
+    pub(super) folder: PathBuf,
+    /// The greatest first: most objects are in the first checkpoint.
+    pub(super) packs: Vec<Pack>,
 }
 
-/// What is remembered of files, so that those that have not changed are not read again.
-#[derive(Debug, Default)]
-pub struct StatCache {
-    files: HashMap<Vec<u8>, (Stamp, Id)>,
-}
-
-/// A checkpoint that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
-    /// Its commit.
-    pub id: Id,
-    /// The tree of the files alone: the same tree means the same files.
+/// The parts of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The tree of the files: the same tree means the same contents.
     pub files: Id,
-    /// Files that changed while they were read.
-    pub unstable: Vec<Vec<u8>>,
-    /// Files that had to be read.
-    pub read: u64,
+    /// What git cannot hold of them. Both the same means the same state.
+    pub manifest: Id,
+    /// What was not taken, and by which rules.
+    pub scope: Id,
 }
 
 /// One name of a checkpoint.
@@ -82,35 +70,91 @@ pub struct Checkpoint {
 }
 
 impl Store {
-    /// Opens the store in a folder, or makes it.
+    /// Opens the store in a folder, or makes it. What a killed process or a power cut left half done is finished or
+    /// removed.
     ///
     /// # Errors
     /// When the machine would not let us.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        let packs = folder.join("objects/pack");
-        if !packs.is_dir() {
-            for name in ["objects/pack", "objects/info", "refs/heads", "info"] {
+        if !folder.join("HEAD").exists() {
+            for name in ["objects/pack", "objects/info", "refs/heads", "refs/loop", "info", "pictures"] {
                 DirBuilder::new().recursive(true).mode(0o700).create(folder.join(name))?;
             }
             for (name, text) in
-                [("HEAD", "ref: refs/heads/none\n"), ("config", CONFIG), ("info/attributes", ATTRIBUTES)]
+                [("config", CONFIG), ("info/attributes", ATTRIBUTES), ("HEAD", "ref: refs/heads/none\n")]
             {
-                fs::write(folder.join(name), text)?;
+                write_beside(&folder.join(name), text.as_bytes())?;
             }
-            crate::runs::sync_folder(folder)?;
+            // So that a pack's own sync is enough from now on.
+            for name in ["objects/pack", "objects", "info", ""] {
+                crate::runs::sync_folder(&folder.join(name))?;
+            }
         }
         let mut store = Self { folder: folder.to_owned(), packs: Vec::new() };
-        for entry in fs::read_dir(packs)?.flatten() {
-            // One without an index was given up, or is being made.
-            let path = entry.path();
-            if path.extension().is_some_and(|end| end == "idx") {
-                store.packs.push(Pack::open(&path.with_extension("pack"))?);
-            }
-        }
+        store.mend()?;
+        store.refresh()?;
         Ok(store)
     }
 
-    fn has(&self, id: &Id) -> bool {
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn pack_folder(&self) -> PathBuf {
+        self.folder.join("objects/pack")
+    }
+
+    /// Whoever saves holds this with others; whoever removes holds it alone.
+    ///
+    /// # Errors
+    /// When the machine would not let us.
+    pub fn lock(&self, alone: bool) -> io::Result<File> {
+        let file = self.lock_file()?;
+        flock(&file, if alone { FlockOperation::LockExclusive } else { FlockOperation::LockShared })?;
+        Ok(file)
+    }
+
+    pub(super) fn lock_file(&self) -> io::Result<File> {
+        let path = self.folder.join("lock");
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    }
+
+    /// Learns of packs that others wrote; says whether one that was known is gone.
+    ///
+    /// # Errors
+    /// When the packs cannot be listed.
+    pub fn refresh(&mut self) -> io::Result<bool> {
+        let mut there: HashSet<PathBuf> = HashSet::new();
+        for entry in fs::read_dir(self.pack_folder())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == "idx") {
+                there.insert(path.with_extension("pack"));
+            }
+        }
+        let before = self.packs.len();
+        self.packs.retain(|pack| there.remove(pack.path()));
+        let is_gone = self.packs.len() < before;
+        for path in there {
+            match Pack::open(&path) {
+                Ok(pack) => self.packs.push(pack),
+                // Removed since, or not whole: then it is made again when the store is opened next.
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.sort();
+        Ok(is_gone)
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.packs.sort_by_key(|pack| std::cmp::Reverse(pack.len()));
+    }
+
+    /// Whether an object is in the store.
+    #[must_use]
+    pub fn has(&self, id: &Id) -> bool {
         self.packs.iter().any(|pack| pack.has(id))
     }
 
@@ -124,75 +168,52 @@ impl Store {
         found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("object {id} is not in the store")))
     }
 
-    fn read(&self, id: &Id, kind: Kind) -> io::Result<Vec<u8>> {
+    /// An object of a kind.
+    ///
+    /// # Errors
+    /// When it is not there, damaged, or of another kind.
+    pub fn read(&self, id: &Id, kind: Kind) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let found = self.copy(id, &mut bytes)?;
         if found == kind { Ok(bytes) } else { Err(io::Error::other(format!("object {id} is no {kind:?}"))) }
     }
 
-    /// Keeps what was seen of a workspace under a name, `run/1`. All of it is safe on disk when this returns, or
-    /// nothing of it counts.
+    /// The names in a folder.
     ///
     /// # Errors
-    /// When something cannot be read or written. What somebody changes meanwhile is none: it is said.
-    pub fn save(
-        &mut self,
-        workspace: &OwnedFd,
-        seen: &Seen,
-        cache: &mut StatCache,
-        (name, parent): (&str, Option<Id>),
-    ) -> io::Result<Saved> {
-        let folder = self.folder.join("objects/pack");
-        let mut writer = PackWriter::begin(&folder)?;
-        let mut making = Making {
-            store: self,
-            writer: &mut writer,
-            began: seen.began,
-            hollow: Vec::new(),
-            unstable: Vec::new(),
-            read: 0,
-            fresh: HashMap::new(),
+    /// When it is not there, or damaged.
+    pub fn tree(&self, id: &Id) -> io::Result<Vec<TreeEntry>> {
+        read_tree(&self.read(id, Kind::Tree)?).ok_or_else(|| odd(&format!("{id} is no folder")))
+    }
+
+    /// What a checkpoint's commit says.
+    ///
+    /// # Errors
+    /// When it is not there, or damaged.
+    pub fn commit(&self, id: &Id) -> io::Result<CommitParts> {
+        read_commit(&self.read(id, Kind::Commit)?).ok_or_else(|| odd(&format!("{id} is no checkpoint of ours")))
+    }
+
+    /// The parts of a checkpoint.
+    ///
+    /// # Errors
+    /// When it is not there, or is none of ours.
+    pub fn parts(&self, id: &Id) -> io::Result<Parts> {
+        let root = self.tree(&self.commit(id)?.tree)?;
+        let of = |name: &[u8]| {
+            let found = root.iter().find(|entry| entry.name == name).map(|entry| entry.id);
+            found.ok_or_else(|| odd(&format!("{id} is no checkpoint of ours")))
         };
-        let files = making.files(workspace, seen, cache)?;
-        let Making { hollow, unstable, read, fresh, .. } = making;
-        let known = |id: &Id| self.has(id);
-        let manifest = writer.add(Kind::Blob, &manifest_of(seen, hollow).encode(), &known)?;
-        let entries = vec![
-            TreeEntry { mode: FOLDER, name: FILES.to_vec(), id: files },
-            TreeEntry { mode: 0o100_644, name: MANIFEST.to_vec(), id: manifest },
-        ];
-        let root = writer.add(Kind::Tree, &tree(entries), &known)?;
-        let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-        let id = writer.add(Kind::Commit, &commit(root, parent, seconds, name), &known)?;
-        if let Some(path) = writer.finish()? {
-            crate::runs::sync_folder(&folder)?;
-            self.packs.push(Pack::open(&path)?);
-        }
-        self.point(name, id)?;
-        cache.files = fresh;
-        Ok(Saved { id, files, unstable, read })
+        Ok(Parts { files: of(FILES)?, manifest: of(MANIFEST)?, scope: of(SCOPE)? })
     }
 
-    /// Gives a commit a name, which is safe when this returns.
-    fn point(&self, name: &str, id: Id) -> io::Result<()> {
-        let path = self.folder.join("refs/loop").join(name);
-        let folder = path.parent().unwrap_or(&self.folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let beside = folder.join(format!("{}.lock", crate::runs::fresh_id()?));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(format!("{id}\n").as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&beside, &path)?;
-        crate::runs::sync_folder(folder)
-    }
-
-    /// The commit of a name.
+    /// What git cannot hold of a checkpoint.
     ///
     /// # Errors
-    /// When there is none of that name.
-    pub fn named(&self, name: &str) -> io::Result<Id> {
-        let text = fs::read_to_string(self.folder.join("refs/loop").join(name))?;
-        Id::parse(text.trim()).ok_or_else(|| io::Error::other(format!("{name} names no checkpoint")))
+    /// When it is not there, or is of a form that we do not know.
+    pub fn manifest(&self, parts: &Parts) -> io::Result<Manifest> {
+        let (state, scope) = (self.read(&parts.manifest, Kind::Blob)?, self.read(&parts.scope, Kind::Blob)?);
+        Manifest::read(&state, &scope).ok_or_else(|| odd("a manifest of a form that is not known"))
     }
 
     /// A checkpoint, whole.
@@ -200,165 +221,92 @@ impl Store {
     /// # Errors
     /// When something of it is missing or damaged.
     pub fn load(&self, id: Id) -> io::Result<Checkpoint> {
-        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("{id} is no checkpoint of ours"));
-        let commit = self.read(&id, Kind::Commit)?;
-        let line = commit.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok());
-        let root = line.and_then(|line| line.strip_prefix("tree ")).and_then(Id::parse).ok_or_else(odd)?;
-        let root = read_tree(&self.read(&root, Kind::Tree)?).ok_or_else(odd)?;
-        let of = |name: &[u8]| root.iter().find(|entry| entry.name == name).map(|entry| entry.id).ok_or_else(odd);
-        let manifest = Manifest::read(&self.read(&of(MANIFEST)?, Kind::Blob)?).ok_or_else(odd)?;
+        let parts = self.parts(&id)?;
+        let manifest = self.manifest(&parts)?;
         let mut names = BTreeMap::new();
-        self.gather(&of(FILES)?, &[], &mut names)?;
+        let lookup = Lookup::new(&manifest);
+        self.gather(&parts.files, &[], &lookup, &mut names)?;
         for (path, mode) in &manifest.folders {
             names.insert(path.clone(), Kept { what: KeptWhat::Folder, mode: *mode });
         }
-        for (path, mode) in &manifest.files {
-            if let Some(kept) = names.get_mut(path) {
-                kept.mode = *mode;
-            }
-        }
+        drop(lookup);
         Ok(Checkpoint { names, manifest })
     }
 
-    fn gather(&self, id: &Id, path: &[u8], names: &mut BTreeMap<Vec<u8>, Kept>) -> io::Result<()> {
-        let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("{id} is no folder"));
-        for entry in read_tree(&self.read(id, Kind::Tree)?).ok_or_else(odd)? {
-            let path = super::scan::joined(path, &entry.name);
-            let (what, mode) = match entry.mode {
-                FOLDER => {
-                    self.gather(&entry.id, &path, names)?;
-                    (KeptWhat::Folder, PLAIN_FOLDER)
-                }
-                0o120_000 => (KeptWhat::Link(self.read(&entry.id, Kind::Blob)?), 0o777),
-                0o100_755 => (KeptWhat::File(entry.id), PROGRAM),
-                _ => (KeptWhat::File(entry.id), PLAIN_FILE),
-            };
-            names.insert(path, Kept { what, mode });
+    /// Every name below a folder.
+    pub(super) fn gather(
+        &self,
+        id: &Id,
+        path: &[u8],
+        modes: &Lookup<'_>,
+        names: &mut BTreeMap<Vec<u8>, Kept>,
+    ) -> io::Result<()> {
+        for entry in self.tree(id)? {
+            let path = joined(path, &entry.name);
+            if entry.mode == FOLDER {
+                self.gather(&entry.id, &path, modes, names)?;
+            }
+            let kept = self.kept(&path, &entry, modes)?;
+            names.insert(path, kept);
+        }
+        Ok(())
+    }
+
+    /// One name.
+    pub(super) fn kept(&self, path: &[u8], entry: &TreeEntry, modes: &Lookup<'_>) -> io::Result<Kept> {
+        Ok(match entry.mode {
+            FOLDER => Kept { what: KeptWhat::Folder, mode: modes.mode(path, FOLDER) },
+            LINK => Kept { what: KeptWhat::Link(self.read(&entry.id, Kind::Blob)?), mode: 0o777 },
+            mode => Kept { what: KeptWhat::File(entry.id), mode: modes.mode(path, mode) },
+        })
+    }
+
+    /// Every path that a run's checkpoints hold, but for those that are known: these stay in scope for the run.
+    pub(super) fn held_since(&self, run: &str, known: &[Id]) -> io::Result<Vec<Vec<u8>>> {
+        let (mut paths, mut seen) = (Vec::new(), HashSet::new());
+        for (_, id) in self.names_of(run)?.into_iter().filter(|(_, id)| !known.contains(id)) {
+            let parts = self.parts(&id)?;
+            self.paths(&parts.files, &[], &mut seen, &mut paths)?;
+            paths.extend(self.manifest(&parts)?.folders.into_iter().map(|(path, _)| path));
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// The paths below a folder, unless the same was there already.
+    fn paths(
+        &self,
+        id: &Id,
+        path: &[u8],
+        seen: &mut HashSet<(Id, Vec<u8>)>,
+        paths: &mut Vec<Vec<u8>>,
+    ) -> io::Result<()> {
+        if !seen.insert((*id, path.to_vec())) {
+            return Ok(());
+        }
+        for entry in self.tree(id)? {
+            let path = joined(path, &entry.name);
+            if entry.mode == FOLDER {
+                self.paths(&entry.id, &path, seen, paths)?;
+            }
+            paths.push(path);
         }
         Ok(())
     }
 }
 
-/// What git cannot hold of what was seen.
-fn manifest_of(seen: &Seen, hollow: Vec<(Vec<u8>, u32)>) -> Manifest {
-    let mut manifest = Manifest { left_out: seen.left_out.clone(), folders: hollow, ..Manifest::default() };
-    let mut names: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
-    for found in &seen.found {
-        match &found.what {
-            What::File => {
-                if found.mode != PLAIN_FILE && found.mode != PROGRAM {
-                    manifest.files.push((found.path.clone(), found.mode));
-                }
-                if found.stamp.names > 1 {
-                    names.entry(found.stamp.inode).or_default().push(found.path.clone());
-                }
-            }
-            What::Folder if found.mode != PLAIN_FOLDER => {
-                manifest.folders.push((found.path.clone(), found.mode));
-            }
-            What::Folder | What::Link(_) => {}
-        }
-    }
-    manifest.same = names.into_values().filter(|names| names.len() > 1).collect();
-    manifest
+pub(super) fn odd(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// The objects of a checkpoint under way.
-struct Making<'a> {
-    store: &'a Store,
-    writer: &'a mut PackWriter,
-    began: i128,
-    /// Folders without a tree: git holds no empty one.
-    hollow: Vec<(Vec<u8>, u32)>,
-    unstable: Vec<Vec<u8>>,
-    read: u64,
-    fresh: HashMap<Vec<u8>, (Stamp, Id)>,
-}
-
-impl Making<'_> {
-    /// The tree of all files. The walk names a folder before what is in it, so that backwards all is there.
-    fn files(&mut self, workspace: &OwnedFd, seen: &Seen, cache: &StatCache) -> io::Result<Id> {
-        let mut open: HashMap<Vec<u8>, Vec<TreeEntry>> = HashMap::new();
-        for found in seen.found.iter().rev() {
-            let (mode, id) = match &found.what {
-                What::File => {
-                    let mode = if found.mode & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
-                    let Some(id) = self.file(workspace, found, cache)? else { continue };
-                    (mode, id)
-                }
-                What::Link(target) => (0o120_000, self.object(Kind::Blob, target)?),
-                What::Folder => match open.remove(&found.path) {
-                    // Git holds no empty folder; the manifest does.
-                    None => {
-                        self.hollow.push((found.path.clone(), found.mode));
-                        continue;
-                    }
-                    Some(entries) => (FOLDER, self.object(Kind::Tree, &tree(entries))?),
-                },
-            };
-            let (folder, name) = split(&found.path);
-            open.entry(folder.to_vec()).or_default().push(TreeEntry { mode, name: name.to_vec(), id });
-        }
-        self.object(Kind::Tree, &tree(open.remove(&Vec::new()).unwrap_or_default()))
+/// Writes a file beside its place and moves it there. Not synced: it is the old, the new, or after a power cut none.
+pub(super) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_file_name(format!("tmp_{}.lock", crate::runs::fresh_id()?));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        fs::remove_file(&beside).ok();
     }
-
-    fn object(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<Id> {
-        let store = self.store;
-        self.writer.add(kind, bytes, &|id| store.has(id))
-    }
-
-    /// A file's content, read only if it may have changed. None if it is gone.
-    fn file(&mut self, workspace: &OwnedFd, found: &Found, cache: &StatCache) -> io::Result<Option<Id>> {
-        let known = cache.files.get(&found.path).filter(|(stamp, id)| *stamp == found.stamp && self.store.has(id));
-        let id = match known {
-            Some((_, id)) => *id,
-            None => match self.read_file(workspace, found)? {
-                Some(id) => id,
-                None => return Ok(None),
-            },
-        };
-        if found.stamp.modified.max(found.stamp.changed) + RACY_NANOS < self.began {
-            self.fresh.insert(found.path.clone(), (found.stamp, id));
-        }
-        Ok(Some(id))
-    }
-
-    fn read_file(&mut self, workspace: &OwnedFd, found: &Found) -> io::Result<Option<Id>> {
-        self.read += 1;
-        let store = self.store;
-        for turn in 1..=READS_MAX {
-            let mut file = match open_beneath(workspace, &found.path) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(error),
-            };
-            let length = file.metadata()?.len();
-            let before = file.metadata()?.modified()?;
-            let read = self.writer.add_file(&mut file, length, &|id| store.has(id));
-            let stable = file.metadata()?.len() == length && file.metadata()?.modified()? == before;
-            match read {
-                Ok(id) if stable => return Ok(Some(id)),
-                Ok(id) if turn == READS_MAX => {
-                    self.unstable.push(found.path.clone());
-                    return Ok(Some(id));
-                }
-                Err(error) if error.kind() != io::ErrorKind::UnexpectedEof || turn == READS_MAX => return Err(error),
-                Ok(_) | Err(_) => {}
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// A folder's path and a name in it.
-pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    path.iter().rposition(|byte| *byte == b'/').map_or((&[], path), |slash| (&path[..slash], &path[slash + 1..]))
-}
-
-/// A file of the workspace, by no link and never outside of it.
-fn open_beneath(workspace: &OwnedFd, path: &[u8]) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = File::from(openat2(workspace, path, flags, Mode::empty(), resolve)?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file any more")) }
+    written
 }

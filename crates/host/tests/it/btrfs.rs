@@ -4,9 +4,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
-use loop_host::checkpoint::btrfs::{KnownIds, Look, Of, Place, trial};
-use loop_host::checkpoint::{Rules, StatCache, Store, open_folder, scan};
+use loop_host::checkpoint::btrfs::{Of, Place, trial};
+use loop_host::checkpoint::{
+    Ask, Depth, Hint, Id, Measured, Picture, Rules, Still, Store, Taken, Way, open_folder, restore,
+};
 use loop_testkit::{Format, LoopImage};
 
 use crate::sight::{differences, odd_tree, sight, spoil, without, write};
@@ -36,17 +39,44 @@ fn rules() -> Rules {
     Rules::new(true, &[], false)
 }
 
-/// Goes back to a checkpoint of the run, as a rollback does.
-fn go_back(image: &LoopImage, place: &Place, folder: &OwnedFd, name: &str) -> Look {
-    let mut known = KnownIds::default();
-    let target = place.snapshot(OF, name).unwrap();
-    let then = target.look(&rules(), &[], &mut known).unwrap();
-    let held: Vec<Vec<u8>> = then.checkpoint.names.keys().cloned().collect();
-    let now = place.take(OF, "undo").unwrap().look(&rules(), &held, &mut known).unwrap();
-    assert!(now.seen.unreadable.is_empty(), "{:?}", now.seen.unreadable);
-    let scratch = tempfile::tempdir_in(image.outside()).unwrap();
-    target.restore(folder, &then.checkpoint, (&now.checkpoint, &now.seen), scratch.path()).unwrap();
-    then
+/// Snapshots with what the store records of them.
+struct Records {
+    place: Place,
+    folder: OwnedFd,
+    store: Store,
+    picture: Picture,
+}
+
+impl Records {
+    fn new(image: &LoopImage, work: &Path) -> Self {
+        let store = Store::open(&image.outside().join("store")).unwrap();
+        Self { place: trial(work).unwrap(), folder: open_folder(work).unwrap(), store, picture: Picture::empty("run") }
+    }
+
+    fn take(&mut self, name: &str) -> (Id, Measured) {
+        let still = Still::of(&self.folder).unwrap();
+        let snapshot = self.place.take(OF, name).unwrap();
+        let rules = rules();
+        let ask = Ask { depth: Depth::Trees, name: &format!("run/{name}"), ..ask(&rules) };
+        let taken = self.store.save_still((snapshot.folder(), still), &mut self.picture, &ask);
+        let Taken::Saved(id, measured) = taken.unwrap() else { panic!("{name} was not taken") };
+        (id, measured)
+    }
+
+    /// As a rollback does.
+    fn go_back(&mut self, name: &str) {
+        let target = self.store.named(&format!("run/{name}")).unwrap();
+        let (before, _) = self.take("undo");
+        let way = Way { target, before, cancel: &AtomicBool::new(false) };
+        let snapshot = self.place.snapshot(OF, name).unwrap();
+        restore(&self.store, &snapshot, &self.folder, &mut self.picture, &way).unwrap();
+    }
+}
+
+fn ask(rules: &Rules) -> Ask<'_> {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    let hint = Hint::Everything;
+    Ask { name: "other/1", parent: None, rules, hint, depth: Depth::Whole, unless: None, cancel: &NEVER }
 }
 
 #[test]
@@ -55,34 +85,30 @@ fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
     let Some(image) = LoopImage::new(Format::Btrfs) else { return };
     let work = workspace(&image);
     odd_tree(&work);
-    let place = trial(&work).unwrap();
-    let folder = open_folder(&work).unwrap();
-    place.take(OF, "initial").unwrap();
+    let mut records = Records::new(&image, &work);
     let before = sight(&work);
-    let mut store = Store::open(&image.outside().join("store")).unwrap();
-    let seen = scan(&folder, &rules(), &[]).unwrap();
-    let saved = store.save(&folder, &seen, &mut StatCache::default(), ("run/initial", None)).unwrap();
+    let (taken, _) = records.take("initial");
+    // A store of its own with all contents, read from the workspace itself.
+    let mut whole = Store::open(&image.outside().join("whole")).unwrap();
+    let kept = whole.save(&records.folder, &mut Picture::empty("other"), &ask(&rules())).unwrap();
+    let Taken::Saved(_, kept) = kept else { panic!("{kept:?}") };
+    let parts = records.store.parts(&taken).unwrap();
+    assert_eq!(parts, kept.parts, "trees and manifest have the same ids");
     spoil(&work);
     let spoilt = sight(&work);
-    let look = go_back(&image, &place, &folder, "initial");
+    records.go_back("initial");
     let ours = [".git", "target", "noise.log"];
     let after = sight(&work);
     assert_eq!(differences(&without(&before, &ours), &without(&after, &ours)), Vec::<String>::new());
     for path in [".git/HEAD", "target/debug/built", "noise.log"] {
         assert_eq!(after.get(path.as_bytes()), spoilt.get(path.as_bytes()), "{path} is out of scope");
     }
-    let kept = store.load(saved.id).unwrap();
-    assert_eq!(look.checkpoint.names, kept.names);
-    assert_eq!(look.files, saved.files, "the tree has the same id");
-    let sorted = |mut list: Vec<(Vec<u8>, u32)>| {
-        list.sort();
-        list.dedup();
-        list
-    };
-    assert_eq!(sorted(look.checkpoint.manifest.folders), sorted(kept.manifest.folders));
-    assert_eq!(look.checkpoint.manifest.same, kept.manifest.same);
-    go_back(&image, &place, &folder, "initial");
-    assert_eq!(place.list(OF).unwrap(), ["initial", "undo"]);
+    records.place.remove(OF, "undo").unwrap();
+    let (again, _) = records.take("1");
+    assert_eq!(records.store.parts(&again).unwrap(), parts);
+    let bytes = fs::read(work.join("large")).unwrap();
+    assert!(!records.store.has(&Id::of(loop_host::checkpoint::Kind::Blob, &bytes)), "contents are in the snapshot");
+    assert_eq!(records.place.list(OF).unwrap(), ["1", "initial"]);
 }
 
 #[test]
@@ -95,23 +121,39 @@ fn what_has_not_changed_between_two_snapshots_is_not_read_again_and_what_has_is_
     // Old enough not to be doubted.
     let old = std::time::SystemTime::now();
     loop_testkit::wait_until("the files to be old", || old.elapsed().unwrap().as_millis() > 100);
-    let place = trial(&work).unwrap();
-    let mut known = KnownIds::default();
-    let first = place.take(OF, "1").unwrap().look(&rules(), &[], &mut known).unwrap();
-    assert_eq!(first.read, 50);
+    let mut records = Records::new(&image, &work);
+    let (first, measured) = records.take("1");
+    assert_eq!(measured.read, 50);
     // The same length, and the time of the content set back: only the kernel's own time tells.
     let stamp = fs::metadata(work.join("file7")).unwrap().modified().unwrap();
     write(&work, "file7", "TEXT 7");
     fs::File::open(work.join("file7")).unwrap().set_modified(stamp).unwrap();
-    let second = place.take(OF, "2").unwrap().look(&rules(), &[], &mut known).unwrap();
-    assert_eq!(second.read, 1);
-    assert_ne!(first.files, second.files);
-    let changed: Vec<_> =
-        second.checkpoint.names.iter().filter(|(path, kept)| first.checkpoint.names.get(*path) != Some(kept)).collect();
-    assert_eq!(changed.len(), 1);
-    // It was written just before the snapshot, so that it is doubted once more.
-    let third = place.take(OF, "3").unwrap().look(&rules(), &[], &mut known).unwrap();
-    assert_eq!((third.read, third.files), (1, second.files));
+    let (second, measured) = records.take("2");
+    assert_eq!(measured.read, 1);
+    let between = records.store.between(&first, &second).unwrap();
+    assert_eq!(between.keys().collect::<Vec<_>>(), [b"file7"]);
+    // It was written just before the snapshot, so that it is doubted once more, however late the snapshot was read.
+    let (third, measured) = records.take("3");
+    assert_eq!(measured.read, 1);
+    assert_eq!(records.store.parts(&second).unwrap(), records.store.parts(&third).unwrap());
+}
+
+#[test]
+fn what_is_written_right_after_a_snapshot_is_not_taken_for_what_is_in_it() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    let mut records = Records::new(&image, &work);
+    write(&work, "file", "before");
+    let still = Still::of(&records.folder).unwrap();
+    let snapshot = records.place.take(OF, "1").unwrap();
+    // The same length and, by the clock of the file system, perhaps the same time. Only then is the snapshot read.
+    write(&work, "file", "AFTER!");
+    let begun = std::time::Instant::now();
+    loop_testkit::wait_until("the file to be old", || begun.elapsed().as_millis() > 100);
+    let rules = rules();
+    let ask = Ask { depth: Depth::Trees, ..ask(&rules) };
+    records.store.save_still((snapshot.folder(), still), &mut records.picture, &ask).unwrap();
+    assert_eq!(records.take("2").1.read, 1, "it was not sure");
 }
 
 #[test]
@@ -259,7 +301,8 @@ fn a_checkpoint_reads_no_folder_so_that_their_number_does_not_matter() {
     let before = times();
     place.take(OF, "1").unwrap();
     assert_eq!(times(), before);
-    scan(&open_folder(&work).unwrap(), &rules(), &[]).unwrap();
+    let mut store = Store::open(&image.outside().join("store")).unwrap();
+    store.save(&open_folder(&work).unwrap(), &mut Picture::empty("other"), &ask(&rules())).unwrap();
     assert_ne!(times(), before, "a control: a walk is seen");
 }
 

@@ -7,7 +7,27 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use loop_host::checkpoint::{Checkpoint, Restored, Rules, Saved, Seen, StatCache, Store, open_folder, restore, scan};
+use std::sync::atomic::AtomicBool;
+
+use loop_host::checkpoint::{
+    Ask, Checkpoint, Depth, Hint, Id, Measured, Picture, Restored, Rules, Store, Taken, Way, open_folder, restore,
+};
+
+/// Nobody cancels.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// Keeps all that is there; every path of it.
+pub(crate) fn ask<'a>(name: &'a str, rules: &'a Rules) -> Ask<'a> {
+    Ask { name, parent: None, rules, hint: Hint::Everything, depth: Depth::Whole, unless: None, cancel: &NEVER }
+}
+
+/// A checkpoint that must come about.
+pub(crate) fn saved(taken: Taken) -> (Id, Measured) {
+    match taken {
+        Taken::Saved(id, measured) => (id, measured),
+        Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled => panic!("nothing was kept: {taken:?}"),
+    }
+}
 
 /// A small generator: the same seed is the same tree.
 struct Dice(u64);
@@ -211,31 +231,47 @@ fn one(seed: u64, features: &mut Features) -> Vec<String> {
     let workspace = open_folder(&root).unwrap();
     let rules = Rules::new(true, &[], false);
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
-    let mut cache = StatCache::default();
-    let first = scan(&workspace, &rules, &[]).unwrap();
-    assert!(first.unreadable.is_empty(), "these tests need root: {:?}", first.unreadable);
+    let mut picture = store.picture("run").unwrap();
     let before = walk(&root);
-    let saved = store.save(&workspace, &first, &mut cache, ("run/initial", None)).unwrap();
+    let (first, measured) = saved(store.save(&workspace, &mut picture, &ask("run/initial", &rules)).unwrap());
     for _ in 0..garden.dice.roll(10) + 1 {
         garden.change();
     }
+    // Every second one as another process would.
+    if seed % 2 == 0 {
+        store.write_picture(&mut picture).unwrap();
+        store = Store::open(&scratch.path().join("store")).unwrap();
+        picture = store.picture("run").unwrap();
+    }
     let target = store.load(store.named("run/initial").unwrap()).unwrap();
-    let held: Vec<Vec<u8>> = target.names.keys().cloned().collect();
-    let second = scan(&workspace, &rules, &held).unwrap();
-    let now = store.save(&workspace, &second, &mut cache, ("run/undo", Some(saved.id))).unwrap();
-    let now = store.load(now.id).unwrap();
-    let done = restore(&store, &workspace, &target, &now, &second).unwrap();
-    let mut differences = compare(&before, &walk(&root), &target, &now);
-    let again = scan(&workspace, &rules, &held).unwrap();
-    let again = store.save(&workspace, &again, &mut cache, ("run/again", None)).unwrap();
-    if again.files != saved.files && done.moved_aside.is_empty() && differences.is_empty() {
-        differences.push("the tree has another id".to_owned());
+    let undo = Ask { parent: Some(first), ..ask("run/undo", &rules) };
+    let (now, _) = saved(store.save(&workspace, &mut picture, &undo).unwrap());
+    let way = Way { target: first, before: now, cancel: &NEVER };
+    let done = restore(&store, &store, &workspace, &mut picture, &way).unwrap();
+    let now = store.load(now).unwrap();
+    let mut differences = compare(&before, &walk(&root), (&target, &now), &done.left);
+    if !done.kept.is_empty() {
+        differences.push(format!("nobody else was there: {:?}", done.kept));
+    }
+    // A look at what we touched ourselves finds the same as one at everything.
+    let hinted = Ask { hint: Hint::Paths(&[]), ..ask("run/again", &rules) };
+    let (id, again) = saved(store.save(&workspace, &mut picture, &hinted).unwrap());
+    if done.moved_aside.is_empty() && done.left.is_empty() && differences.is_empty() {
+        if (again.parts.files, again.parts.manifest) != (measured.parts.files, measured.parts.manifest) {
+            differences.push(format!("the tree has another id: {:?}", store.between(&first, &id).unwrap()));
+        }
+    }
+    let measure = Ask { depth: Depth::Ids, ..ask("run/none", &rules) };
+    let mut other = store.picture("run").unwrap();
+    match store.save(&workspace, &mut other, &measure).unwrap() {
+        Taken::Measured(whole) if whole.parts == again.parts => {}
+        other => differences.push(format!("a whole look sees something else: {other:?}")),
     }
     differences
 }
 
 /// What was in scope is as it was; what is there beyond that was never ours.
-fn compare(before: &Sight, after: &Sight, target: &Checkpoint, now: &Checkpoint) -> Vec<String> {
+fn compare(before: &Sight, after: &Sight, (target, now): (&Checkpoint, &Checkpoint), left: &[Vec<u8>]) -> Vec<String> {
     let mut differences = Vec::new();
     for path in target.names.keys() {
         if before.get(path) != after.get(path) {
@@ -247,11 +283,23 @@ fn compare(before: &Sight, after: &Sight, target: &Checkpoint, now: &Checkpoint)
         let aside = path.windows(6).any(|piece| piece == b".kept-");
         // What the checkpoint before holds and the target does not had to go, unless something ignored is in it.
         let full = after.keys().any(|other| other.starts_with(&[path.as_slice(), b"/"].concat()));
-        if now.names.contains_key(path) && !aside && !full {
+        let may_stay = left.contains(path) && was_ignored(before, path);
+        if now.names.contains_key(path) && !aside && !full && !may_stay {
             differences.push(format!("{} was not removed", String::from_utf8_lossy(path)));
         }
     }
     differences
+}
+
+/// Whether an ignore file of then names a part of the path: what was ignored then was not seen then.
+fn was_ignored(before: &Sight, path: &[u8]) -> bool {
+    let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+    (0..parts.len()).any(|depth| {
+        let file = [&parts[..depth], &[&b".gitignore"[..]]].concat().join(&b'/');
+        let rules = before.get(&file).map(|(_, text)| text.clone()).unwrap_or_default();
+        let named = rules.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        named.into_iter().any(|line| parts[depth..].contains(&line))
+    })
 }
 
 #[test]
@@ -274,42 +322,71 @@ fn whatever_becomes_of_a_tree_it_can_be_gone_back_to_byte_for_byte() {
 }
 
 /// A workspace with a store beside it.
-struct Scene {
-    scratch: tempfile::TempDir,
-    store: Store,
-    cache: StatCache,
-    rules: Rules,
+pub(crate) struct Scene {
+    pub(crate) scratch: tempfile::TempDir,
+    pub(crate) store: Store,
+    pub(crate) picture: Picture,
+    pub(crate) rules: Rules,
 }
 
 impl Scene {
-    fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         fs::create_dir(scratch.path().join("work")).unwrap();
         let store = Store::open(&scratch.path().join("store")).unwrap();
-        Self { scratch, store, cache: StatCache::default(), rules }
+        Self { scratch, store, picture: Picture::empty("run"), rules }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join("work").join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Keeps what is there; what `held` names stays in scope.
-    fn save(&mut self, name: &str, held: Option<&Checkpoint>) -> (Checkpoint, Seen, Saved) {
-        let workspace = open_folder(&self.path("")).unwrap();
-        let held: Vec<Vec<u8>> = held.map(|held| held.names.keys().cloned().collect()).unwrap_or_default();
-        let seen = scan(&workspace, &self.rules, &held).unwrap();
-        let saved = self.store.save(&workspace, &seen, &mut self.cache, (name, None)).unwrap();
-        (self.store.load(saved.id).unwrap(), seen, saved)
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn go_back(&mut self, target: &Checkpoint) -> Restored {
-        let (now, seen, _) = self.save("run/undo", Some(target));
-        restore(&self.store, &open_folder(&self.path("")).unwrap(), target, &now, &seen).unwrap()
+    /// Asks for a checkpoint of what is there.
+    pub(crate) fn take(&mut self, change: impl FnOnce(&mut Ask<'_>)) -> Taken {
+        let workspace = open_folder(&self.path("")).unwrap();
+        let mut ask = ask("run/1", &self.rules);
+        change(&mut ask);
+        self.store.save(&workspace, &mut self.picture, &ask).unwrap()
+    }
+
+    /// Keeps what is found at these paths.
+    pub(crate) fn hinted(&mut self, paths: &[&str]) -> (Id, Measured) {
+        let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let workspace = open_folder(&self.path("")).unwrap();
+        let ask = Ask { hint: Hint::Paths(&paths), ..ask("run/hinted", &self.rules) };
+        saved(self.store.save(&workspace, &mut self.picture, &ask).unwrap())
+    }
+
+    /// Keeps what is there.
+    pub(crate) fn save(&mut self, name: &str) -> (Id, Measured) {
+        let workspace = open_folder(&self.path("")).unwrap();
+        saved(self.store.save(&workspace, &mut self.picture, &ask(name, &self.rules)).unwrap())
+    }
+
+    /// Keeps what is there, and goes back.
+    pub(crate) fn go_back(&mut self, target: Id) -> Restored {
+        let (before, _) = self.save("run/undo");
+        self.go(target, before)
+    }
+
+    pub(crate) fn go(&mut self, target: Id, before: Id) -> Restored {
+        let way = Way { target, before, cancel: &NEVER };
+        let workspace = open_folder(&self.path("")).unwrap();
+        restore(&self.store, &self.store, &workspace, &mut self.picture, &way).unwrap()
+    }
+
+    pub(crate) fn names(&self, id: Id) -> Vec<String> {
+        let names = self.store.load(id).unwrap().names;
+        names.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 }
 
@@ -317,11 +394,11 @@ impl Scene {
 fn what_is_ignored_is_never_removed_and_goes_aside_when_it_stands_in_the_way() {
     let mut scene = Scene::new(Rules::new(true, &["*.log\n".to_owned()], false));
     scene.write("thing", "a file at first");
-    let (target, ..) = scene.save("run/initial", None);
+    let (target, _) = scene.save("run/initial");
     fs::remove_file(scene.path("thing")).unwrap();
     scene.write("thing/precious.log", "ignored, and nowhere else");
     scene.write("thing/made", "by the agent");
-    let restored = scene.go_back(&target);
+    let restored = scene.go_back(target);
     assert_eq!(fs::read_to_string(scene.path("thing")).unwrap(), "a file at first");
     let [(from, to)] = restored.moved_aside.as_slice() else { panic!("{restored:?}") };
     assert_eq!(from, b"thing");
@@ -334,14 +411,15 @@ fn what_is_ignored_is_never_removed_and_goes_aside_when_it_stands_in_the_way() {
 fn a_path_that_was_kept_stays_in_scope_whatever_the_agent_does_to_the_ignore_files() {
     let mut scene = Scene::new(Rules::new(true, &[], false));
     scene.write("deep/inside/source", "one");
-    let (target, ..) = scene.save("run/initial", None);
+    let (target, _) = scene.save("run/initial");
     scene.write(".gitignore", "*\n");
     scene.write("deep/inside/source", "two");
     scene.write("deep/inside/new", "ignored since it is there");
-    let (now, ..) = scene.save("run/1", Some(&target));
-    assert_ne!(now.names[&b"deep/inside/source"[..]], target.names[&b"deep/inside/source"[..]]);
-    assert!(!now.names.contains_key(&b"deep/inside/new"[..]));
-    scene.go_back(&target);
+    let (now, _) = scene.save("run/1");
+    let [now_kept, kept] = [now, target].map(|id| scene.store.load(id).unwrap().names);
+    assert_ne!(now_kept[&b"deep/inside/source"[..]], kept[&b"deep/inside/source"[..]]);
+    assert!(!now_kept.contains_key(&b"deep/inside/new"[..]));
+    scene.go_back(target);
     assert_eq!(fs::read_to_string(scene.path("deep/inside/source")).unwrap(), "one");
     assert!(scene.path("deep/inside/new").exists(), "what no checkpoint holds is not removed");
 }
@@ -356,19 +434,20 @@ fn only_what_has_changed_is_read_again_and_an_edit_within_a_tick_is_not_missed()
     for number in 0..50 {
         fs::File::options().write(true).open(scene.path(&format!("file{number}"))).unwrap().set_modified(old).unwrap();
     }
-    assert_eq!(scene.save("run/1", None).2.read, 50);
+    assert_eq!(scene.save("run/1").1.read, 50);
     // Both edits leave length and time of change alone as far as the clock's tick can tell.
     for text in ["one", "two", "six"] {
         scene.write("file7", text);
-        let (kept, ..) = scene.save("run/2", None);
+        let (kept, _) = scene.save("run/2");
+        let kept = scene.store.load(kept).unwrap();
         let loop_host::checkpoint::KeptWhat::File(id) = &kept.names[&b"file7"[..]].what else { panic!() };
         let mut bytes = Vec::new();
         scene.store.copy(id, &mut bytes).unwrap();
         assert_eq!(bytes, text.as_bytes());
     }
-    loop_testkit::wait_until("nothing is read any more", || scene.save("run/3", None).2.read == 0);
+    loop_testkit::wait_until("nothing is read any more", || scene.save("run/3").1.read == 0);
     scene.write("file9", "new");
-    assert_eq!(scene.save("run/4", None).2.read, 1);
+    assert_eq!(scene.save("run/4").1.read, 1);
 }
 
 #[test]
@@ -385,7 +464,7 @@ fn the_same_tree_as_git_makes_of_it() {
         scene.write(name, text);
     }
     symlink("a/b", scene.path("link")).unwrap();
-    let (_, _, saved) = scene.save("run/1", None);
+    let (_, saved) = scene.save("run/1");
     let git = |words: &[&str]| {
         let mut command = std::process::Command::new("git");
         command
@@ -399,7 +478,7 @@ fn the_same_tree_as_git_makes_of_it() {
     };
     git(&["init", "--quiet"]);
     git(&["add", "-A"]);
-    assert_eq!(git(&["write-tree"]), saved.files.to_string());
+    assert_eq!(git(&["write-tree"]), saved.parts.files.to_string());
     let store = scene.scratch.path().join("store").display().to_string();
     let show = git(&["--git-dir", &store, "show", "refs/loop/run/1:files/a/b"]);
     assert_eq!(show, "x");

@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
-use loop_host::checkpoint::btrfs::{KnownIds, Of, trial};
-use loop_host::checkpoint::{Checkpoint, Rules, StatCache, Store, open_folder, scan};
+use loop_host::checkpoint::btrfs::{Of, trial};
+use loop_host::checkpoint::{Ask, Checkpoint, Depth, Hint, Picture, Rules, Store, Taken, open_folder};
 use loop_host::workspace::copy::{Along, Copies, Made, Source, Swept, Way, Wish, sweep};
 use loop_testkit::{Format, LoopImage, MountScratch};
 
@@ -18,6 +19,14 @@ const IGNORED: &[&str] = &[".git", "target", "noise.log"];
 
 fn rules() -> Rules {
     Rules::new(true, &[], false)
+}
+
+/// A checkpoint of a folder.
+fn keep(store: &mut Store, folder: &OwnedFd, name: &str, rules: &Rules) -> Checkpoint {
+    let (cancel, hint) = (AtomicBool::new(false), Hint::Everything);
+    let ask = Ask { name, parent: None, rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
+    let Taken::Saved(id, _) = store.save(folder, &mut Picture::empty("run"), &ask).unwrap() else { panic!("not kept") };
+    store.load(id).unwrap()
 }
 
 /// A workspace with a checkpoint in a store, and a folder for copies.
@@ -38,9 +47,7 @@ impl Scene {
         odd_tree(&work);
         let mut store = Store::open(&root.join("store")).unwrap();
         let folder = open_folder(&work).unwrap();
-        let seen = scan(&folder, &rules(), &[]).unwrap();
-        let saved = store.save(&folder, &seen, &mut StatCache::default(), ("run/1", None)).unwrap();
-        let checkpoint = store.load(saved.id).unwrap();
+        let checkpoint = keep(&mut store, &folder, "run/1", &rules());
         let kept = without(&sight(&work), IGNORED);
         Self { work, copies, folder, store, checkpoint, kept }
     }
@@ -119,12 +126,13 @@ fn on_btrfs_copies_are_writable_snapshots() {
     let before = sight(&work);
     let place = trial(&work).unwrap();
     let snapshot = place.take(Of { store: "store", run: "run" }, "1").unwrap();
-    let look = snapshot.look(&rules(), &[], &mut KnownIds::default()).unwrap();
+    let mut store = Store::open(&image.outside().join("store")).unwrap();
+    let checkpoint = keep(&mut store, snapshot.folder(), "run/1", &rules());
     write(&work, "src/main.rs", "later");
     let folder = open_folder(&work).unwrap();
-    let along = |ignored, git| Along { workspace: &folder, now: &look.checkpoint, ignored, git };
+    let along = |ignored, git| Along { workspace: &folder, now: &checkpoint, ignored, git };
     let wish = |ignored, git| Wish {
-        checkpoint: &look.checkpoint,
+        checkpoint: &checkpoint,
         source: Source::Snapshot(&snapshot),
         key: "one",
         along: along(ignored, git),
@@ -179,10 +187,8 @@ fn build_folders_and_the_repository_come_along_on_request_and_nothing_else() {
     set_time("target/debug/built");
     set_time("secret");
     set_time("program");
-    let now = scan(&scene.folder, &rules(), &[]).unwrap();
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
-    let now = store.save(&scene.folder, &now, &mut StatCache::default(), ("run/now", None)).unwrap();
-    let now = store.load(now.id).unwrap();
+    let now = keep(&mut store, &scene.folder, "run/now", &rules());
     let along = Along { workspace: &scene.folder, now: &now, ignored: true, git: true };
     let copies = Copies::open(&scene.copies, "run").unwrap();
     let mut expected = scene.kept.clone();
@@ -351,9 +357,7 @@ fn as_an_ordinary_user() {
     let rules = Rules::new(false, &[], false);
     let open = open_folder(&work).unwrap();
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
-    let seen = scan(&open, &rules, &[]).unwrap();
-    let saved = store.save(&open, &seen, &mut StatCache::default(), ("run/1", None)).unwrap();
-    let checkpoint = store.load(saved.id).unwrap();
+    let checkpoint = keep(&mut store, &open, "run/1", &rules);
     let along = Along { workspace: &open, now: &checkpoint, ignored: true, git: false };
     let wish = Wish { checkpoint: &checkpoint, source: Source::Store(&store), key: "one", along };
     let copies = Copies::open(&folder, "run").unwrap();

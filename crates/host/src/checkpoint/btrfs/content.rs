@@ -1,12 +1,10 @@
 //! The content of one file into another: shared where the file system can, copied with its holes where not.
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, SeekFrom, openat2, seek};
 use rustix::io::Errno;
-
-use crate::checkpoint::object::{Hasher, Id, Kind};
 
 /// No link, no mount and no way out.
 pub(crate) const WITHIN: ResolveFlags = ResolveFlags::BENEATH
@@ -19,19 +17,6 @@ pub(crate) fn open_file(folder: impl AsFd, path: &[u8]) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat2(folder, path, flags, Mode::empty(), WITHIN)?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file any more")) }
-}
-
-/// The id of a file's content, read from its beginning.
-pub(crate) fn id_of(mut file: &File) -> io::Result<Id> {
-    let mut hash = Hasher::new(Kind::Blob, file.metadata()?.len());
-    let mut piece = vec![0; 128 * 1024];
-    loop {
-        let count = file.read(&mut piece)?;
-        match piece.get(..count) {
-            None | Some([]) => return Ok(hash.id()),
-            Some(bytes) => hash.update(bytes),
-        }
-    }
 }
 
 /// Gives an empty file the content of another; says whether they share it.

@@ -102,8 +102,6 @@ pub(crate) struct Subvolume {
     pub(crate) number: u64,
     /// Whether it was made as a snapshot of another.
     pub(crate) is_snapshot: bool,
-    /// When it was made, in nanoseconds of the wall clock.
-    pub(crate) made: i128,
 }
 
 /// Whether a folder lies on btrfs.
@@ -188,8 +186,7 @@ pub(crate) fn sync(folder: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn info(folder: BorrowedFd<'_>) -> io::Result<Subvolume> {
     // SAFETY: the layout is the kernel's, and any bytes are a value of it.
     let info = unsafe { ioctl(folder, Getter::<SUBVOLUME_INFO, Info>::new()) }?;
-    let made = i128::from(info.made.seconds) * 1_000_000_000 + i128::from(info.made.nanos);
-    Ok(Subvolume { number: info.number, is_snapshot: info.snapshot_of != [0; 16], made })
+    Ok(Subvolume { number: info.number, is_snapshot: info.snapshot_of != [0; 16] })
 }
 
 /// Which file system a folder lies on.

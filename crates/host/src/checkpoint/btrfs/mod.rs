@@ -3,7 +3,9 @@
 pub(crate) mod content;
 pub(crate) mod ioctl;
 mod place;
+mod shelf;
 mod snapshot;
 
-pub use place::{Of, Place, trial};
-pub use snapshot::{KnownIds, Look, Snapshot};
+pub use place::{Place, trial};
+pub use shelf::{Of, Shelf};
+pub use snapshot::Snapshot;

@@ -1,5 +1,6 @@
 //! Isolated copies: working copies of a checkpoint that know nothing of each other nor of the workspace. A writable
 //! snapshot where btrfs has it, an overlay where mounts are allowed, else a checkout.
+mod checkout;
 mod overlay;
 mod plant;
 mod register;
@@ -16,7 +17,7 @@ use self::overlay::{TREE, UPPER};
 use self::register::{Owned, checked, names};
 use crate::checkpoint::btrfs::content::{WITHIN, open_file};
 use crate::checkpoint::btrfs::{Snapshot, ioctl};
-use crate::checkpoint::{Checkpoint, Seen, Store, restore};
+use crate::checkpoint::{Checkpoint, Store};
 use crate::workspace::clear::{open_below, open_inside, remove_folder};
 use crate::workspace::walk::walk;
 
@@ -330,7 +331,7 @@ fn check_out(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
     let then = wish.checkpoint;
     let (from, now) = match wish.source {
         Source::Store(store) => {
-            restore(store, to, then, &Checkpoint::default(), &Seen::default())?;
+            checkout::check_out(then, store, to)?;
             (wish.along.workspace, wish.along.now)
         }
         Source::Snapshot(snapshot) => {

@@ -138,10 +138,10 @@ fn set_time(file: &File, stat: &Stat) -> io::Result<()> {
     futimens(file, &times).map_err(Into::into)
 }
 
-fn above(path: &[u8]) -> &[u8] {
+pub(super) fn above(path: &[u8]) -> &[u8] {
     path.iter().rposition(|byte| *byte == b'/').map_or(&[], |slash| path.get(..slash).unwrap_or_default())
 }
 
-fn last(path: &[u8]) -> &[u8] {
+pub(super) fn last(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }

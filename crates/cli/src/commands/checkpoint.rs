@@ -1,0 +1,196 @@
+//! `loop checkpoint`: keep a workspace as it is now, and see what is kept.
+use clap::{Args, Subcommand};
+use loop_core::control::Ask;
+use loop_core::run::{Answer, Event, Request, check_name, numbered};
+use loop_core::{text, time};
+use loop_host::checkpoint::{Bound, Store, collect};
+use loop_host::paths::text_of;
+use serde_json::json;
+
+use super::setup::{self, quoted};
+use super::{ask, visit};
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+use crate::render::table::table;
+
+/// Keep the workspace of a loop as it is now, at work, paused or ended
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct CheckpointArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// The loop: its id, or any beginning of it that fits one loop only
+    #[arg(value_name = "ID", required = true)]
+    id: Option<String>,
+    /// Its name; manual-001 and so on without one
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// What else there is to do with checkpoints.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// List the checkpoints of a loop, with the git command that shows each
+    List {
+        #[command(flatten)]
+        id: IdArg,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a checkpoint that you named
+    Rm {
+        #[command(flatten)]
+        id: IdArg,
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Remove the checkpoints of loops that ended long ago, and what nothing leads to any more
+    Gc {
+        /// Say what would be removed and remove nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(context: &Context, args: &CheckpointArgs) -> Done {
+    match (&args.what, &args.id) {
+        (Some(What::List { id, json }), _) => list(context, &id.id, *json),
+        (Some(What::Rm { id, name }), _) => remove(context, &id.id, name),
+        (Some(What::Gc { dry_run, json }), _) => gc(context, *dry_run, *json),
+        (None, Some(id)) => take(context, id, args.name.as_deref()),
+        (None, None) => Err(CommandError::new(Kind::Wrong, "which loop?").hint("loop checkpoint ID [NAME]")),
+    }
+}
+
+fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
+    let folder = context.find(id)?;
+    let (place, state) = visit::checkpoints_of(&folder)?;
+    if let Some(name) = name {
+        let wrong = |why: String| {
+            CommandError::new(Kind::Wrong, format!("a checkpoint cannot be called {name:?}"))
+                .because(why)
+                .hint(format!("loop checkpoint {} before-refactor", folder.id))
+        };
+        check_name(name).map_err(wrong)?;
+        if visit::listed(&place)?.iter().any(|listed| listed.name == name) {
+            return Err(wrong("there is one of that name already".to_owned()));
+        }
+    }
+    if folder.holder().is_some() {
+        let seq = ask::ask(&folder, Ask::Checkpoint { name: name.map(str::to_owned) }, "loop checkpoint")?;
+        return ask::kept(context, &folder, seq);
+    }
+    let name = name.map_or_else(|| numbered(state.keeping.named + 1), str::to_owned);
+    let event = Event::Asked { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
+    answered(context, folder.id.as_str(), &visit::visit(context, &folder, "loop checkpoint", event)?)
+}
+
+/// Says what came of it.
+pub(crate) fn answered(context: &Context, id: &str, answer: &Answer) -> Done {
+    match answer {
+        Answer::Kept(saved) => {
+            let name = saved.checkpoint.as_deref().unwrap_or_default();
+            let unstable = if saved.unstable.is_empty() {
+                String::new()
+            } else {
+                format!("  changed while it was kept: {}\n", text::one_line(&saved.unstable.join(", "), 200))
+            };
+            context.printer.answer(&format!("kept as {name}\n{unstable}  go back:    loop rollback {id} {name}\n"));
+            Ok(0)
+        }
+        Answer::Refused { why } | Answer::Blocked { why } => {
+            Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
+                .because(why.clone())
+                .hint("mend that and try again"))
+        }
+        other => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken").because(format!("{other:?}"))),
+    }
+}
+
+/// Removes one that a person named; the loop's own go by their time.
+fn remove(context: &Context, id: &str, name: &str) -> Done {
+    let folder = context.find(id)?;
+    let (found, _) = visit::find(&folder, name)?;
+    if check_name(&found).is_err() && !found.starts_with("manual-") {
+        return Err(CommandError::new(Kind::Wrong, format!("{found} is the loop's own"))
+            .because("iterations, their beginning and what a rollback left are kept until the loop's time is over")
+            .hint(format!("loop checkpoint gc, or all of it: loop rm {}", folder.id)));
+    }
+    let (place, _) = visit::checkpoints_of(&folder)?;
+    let full = format!("{}/{found}", folder.id);
+    let collected = Store::open(&place.store).and_then(|mut store| store.collect(&[full], false));
+    let collected = collected.map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    context.printer.answer(&format!("removed {found}, freed {}\n", text::size(collected.freed)));
+    Ok(0)
+}
+
+fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
+    let settings = setup::own_settings(context)?;
+    let now = loop_host::clock::now().wall_ms;
+    let gone = collect(&context.home, Bound::of(&settings), now, dry_run);
+    let gone = gone.map_err(|error| {
+        CommandError::new(Kind::Unable, "the checkpoints cannot be looked at").because(error.to_string())
+    })?;
+    if as_json {
+        context.printer.json(
+            &json!({"version": 1, "dry_run": dry_run, "removed": gone.names, "freed_bytes": gone.collected.freed,
+                                     "objects": gone.collected.objects, "bytes": gone.bytes}),
+        );
+        return Ok(0);
+    }
+    for name in &gone.names {
+        context.printer.progress(&format!("{} {name}\n", if dry_run { "would remove" } else { "removed" }));
+    }
+    let freed = text::size(gone.collected.freed);
+    let word = if dry_run { "would free about" } else { "freed" };
+    let count = match gone.names.len() {
+        1 => "1 checkpoint".to_owned(),
+        count => format!("{count} checkpoints"),
+    };
+    let objects = gone.collected.objects;
+    context.printer.answer(&format!(
+        "{count}, {objects} objects that nothing leads to: {word} {freed}; {} are kept\n",
+        text::size(gone.bytes)
+    ));
+    Ok(0)
+}
+
+fn list(context: &Context, id: &str, as_json: bool) -> Done {
+    let folder = context.find(id)?;
+    let (place, _) = visit::checkpoints_of(&folder)?;
+    let listed = visit::listed(&place)?;
+    let command = |name: &str| {
+        let store = quoted(&text_of(&place.store));
+        format!("git --git-dir {store} show --stat refs/loop/{}/{name}", folder.id)
+    };
+    if as_json {
+        let rows: Vec<_> = listed
+            .iter()
+            .map(|row| {
+                json!({"name": row.name, "iteration": row.iteration(), "at": time::rfc3339(row.at_ms), "id": row.id.to_string(),
+                       "bytes": row.bytes, "git": command(&row.name)})
+            })
+            .collect();
+        context.printer.json(&json!({"version": 1, "id": folder.id, "checkpoints": rows}));
+        return Ok(0);
+    }
+    if listed.is_empty() {
+        context.printer.answer("no checkpoint has been taken yet, or none is kept any more\n");
+        return Ok(0);
+    }
+    let rows: Vec<Vec<String>> = listed
+        .iter()
+        .map(|row| {
+            let iteration = row.iteration().map_or_else(|| "-".to_owned(), |number| number.to_string());
+            vec![row.name.clone(), iteration, time::rfc3339(row.at_ms), text::size(row.bytes), command(&row.name)]
+        })
+        .collect();
+    context.printer.answer(&table(&["NAME", "ITER", "TAKEN", "SIZE", "SEE IT"], &rows));
+    Ok(0)
+}

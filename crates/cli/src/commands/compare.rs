@@ -1,0 +1,108 @@
+//! `loop history --diff`: which two checkpoints are meant, and what differs between them.
+use std::io::{self, Write};
+
+use loop_host::checkpoint::diff::{self, Bounds, Piece};
+use loop_host::checkpoint::{Id, Store};
+use loop_host::runs::RunFolder;
+
+use super::{history, visit};
+use crate::context::{Context, Done};
+use crate::render::diff as show;
+use crate::render::error::{CommandError, Kind};
+use crate::render::pager;
+use crate::render::printer::{stdout_is_terminal, width};
+
+/// The state before iteration 1.
+const INITIAL: &str = "initial";
+
+/// How a difference is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) json: bool,
+    pub(crate) stat: bool,
+    pub(crate) pager: bool,
+}
+
+/// A checkpoint of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) name: String,
+    pub(crate) id: Id,
+}
+
+/// Shows what differs.
+pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Manner) -> Done {
+    let (store, from, to) = points_of(folder, words)?;
+    let bounds = Bounds::default();
+    let difference = diff::changes(&store, Some(from.id), to.id, &bounds).map_err(|error| unreadable(&error))?;
+    let by_agent = is_by_agent(&from.name, &to.name);
+    if manner.json {
+        context.printer.json(&show::json(&difference, folder.id.as_str(), (&from.name, &to.name), by_agent));
+        return Ok(0);
+    }
+    if difference.is_empty() {
+        context.printer.progress(&format!("nothing differs between {} and {}\n", from.name, to.name));
+        return Ok(0);
+    }
+    let (printer, terminal) = (context.printer, stdout_is_terminal());
+    let shown = pager::show(&printer, manner.pager, &mut |sink| {
+        let mut line = |piece, bytes: &[u8]| show::line(sink, &printer, terminal, (piece, bytes));
+        if !by_agent {
+            let words = format!("# not by the agent: changed between {} and {}\n", from.name, to.name);
+            line(Piece::Note, words.as_bytes())?;
+        }
+        if manner.stat {
+            let paint = |paint, text: &str| printer.paint(paint, text);
+            return sink.write_all(show::stat(&difference, &paint, width()).as_bytes());
+        }
+        diff::patch(&difference, &store, &bounds, &mut line)
+    });
+    shown.map_err(|error| unreadable(&error)).map(|()| 0)
+}
+
+/// Whether an agent worked between two checkpoints, as far as their names tell.
+fn is_by_agent(from: &str, to: &str) -> bool {
+    to.strip_suffix('+') != Some(from)
+}
+
+/// The two checkpoints that `N`, `N+` or `A..B` mean.
+fn points_of(folder: &RunFolder, words: &str) -> Result<(Store, Point, Point), CommandError> {
+    let (place, _) = visit::checkpoints_of(folder)?;
+    let (from, to) = meant(folder, words)
+        .map_err(|error| error.hint(format!("loop history {id} --diff 1, or --diff {INITIAL}..2", id = folder.id)))?;
+    // What was asked for first: what it is compared with may follow from it.
+    let (to, _) = visit::find(folder, &to)?;
+    let (from, _) = visit::find(folder, &from)?;
+    let store = Store::open(&place.store).map_err(|error| unreadable(&error))?;
+    let point = |name: String| {
+        let id = store.named(&format!("{}/{name}", folder.id)).map_err(|error| unreadable(&error))?;
+        Ok(Point { name, id })
+    };
+    let (from, to) = (point(from)?, point(to)?);
+    Ok((store, from, to))
+}
+
+/// The words for the two checkpoints.
+fn meant(folder: &RunFolder, words: &str) -> Result<(String, String), CommandError> {
+    let wrong = |why: &str| CommandError::new(Kind::Wrong, format!("--diff cannot be {words:?}")).because(why);
+    if let Some((from, to)) = words.split_once("..") {
+        let both = !from.is_empty() && !to.is_empty();
+        return both.then(|| (from.to_owned(), to.to_owned())).ok_or_else(|| wrong("one side of the dots is missing"));
+    }
+    if let Some(before) = words.strip_suffix('+').filter(|before| !before.is_empty()) {
+        return Ok((before.to_owned(), words.to_owned()));
+    }
+    let number = words.parse::<u32>().ok().filter(|number| *number > 0);
+    let number = number.ok_or_else(|| wrong("alone it is the number of an iteration; two checkpoints are A..B"))?;
+    let (_, history) = history::read(folder)?;
+    let row = history.iterations.iter().find(|row| row.iteration == number);
+    // After a rollback the one before is not the one with the number before.
+    let before = row.and_then(|row| row.before.clone());
+    Ok((before.unwrap_or_else(|| INITIAL.to_owned()), number.to_string()))
+}
+
+fn unreadable(error: &io::Error) -> CommandError {
+    CommandError::new(Kind::Unable, "the checkpoints cannot be read")
+        .because(error.to_string())
+        .hint("`loop doctor` looks at the state folder")
+}

@@ -1,0 +1,91 @@
+//! `loop rollback`: make the workspace what a checkpoint holds.
+use std::io::IsTerminal;
+
+use clap::Args;
+use loop_core::control::Ask;
+use loop_core::run::{Answer, Event, Request, RolledBack, Target};
+use loop_host::runs::RunFolder;
+
+use super::{ask, visit};
+use crate::args::IdArg;
+use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
+use crate::render::live::rolled_back;
+
+/// Go back to a checkpoint: every file in scope is what it was, byte for byte; files made since are gone.
+/// What is there now becomes a checkpoint first, so that `loop rollback ID undo` brings it back
+#[derive(Debug, Args)]
+pub(crate) struct RollbackArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// initial, the number of an iteration, a name, or undo
+    #[arg(value_name = "CHECKPOINT")]
+    checkpoint: String,
+    /// Of a loop that is at work: end the agent and go back at once
+    #[arg(long, conflicts_with = "after")]
+    now: bool,
+    /// Of a loop that is at work: go back when this iteration is done
+    #[arg(long)]
+    after: bool,
+    /// Bring the repository's own branches, HEAD and index back too, as they were before iteration 1
+    #[arg(long)]
+    restore_git: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
+    let folder = context.find(&args.id.id)?;
+    let (to, state) = visit::find(&folder, &args.checkpoint)?;
+    let mut target = Target { to, now: args.now, git: args.restore_git };
+    if folder.holder().is_some() {
+        if !state.is_paused() {
+            target.now = args.now || (!args.after && ask_when(context, &folder)?);
+        }
+        let seq = ask::ask(&folder, Ask::Rollback(target.clone()), "loop rollback")?;
+        let when = if target.now || state.is_paused() { "goes back" } else { "goes back after this iteration" };
+        return ask::told(context, &folder, &format!("{when} to {}", target.to), seq);
+    }
+    let event = Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
+    match visit::visit(context, &folder, "loop rollback", event)? {
+        Answer::RolledBack(back) => {
+            told(context, args, &folder, &back);
+            Ok(0)
+        }
+        Answer::Refused { why } => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
+            .because(why)
+            .hint(format!("loop checkpoint list {}", folder.id))),
+        Answer::Blocked { why } => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
+            .because(why)
+            .hint(format!("mend that and give the same command again, or: loop rollback {} undo", folder.id))),
+        other => Err(CommandError::new(Kind::Unable, "the rollback was given up").because(format!("{other:?}"))),
+    }
+}
+
+fn told(context: &Context, args: &RollbackArgs, folder: &RunFolder, back: &RolledBack) {
+    if args.json {
+        context.printer.json(back);
+    } else {
+        context.printer.answer(&format!("{}\n", rolled_back(back, folder.id.as_str())));
+    }
+}
+
+/// A person at a terminal is asked; a script waits for the iteration.
+fn ask_when(context: &Context, folder: &RunFolder) -> Result<bool, CommandError> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    let question =
+        format!("loop {} is at work: go back [n]ow, which ends the agent, or [a]fter the iteration? [a] ", folder.id);
+    context.printer.error(&question);
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|error| CommandError::of(Kind::Wrong, &error))?;
+    match line.trim() {
+        "n" | "now" => Ok(true),
+        "" | "a" | "after" => Ok(false),
+        other => Err(CommandError::new(Kind::Wrong, format!("{other:?} is no answer"))
+            .because("nothing was asked of the loop")
+            .hint("say --now or --after")),
+    }
+}

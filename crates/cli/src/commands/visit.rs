@@ -1,0 +1,119 @@
+//! What the verbs about checkpoints share: finding the store of a loop, and opening a loop for one request.
+use std::sync::Arc;
+use std::time::Duration;
+
+use loop_core::run::{Answer, Entry, Event, Fact, RunState, meant};
+use loop_core::time::At;
+use loop_host::checkpoint::{Keeper, Listed, Place, Store};
+use loop_host::driver::{Reporter, drive};
+use loop_host::index;
+use loop_host::paths::path_of;
+use loop_host::runs::{RunFolder, StartLock};
+use loop_host::signals::Signals;
+use loop_host::workspace::claim;
+
+use super::setup;
+use crate::context::{Context, read_error, runs_error};
+use crate::render::diff::brief;
+use crate::render::error::{CommandError, Kind};
+
+/// How many checkpoints an error names.
+const NAMED_MAX: usize = 12;
+
+/// The checkpoints of a loop and where it stands; refused where none are kept.
+pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(Place, RunState), CommandError> {
+    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    let Some(spec) = state.spec.clone().filter(|spec| spec.keeps()) else {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} keeps no checkpoints", folder.id))
+            .because("it was started with --checkpoint none")
+            .hint("start with --checkpoint auto to be able to go back"));
+    };
+    Ok((folder.checkpoints(&spec), state))
+}
+
+/// The checkpoints of a loop, the oldest first.
+pub(crate) fn listed(place: &Place) -> Result<Vec<Listed>, CommandError> {
+    if !place.store.is_dir() {
+        return Ok(Vec::new());
+    }
+    let listed = Store::open(&place.store).and_then(|store| store.listed(&place.run));
+    listed.map_err(|error| {
+        CommandError::new(Kind::Unable, "the checkpoints cannot be read").because(error.to_string()).hint("loop doctor")
+    })
+}
+
+/// The checkpoint that a word means; refused where there is none.
+pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState), CommandError> {
+    let (place, state) = checkpoints_of(folder)?;
+    let listed = listed(&place)?;
+    let names: Vec<String> = listed.into_iter().map(|listed| listed.name).collect();
+    let wrong = |why: String| {
+        let mut shown = names.clone();
+        let more = shown.len().saturating_sub(NAMED_MAX);
+        shown.drain(..more);
+        let all = if shown.is_empty() { "there are none yet".to_owned() } else { shown.join(", ") };
+        let earlier = if more > 0 { format!(" and {more} earlier ones") } else { String::new() };
+        CommandError::new(Kind::Wrong, format!("no checkpoint {word:?} of loop {}", folder.id))
+            .because(why)
+            .hint(format!("there are: {all}{earlier} (loop checkpoint list {})", folder.id))
+    };
+    let name = meant(word, &state).map_err(&wrong)?;
+    if !names.contains(&name) {
+        return Err(wrong("it was never taken, or is not kept any more".to_owned()));
+    }
+    Ok((name, state))
+}
+
+/// Opens a loop that nobody drives for one request; what comes back is the answer.
+pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Event) -> Result<Answer, CommandError> {
+    let held = folder.clone().hold().map_err(|error| runs_error(&error))?;
+    let Some(spec) = held.state.spec.clone() else {
+        return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
+    };
+    let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
+    let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
+    let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
+    drop(start);
+    let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let mut heard = Heard(None);
+    let opening = vec![Event::Visited { by: by.to_owned() }, event];
+    let workspace = path_of(&spec.workspace.path);
+    let driven = drive(held.with_claim(claimed), &workspace, opening, signals, &mut heard);
+    let state = driven
+        .map_err(|error| CommandError::of(Kind::Unable, &error).hint("make room or mend the disk, then try again"))?;
+    index::note(&context.home, folder, &state);
+    heard.0.ok_or_else(|| CommandError::new(Kind::Unable, "it was given up").hint(format!("loop status {}", folder.id)))
+}
+
+/// Remembers the answer.
+struct Heard(Option<Answer>);
+
+impl Reporter for Heard {
+    fn told(&mut self, entry: &Entry, _: &RunState) {
+        if let Fact::Happened(input) = &entry.fact
+            && let Event::Answered { answer, .. } = &input.event
+            && !matches!(answer, Answer::Cleaned { .. })
+        {
+            self.0 = Some(answer.clone());
+        }
+    }
+
+    fn heard(&mut self, _: &[u8]) {}
+
+    fn tick(&self) -> Option<Duration> {
+        None
+    }
+
+    fn draw(&mut self, _: &RunState, _: At) {}
+}
+
+/// What a whole loop changed, in brief; empty where that is not known.
+pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
+    let (Some(spec), Some(newest)) = (state.spec.as_ref().filter(|spec| spec.keeps()), &state.keeping.newest) else {
+        return String::new();
+    };
+    let measured = Keeper::open(folder.checkpoints(spec), Arc::default())
+        .ok()
+        .and_then(|keeper| keeper.measure(Some("initial"), newest).ok());
+    measured.and_then(|measured| measured.changes).map_or_else(String::new, brief)
+}

@@ -1,0 +1,210 @@
+//! Going back: every iteration, by number, name and word, on ended, paused, running and cut-off loops.
+use std::process::Command;
+
+use crate::{start, user};
+use loop_testkit::TestEnv;
+
+/// Adds a line and a file an iteration.
+const AGENT: &str = "echo $LOOP_ITERATION >> log; echo $LOOP_ITERATION > file-$LOOP_ITERATION";
+/// Waits in each iteration for a file of its number.
+const TURN: &str = "cat > ../prompt-$LOOP_ITERATION.$LOOP_ATTEMPT; echo $LOOP_ITERATION >> log; touch ../at-$LOOP_ITERATION.$LOOP_ATTEMPT; \
+                    while ! test -e ../go-$LOOP_ITERATION; do sleep 0.02; done";
+
+/// Everything in the workspace with its content.
+fn content(user: &TestEnv) -> Vec<(String, String)> {
+    let names = user.tree("work");
+    names
+        .into_iter()
+        .map(|name| (name.clone(), std::fs::read_to_string(user.work().join(&name)).unwrap_or_default()))
+        .collect()
+}
+
+#[test]
+fn an_ended_loop_goes_back_to_any_iteration_and_to_its_beginning_and_each_can_be_undone() {
+    // req: D-08, D-29
+    let user = user();
+    user.write("work/mine", "before\n");
+    user.run(&start(&format!("cp -r . ../seen-$LOOP_ITERATION; {AGENT}"), "test -e file-3", &[])).expect_code(0);
+    let (id, end) = (user.id(), content(&user));
+    for (word, lines) in [("2", 2), ("1", 1), ("initial", 0), ("iter-003", 3)] {
+        let ran = user.run(&["rollback", &id, word]).expect_code(0);
+        assert!(ran.out().contains(&format!("undo it:    loop rollback {id} undo")), "{}", ran.text());
+        let log = std::fs::read_to_string(user.work().join("log")).unwrap_or_default();
+        assert_eq!(log.lines().count(), lines, "{word}");
+        assert_eq!(user.work().join("file-3").exists(), lines == 3, "{word}");
+        assert_eq!(user.read("work/mine"), "before\n");
+    }
+    user.write("work/by-hand", "a person's own\n");
+    let before = content(&user);
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    assert!(!user.work().join("by-hand").exists());
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert_eq!(content(&user), before);
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert_eq!(content(&user).len(), 1, "an undo can be undone");
+    user.run(&["rollback", &id, "3"]).expect_code(0);
+    assert_eq!(content(&user), end);
+}
+
+#[test]
+fn a_word_that_names_no_checkpoint_is_refused_with_those_there_are() {
+    // req: D-08
+    let user = user();
+    user.run(&start(AGENT, "test -e file-2", &[])).expect_code(0);
+    let id = user.id();
+    let before = content(&user);
+    for word in ["7", "nowhere", "undo", "best", "../..", "0+"] {
+        let ran = user.run(&["rollback", &id, word]).expect_code(4);
+        assert!(ran.err().contains("there are: initial, iter-001, iter-002"), "{word}: {}", ran.text());
+    }
+    assert_eq!(content(&user), before);
+}
+
+#[test]
+fn a_person_names_checkpoints_of_a_loop_at_work_and_of_one_that_ended() {
+    // req: D-08, D-28
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e ../go-2", &[]));
+    user.wait_for_file("at-1.1");
+    let id = user.id();
+    let ran = user.run(&["checkpoint", &id, "half-way"]).expect_code(0);
+    assert!(ran.out().starts_with("kept as half-way\n"), "{}", ran.text());
+    assert!(user.run(&["checkpoint", &id]).expect_code(0).out().starts_with("kept as manual-002\n"));
+    for name in ["half-way", "3", "initial", "iter-001", "undo", "best", "tampered-1", "interrupted-1.1", "1+", "../x"]
+    {
+        user.run(&["checkpoint", &id, name]).expect_code(4);
+    }
+    user.write("go-1", "");
+    user.wait_for_file("at-2.1");
+    user.write("go-2", "");
+    running.end().expect_code(0);
+    user.run(&["checkpoint", &id, "afterwards"]).expect_code(0);
+    let json = user.run(&["checkpoint", "list", &id, "--json"]).json();
+    let rows = json["checkpoints"].as_array().unwrap().clone();
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(
+        names.iter().filter(|name| ["half-way", "manual-002", "afterwards"].contains(&name.as_str())).count(),
+        3
+    );
+    for row in rows {
+        let shown = Command::new("sh").args(["-c", row["git"].as_str().unwrap()]).output().unwrap();
+        assert!(shown.status.success(), "{row}: {}", String::from_utf8_lossy(&shown.stderr));
+    }
+    user.run(&["rollback", &id, "half-way"]).expect_code(0);
+    assert_eq!(user.read("work/log"), "1\n");
+}
+
+#[test]
+fn a_loop_at_work_goes_back_after_the_iteration_and_its_agent_is_told() {
+    // req: D-08
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e ../go-3", &["-n", "5"]));
+    user.wait_for_file("at-1.1");
+    let id = user.id();
+    user.write("go-1", "");
+    user.wait_for_file("at-2.1");
+    let ran = user.run(&["rollback", &id, "initial"]).expect_code(0);
+    assert!(ran.out().contains("goes back after this iteration to initial"), "{}", ran.text());
+    user.write("go-2", "");
+    user.wait_for_file("at-3.1");
+    let prompt = user.read("prompt-3.1");
+    assert!(prompt.contains("was rolled back to checkpoint initial"), "{prompt}");
+    assert_eq!(user.read("work/log"), "3\n", "what iterations 1 and 2 did is gone");
+    user.write("go-3", "");
+    running.end().expect_code(0);
+    let history = user.run(&["history", &id, "--json"]).json();
+    assert_eq!(history["rollbacks"][0]["to"], "initial");
+    assert_eq!(history["rollbacks"][0]["after_iteration"], 2);
+}
+
+#[test]
+fn a_loop_at_work_goes_back_now_and_its_agent_is_ended_first() {
+    // req: D-08
+    let user = user();
+    let running = user.begin(&start(TURN, "test -e ../go-2", &["-n", "5"]));
+    user.wait_for_file("at-1.1");
+    let id = user.id();
+    user.write("go-1", "");
+    user.wait_for_file("at-2.1");
+    user.run(&["rollback", &id, "1", "--now"]).expect_code(0);
+    user.wait_for_file("at-2.2");
+    assert_eq!(user.read("work/log"), "1\n2\n", "the second attempt began where iteration 1 had ended");
+    user.write("go-2", "");
+    running.end().expect_code(0);
+    user.run(&["rollback", &id, "interrupted-2.1"]).expect_code(0);
+    assert_eq!(user.read("work/log"), "1\n2\n", "what the first attempt had left is kept");
+}
+
+#[test]
+fn cancel_with_rollback_leaves_the_workspace_as_it_was_and_can_be_undone() {
+    // req: D-06
+    let user = user();
+    user.write("work/mine", "before\n");
+    let running = user.begin(&start("echo x > made; echo y >> mine; touch ../began; sleep 300", "false", &[]));
+    user.wait_for_file("began");
+    let id = user.id();
+    user.run(&["cancel", &id, "--rollback", "--wait"]).expect_code(0);
+    running.end().expect_code(2);
+    assert_eq!(content(&user), [("mine".to_owned(), "before\n".to_owned())]);
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert_eq!(user.read("work/mine"), "before\ny\n");
+}
+
+#[test]
+fn without_checkpoints_going_back_says_that_it_needs_them() {
+    // req: D-14
+    let user = user();
+    user.run(&start(AGENT, "test -e file-1", &["--checkpoint", "none"])).expect_code(0);
+    let id = user.id();
+    let wanted: [&[&str]; 4] =
+        [&["rollback", &id, "1"], &["checkpoint", &id], &["checkpoint", "list", &id], &["history", &id, "--diff", "1"]];
+    for words in wanted {
+        let ran = user.run(words).expect_code(4);
+        assert!(ran.err().contains("keeps no checkpoints"), "{}", ran.text());
+    }
+    let history = user.run(&["history", &id, "--json"]).json();
+    assert!(history["iterations"][0]["changes"].is_null() && history["iterations"][0]["checkpoint"].is_null());
+    assert!(!user.state().join("checkpoints").exists());
+}
+
+#[test]
+fn what_others_changed_between_two_iterations_is_kept_and_shown_as_not_the_agents() {
+    // req: D-29
+    let user = user();
+    let promise = "echo built >> artefact; test -e file-2";
+    user.run(&start(AGENT, promise, &[])).expect_code(0);
+    let id = user.id();
+    let history = user.run(&["history", &id, "--json"]).json();
+    assert_eq!(history["iterations"][0]["not_by_the_agent"]["files"], 1);
+    assert_eq!(history["iterations"][1]["changes"]["files"], 2, "the log and the file, not what the gate wrote");
+    user.run(&["rollback", &id, "1"]).expect_code(0);
+    assert_eq!(user.read("work/artefact"), "built\n");
+    user.run(&["rollback", &id, "1+"]).expect_code(0);
+    assert_eq!(user.read("work/artefact"), "built\nbuilt\n");
+}
+
+#[test]
+fn an_interrupted_attempt_goes_back_where_that_is_wanted_and_what_it_left_is_a_checkpoint() {
+    let user = user();
+    let agent = "echo $LOOP_ATTEMPT >> log; if [ $LOOP_ATTEMPT = 1 ]; then touch ../began; sleep 300; fi";
+    let running = user.begin(&start(agent, "test \"$(cat log)\" = 2", &["--on-interrupt", "rollback"]));
+    user.wait_for_file("began");
+    let id = user.id();
+    user.kill_all_of_ours(&id, running);
+    user.run(&["resume", &id]).expect_code(0);
+    assert_eq!(user.read("work/log"), "2\n");
+    user.run(&["rollback", &id, "interrupted-1.1"]).expect_code(0);
+    assert_eq!(user.read("work/log"), "1\n");
+}
+
+#[test]
+fn a_completed_loop_that_was_rolled_back_can_be_gone_on_with() {
+    let user = user();
+    user.run(&start(AGENT, "test -e file-2", &[])).expect_code(0);
+    let id = user.id();
+    user.run(&["resume", &id]).expect_code(4);
+    user.run(&["rollback", &id, "1"]).expect_code(0);
+    let ran = user.run(&["resume", &id]).expect_code(1);
+    assert!(ran.out().contains("10 iterations done"), "{}", ran.text());
+    assert_eq!(user.read("work/log").lines().nth(1), Some("3"), "it went on from iteration 1's state");
+}

@@ -1,0 +1,99 @@
+//! What the newest checkpoint is and what becomes of a run when somebody goes back to one.
+use super::event::Target;
+use super::fact::{CheckpointName, GatePoint, News, Order};
+use super::report::{Answer, RolledBack, Saved};
+use super::state::{Asked, RunState, Stage};
+
+impl RunState {
+    pub(super) fn saved(&mut self, name: CheckpointName, saved: &Saved) {
+        self.keeping.tree = saved.tree.clone().or(self.keeping.tree.take());
+        self.keeping.newest = saved.checkpoint.clone().or(self.keeping.newest.take());
+        self.keeping.compared = matches!(name, CheckpointName::Others(_));
+        self.stage = match name {
+            CheckpointName::Initial => Stage::Gating { point: GatePoint::Baseline, next: 0 },
+            CheckpointName::Iteration(_) => Stage::Saved,
+            CheckpointName::Interrupted(iteration, attempt) => {
+                if self.settings.resolved.get("on_interrupt") == "rollback" && self.asked.rollback.is_none() {
+                    let to = self.keeping.before.clone();
+                    self.asked.rollback = to.map(|to| Target { to, now: true, git: false });
+                }
+                Stage::Gating { point: GatePoint::Interrupted(iteration, attempt), next: 0 }
+            }
+            CheckpointName::Others(_) => {
+                if let Some(changes) = saved.changes {
+                    self.tell(News::Others { files: changes.files });
+                }
+                return;
+            }
+        };
+    }
+
+    /// What comes back when something of the workspace was to be kept or gone back to.
+    pub(super) fn keeping_answered(&mut self, order: &Order, answer: &Answer) -> bool {
+        match (order, answer) {
+            (Order::Rollback { .. }, Answer::RolledBack(back)) => self.rolled_back(back),
+            (Order::Rollback { to, undo, .. }, Answer::Refused { why }) => self.refused(why, (to, undo)),
+            (Order::Rollback { .. }, Answer::Blocked { why }) if self.asked.cancel.is_some() => {
+                self.asked.rollback = None;
+                self.keeping.refused = Some(why.clone());
+            }
+            (Order::Keep { .. }, _) => {}
+            // Nothing was done yet that a pause could keep.
+            (Order::Checkpoint { name: CheckpointName::Initial }, Answer::Blocked { why }) => {
+                self.host_failure = Some(why.clone());
+            }
+            (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Blocked { why }) => {
+                self.blocked = Some(why.clone());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn rolled_back(&mut self, back: &RolledBack) {
+        self.asked.rollback = None;
+        self.keeping.rolling_back = false;
+        self.keeping.rollbacks += 1;
+        self.keeping.left_its_end |= self.over.is_some();
+        self.keeping.newest = Some(back.to.clone());
+        self.keeping.tree = back.tree.clone();
+        self.keeping.undo = Some(back.undo.clone());
+        self.keeping.refused = None;
+        // The workspace is what it was then: what was counted since says nothing about it.
+        (self.unverifiable_streak, self.crash_streak) = (0, 0);
+        self.changes = None;
+        self.tell(News::RolledBack { to: back.to.clone() });
+        if self.stage != Stage::Fresh {
+            self.stage = Stage::Gating { point: GatePoint::RolledBack(self.iteration), next: 0 };
+        }
+        self.keeping.compared = false;
+    }
+
+    /// What was asked for before does not hold any more, but a rollback that was begun comes to its end, or is
+    /// undone: the workspace would be neither this nor that.
+    pub(super) fn forget_asked(&mut self) {
+        let undo = Target { to: self.undo_name(), now: true, git: false };
+        let rollback = self.asked.rollback.take().unwrap_or(undo);
+        self.asked = Asked { rollback: self.keeping.rolling_back.then_some(rollback), ..Asked::default() };
+    }
+
+    /// What is there before the next rollback will be called so, or is already.
+    #[must_use]
+    pub fn undo_name(&self) -> String {
+        format!("undo-{}", self.keeping.rollbacks + 1)
+    }
+
+    /// Nothing was changed by this one. If an earlier one had begun, it is undone.
+    fn refused(&mut self, why: &str, (to, undo): (&str, &str)) {
+        let half_done = self.keeping.half_done && to != undo;
+        self.asked.rollback = half_done.then(|| Target { to: undo.to_owned(), now: true, git: false });
+        self.keeping.rolling_back = half_done;
+        self.keeping.refused = Some(why.to_owned());
+    }
+
+    /// Whether the workspace must be compared with what is kept before the agent is asked: others may have changed it.
+    #[must_use]
+    pub fn must_compare(&self) -> bool {
+        self.keeps() && !self.keeping.compared && (self.agent_ended || self.iteration == 0)
+    }
+}

@@ -1,0 +1,128 @@
+//! How people call checkpoints: by number, by name, or by what they are.
+use super::apply::INITIAL;
+use super::fact::CheckpointName;
+use super::state::RunState;
+
+/// No name is longer.
+const NAME_BYTES_MAX: usize = 63;
+/// Words and beginnings that loop itself gives to checkpoints.
+const OURS: [&str; 3] = [INITIAL, "undo", "best"];
+const OUR_BEGINNINGS: [&str; 5] = ["iter-", "undo-", "interrupted-", "tampered-", "manual-"];
+
+/// Whether a person may call a checkpoint so.
+///
+/// # Errors
+/// Why not.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let ours = OURS.contains(&name) || OUR_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if ours || number(name) || name.ends_with('+') {
+        return Err(format!("{name} is what loop itself calls a checkpoint"));
+    }
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let fits = plain && name.len() <= NAME_BYTES_MAX && name.starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    if !fits || name.contains("..") || name.ends_with('.') || name.ends_with(".lock") {
+        return Err(format!(
+            "a name is up to {NAME_BYTES_MAX} letters, digits, dots, dashes and underscores, and begins with a letter or digit"
+        ));
+    }
+    Ok(())
+}
+
+/// The name that a number gets.
+#[must_use]
+pub fn numbered(number: u32) -> String {
+    format!("manual-{number:03}")
+}
+
+/// The name of the checkpoint that a person means. Whether it exists the store knows.
+///
+/// # Errors
+/// When none can be meant.
+pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
+    let bare = word.strip_suffix('+');
+    let (number, others) = (bare.unwrap_or(word), bare.is_some());
+    let iteration = number.strip_prefix("iter-").unwrap_or(number).parse::<u32>().ok().filter(|number| *number > 0);
+    match (word, iteration) {
+        ("best", _) => Err("the best checkpoint comes with a later version".to_owned()),
+        // Of one that was cut off, too: what was there before it.
+        ("undo", _) if state.keeping.rolling_back => Ok(state.undo_name()),
+        ("undo", _) => state.keeping.undo.clone().ok_or_else(|| "nobody has rolled back yet".to_owned()),
+        (_, Some(number)) if others => Ok(CheckpointName::Others(number).to_string()),
+        (_, Some(number)) => Ok(CheckpointName::Iteration(number).to_string()),
+        ("0", _) => Ok(INITIAL.to_owned()),
+        ("0+", _) => Ok(CheckpointName::Others(0).to_string()),
+        (word, None) => {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+".contains(&byte);
+            let path =
+                word.is_empty() || word.contains("..") || word.starts_with(['.', '-']) || !word.bytes().all(fits);
+            if path { Err(format!("{word:?} is no name of a checkpoint")) } else { Ok(word.to_owned()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: D-08
+    #[test]
+    fn names_that_loop_gives_itself_and_paths_are_refused() {
+        let refused = [
+            "initial",
+            "3",
+            "007",
+            "iter-003",
+            "iter-x",
+            "undo",
+            "undo-1",
+            "best",
+            "tampered-1",
+            "interrupted-2.1",
+            "3+",
+            "x+",
+            "manual-001",
+            "",
+            ".",
+            "..",
+            "a/b",
+            "a..b",
+            "-x",
+            ".x",
+            "a.lock",
+            "a b",
+            "a\nb",
+            "é",
+            "a.",
+        ];
+        for name in refused {
+            assert!(check_name(name).is_err(), "{name:?} was taken");
+        }
+        for name in ["good", "before-refactor", "v1.2_final", "7up"] {
+            assert_eq!(check_name(name), Ok(()), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_a_plus_and_undo_mean_what_loop_called_them() {
+        let mut state = RunState::default();
+        let meant = |word: &str, state: &RunState| meant(word, state);
+        for (word, name) in [
+            ("initial", "initial"),
+            ("3", "iter-003"),
+            ("iter-003", "iter-003"),
+            ("3+", "iter-003+"),
+            ("initial+", "initial+"),
+            ("good", "good"),
+            ("undo-2", "undo-2"),
+        ] {
+            assert_eq!(meant(word, &state), Ok(name.to_owned()));
+        }
+        assert!(meant("undo", &state).is_err());
+        state.keeping.undo = Some("undo-1".to_owned());
+        assert_eq!(meant("undo", &state), Ok("undo-1".to_owned()));
+        for word in ["best", "../x", "", "a/b", "-rf"] {
+            assert!(meant(word, &state).is_err(), "{word:?}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Which names differ, as pairs: what the trees and manifests of two checkpoints say, without a look into any file.
+use std::collections::BTreeSet;
+use std::io;
+
+use super::super::between::Differences;
+use super::super::object::{Id, Kind};
+use super::super::store::{Kept, KeptWhat, Store};
+use super::{Pair, Side, Sort};
+
+/// What differs, without a look into any file.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    pub(super) pairs: Vec<Pair>,
+    pub(super) joined: Vec<Vec<Vec<u8>>>,
+    pub(super) parted: Vec<Vec<Vec<u8>>>,
+}
+
+pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked> {
+    let same = |id: Id| -> io::Result<BTreeSet<Vec<Vec<u8>>>> {
+        Ok(store.manifest(&store.parts(&id)?)?.same.into_iter().collect())
+    };
+    let (before, after) = (from.map(same).transpose()?.unwrap_or_default(), same(to)?);
+    let differences = match from {
+        Some(from) => store.between(&from, &to)?,
+        None => store.load(to)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
+    };
+    let full = |path: &[u8], of: fn(&(Option<Kept>, Option<Kept>)) -> bool| is_full(&differences, path, of);
+    let mut pairs = Vec::new();
+    for (path, (one, other)) in &differences {
+        let (from, to) = (one.as_ref().map(side_of), other.as_ref().map(side_of));
+        let is_folder = |side: &Option<Side>| side.is_none_or(|side| side.sort == Sort::Folder);
+        // A folder that came or went with what is in it goes without saying.
+        let without_saying = is_folder(&from)
+            && is_folder(&to)
+            && match (&from, &to) {
+                (None, Some(_)) => full(path, |pair| pair.1.is_some()),
+                (Some(_), None) => full(path, |pair| pair.0.is_some()),
+                (Some(_), Some(_)) | (None, None) => false,
+            };
+        if !without_saying {
+            pairs.push(Pair { path: path.clone(), from, to });
+        }
+    }
+    let parted = before.difference(&after).cloned().collect();
+    Ok(Walked { pairs, joined: after.difference(&before).cloned().collect(), parted })
+}
+
+/// Whether something in a folder came, or went, with it.
+fn is_full(differences: &Differences, path: &[u8], of: fn(&(Option<Kept>, Option<Kept>)) -> bool) -> bool {
+    let inside = [path, b"/"].concat();
+    let mut below = differences.range(inside.clone()..).take_while(|(path, _)| path.starts_with(&inside));
+    below.any(|(_, pair)| of(pair))
+}
+
+fn side_of(kept: &Kept) -> Side {
+    let (sort, id) = match &kept.what {
+        KeptWhat::File(id) => (Sort::File, Some(*id)),
+        KeptWhat::Link(leads) => (Sort::Link, Some(Id::of(Kind::Blob, leads))),
+        KeptWhat::Folder => (Sort::Folder, None),
+    };
+    Side { sort, mode: kept.mode, id }
+}

@@ -1,0 +1,268 @@
+//! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`Keeper`] has the workspace's lock.
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use loop_core::run::{Changes, Measured, RolledBack, Saved};
+use loop_core::settings::{Resolved, bytes};
+use loop_core::text;
+
+use super::diff::{self, Bounds};
+use super::object::tree;
+use super::{
+    Ask, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Store, Taken, TreeEntry, Way, open_folder, restore,
+};
+
+/// The most that is named of anything in an answer.
+const NAMED_MAX: usize = 20;
+/// What the harness itself writes into a workspace: no part of the work.
+const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
+
+/// What a keeper is for.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The run, which names its checkpoints.
+    pub run: String,
+    /// Where the store is.
+    pub store: PathBuf,
+    /// Where the work is done.
+    pub workspace: PathBuf,
+    /// What is kept and how.
+    pub settings: Resolved,
+}
+
+/// The checkpoints of one run.
+#[derive(Debug)]
+pub struct Keeper {
+    place: Place,
+    store: Store,
+    workspace: OwnedFd,
+    rules: Rules,
+    picture: Picture,
+    cancel: Arc<AtomicBool>,
+}
+
+/// Why a checkpoint was not taken, or not gone back to.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    /// Nothing was changed.
+    #[error("{0}")]
+    Refused(String),
+    /// Something has to be mended first.
+    #[error("{0}")]
+    Blocked(String),
+    /// Somebody did not want to wait.
+    #[error("it was stopped")]
+    Cancelled,
+}
+
+impl From<io::Error> for NotKept {
+    fn from(error: io::Error) -> Self {
+        Self::Blocked(format!("the workspace cannot be kept: {error}"))
+    }
+}
+
+impl Keeper {
+    /// Opens the store, or makes it. When `cancel` is set, what is under way is given up.
+    ///
+    /// # Errors
+    /// When the machine would not let us.
+    pub fn open(place: Place, cancel: Arc<AtomicBool>) -> io::Result<Self> {
+        let workspace = open_folder(&place.workspace)?;
+        let rules = rules_of(&place);
+        let store = Store::open(&place.store)?;
+        let picture = store.picture(&place.run)?;
+        Ok(Self { place, store, workspace, rules, picture, cancel })
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}/{name}", self.place.run)
+    }
+
+    fn id(&self, name: &str) -> Option<Id> {
+        self.store.named(&self.full(name)).ok()
+    }
+
+    /// Keeps the workspace as it is now. One of that name that exists already stays as it is.
+    ///
+    /// # Errors
+    /// When something of it cannot be kept; then nothing of it is.
+    pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<Saved, NotKept> {
+        if let Some(id) = self.id(name) {
+            return Ok(self.saved(name, id)?);
+        }
+        let parent = parent.and_then(|parent| self.id(parent));
+        match self.save(name, parent, None)? {
+            Ok((id, unstable)) => Ok(Saved { unstable, ..self.saved(name, id)? }),
+            Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
+        }
+    }
+
+    /// Keeps the workspace only if it is not what the newest checkpoint holds.
+    ///
+    /// # Errors
+    /// When something of it cannot be kept; then nothing of it is.
+    pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<Saved, NotKept> {
+        let before = newest.and_then(|newest| self.id(newest));
+        if let Some(id) = self.id(name) {
+            return Ok(Saved { changes: self.changes(before, id)?, ..self.saved(name, id)? });
+        }
+        match self.save(name, before, before)? {
+            Err(tree) => Ok(Saved { tree: Some(tree), ..Saved::default() }),
+            Ok((id, unstable)) => Ok(Saved { unstable, changes: self.changes(before, id)?, ..self.saved(name, id)? }),
+        }
+    }
+
+    /// A new checkpoint with what changed while it was read; or the hash of the tree, where it is that of `unless`.
+    fn save(
+        &mut self,
+        name: &str,
+        parent: Option<Id>,
+        unless: Option<Id>,
+    ) -> Result<Result<(Id, Vec<String>), String>, NotKept> {
+        let (name, cancel) = (self.full(name), Arc::clone(&self.cancel));
+        let ask = Ask {
+            name: &name,
+            parent,
+            rules: &self.rules,
+            hint: Hint::Everything,
+            depth: Depth::Whole,
+            unless,
+            cancel: &cancel,
+        };
+        match self.store.save(&self.workspace, &mut self.picture, &ask)? {
+            Taken::Saved(id, measured) => Ok(Ok((id, named(&measured.unstable)))),
+            Taken::Measured(measured) => Ok(Err(hash_of(measured.parts.files, measured.parts.manifest))),
+            Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
+            Taken::Cancelled => Err(NotKept::Cancelled),
+        }
+    }
+
+    fn saved(&self, name: &str, id: Id) -> io::Result<Saved> {
+        let parts = self.store.parts(&id)?;
+        Ok(Saved {
+            checkpoint: Some(name.to_owned()),
+            tree: Some(hash_of(parts.files, parts.manifest)),
+            id: Some(id.to_string()),
+            changes: None,
+            unstable: Vec::new(),
+        })
+    }
+
+    fn changes(&self, from: Option<Id>, to: Id) -> io::Result<Option<Changes>> {
+        Ok(self.difference(from, to)?.changes)
+    }
+
+    fn difference(&self, from: Option<Id>, to: Id) -> io::Result<Measured> {
+        let difference = diff::changes(&self.store, from, to, &Bounds::default())?;
+        Ok(Measured { changes: Some(difference.totals()), names: difference.names(), tree: None })
+    }
+
+    /// What changed from one checkpoint to another.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
+        let missing = |name: &str| NotKept::Blocked(format!("checkpoint {name} is not there any more"));
+        let from = from.map(|from| self.id(from).ok_or_else(|| missing(from))).transpose()?;
+        Ok(self.difference(from, self.id(to).ok_or_else(|| missing(to))?)?)
+    }
+
+    /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint, or something cannot be kept or written.
+    pub fn go_back(&mut self, to: &str, undo: &str) -> Result<RolledBack, NotKept> {
+        let Some(target) = self.id(to) else {
+            return Err(NotKept::Refused(format!("there is no checkpoint {to}")));
+        };
+        // Where one was cut off, the first is what was there before; what is there now is kept beside it.
+        let begun = self.id(undo).is_some();
+        let name = if begun { self.free(undo) } else { undo.to_owned() };
+        let kept = self.save(&name, None, None);
+        let kept = kept.map_err(|error| match error {
+            NotKept::Blocked(why) if !begun => NotKept::Refused(why),
+            error => error,
+        })?;
+        let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
+        let way = Way { target, before, cancel: &AtomicBool::new(false) };
+        let done = restore(&self.store, &self.store, &self.workspace, &mut self.picture, &way);
+        let done = done.map_err(|error| NotKept::Blocked(format!("the rollback is not done: {error}")))?;
+        let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
+        let left = done
+            .left
+            .iter()
+            .take(NAMED_MAX)
+            .map(|path| format!("{} stays: no checkpoint of then could have held it", text::escape_path(path)));
+        Ok(RolledBack {
+            to: to.to_owned(),
+            undo: undo.to_owned(),
+            tree: self.saved(to, target)?.tree,
+            written: done.written,
+            removed: done.removed,
+            aside: named(&aside),
+            said: left.collect(),
+        })
+    }
+
+    fn free(&self, name: &str) -> String {
+        let free = |name: &String| self.id(name).is_none();
+        (2..u32::MAX).map(|number| format!("{name}.{number}")).find(free).unwrap_or_else(|| name.to_owned())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Without it the next process reads more.
+        self.store.write_picture(&mut self.picture).ok();
+    }
+}
+
+fn named(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().take(NAMED_MAX).map(|path| text::escape_path(path)).collect()
+}
+
+fn unreadable(list: &[(Vec<u8>, String)]) -> String {
+    let shown: Vec<String> =
+        list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", text::escape_path(path))).collect();
+    let more = list.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("the workspace cannot be kept: {}{more}", shown.join(", "))
+}
+
+/// The same text means the same files with the same permissions.
+fn hash_of(files: Id, manifest: Id) -> String {
+    let entry = |mode, name: &[u8], id| TreeEntry { mode, name: name.to_vec(), id };
+    let both = vec![entry(0o40000, b"files", files), entry(0o100_644, b"manifest", manifest)];
+    Id::of(Kind::Tree, &tree(both)).to_string()
+}
+
+/// How a workspace can be kept: `git`, `btrfs` or `none`.
+///
+/// # Errors
+/// Why what was asked for cannot be had.
+pub fn choose(asked: &str, _workspace: &std::path::Path) -> Result<&'static str, String> {
+    match asked {
+        "none" => Ok("none"),
+        "btrfs" => Err("the workspace is no btrfs subvolume".to_owned()),
+        _ => Ok("git"),
+    }
+}
+
+fn rules_of(place: &Place) -> Rules {
+    let settings = &place.settings;
+    Rules::of(RuleTexts {
+        repository: place.workspace.join(".git").exists(),
+        excludes: Vec::new(),
+        all: settings.is_on("checkpoint_ignored"),
+        skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
+        outside: OURS.map(str::to_owned).to_vec(),
+        size_max: bytes(settings.get("checkpoint_file_max")),
+    })
+}
+
+fn unescaped(line: &str) -> String {
+    String::from_utf8_lossy(&text::unescape_path(line)).into_owned()
+}

@@ -1,0 +1,191 @@
+//! Whose checkpoints go, and when: a time after the end of their run, or when all together take too much. Those of
+//! runs at work, paused or waiting stay, and those that people named.
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use loop_core::run::check_name;
+use loop_core::settings::{bytes, millis};
+
+use super::gc::Collected;
+use super::store::Store;
+use crate::index::{self, Listed};
+use crate::paths::Home;
+use crate::runs;
+
+/// How often it is looked at by itself.
+const LOOK_EVERY: Duration = Duration::from_secs(3600);
+/// Checkpoints without a run are given up after this: a start makes the store before the run.
+const ORPHANED_MS: u64 = 3600 * 1000;
+/// When it was looked at last.
+const LOOKED: &str = "looked";
+
+/// What went, or would go.
+#[derive(Debug, Default)]
+pub struct Gone {
+    /// Names with their runs, `run/name`.
+    pub names: Vec<String>,
+    /// What that freed.
+    pub collected: Collected,
+    /// What all stores take then.
+    pub bytes: u64,
+}
+
+/// How much may be kept by a person's settings.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// How long after the end of a run, unless the run says otherwise.
+    pub retention_ms: Option<u64>,
+    /// How much in all.
+    pub bytes: Option<u64>,
+}
+
+impl Bound {
+    /// As the settings say.
+    #[must_use]
+    pub fn of(settings: &loop_core::settings::Resolved) -> Self {
+        Self {
+            retention_ms: millis(settings.get("checkpoint_retention")),
+            bytes: bytes(settings.get("checkpoint_bytes")),
+        }
+    }
+}
+
+/// Looks whether something is to go, once an hour at most.
+///
+/// # Errors
+/// When a store cannot be read.
+pub fn tidy(home: &Home, bound: Bound, now_ms: u64) -> io::Result<Gone> {
+    let looked = home.checkpoints().join(LOOKED);
+    let lately = fs::metadata(&looked)
+        .and_then(|found| found.modified())
+        .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < LOOK_EVERY));
+    if lately || !home.checkpoints().is_dir() {
+        return Ok(Gone::default());
+    }
+    fs::write(&looked, b"")?;
+    collect(home, bound, now_ms, false)
+}
+
+/// Takes away what is to go, or says what that is.
+///
+/// # Errors
+/// When a store cannot be read.
+pub fn collect(home: &Home, bound: Bound, now_ms: u64, dry_run: bool) -> io::Result<Gone> {
+    let runs = known(home)?;
+    let mut gone = Gone::default();
+    let mut left: Vec<(u64, PathBuf, String, Vec<String>)> = Vec::new();
+    for path in stores(home)? {
+        let mut store = Store::open(&path)?;
+        let mut going = Vec::new();
+        for (run, names) in by_run(&store)? {
+            match fate(runs.get(&run), (bound.retention_ms, now_ms), &store, &names) {
+                Fate::Goes => going.extend(names),
+                Fate::MayGo(ended) => left.push((ended, path.clone(), run, names)),
+                Fate::Stays => {}
+            }
+        }
+        take(&mut store, &going, dry_run, &mut gone)?;
+    }
+    gone.bytes = total(home)?.saturating_sub(if dry_run { gone.collected.freed } else { 0 });
+    left.sort();
+    for (_, path, _, names) in left {
+        if bound.bytes.is_none_or(|most| gone.bytes <= most) {
+            break;
+        }
+        let before = gone.collected.freed;
+        take(&mut Store::open(&path)?, &names, dry_run, &mut gone)?;
+        gone.bytes = gone.bytes.saturating_sub(gone.collected.freed - before);
+    }
+    Ok(gone)
+}
+
+/// Removes every checkpoint of a run, whose records are going.
+///
+/// # Errors
+/// When its store cannot be read.
+pub fn forget_run(place: &super::keeper::Place) -> io::Result<()> {
+    if !place.store.is_dir() {
+        return Ok(());
+    }
+    let mut store = Store::open(&place.store)?;
+    let names: Vec<String> = store.names_of(&place.run)?.into_iter().map(|(name, _)| name).collect();
+    store.collect(&names, false)?;
+    store.forget_picture(&place.run);
+    Ok(())
+}
+
+fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> io::Result<()> {
+    let collected = store.collect(names, dry_run)?;
+    gone.collected.objects += collected.objects;
+    gone.collected.freed += collected.freed;
+    gone.collected.packs += collected.packs;
+    gone.names.extend_from_slice(names);
+    Ok(())
+}
+
+/// What is to become of the checkpoints of a run.
+enum Fate {
+    /// They are past their time.
+    Goes,
+    /// They may go before their time; when the run ended.
+    MayGo(u64),
+    /// They are needed, or somebody wanted them.
+    Stays,
+}
+
+fn fate(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Store, names: &[String]) -> Fate {
+    let Some(listed) = run else {
+        let newest =
+            names.iter().filter_map(|name| store.commit(&store.named(name).ok()?).ok()).map(|made| made.seconds);
+        let newest = newest.max().unwrap_or(0) * 1000;
+        return if now.saturating_sub(newest) > ORPHANED_MS { Fate::Goes } else { Fate::Stays };
+    };
+    let Ok(row) = &listed.row else { return Fate::Stays };
+    let over = row.outcome.is_some() && row.status != "paused" && listed.run.holder().is_none();
+    if !over {
+        return Fate::Stays;
+    }
+    let state = crate::journal::read(&listed.run.path).map(|reading| reading.fold());
+    let Some(ended) = state.ok().and_then(|state| state.over).map(|over| over.at.wall_ms) else { return Fate::Stays };
+    match retention {
+        Some(retention) if now.saturating_sub(ended) > retention => Fate::Goes,
+        Some(_) | None => Fate::MayGo(ended),
+    }
+}
+
+/// The names of each run that nobody gave by hand.
+fn by_run(store: &Store) -> io::Result<BTreeMap<String, Vec<String>>> {
+    let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (full, _) in store.names()? {
+        let Some((run, name)) = full.split_once('/') else { continue };
+        let own = check_name(name).is_ok() || name.starts_with("manual-");
+        if !own {
+            runs.entry(run.to_owned()).or_default().push(full.clone());
+        }
+    }
+    Ok(runs)
+}
+
+fn known(home: &Home) -> io::Result<BTreeMap<String, Listed>> {
+    let listed = index::list(home).map_err(io::Error::other)?;
+    Ok(listed.into_iter().map(|listed| (listed.run.id.to_string(), listed)).collect())
+}
+
+fn stores(home: &Home) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(home.checkpoints()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut stores: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.join("HEAD").exists()).collect();
+    stores.sort();
+    Ok(stores)
+}
+
+fn total(home: &Home) -> io::Result<u64> {
+    Ok(stores(home)?.iter().map(|store| runs::bytes_of(store)).sum())
+}

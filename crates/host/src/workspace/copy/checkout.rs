@@ -1,0 +1,48 @@
+//! A checkpoint of the store, put into an empty folder.
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, linkat, mkdirat, openat, symlinkat};
+
+use super::plant::{above, last};
+use crate::checkpoint::{Checkpoint, Content, Kept, KeptWhat};
+use crate::workspace::clear::open_below;
+
+/// Makes everything that a checkpoint holds. Files have the present time.
+pub(super) fn check_out(then: &Checkpoint, content: &dyn Content, to: &OwnedFd) -> io::Result<()> {
+    let mut folder = (Vec::new(), open_below(to.as_fd(), b"")?);
+    let others: BTreeSet<&Vec<u8>> = then.manifest.same.iter().flat_map(|names| names.iter().skip(1)).collect();
+    // A folder comes before what is in it.
+    for (path, kept) in then.names.iter().filter(|(path, _)| !others.contains(path)) {
+        if folder.0 != above(path) {
+            folder = (above(path).to_vec(), open_below(to.as_fd(), above(path))?);
+        }
+        put(&folder.1, path, kept, content)?;
+    }
+    for names in &then.manifest.same {
+        let Some((first, others)) = names.split_first() else { continue };
+        let from = open_below(to.as_fd(), above(first))?;
+        for other in others {
+            linkat(&from, last(first), open_below(to.as_fd(), above(other))?, last(other), AtFlags::empty())?;
+        }
+    }
+    for (path, kept) in then.names.iter().rev().filter(|(_, kept)| kept.what == KeptWhat::Folder) {
+        fchmod(open_below(to.as_fd(), path)?, Mode::from_raw_mode(kept.mode))?;
+    }
+    Ok(())
+}
+
+fn put(folder: &OwnedFd, path: &[u8], kept: &Kept, content: &dyn Content) -> io::Result<()> {
+    match &kept.what {
+        KeptWhat::Folder => mkdirat(folder, last(path), Mode::RWXU).map_err(Into::into),
+        KeptWhat::Link(leads) => symlinkat(leads.as_slice(), folder, last(path)).map_err(Into::into),
+        KeptWhat::File(id) => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut file = File::from(openat(folder, last(path), flags, Mode::RUSR | Mode::WUSR)?);
+            content.write(path, id, &mut file)?;
+            fchmod(&file, Mode::from_raw_mode(kept.mode)).map_err(Into::into)
+        }
+    }
+}

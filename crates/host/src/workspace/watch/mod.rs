@@ -1,0 +1,409 @@
+//! Watching a workspace: one inotify instance over its folders in scope, asked only when a checkpoint is due, so
+//! that nothing wakes an idle harness. What it gives is a hint of where to look, never a proof that nothing else
+//! has changed.
+//!
+//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint.
+//!
+//! With a hint the engine must look, besides what is named, at
+//! - every file that had more than one name when last looked at, and whatever is the same file as one that is named
+//!   and has more than one: writing by one name tells nothing of the others;
+//! - every path that is held although the rules leave it out: ignored folders are not watched.
+//!
+//! The kernel does not tell of: writing through memory while the mapping lasts (its end is told); writing by a
+//! hard link that lies elsewhere, or that was made and removed in between; what is mounted over a folder; what
+//! another machine writes. Hence the engine walks in full all the same: for the first checkpoint of a run or of a
+//! resumed one, for the one that a rollback makes just before it removes and writes, for the one that *done* is
+//! decided on, and for every `HINTS_IN_A_ROW`th in between.
+mod folders;
+mod hint;
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, statat};
+use rustix::io::Errno;
+
+pub use self::hint::{Changes, Hint, Why};
+
+use self::folders::{Folders, Number, Place};
+use self::hint::List;
+use crate::checkpoint::{Rules, Scope};
+
+/// So many checkpoints in a row may rest on hints.
+pub const HINTS_IN_A_ROW: u32 = 16;
+/// The kernel keeps about a kilobyte for each, and other programs of the user need some too.
+const FOLDERS_MAX: usize = 65_536;
+/// As deep as the walk goes.
+const DEPTH_MAX: usize = 512;
+/// One that makes changes faster than we read of them does not hold us up.
+const EVENTS_MAX: usize = 1 << 17;
+/// Events are read in pieces of this size.
+const PIECE: usize = 16 * 1024;
+/// File systems whose every change passes through this kernel: ext, xfs, btrfs, tmpfs, f2fs, bcachefs, zfs, overlay.
+const LOCAL: &[u64] =
+    &[0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
+
+/// A watch over a workspace. It holds one handle, and is never waited for.
+#[derive(Debug)]
+pub struct Watch {
+    workspace: OwnedFd,
+    device: u64,
+    rules: Rules,
+    /// What the repository's own list of rules looked like.
+    exclude: Option<Stamp>,
+    inotify: Option<OwnedFd>,
+    folders: Folders,
+    /// Why the next hint is no list.
+    doubt: Option<Why>,
+    /// The folders known may not be those that are there.
+    stale: bool,
+    off: Option<String>,
+    notice: Option<String>,
+}
+
+/// Why a list cannot be had.
+enum Trouble {
+    /// This time.
+    Doubt(Why),
+    /// Ever.
+    Off(String),
+}
+
+/// One thing that the kernel tells.
+struct Event {
+    number: Number,
+    what: ReadFlags,
+    name: Option<Vec<u8>>,
+}
+
+type Stamp = (u64, i64, [i64; 2], [u64; 2]);
+
+/// What stands for a name that came, went or was moved.
+const NAMED: ReadFlags =
+    ReadFlags::CREATE.union(ReadFlags::DELETE).union(ReadFlags::MOVED_FROM).union(ReadFlags::MOVED_TO);
+
+impl Watch {
+    /// Begins to watch a workspace. Where that cannot be done it is off from the start, and says why.
+    ///
+    /// # Errors
+    /// When the workspace itself cannot be looked at.
+    pub fn new(workspace: &OwnedFd, rules: &Rules) -> io::Result<Self> {
+        let mut watch = Self {
+            workspace: workspace.try_clone()?,
+            device: fstat(workspace)?.st_dev,
+            rules: rules.clone(),
+            exclude: None,
+            inotify: None,
+            folders: Folders::default(),
+            doubt: Some(Why::Start),
+            stale: false,
+            off: None,
+            notice: None,
+        };
+        let kind = fstatfs(workspace)?.f_type;
+        if !u64::try_from(kind).is_ok_and(|kind| LOCAL.contains(&kind)) {
+            watch.turn_off("its file system may change without this machine's doing".to_owned());
+            return Ok(watch);
+        }
+        watch.begin();
+        Ok(watch)
+    }
+
+    /// Where something may have changed since the last time. It does not wait.
+    ///
+    /// After `Why::Rules` the rules are to be read again; if they are others, a new watch takes the place of this one.
+    pub fn take(&mut self) -> Hint {
+        if self.off.is_some() {
+            return Hint::Everything(Why::Off);
+        }
+        let mut list = List::default();
+        let began = if self.stale || self.is_gone() { Err(Trouble::Doubt(Why::Doubt)) } else { self.drain(&mut list) };
+        let doubt = self.doubt.take();
+        match began {
+            Ok(()) if self.exclude == self.look_at_exclude() => doubt.map_or_else(|| list.finish(), Hint::Everything),
+            Ok(()) => self.again(Why::Rules),
+            Err(Trouble::Doubt(why)) => self.again(why),
+            Err(Trouble::Off(why)) => {
+                self.turn_off(why);
+                Hint::Everything(Why::Off)
+            }
+        }
+    }
+
+    /// Why there is no watch and will be none: said once.
+    pub fn notice(&mut self) -> Option<String> {
+        self.notice.take()
+    }
+
+    /// How many folders are watched.
+    #[must_use]
+    pub fn folders(&self) -> usize {
+        self.folders.len()
+    }
+
+    /// What can be read from when something has changed. Nobody needs to: an idle harness is woken by nothing.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.inotify.as_ref().map(AsFd::as_fd)
+    }
+
+    fn turn_off(&mut self, why: String) {
+        self.inotify = None;
+        self.folders = Folders::default();
+        self.notice = Some(why.clone());
+        self.off = Some(why);
+    }
+
+    /// Watches anew, so that the walk that follows misses nothing that comes later.
+    fn again(&mut self, why: Why) -> Hint {
+        self.begin();
+        self.doubt = None;
+        Hint::Everything(if self.off.is_some() { Why::Off } else { why })
+    }
+
+    fn begin(&mut self) {
+        self.stale = false;
+        self.exclude = self.look_at_exclude();
+        self.folders = Folders::default();
+        match self.watch_all() {
+            Ok(()) => {}
+            Err(Trouble::Doubt(_)) => self.stale = true,
+            Err(Trouble::Off(why)) => self.turn_off(why),
+        }
+    }
+
+    fn watch_all(&mut self) -> Result<(), Trouble> {
+        let off = |what: &str, errno: Errno| Trouble::Off(format!("{what}: {}", io::Error::from(errno)));
+        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)
+            .map_err(|errno| off("the kernel gives no watch", errno))?;
+        self.inotify = Some(inotify);
+        let top = Self::open(self.workspace.as_fd(), b".").map_err(|errno| off("cannot read it", errno))?;
+        if self.is_gone() {
+            return Err(Trouble::Off("it is gone".to_owned()));
+        }
+        let scope = Scope::above_all();
+        self.enter(top, None, (Vec::new(), &scope), 0)
+    }
+
+    /// The kernel tells of it only once nobody has it open any more, and we do.
+    fn is_gone(&self) -> bool {
+        fstat(&self.workspace).map_or(0, |stat| stat.st_nlink) == 0
+    }
+
+    /// A folder by its path below another: by no link, into no other mount.
+    fn open(folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+        openat2(folder, path, flags, Mode::empty(), resolve)
+    }
+
+    /// A folder in scope, if it is there and may be read. Whoever changes that later is told of by the folder above.
+    fn open_in_scope(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Trouble> {
+        match Self::open(folder, path) {
+            Ok(opened) => {
+                let same = fstat(&opened).is_ok_and(|stat| stat.st_dev == self.device);
+                Ok(same.then_some(opened))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => Ok(None),
+            Err(Errno::XDEV) => {
+                let stat = statat(folder, path, AtFlags::SYMLINK_NOFOLLOW);
+                if stat.is_ok_and(|stat| stat.st_dev != self.device) {
+                    return Ok(None);
+                }
+                // One folder by two names has one watch only.
+                Err(Trouble::Off("a part of the same file system is mounted in it".to_owned()))
+            }
+            Err(_) => Err(Trouble::Doubt(Why::Doubt)),
+        }
+    }
+
+    /// Watches a folder and all below it. The watch comes first and reading after it, so that nothing is made
+    /// in between unseen.
+    fn enter(
+        &mut self,
+        folder: OwnedFd,
+        place: Place,
+        (path, above): (Vec<u8>, &Scope),
+        depth: usize,
+    ) -> Result<(), Trouble> {
+        let Some(number) = self.add(&folder, place.is_none())? else { return Ok(()) };
+        let scope = above.inside(folder.as_fd(), &path);
+        let gone = self.folders.put(number, place, scope.clone()).ok_or(Trouble::Doubt(Why::Doubt))?;
+        self.give_up(&gone);
+        let mut folder = Dir::new(folder).map_err(|_| Trouble::Doubt(Why::Doubt))?;
+        let mut names = Vec::new();
+        for entry in &mut folder {
+            let entry = entry.map_err(|_| Trouble::Doubt(Why::Doubt))?;
+            let name = entry.file_name().to_bytes();
+            let may_be = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            if may_be && name != b"." && name != b".." {
+                names.push(name.to_vec());
+            }
+        }
+        for name in names {
+            let path = joined(&path, &name);
+            if depth >= DEPTH_MAX || self.is_out(&scope, &path) {
+                continue;
+            }
+            let handle = folder.fd().map_err(|_| Trouble::Doubt(Why::Doubt))?;
+            if let Some(inside) = self.open_in_scope(handle, &name)? {
+                self.enter(inside, Some((number, name)), (path, &scope), depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_out(&self, scope: &Scope, path: &[u8]) -> bool {
+        path == b".git" || scope.leaves_out(&self.rules, path)
+    }
+
+    /// Asks the kernel to tell of a folder. None if it may not be read.
+    fn add(&self, folder: &OwnedFd, is_top: bool) -> Result<Option<Number>, Trouble> {
+        let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(Why::Doubt)) };
+        if self.folders.len() >= FOLDERS_MAX {
+            return Err(Trouble::Off(format!("it has more than {FOLDERS_MAX} folders")));
+        }
+        let mut what = WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVE
+            | WatchFlags::MODIFY
+            | WatchFlags::ATTRIB
+            // This tells of what was written through memory.
+            | WatchFlags::CLOSE_WRITE
+            | WatchFlags::ONLYDIR;
+        if is_top {
+            what |= WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
+        }
+        // By the handle: nobody can put a link in its place.
+        let by_handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        match inotify::add_watch(inotify, by_handle, what) {
+            Ok(number) => Ok(Some(number)),
+            Err(Errno::ACCESS | Errno::PERM) => Ok(None),
+            Err(Errno::NOSPC) => {
+                Err(Trouble::Off("the user has no watches left (fs.inotify.max_user_watches)".to_owned()))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(Trouble::Off("there is no /proc to watch by".to_owned())),
+            Err(_) => Err(Trouble::Doubt(Why::Doubt)),
+        }
+    }
+
+    /// The kernel need not tell of them any more.
+    fn give_up(&self, gone: &[Number]) {
+        for number in gone {
+            if let Some(inotify) = &self.inotify {
+                // It may be gone already, with its folder.
+                inotify::remove_watch(inotify, *number).ok();
+            }
+        }
+    }
+
+    /// Reads all that the kernel has to tell now.
+    fn drain(&mut self, list: &mut List) -> Result<(), Trouble> {
+        let mut piece = vec![MaybeUninit::uninit(); PIECE];
+        let mut seen = 0;
+        loop {
+            let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(Why::Doubt)) };
+            let events = read_piece(inotify, &mut piece)?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            seen += events.len();
+            if seen > EVENTS_MAX {
+                return Err(Trouble::Doubt(Why::TooMany));
+            }
+            for event in events {
+                self.event(event, list)?;
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, list: &mut List) -> Result<(), Trouble> {
+        let Event { number, what, name } = event;
+        if what.contains(ReadFlags::QUEUE_OVERFLOW) {
+            return Err(Trouble::Doubt(Why::Overflow));
+        }
+        let itself = ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF | ReadFlags::IGNORED;
+        let is_top = self.folders.is_top(number);
+        if what.contains(ReadFlags::UNMOUNT) || (is_top && what.intersects(itself)) {
+            return Err(Trouble::Doubt(Why::Moved));
+        }
+        if what.contains(ReadFlags::IGNORED) {
+            let gone = self.folders.forget(number);
+            self.give_up(&gone);
+            return Ok(());
+        }
+        // What is told of a folder that is not known any more was put on the list as a whole when it went.
+        let (Some(name), Some(_)) = (name, self.folders.scope(number)) else { return Ok(()) };
+        if name == b".gitignore" || (is_top && name == b".git") {
+            return Err(Trouble::Doubt(Why::Rules));
+        }
+        let is_folder = what.contains(ReadFlags::ISDIR);
+        let is_known = self.folders.at(number, &name).is_some();
+        let came_or_went = what.intersects(NAMED) && (is_folder || is_known);
+        // One that could not be read may be readable now.
+        if came_or_went || (is_folder && !is_known) {
+            return self.look_again(number, &name, list);
+        }
+        let folder = self.folders.path(number).ok_or(Trouble::Doubt(Why::Doubt))?;
+        list.name(joined(&folder, &name));
+        Ok(())
+    }
+
+    /// A folder came, went or was swapped: whatever is there now is watched, and all of it is on the list.
+    fn look_again(&mut self, above: Number, name: &[u8], list: &mut List) -> Result<(), Trouble> {
+        let doubt = || Trouble::Doubt(Why::Doubt);
+        let folder = self.folders.path(above).ok_or_else(doubt)?;
+        let depth = folder.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).count();
+        let path = joined(&folder, name);
+        list.folder(path.clone());
+        if let Some(old) = self.folders.at(above, name) {
+            let gone = self.folders.forget(old);
+            self.give_up(&gone);
+        }
+        let scope = self.folders.scope(above).ok_or_else(doubt)?.clone();
+        if depth >= DEPTH_MAX || self.is_out(&scope, &path) {
+            return Ok(());
+        }
+        match self.open_in_scope(self.workspace.as_fd(), &path)? {
+            Some(folder) => self.enter(folder, Some((above, name.to_vec())), (path, &scope), depth + 1),
+            None => Ok(()),
+        }
+    }
+
+    /// How the repository's own list of rules looks; it is not watched, for its folder changes all the time.
+    fn look_at_exclude(&self) -> Option<Stamp> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let file = openat2(&self.workspace, ".git/info/exclude", flags, Mode::empty(), resolve).ok()?;
+        let stat = fstat(&file).ok()?;
+        let (seconds, rest) = ([stat.st_mtime, stat.st_ctime], [stat.st_mtime_nsec, stat.st_ctime_nsec]);
+        Some((stat.st_ino, stat.st_size, seconds, rest))
+    }
+}
+
+/// The next events, none if there are none now.
+fn read_piece(inotify: &OwnedFd, piece: &mut [MaybeUninit<u8>]) -> Result<Vec<Event>, Trouble> {
+    let mut reader = Reader::new(inotify, piece);
+    let mut events = Vec::new();
+    loop {
+        match reader.next() {
+            Ok(event) => {
+                let name = event.file_name().map(|name| name.to_bytes().to_vec());
+                events.push(Event { number: event.wd(), what: event.events(), name });
+            }
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => return Ok(events),
+            Err(_) => return Err(Trouble::Doubt(Why::Doubt)),
+        }
+        if reader.is_buffer_empty() {
+            return Ok(events);
+        }
+    }
+}
+
+fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
+}
