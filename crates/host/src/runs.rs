@@ -150,6 +150,7 @@ impl RunFolder {
             store: state.join(CHECKPOINTS).join(&spec.store),
             workspace: path_of(&spec.workspace.path),
             settings: spec.settings.clone(),
+            backend: spec.backend.clone(),
         }
     }
 

@@ -3,7 +3,7 @@ use clap::{Args, Subcommand};
 use loop_core::control::Ask;
 use loop_core::run::{Answer, Event, Request, check_name, numbered};
 use loop_core::{text, time};
-use loop_host::checkpoint::{Bound, Store, collect};
+use loop_host::checkpoint::{Bound, Collected, Listed, Store, collect};
 use loop_host::paths::text_of;
 use serde_json::json;
 
@@ -31,7 +31,7 @@ pub(crate) struct CheckpointArgs {
 /// What else there is to do with checkpoints.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List the checkpoints of a loop, with the git command that shows each
+    /// List the checkpoints of a loop, with the git command that shows each, or the path of its snapshot
     List {
         #[command(flatten)]
         id: IdArg,
@@ -126,8 +126,15 @@ fn remove(context: &Context, id: &str, name: &str) -> Done {
     let full = format!("{}/{found}", folder.id);
     let collected = Store::open(&place.store).and_then(|mut store| store.collect(&[full], false));
     let collected = collected.map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    tell_stuck(context, &collected);
     context.printer.answer(&format!("removed {found}, freed {}\n", text::size(collected.freed)));
     Ok(0)
+}
+
+fn tell_stuck(context: &Context, collected: &Collected) {
+    for why in &collected.stuck {
+        context.printer.progress(&format!("warning: {why}\n"));
+    }
 }
 
 fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
@@ -137,10 +144,11 @@ fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
     let gone = gone.map_err(|error| {
         CommandError::new(Kind::Unable, "the checkpoints cannot be looked at").because(error.to_string())
     })?;
+    tell_stuck(context, &gone.collected);
     if as_json {
         context.printer.json(
             &json!({"version": 1, "dry_run": dry_run, "removed": gone.names, "freed_bytes": gone.collected.freed,
-                                     "objects": gone.collected.objects, "bytes": gone.bytes}),
+                    "objects": gone.collected.objects, "snapshots": gone.collected.snapshots, "bytes": gone.bytes}),
         );
         return Ok(0);
     }
@@ -165,16 +173,17 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
     let folder = context.find(id)?;
     let (place, _) = visit::checkpoints_of(&folder)?;
     let listed = visit::listed(&place)?;
-    let command = |name: &str| {
+    let command = |row: &Listed| {
         let store = quoted(&text_of(&place.store));
-        format!("git --git-dir {store} show --stat refs/loop/{}/{name}", folder.id)
+        format!("git --git-dir {store} show --stat refs/loop/{}/{}", folder.id, row.name)
     };
+    let snapshot = |row: &Listed| row.snapshot.as_deref().map(text_of);
     if as_json {
         let rows: Vec<_> = listed
             .iter()
             .map(|row| {
                 json!({"name": row.name, "iteration": row.iteration(), "at": time::rfc3339(row.at_ms), "id": row.id.to_string(),
-                       "bytes": row.bytes, "git": command(&row.name)})
+                       "bytes": row.bytes, "git": command(row), "snapshot": snapshot(row)})
             })
             .collect();
         context.printer.json(&json!({"version": 1, "id": folder.id, "checkpoints": rows}));
@@ -188,7 +197,10 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
         .iter()
         .map(|row| {
             let iteration = row.iteration().map_or_else(|| "-".to_owned(), |number| number.to_string());
-            vec![row.name.clone(), iteration, time::rfc3339(row.at_ms), text::size(row.bytes), command(&row.name)]
+            let seen = snapshot(row).map_or_else(|| command(row), |path| quoted(&path));
+            // What a snapshot takes only the file system knows.
+            let size = if row.snapshot.is_some() { "-".to_owned() } else { text::size(row.bytes) };
+            vec![row.name.clone(), iteration, time::rfc3339(row.at_ms), size, seen]
         })
         .collect();
     context.printer.answer(&table(&["NAME", "ITER", "TAKEN", "SIZE", "SEE IT"], &rows));

@@ -1,8 +1,8 @@
 //! `loop history --diff`: which two checkpoints are meant, and what differs between them.
 use std::io::{self, Write};
 
-use loop_host::checkpoint::diff::{self, Bounds, Piece};
-use loop_host::checkpoint::{Id, Store};
+use loop_host::checkpoint::Comparison;
+use loop_host::checkpoint::diff::{Bounds, Piece};
 use loop_host::runs::RunFolder;
 
 use super::{history, visit};
@@ -23,39 +23,32 @@ pub(crate) struct Manner {
     pub(crate) pager: bool,
 }
 
-/// A checkpoint of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Point {
-    pub(crate) name: String,
-    pub(crate) id: Id,
-}
-
 /// Shows what differs.
 pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Manner) -> Done {
-    let (store, from, to) = points_of(folder, words)?;
+    let (comparison, from, to) = points_of(folder, words)?;
     let bounds = Bounds::default();
-    let difference = diff::changes(&store, Some(from.id), to.id, &bounds).map_err(|error| unreadable(&error))?;
-    let by_agent = is_by_agent(&from.name, &to.name);
+    let difference = comparison.changes(&bounds).map_err(|error| unreadable(&error))?;
+    let by_agent = is_by_agent(&from, &to);
     if manner.json {
-        context.printer.json(&show::json(&difference, folder.id.as_str(), (&from.name, &to.name), by_agent));
+        context.printer.json(&show::json(&difference, folder.id.as_str(), (&from, &to), by_agent));
         return Ok(0);
     }
     if difference.is_empty() {
-        context.printer.progress(&format!("nothing differs between {} and {}\n", from.name, to.name));
+        context.printer.progress(&format!("nothing differs between {from} and {to}\n"));
         return Ok(0);
     }
     let (printer, terminal) = (context.printer, stdout_is_terminal());
     let shown = pager::show(&printer, manner.pager, &mut |sink| {
         let mut line = |piece, bytes: &[u8]| show::line(sink, &printer, terminal, (piece, bytes));
         if !by_agent {
-            let words = format!("# not by the agent: changed between {} and {}\n", from.name, to.name);
+            let words = format!("# not by the agent: changed between {from} and {to}\n");
             line(Piece::Note, words.as_bytes())?;
         }
         if manner.stat {
             let paint = |paint, text: &str| printer.paint(paint, text);
             return sink.write_all(show::stat(&difference, &paint, width()).as_bytes());
         }
-        diff::patch(&difference, &store, &bounds, &mut line)
+        comparison.patch(&difference, &bounds, &mut line)
     });
     shown.map_err(|error| unreadable(&error)).map(|()| 0)
 }
@@ -66,20 +59,15 @@ fn is_by_agent(from: &str, to: &str) -> bool {
 }
 
 /// The two checkpoints that `N`, `N+` or `A..B` mean.
-fn points_of(folder: &RunFolder, words: &str) -> Result<(Store, Point, Point), CommandError> {
+fn points_of(folder: &RunFolder, words: &str) -> Result<(Comparison, String, String), CommandError> {
     let (place, _) = visit::checkpoints_of(folder)?;
     let (from, to) = meant(folder, words)
         .map_err(|error| error.hint(format!("loop history {id} --diff 1, or --diff {INITIAL}..2", id = folder.id)))?;
     // What was asked for first: what it is compared with may follow from it.
     let (to, _) = visit::find(folder, &to)?;
     let (from, _) = visit::find(folder, &from)?;
-    let store = Store::open(&place.store).map_err(|error| unreadable(&error))?;
-    let point = |name: String| {
-        let id = store.named(&format!("{}/{name}", folder.id)).map_err(|error| unreadable(&error))?;
-        Ok(Point { name, id })
-    };
-    let (from, to) = (point(from)?, point(to)?);
-    Ok((store, from, to))
+    let comparison = Comparison::open(&place, &from, &to).map_err(|error| unreadable(&error))?;
+    Ok((comparison, from, to))
 }
 
 /// The words for the two checkpoints.

@@ -78,7 +78,10 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
     for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
         line(key, &format!("{} ({})", resolved.get(key), origin(key)));
     }
-    line("keeps", header::keeps(&ready.backend));
+    line("keeps", header::keeps(ready.chosen.backend));
+    if let Some(why) = &ready.chosen.why {
+        line("no snapshots", why);
+    }
     told
 }
 

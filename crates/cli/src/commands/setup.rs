@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use loop_core::agent::{KNOWN, known};
 use loop_core::run::WorkspaceRef;
 use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve, too_wide};
+use loop_host::checkpoint::{Chosen, choose};
 use loop_host::paths::{program_on_path, text_of};
 use loop_host::process::{Mode, check_proc, try_out};
 use loop_host::settings_files::{FilesError, USER_FILE, gather};
@@ -106,9 +107,9 @@ pub(crate) fn check_mode(word: &str) -> Result<(), CommandError> {
 }
 
 /// How the workspace can be kept. What was asked for and cannot be had is refused.
-pub(crate) fn backend(setup: &Setup) -> Result<String, CommandError> {
+pub(crate) fn backend(setup: &Setup) -> Result<Chosen, CommandError> {
     let asked = setup.settings.get("checkpoint");
-    loop_host::checkpoint::choose(asked, &setup.path).map(str::to_owned).map_err(|why| {
+    choose(asked, &setup.path).map_err(|why| {
         CommandError::new(Kind::Wrong, format!("--checkpoint {asked} cannot be had here"))
             .because(why)
             .hint("leave it out: auto takes what can be had")

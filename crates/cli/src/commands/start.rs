@@ -11,6 +11,7 @@ use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, S
 use loop_core::settings::{KEYS, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
+use loop_host::checkpoint::Chosen;
 use loop_host::driver::drive;
 use loop_host::index;
 use loop_host::orphans::{self, Orphans};
@@ -63,7 +64,7 @@ pub(crate) struct Ready {
     pub(crate) goal: String,
     pub(crate) inject: Vec<String>,
     /// How the workspace is kept.
-    pub(crate) backend: String,
+    pub(crate) chosen: Chosen,
 }
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
@@ -77,6 +78,9 @@ pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<R
         return dry_run::run(context, &ready, args.json).map(|code| (code, None));
     }
     let (held, path) = make(context, &ready)?;
+    if let Some(why) = &ready.chosen.why {
+        context.printer.progress(&format!("note: no btrfs snapshots here, a git store keeps the iterations: {why}\n"));
+    }
     let id = held.folder.id.clone();
     if args.json
         && let Ok(reading) = loop_host::journal::read(&held.folder.path)
@@ -132,8 +136,8 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     }
     result_path(&mut setup.settings)?;
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
-    let backend = setup::backend(&setup)?;
-    Ok(Ready { setup, goal, inject, backend })
+    let chosen = setup::backend(&setup)?;
+    Ok(Ready { setup, goal, inject, chosen })
 }
 
 /// A line that no shell can read says nothing about the work, and a `!` before several commands would
@@ -296,7 +300,7 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         goal,
         inject,
         workspace: ready.setup.place.clone(),
-        backend: ready.backend.clone(),
+        backend: ready.chosen.backend.to_owned(),
         store: runs::store_name(&ready.setup.path),
         settings,
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loop_core::run::{Answer, Entry, Event, Fact, RunState, meant};
 use loop_core::time::At;
-use loop_host::checkpoint::{Keeper, Listed, Place, Store};
+use loop_host::checkpoint::{self, Keeper, Listed, Place};
 use loop_host::driver::{Reporter, drive};
 use loop_host::index;
 use loop_host::paths::path_of;
@@ -33,11 +33,7 @@ pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(Place, RunState), Co
 
 /// The checkpoints of a loop, the oldest first.
 pub(crate) fn listed(place: &Place) -> Result<Vec<Listed>, CommandError> {
-    if !place.store.is_dir() {
-        return Ok(Vec::new());
-    }
-    let listed = Store::open(&place.store).and_then(|store| store.listed(&place.run));
-    listed.map_err(|error| {
+    checkpoint::listed(place).map_err(|error| {
         CommandError::new(Kind::Unable, "the checkpoints cannot be read").because(error.to_string()).hint("loop doctor")
     })
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod agent;
 mod asking;
+mod btrfs;
 mod config;
 mod containment;
 mod diff;

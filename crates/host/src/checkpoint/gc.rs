@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
 
 use super::object::{FOLDER, Id, Kind};
 use super::pack::Pack;
 use super::pack_write::PackWriter;
+use super::shelved::Shelved;
 use super::store::Store;
 
 /// An object longer than this goes by way of a file.
@@ -21,6 +23,10 @@ pub struct Collected {
     pub freed: u64,
     /// Packs that went, whole or written anew with what is still needed.
     pub packs: u64,
+    /// Snapshots that went.
+    pub snapshots: u64,
+    /// Why a snapshot could not be removed.
+    pub stuck: Vec<String>,
 }
 
 /// A checkpoint in a list.
@@ -34,6 +40,8 @@ pub struct Listed {
     pub at_ms: u64,
     /// How much the pack takes that was written with it.
     pub bytes: u64,
+    /// Where its files are, if btrfs keeps them.
+    pub snapshot: Option<PathBuf>,
 }
 
 impl Listed {
@@ -56,7 +64,7 @@ impl Store {
             let at_ms = self.commit(&id)?.seconds * 1000;
             let bytes = self.packs.iter().find(|pack| pack.has(&id)).map_or(0, on_disk);
             let name = name.strip_prefix(run).and_then(|name| name.strip_prefix('/')).unwrap_or(&name).to_owned();
-            listed.push(Listed { name, id, at_ms, bytes });
+            listed.push(Listed { name, id, at_ms, bytes, snapshot: None });
         }
         listed.sort_by(|left, right| (left.at_ms, order(&left.name)).cmp(&(right.at_ms, order(&right.name))));
         Ok(listed)
@@ -111,6 +119,11 @@ impl Store {
         }
         self.refresh()?;
         collected.freed = before.saturating_sub(self.bytes());
+        match Shelved::of(self).map_or_else(|| Ok(Vec::new()), |shelved| shelved.sweep(self)) {
+            Ok(gone) => collected.snapshots = u64::try_from(gone.len()).unwrap_or(0),
+            // The others go all the same, and this one is tried again.
+            Err(error) => collected.stuck.push(format!("a snapshot stays: {error}")),
+        }
         Ok(collected)
     }
 

@@ -1,24 +1,30 @@
 //! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`Keeper`] has the workspace's lock.
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::{Changes, Measured, RolledBack, Saved};
+use loop_core::run::{Measured, RolledBack, Saved};
 use loop_core::settings::{Resolved, bytes};
 use loop_core::text;
 
+use super::btrfs::{self, Of};
 use super::diff::{self, Bounds};
 use super::object::tree;
+use super::shelved::{Held, Shelved};
 use super::{
-    Ask, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Store, Taken, TreeEntry, Way, open_folder, restore,
+    Ask, Content, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Still, Store, Taken, TreeEntry, Way, open_folder,
+    restore,
 };
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
 /// What the harness itself writes into a workspace: no part of the work.
 const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
+
+/// The backend that keeps contents as snapshots.
+pub(super) const BTRFS: &str = "btrfs";
 
 /// What a keeper is for.
 #[derive(Debug, Clone)]
@@ -31,6 +37,8 @@ pub struct Place {
     pub workspace: PathBuf,
     /// What is kept and how.
     pub settings: Resolved,
+    /// Who keeps the contents of files: `git` or `btrfs`.
+    pub backend: String,
 }
 
 /// The checkpoints of one run.
@@ -42,6 +50,16 @@ pub struct Keeper {
     rules: Rules,
     picture: Picture,
     cancel: Arc<AtomicBool>,
+    snapshots: Option<Snapshots>,
+}
+
+/// Where a run takes snapshots.
+#[derive(Debug)]
+struct Snapshots {
+    place: btrfs::Place,
+    shelved: Shelved,
+    /// Whether those that nothing leads to were removed since this was opened.
+    is_swept: bool,
 }
 
 /// Why a checkpoint was not taken, or not gone back to.
@@ -74,7 +92,8 @@ impl Keeper {
         let rules = rules_of(&place);
         let store = Store::open(&place.store)?;
         let picture = store.picture(&place.run)?;
-        Ok(Self { place, store, workspace, rules, picture, cancel })
+        let snapshots = if place.backend == BTRFS { Some(Snapshots::open(&place, &store)?) } else { None };
+        Ok(Self { place, store, workspace, rules, picture, cancel, snapshots })
     }
 
     fn full(&self, name: &str) -> String {
@@ -82,7 +101,11 @@ impl Keeper {
     }
 
     fn id(&self, name: &str) -> Option<Id> {
-        self.store.named(&self.full(name)).ok()
+        let full = self.full(name);
+        let id = self.store.named(&full).ok()?;
+        // Somebody may have removed the snapshot.
+        let is_there = |snapshots: &Snapshots| snapshots.shelved.snapshot(&full).is_ok();
+        self.snapshots.as_ref().is_none_or(is_there).then_some(id)
     }
 
     /// Keeps the workspace as it is now. One of that name that exists already stays as it is.
@@ -105,14 +128,16 @@ impl Keeper {
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
     pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<Saved, NotKept> {
-        let before = newest.and_then(|newest| self.id(newest));
-        if let Some(id) = self.id(name) {
-            return Ok(Saved { changes: self.changes(before, id)?, ..self.saved(name, id)? });
-        }
-        match self.save(name, before, before)? {
-            Err(tree) => Ok(Saved { tree: Some(tree), ..Saved::default() }),
-            Ok((id, unstable)) => Ok(Saved { unstable, changes: self.changes(before, id)?, ..self.saved(name, id)? }),
-        }
+        let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
+        let (id, unstable) = match self.id(name) {
+            Some(id) => (id, Vec::new()),
+            None => match self.save(name, before.map(|(_, id)| id), before.map(|(_, id)| id))? {
+                Ok(saved) => saved,
+                Err(tree) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
+            },
+        };
+        let changes = self.difference(before, (name, id))?.changes;
+        Ok(Saved { unstable, changes, ..self.saved(name, id)? })
     }
 
     /// A new checkpoint with what changed while it was read; or the hash of the tree, where it is that of `unless`.
@@ -122,9 +147,9 @@ impl Keeper {
         parent: Option<Id>,
         unless: Option<Id>,
     ) -> Result<Result<(Id, Vec<String>), String>, NotKept> {
-        let (name, cancel) = (self.full(name), Arc::clone(&self.cancel));
+        let (full, cancel) = (self.full(name), Arc::clone(&self.cancel));
         let ask = Ask {
-            name: &name,
+            name: &full,
             parent,
             rules: &self.rules,
             hint: Hint::Everything,
@@ -132,7 +157,15 @@ impl Keeper {
             unless,
             cancel: &cancel,
         };
-        match self.store.save(&self.workspace, &mut self.picture, &ask)? {
+        let taken = match &mut self.snapshots {
+            None => self.store.save(&self.workspace, &mut self.picture, &ask)?,
+            Some(snapshots) => {
+                snapshots.sweep(&self.store)?;
+                let of = Of { store: &snapshots.shelved.key, run: &self.place.run };
+                snapshots.take((of, name), &mut self.store, (&self.workspace, &mut self.picture), &ask)?
+            }
+        };
+        match taken {
             Taken::Saved(id, measured) => Ok(Ok((id, named(&measured.unstable)))),
             Taken::Measured(measured) => Ok(Err(hash_of(measured.parts.files, measured.parts.manifest))),
             Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
@@ -151,12 +184,13 @@ impl Keeper {
         })
     }
 
-    fn changes(&self, from: Option<Id>, to: Id) -> io::Result<Option<Changes>> {
-        Ok(self.difference(from, to)?.changes)
-    }
-
-    fn difference(&self, from: Option<Id>, to: Id) -> io::Result<Measured> {
-        let difference = diff::changes(&self.store, from, to, &Bounds::default())?;
+    fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Measured> {
+        let (before, after) = (from.map(|(name, id)| (self.full(name), id)), (self.full(to.0), to.1));
+        let before = before.as_ref().map(|(name, id)| (name.as_str(), *id));
+        let shelved = self.snapshots.as_ref().map(|snapshots| &snapshots.shelved);
+        let contents = Held::new(&self.store, shelved, before, (&after.0, after.1))?;
+        let both = (from.map(|(_, id)| id), to.1);
+        let difference = diff::changes_by(&self.store, &contents, both, &Bounds::default())?;
         Ok(Measured { changes: Some(difference.totals()), names: difference.names(), tree: None })
     }
 
@@ -166,8 +200,8 @@ impl Keeper {
     /// When one of them cannot be read.
     pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
         let missing = |name: &str| NotKept::Blocked(format!("checkpoint {name} is not there any more"));
-        let from = from.map(|from| self.id(from).ok_or_else(|| missing(from))).transpose()?;
-        Ok(self.difference(from, self.id(to).ok_or_else(|| missing(to))?)?)
+        let from = from.map(|from| self.id(from).map(|id| (from, id)).ok_or_else(|| missing(from))).transpose()?;
+        Ok(self.difference(from, (to, self.id(to).ok_or_else(|| missing(to))?))?)
     }
 
     /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
@@ -188,7 +222,9 @@ impl Keeper {
         })?;
         let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
         let way = Way { target, before, cancel: &AtomicBool::new(false) };
-        let done = restore(&self.store, &self.store, &self.workspace, &mut self.picture, &way);
+        let snapshot = self.snapshots.as_ref().map(|snapshots| snapshots.shelved.snapshot(&self.full(to))).transpose()?;
+        let content: &dyn Content = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
+        let done = restore(&self.store, content, &self.workspace, &mut self.picture, &way);
         let done = done.map_err(|error| NotKept::Blocked(format!("the rollback is not done: {error}")))?;
         let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
         let left = done
@@ -210,6 +246,54 @@ impl Keeper {
     fn free(&self, name: &str) -> String {
         let free = |name: &String| self.id(name).is_none();
         (2..u32::MAX).map(|number| format!("{name}.{number}")).find(free).unwrap_or_else(|| name.to_owned())
+    }
+}
+
+impl Snapshots {
+    fn open(place: &Place, store: &Store) -> io::Result<Self> {
+        let at = btrfs::Place::open(&place.workspace).map_err(io::Error::other)?;
+        let above = at.path().parent().unwrap_or(at.path());
+        let shelved = Shelved::in_folder(store, above)?;
+        Ok(Self { place: at, shelved, is_swept: false })
+    }
+
+    /// Removes what somebody who was killed left: snapshots that never became checkpoints, or were none any more.
+    fn sweep(&mut self, store: &Store) -> io::Result<()> {
+        if !std::mem::replace(&mut self.is_swept, true) {
+            let _alone = store.lock(true)?;
+            // What cannot be removed takes room and does no other harm.
+            self.shelved.sweep(store).ok();
+        }
+        Ok(())
+    }
+
+    /// Takes a snapshot and records it in the store. Only both together are a checkpoint.
+    fn take(
+        &self,
+        (of, name): (Of<'_>, &str),
+        store: &mut Store,
+        (workspace, picture): (&OwnedFd, &mut Picture),
+        ask: &Ask<'_>,
+    ) -> io::Result<Taken> {
+        if let Some(unless) = ask.unless {
+            // Mostly nothing has changed, and then there is no snapshot to be made and removed again.
+            let ids = store.save(workspace, picture, &Ask { depth: Depth::Ids, ..*ask })?;
+            let Taken::Measured(measured) = &ids else { return Ok(ids) };
+            let was = store.parts(&unless)?;
+            if (was.files, was.manifest) == (measured.parts.files, measured.parts.manifest) {
+                return Ok(ids);
+            }
+        }
+        // Who cleans up takes a snapshot without a name for one that is left over.
+        let _lock = store.lock(false)?;
+        let still = Still::of(workspace)?;
+        let snapshot = self.place.take(of, name)?;
+        let ask = Ask { depth: Depth::Trees, ..*ask };
+        let taken = store.save_still((snapshot.folder(), still), picture, &ask);
+        if !matches!(taken, Ok(Taken::Saved(..))) {
+            self.place.remove(of, name).ok();
+        }
+        taken
     }
 }
 
@@ -239,16 +323,33 @@ fn hash_of(files: Id, manifest: Id) -> String {
     Id::of(Kind::Tree, &tree(both)).to_string()
 }
 
-/// How a workspace can be kept: `git`, `btrfs` or `none`.
+/// How a workspace is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// `git`, `btrfs` or `none`.
+    pub backend: &'static str,
+    /// Why it is not btrfs, where the workspace lies on it and nobody said otherwise.
+    pub why: Option<String>,
+}
+
+/// How a workspace can be kept: as it was asked for, or the best that can be had.
 ///
 /// # Errors
 /// Why what was asked for cannot be had.
-pub fn choose(asked: &str, _workspace: &std::path::Path) -> Result<&'static str, String> {
-    match asked {
-        "none" => Ok("none"),
-        "btrfs" => Err("the workspace is no btrfs subvolume".to_owned()),
-        _ => Ok("git"),
-    }
+pub fn choose(asked: &str, workspace: &Path) -> Result<Chosen, String> {
+    let (backend, why) = match asked {
+        "none" => ("none", None),
+        "git" => ("git", None),
+        _ => match btrfs::trial(workspace) {
+            Ok(place) => {
+                place.drop_if_empty();
+                (BTRFS, None)
+            }
+            Err(why) if asked == BTRFS => return Err(why),
+            Err(why) => ("git", Some(why).filter(|_| btrfs::is_on_btrfs(workspace))),
+        },
+    };
+    Ok(Chosen { backend, why })
 }
 
 fn rules_of(place: &Place) -> Rules {

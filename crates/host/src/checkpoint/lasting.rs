@@ -112,9 +112,9 @@ pub fn forget_run(place: &super::keeper::Place) -> io::Result<()> {
     }
     let mut store = Store::open(&place.store)?;
     let names: Vec<String> = store.names_of(&place.run)?.into_iter().map(|(name, _)| name).collect();
-    store.collect(&names, false)?;
+    let collected = store.collect(&names, false)?;
     store.forget_picture(&place.run);
-    Ok(())
+    collected.stuck.into_iter().next().map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
 fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> io::Result<()> {
@@ -122,6 +122,8 @@ fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> 
     gone.collected.objects += collected.objects;
     gone.collected.freed += collected.freed;
     gone.collected.packs += collected.packs;
+    gone.collected.snapshots += collected.snapshots;
+    gone.collected.stuck.extend(collected.stuck);
     gone.names.extend_from_slice(names);
     Ok(())
 }

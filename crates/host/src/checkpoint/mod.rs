@@ -3,6 +3,7 @@
 //! is touched.
 mod between;
 pub mod btrfs;
+mod compare;
 pub mod diff;
 mod gc;
 mod keeper;
@@ -22,11 +23,13 @@ mod restore;
 mod rules;
 mod save;
 mod scope;
+mod shelved;
 mod store;
 
 pub use between::Differences;
+pub use compare::{Comparison, listed};
 pub use gc::{Collected, Listed};
-pub use keeper::{Keeper, NotKept, Place, choose};
+pub use keeper::{Chosen, Keeper, NotKept, Place, choose};
 pub use lasting::{Bound, Gone, collect, forget_run, tidy};
 pub use look::Hint;
 pub use manifest::{Manifest, Modes};

@@ -6,6 +6,7 @@ mod place;
 mod shelf;
 mod snapshot;
 
+pub(crate) use place::is_on_btrfs;
 pub use place::{Place, trial};
 pub use shelf::{Of, Shelf};
 pub use snapshot::Snapshot;

@@ -47,6 +47,11 @@ pub fn trial(workspace: &Path) -> Result<Place, String> {
     tried.map(|()| place)
 }
 
+/// Whether a workspace lies on btrfs at all.
+pub(crate) fn is_on_btrfs(workspace: &Path) -> bool {
+    open_folder(workspace).and_then(ioctl::is_btrfs).unwrap_or(false)
+}
+
 impl Place {
     /// The place of a workspace's snapshots. Nothing is tried.
     ///

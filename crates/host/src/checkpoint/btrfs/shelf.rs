@@ -166,7 +166,7 @@ impl Shelf {
     }
 
     /// The folder beside the workspace is not left behind empty.
-    pub(super) fn drop_if_empty(&self) {
+    pub(crate) fn drop_if_empty(&self) {
         unlinkat(&self.above, BESIDE, AtFlags::REMOVEDIR).ok();
     }
 }

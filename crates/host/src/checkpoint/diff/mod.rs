@@ -280,8 +280,21 @@ impl Difference {
 /// # Errors
 /// When something of them is missing or damaged.
 pub fn changes(store: &Store, from: Option<Id>, to: Id, bounds: &Bounds) -> io::Result<Difference> {
+    changes_by(store, store, (from, to), bounds)
+}
+
+/// The same, where somebody else has the contents of files.
+///
+/// # Errors
+/// As for [`changes`].
+pub fn changes_by(
+    store: &Store,
+    contents: &dyn Contents,
+    (from, to): (Option<Id>, Id),
+    bounds: &Bounds,
+) -> io::Result<Difference> {
     let walked = walk::walk(store, from, to)?;
-    let mut difference = weigh(walked.pairs, store, bounds)?;
+    let mut difference = weigh(walked.pairs, contents, bounds)?;
     difference.joined = walked.joined;
     difference.parted = walked.parted;
     Ok(difference)
