@@ -222,7 +222,8 @@ impl Keeper {
         })?;
         let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
         let way = Way { target, before, cancel: &AtomicBool::new(false) };
-        let snapshot = self.snapshots.as_ref().map(|snapshots| snapshots.shelved.snapshot(&self.full(to))).transpose()?;
+        let snapshot =
+            self.snapshots.as_ref().map(|snapshots| snapshots.shelved.snapshot(&self.full(to))).transpose()?;
         let content: &dyn Content = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
         let done = restore(&self.store, content, &self.workspace, &mut self.picture, &way);
         let done = done.map_err(|error| NotKept::Blocked(format!("the rollback is not done: {error}")))?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use loop_core::ids::RunId;
 use loop_core::run::WorkspaceRef;
 use loop_core::text;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, CWD, FlockOperation, StatxAttributes, StatxFlags, flock, statx};
 use thiserror::Error;
 
 use crate::paths::{Home, path_of};
@@ -94,7 +94,16 @@ fn too_wide(path: &Path, home_folder: Option<&Path>, found: &fs::Metadata) -> Op
         return Some("your home folder");
     }
     let above = path.parent().and_then(|parent| fs::metadata(parent).ok());
-    above.is_some_and(|above| above.dev() != found.dev()).then_some("the root of a mount")
+    let is_apart = above.is_some_and(|above| above.dev() != found.dev());
+    (is_apart && is_mount(path)).then_some("the root of a mount")
+}
+
+/// Whether something is mounted there. A subvolume of btrfs has a device of its own too, but is as good a place as any.
+fn is_mount(path: &Path) -> bool {
+    let root = StatxAttributes::MOUNT_ROOT;
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::empty());
+    // An old kernel does not say; then it may be one.
+    found.map_or(true, |found| !found.stx_attributes_mask.contains(root) || found.stx_attributes.contains(root))
 }
 
 /// Claims the workspace of a run against all other runs.
