@@ -185,8 +185,23 @@ fn a_cancelled_loop_goes_back_to_its_beginning() {
     assert_eq!(scene.content(), before);
     scene.user.run(&["rollback", &id, "undo"]).expect_code(0);
     assert_eq!(scene.content().get("log").map(String::as_str), Some("1\n2\n"));
+    // The snapshots are found without the workspace.
+    btrfs(&["subvolume", "delete"], &scene.work);
     scene.user.run(&["rm", &id]).expect_code(0);
     assert!(scene.is_clean());
+}
+
+#[test]
+fn people_who_work_in_one_folder_leave_each_other_s_snapshots_alone() {
+    let Some(scene) = Scene::new() else { return };
+    let id = scene.ended();
+    let other = Scene { user: user(), image: scene.image, work: scene.work };
+    other.user.run(&other.words("echo other >> log", "grep -q other log", &[])).expect_code(0);
+    other.user.run(&["rollback", &other.user.id(), "initial"]).expect_code(0);
+    other.user.run(&["rm", &other.user.id()]).expect_code(0);
+    assert_eq!(other.names(&id), ["initial", "iter-001", "iter-002"]);
+    scene.user.run(&["rollback", &id, "1"]).expect_code(0);
+    assert_eq!(fs::read_to_string(other.work.join("log")).unwrap(), "1\n");
 }
 
 #[test]

@@ -290,7 +290,7 @@ impl Snapshots {
         let still = Still::of(workspace)?;
         let snapshot = self.place.take(of, name)?;
         let ask = Ask { depth: Depth::Trees, ..*ask };
-        let taken = store.save_still((snapshot.folder(), still), picture, &ask);
+        let taken = store.save_still(workspace, (snapshot.folder(), still), picture, &ask);
         if !matches!(taken, Ok(Taken::Saved(..))) {
             self.place.remove(of, name).ok();
         }

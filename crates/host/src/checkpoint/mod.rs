@@ -6,6 +6,7 @@ pub mod btrfs;
 mod compare;
 pub mod diff;
 mod gc;
+mod glance;
 mod keeper;
 mod lasting;
 mod look;

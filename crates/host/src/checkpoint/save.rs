@@ -68,18 +68,21 @@ pub enum Taken {
 }
 
 impl Store {
-    /// Takes a checkpoint of a snapshot of the workspace; the picture is the workspace's.
+    /// Takes a checkpoint of a snapshot that was just made of the workspace, whose picture it is.
     ///
     /// # Errors
     /// As for [`Store::save`].
     pub fn save_still(
         &mut self,
+        workspace: &OwnedFd,
         (snapshot, still): (&OwnedFd, Still),
         picture: &mut Picture,
         ask: &Ask<'_>,
     ) -> io::Result<Taken> {
+        let paths = if picture.in_doubt { Vec::new() } else { picture.glance(workspace) };
+        let hint = if picture.in_doubt { Hint::Everything } else { Hint::Paths(&paths) };
         picture.still = Some(still);
-        let taken = self.save(snapshot, picture, ask);
+        let taken = self.save(snapshot, picture, &Ask { hint, ..*ask });
         picture.still = None;
         taken
     }

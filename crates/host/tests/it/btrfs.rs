@@ -58,7 +58,7 @@ impl Records {
         let snapshot = self.place.take(OF, name).unwrap();
         let rules = rules();
         let ask = Ask { depth: Depth::Trees, name: &format!("run/{name}"), ..ask(&rules) };
-        let taken = self.store.save_still((snapshot.folder(), still), &mut self.picture, &ask);
+        let taken = self.store.save_still(&self.folder, (snapshot.folder(), still), &mut self.picture, &ask);
         let Taken::Saved(id, measured) = taken.unwrap() else { panic!("{name} was not taken") };
         (id, measured)
     }
@@ -151,9 +151,65 @@ fn what_was_written_just_before_a_snapshot_is_doubted_however_late_the_snapshot_
     loop_testkit::wait_until("the file to be old", || begun.elapsed().as_millis() > 100);
     let rules = rules();
     let ask = Ask { depth: Depth::Trees, ..ask(&rules) };
-    records.store.save_still((snapshot.folder(), still), &mut records.picture, &ask).unwrap();
+    records.store.save_still(&records.folder, (snapshot.folder(), still), &mut records.picture, &ask).unwrap();
     assert_eq!(records.take("2").1.read, 1, "it was not sure");
     assert_eq!(records.take("3").1.read, 0, "now it is");
+}
+
+/// Does something to a tree, by a number.
+fn disturb(work: &Path, number: u64) {
+    let path = |number: u64| work.join(format!("d{}/f{}", number % 7, number / 7 % 11));
+    let (one, other) = (path(number / 16), path(number / 1000));
+    // What does not fit the tree as it is fails, and then nothing was done.
+    match number % 12 {
+        0..=2 => drop(fs::write(&one, format!("{number}"))),
+        3 => drop(fs::remove_file(&one)),
+        4 => drop(fs::rename(&one, &other)),
+        5 => drop(fs::rename(one.parent().unwrap(), work.join(format!("d{}", number / 1000 % 7)))),
+        6 => drop(fs::create_dir_all(one.join("new/deep"))),
+        7 => drop(fs::write(one.join("new/deep/file"), "deep")),
+        8 => drop(fs::remove_dir_all(&one)),
+        9 => drop(fs::set_permissions(&one, fs::Permissions::from_mode(0o600))),
+        10 => drop(symlink("elsewhere", &one)),
+        _ => drop(fs::hard_link(&one, &other)),
+    }
+}
+
+#[test]
+fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile() {
+    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let work = workspace(&image);
+    for number in 0..7 * 11 {
+        write(&work, &format!("d{}/f{}", number % 7, number / 7), &format!("text {number}"));
+    }
+    let mut records = Records::new(&image, &work);
+    let mut plain = Store::open(&image.outside().join("plain")).unwrap();
+    let (mut state, mut read, mut seen) = (1_u64, 0, 0);
+    for turn in 0..40 {
+        let begun = std::time::Instant::now();
+        loop_testkit::wait_until("most of it to be old", || begun.elapsed().as_millis() > 60);
+        let mut some = |count: u64| {
+            for _ in 0..count {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                disturb(&work, state >> 33);
+            }
+        };
+        some(turn % 9);
+        let still = Still::of(&records.folder).unwrap();
+        let snapshot = records.place.take(OF, &turn.to_string()).unwrap();
+        some(turn % 5);
+        let rules = rules();
+        let recorded = Ask { depth: Depth::Trees, name: &format!("run/{turn}"), ..ask(&rules) };
+        let of = (snapshot.folder(), still);
+        let taken = records.store.save_still(&records.folder, of, &mut records.picture, &recorded).unwrap();
+        let Taken::Saved(_, measured) = taken else { panic!("{taken:?}") };
+        let alone = Ask { depth: Depth::Ids, ..ask(&rules) };
+        let taken = plain.save(snapshot.folder(), &mut Picture::empty("other"), &alone).unwrap();
+        let Taken::Measured(whole) = taken else { panic!("{taken:?}") };
+        assert_eq!((measured.parts, &measured.left_out), (whole.parts, &whole.left_out), "turn {turn}");
+        (read, seen) = (read + measured.read, seen + whole.read);
+    }
+    assert!(read * 2 < seen, "a control: most of it was not read again ({read} of {seen})");
 }
 
 #[test]
