@@ -58,7 +58,7 @@ impl Store {
             let name = name.strip_prefix(run).and_then(|name| name.strip_prefix('/')).unwrap_or(&name).to_owned();
             listed.push(Listed { name, id, at_ms, bytes });
         }
-        listed.sort_by(|left, right| (left.at_ms, order(&left.name)).cmp(&(right.at_ms, order(&right.name))));
+        listed.sort_by_cached_key(|listed| (listed.at_ms, order(&listed.name)));
         Ok(listed)
     }
 

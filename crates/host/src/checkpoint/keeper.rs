@@ -184,7 +184,7 @@ impl Keeper {
         let kept = self.save(&name, None, None);
         let kept = kept.map_err(|error| match error {
             NotKept::Blocked(why) if !begun => NotKept::Refused(why),
-            error => error,
+            error @ (NotKept::Blocked(_) | NotKept::Refused(_) | NotKept::Cancelled) => error,
         })?;
         let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
         let way = Way { target, before, cancel: &AtomicBool::new(false) };
