@@ -8,6 +8,7 @@ mod restore;
 mod rules;
 mod scan;
 mod store;
+pub mod user_git;
 
 pub use manifest::Manifest;
 pub use object::{Id, Kind, TreeEntry, commit, tree};
