@@ -8,3 +8,6 @@ mod process;
 mod retention;
 mod stored;
 mod transcript;
+mod user_git;
+mod user_git_damage;
+mod user_git_rules;

@@ -275,4 +275,3 @@ fn index_of(entries: &[(Id, u32, u64)], sum: &[u8]) -> Vec<u8> {
     bytes.extend(own);
     bytes
 }
-

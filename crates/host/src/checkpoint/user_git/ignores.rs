@@ -64,7 +64,8 @@ pub fn rules_of(workspace: &Path, user: &User) -> RulesFound {
             None
         }
     };
-    if let Some(text) = place.as_ref().and_then(|place| place.common.read(b"info/exclude", TEXT_BYTES_MAX).ok().flatten())
+    if let Some(text) =
+        place.as_ref().and_then(|place| place.common.read(b"info/exclude", TEXT_BYTES_MAX).ok().flatten())
     {
         found.texts.push(String::from_utf8_lossy(&text).into_owned());
     }
@@ -77,7 +78,8 @@ pub fn rules_of(workspace: &Path, user: &User) -> RulesFound {
         let texts = users_own(user).into_iter().collect();
         return RulesFound { is_repository: false, texts, said: found.said };
     }
-    found.texts = lists.iter().map(|(depth, text)| seen_from_below(text, top.below.get(*depth..).unwrap_or(&[]))).collect();
+    found.texts =
+        lists.iter().map(|(depth, text)| seen_from_below(text, top.below.get(*depth..).unwrap_or(&[]))).collect();
     found
 }
 

@@ -1,24 +1,24 @@
 //! Keeping a repository at the start of a run: HEAD, refs, logs, index, configuration and what is under way as they
 //! are, and as one pack the objects that no remote is known to have.
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::UserGitError;
 use super::config;
 use super::copy::{Failed, copy};
 use super::folder::Folder;
 use super::index::{COMMIT_MODE, Index};
-use super::kept::Kept;
+use super::kept::{Kept, PACK};
 use super::objects::Objects;
 use super::place::{CONFIG_BYTES_MAX, Place, Shape};
 use super::refs::{self, Refs, Says, resolve, shown};
 use super::said::Said;
 use super::state;
 use super::walk::{Limits, Stopped, Tips, Walk, Wanted};
-use super::UserGitError;
 use crate::checkpoint::object::{FOLDER, Id, Kind};
 
 /// Ids in a file that is longer are no names of commits under way.
@@ -73,6 +73,7 @@ pub(super) fn keep_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
             Ok((count, bytes)) => (result.objects, result.bytes) = (count, bytes),
             Err(Failed::Io(error)) => return Err(failed(error)),
             Err(Failed::Stopped(why)) => {
+                making.without_objects().map_err(failed)?;
                 kept.leans_on = tips_of(&kept, &place).ours;
                 said.say(format!(
                     "the objects of the repository are not kept, because {why}: branches can be brought back only \
@@ -114,6 +115,14 @@ impl Making {
         let path = parent.join(format!("new-{}", crate::runs::fresh_id()?));
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self { path })
+    }
+
+    /// Half a pack is none.
+    fn without_objects(&self) -> io::Result<()> {
+        match fs::remove_file(self.path.join(PACK)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn finish(self, kept: &Kept, folder: &Path) -> io::Result<()> {
@@ -182,10 +191,7 @@ fn tips_of(kept: &Kept, place: &Place) -> Tips {
         let head = place.common.read(b"HEAD", CONFIG_BYTES_MAX).ok().flatten();
         tips.ours.extend(head.and_then(|text| resolve(&Says::parse(&text)?, &kept.refs)));
     }
-    let shallow = kept.files.iter().find(|file| file.shared && file.path == b"shallow");
-    let mut ids = BTreeSet::new();
-    refs::of_log(shallow.map_or(&[], |file| file.bytes.as_slice()), &mut ids);
-    tips.shallow = ids.into_iter().collect();
+    tips.shallow = kept.shallow().into_iter().collect();
     tips
 }
 
@@ -283,4 +289,3 @@ fn say_missing(wanted: &Wanted, shallow: bool, said: &mut Said) {
         shown(first.to_string().as_bytes())
     ));
 }
-

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::place::{Place, Shape};
-use super::refs::{Refs, Says, is_name};
+use super::refs::{Refs, Says, is_name, of_log};
 use super::state::KeptFile;
 use crate::checkpoint::object::Id;
 
@@ -116,6 +116,14 @@ impl Kept {
     /// What HEAD says.
     pub(super) fn head(&self) -> Option<Says> {
         self.own(b"HEAD").and_then(Says::parse)
+    }
+
+    /// Commits whose parents were never fetched.
+    pub(super) fn shallow(&self) -> BTreeSet<Id> {
+        let mut ids = BTreeSet::new();
+        let file = self.files.iter().find(|file| file.shared && file.path == b"shallow");
+        of_log(file.map_or(&[], |file| file.bytes.as_slice()), &mut ids);
+        ids
     }
 
     /// Writes it into a folder, safely on disk.

@@ -81,7 +81,8 @@ impl Place {
 
     fn points_back(&self, workspace: &Path) -> io::Result<bool> {
         let here = Folder::open(workspace)?.identity()?;
-        let is_here = |path: PathBuf| Folder::open(&path).and_then(|folder| folder.identity()).is_ok_and(|at| at == here);
+        let is_here =
+            |path: PathBuf| Folder::open(&path).and_then(|folder| folder.identity()).is_ok_and(|at| at == here);
         if self.git_path == self.common_path {
             // A submodule: its own configuration says where its files are.
             let config = self.git.read(b"config", CONFIG_BYTES_MAX)?.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What a repository has once the kept objects are back in it: whether a commit, with all that is behind it, is
 //! there again, or still lies on a remote only.
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -24,6 +24,8 @@ pub(super) struct Present {
     /// Whether all commits of remotes are there on which what was kept leans.
     whole: bool,
     known: HashMap<Id, bool>,
+    /// Commits whose parents were never there.
+    shallow: BTreeSet<Id>,
 }
 
 impl Present {
@@ -47,7 +49,8 @@ impl Present {
         }
         let has = |id: &Id| objects.find(id).is_some();
         let whole = kept.leans_on.iter().all(has);
-        Ok((Self { objects, pack, bases: Bases::default(), whole, known: HashMap::new() }, needed))
+        let (bases, known, shallow) = (Bases::default(), HashMap::new(), kept.shallow());
+        Ok((Self { objects, pack, bases, whole, known, shallow }, needed))
     }
 
     /// Whether an object itself is there.
@@ -64,7 +67,7 @@ impl Present {
         if let Some(known) = self.known.get(id) {
             return *known;
         }
-        let (mut stack, mut seen, mut complete) = (vec![*id], std::collections::HashSet::new(), true);
+        let (mut stack, mut seen, mut complete) = (vec![*id], HashSet::new(), true);
         while let Some(id) = stack.pop() {
             if !seen.insert(id) {
                 continue;
@@ -96,6 +99,7 @@ impl Present {
         let place = pack.place_of(pack.find(id)?)?;
         let (sort, bytes) = pack.read(0, place, HELD_BYTES_MAX, &mut self.bases)?;
         Some(match sort {
+            Sort::Commit if self.shallow.contains(id) => Vec::new(),
             Sort::Commit => parents_of(&bytes),
             Sort::Tag => named_by_tag(&bytes).into_iter().collect(),
             Sort::Tree | Sort::Blob => Vec::new(),

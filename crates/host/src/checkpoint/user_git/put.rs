@@ -67,11 +67,7 @@ impl Folder {
     }
 
     /// Writes what `write` gives under a name that git takes for unfinished, then under its own, for reading only.
-    pub(super) fn put_for_good(
-        &self,
-        name: &[u8],
-        write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<()> {
+    pub(super) fn put_for_good(&self, name: &[u8], write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let unfinished = [b"tmp_", crate::runs::fresh_id()?.to_string().as_bytes()].concat();
         let mut file = self.created(&unfinished, 0o600)?;
         let written = write(&mut file).and_then(|()| {

@@ -154,7 +154,9 @@ mod tests {
         for name in ["refs/heads/main", "refs/stash", "refs/heads/a/b-ü"] {
             assert!(is_name(name.as_bytes()), "{name}");
         }
-        for name in ["HEAD", "refs/../x", "refs//x", "/refs/x", "refs/x.lock", "refs/.x", "refs/a b", "refs/x/", "refs/a\0"] {
+        for name in
+            ["HEAD", "refs/../x", "refs//x", "/refs/x", "refs/x.lock", "refs/.x", "refs/a b", "refs/x/", "refs/a\0"]
+        {
             assert!(!is_name(name.as_bytes()), "{name}");
         }
         assert_eq!(Says::parse(b"ref: refs/heads/main\n"), Some(Says::Ref(b"refs/heads/main".to_vec())));

@@ -274,7 +274,8 @@ impl<'a> Walk<'a> {
             let maps: Vec<HashMap<&[u8], &TreeEntry>> =
                 olds.iter().map(|old| old.iter().map(|entry| (entry.name.as_slice(), entry)).collect()).collect();
             for entry in entries.iter().filter(|entry| entry.mode != COMMIT_MODE) {
-                let same = |map: &HashMap<&[u8], &TreeEntry>| map.get(entry.name.as_slice()).map(|old| (old.id, old.mode));
+                let same =
+                    |map: &HashMap<&[u8], &TreeEntry>| map.get(entry.name.as_slice()).map(|old| (old.id, old.mode));
                 let olds: Vec<(Id, u32)> = maps.iter().filter_map(same).collect();
                 if olds.iter().any(|(old, _)| *old == entry.id) {
                     continue;
