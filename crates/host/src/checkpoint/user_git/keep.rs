@@ -36,6 +36,8 @@ pub struct KeptGit {
     pub objects: usize,
     /// How long the pack is.
     pub bytes: u64,
+    /// How many objects had to be read to know which to keep.
+    pub gone_through: usize,
     /// What is not kept, or only in part, in sentences.
     pub said: Vec<String>,
 }
@@ -70,7 +72,7 @@ pub(super) fn keep_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     let mut result = KeptGit { kept: true, refs: kept.refs.len(), ..KeptGit::default() };
     if let Some(limits) = limits {
         match objects(&place, &mut kept, &making.path, (limits, &mut said)) {
-            Ok((count, bytes)) => (result.objects, result.bytes) = (count, bytes),
+            Ok(counts) => (result.objects, result.bytes, result.gone_through) = counts,
             Err(Failed::Io(error)) => return Err(failed(error)),
             Err(Failed::Stopped(why)) => {
                 making.without_objects().map_err(failed)?;
@@ -200,13 +202,13 @@ pub(super) fn head_of(kept: &Kept, refs: &Refs) -> Option<Id> {
     resolve(&kept.head()?, refs)
 }
 
-/// Keeps the objects as a pack. How many, and how long it is.
+/// Keeps the objects as a pack. How many, how long it is, and how many were gone through.
 fn objects(
     place: &Place,
     kept: &mut Kept,
     folder: &Path,
     (limits, said): (Limits, &mut Said),
-) -> Result<(usize, u64), Failed> {
+) -> Result<(usize, u64, usize), Failed> {
     let began = Instant::now();
     let mut objects = Objects::of(&place.common, &place.common_path, said);
     let tips = tips_of(kept, place);
@@ -219,7 +221,8 @@ fn objects(
     kept.has_objects = written.is_some();
     say_missing(&wanted, !tips.shallow.is_empty(), said);
     let missing = wanted.ids.iter().filter(|id| wanted.missing.contains(id)).count();
-    Ok(written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes)))
+    let (count, bytes) = written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes));
+    Ok((count, bytes, wanted.gone_through))
 }
 
 /// Where no remote is known, everything has to be kept: then nothing has to be gone through. None where there are
@@ -277,7 +280,7 @@ fn reachable(
             walk.wanted.add(entry.id);
         }
     }
-    Ok(walk.wanted)
+    Ok(walk.done())
 }
 
 fn say_missing(wanted: &Wanted, shallow: bool, said: &mut Said) {

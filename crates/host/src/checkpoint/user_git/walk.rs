@@ -45,6 +45,8 @@ pub(super) struct Wanted {
     pub(super) leans_on: BTreeSet<Id>,
     /// Objects that are named but not there (a shallow or partial clone), or damaged.
     pub(super) missing: BTreeSet<Id>,
+    /// How many objects were read to know this.
+    pub(super) gone_through: usize,
 }
 
 impl Wanted {
@@ -110,6 +112,10 @@ impl<'a> Walk<'a> {
         let (commits, queue, trees) = (HashMap::new(), BinaryHeap::new(), HashMap::new());
         let ends = BTreeSet::new();
         Self { objects, limits, began, commits, queue, ours_wait: 0, ends, read: 0, trees, wanted }
+    }
+
+    pub(super) fn done(self) -> Wanted {
+        Wanted { gone_through: self.read, ..self.wanted }
     }
 
     fn count(&mut self) -> Result<(), Stopped> {
