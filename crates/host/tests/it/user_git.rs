@@ -264,10 +264,9 @@ fn rebasing() -> Repo {
 #[test]
 fn a_repository_comes_back_after_it_was_removed_altogether() {
     for (name, scene) in scenes() {
-        println!("{name}");
         let repo = scene();
         let (_, back) = comes_back(&repo, Repo::remove_git);
-        assert_eq!(back.undo, None, "there was nothing to keep aside");
+        assert_eq!(back.undo, None, "{name}: there was nothing to keep aside");
     }
 }
 
@@ -277,7 +276,6 @@ fn a_repository_comes_back_after_history_was_thrown_away() {
         if name == "without a commit" {
             continue;
         }
-        println!("{name}");
         let repo = scene();
         let (_, back) = comes_back(&repo, |repo| {
             for under_way in ["rebase", "merge"] {
@@ -408,6 +406,24 @@ fn a_worktree_comes_back_and_its_repository_with_it() {
     std::fs::remove_dir_all(tree.scratch.path().join("work/.git")).unwrap();
     let refused = bring_back(&tree.kept_at(), &tree.work).unwrap_err();
     assert!(refused.to_string().contains("no longer at"), "{refused}");
+}
+
+#[test]
+fn a_submodule_comes_back_where_its_repository_lies() {
+    let repo = plain();
+    let inner = Repo::new();
+    inner.commits(3);
+    let from = inner.work.display().to_string();
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "inner"]);
+    repo.git(&["commit", "--quiet", "-m", "with a submodule"]);
+    let inner = Repo { work: repo.work.join("inner"), ..repo };
+    inner.commits(2);
+    let (kept, _) = comes_back(&inner, |inner| {
+        inner.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+        prune(inner);
+        std::fs::remove_file(inner.work.join(".git")).unwrap();
+    });
+    assert!(kept.objects > 0);
 }
 
 #[test]
@@ -549,6 +565,7 @@ fn long(commits: usize) -> Repo {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "what it takes is part of the result")]
 fn a_long_history_that_a_remote_has_is_not_gone_through() {
     let commits = std::env::var("COMMITS").ok().and_then(|count| count.parse().ok()).unwrap_or(1500);
     let repo = long(commits);

@@ -71,6 +71,7 @@ fn sound(work: &Path, home: &Path) -> Option<String> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "how often which happened is part of the result")]
 fn damage_of_any_kind_is_said_or_without_consequence_and_never_ends_us() {
     let rounds = std::env::var("DAMAGES").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(120);
     let repo = Repo::new();

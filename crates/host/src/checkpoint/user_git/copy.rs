@@ -146,7 +146,7 @@ impl Writer {
         self.add(id, |out| {
             out.write_all(&head(loose.sort.number(), loose.size))?;
             let mut packed = ZlibEncoder::new(out, Compression::fast());
-            let mut piece = vec![0; PIECE_BYTES];
+            let mut piece = vec![0; usize::try_from(loose.size).unwrap_or(PIECE_BYTES).clamp(1, PIECE_BYTES)];
             loop {
                 // An error in the user's file is damage; one in ours is ours.
                 let count = match loose.bytes.read(&mut piece) {
@@ -187,9 +187,11 @@ impl Writer {
         self.add(id, |out| {
             out.write_all(&start)?;
             start.clear();
-            let (mut summed, mut from, mut piece) = (crc32fast::Hasher::new(), place, vec![0; PIECE_BYTES]);
+            let at_once = |left: u64| usize::try_from(left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            let mut piece = vec![0; at_once(end.saturating_sub(place))];
+            let (mut summed, mut from) = (crc32fast::Hasher::new(), place);
             while from < end {
-                let most = usize::try_from(end - from).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                let most = at_once(end - from);
                 let count = pack.bytes_at(from, piece.get_mut(..most).unwrap_or_default()).unwrap_or(0);
                 let bytes = piece.get(..count).unwrap_or_default();
                 if bytes.is_empty() {

@@ -96,10 +96,9 @@ impl Folder {
             if names.len() == NAMES_MAX {
                 return Err(io::Error::other(format!("more than {NAMES_MAX} names in one folder")));
             }
-            let is_folder = match entry.file_type() {
-                FileType::Unknown => self.has_folder(name),
-                kind => kind == FileType::Directory,
-            };
+            let kind = entry.file_type();
+            // Some file systems do not say.
+            let is_folder = kind == FileType::Directory || kind == FileType::Unknown && self.has_folder(name);
             names.push((name.to_vec(), is_folder));
         }
         names.sort();

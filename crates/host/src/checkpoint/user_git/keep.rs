@@ -212,7 +212,7 @@ fn objects(
     let began = Instant::now();
     let mut objects = Objects::of(&place.common, &place.common_path, said);
     let tips = tips_of(kept, place);
-    let mut wanted = match everything(&objects, &tips, limits)? {
+    let mut wanted = match everything(&objects, &tips, limits) {
         Some(wanted) => wanted,
         None => reachable(place, kept, &mut objects, (&tips, limits, began, said)).map_err(Failed::Stopped)?,
     };
@@ -227,13 +227,16 @@ fn objects(
 
 /// Where no remote is known, everything has to be kept: then nothing has to be gone through. None where there are
 /// remotes, or objects of others, or where it is too much.
-fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> io::Result<Option<Wanted>> {
-    let loose = objects.all_loose().unwrap_or_default();
+fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<Wanted> {
+    if !tips.theirs.is_empty() || objects.leans_on_others {
+        return None;
+    }
+    let loose = objects.all_loose().ok()?;
     let bytes = objects.packs.iter().map(|pack| pack.end).chain(loose.iter().map(|(_, length)| *length));
     let count = objects.packs.iter().map(|pack| pack.count).sum::<usize>() + loose.len();
     let too_much = bytes.fold(0, u64::saturating_add) > limits.bytes || count > limits.objects;
-    if !tips.theirs.is_empty() || objects.leans_on_others || too_much {
-        return Ok(None);
+    if too_much {
+        return None;
     }
     let mut wanted = Wanted::default();
     for pack in &objects.packs {
@@ -249,7 +252,7 @@ fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> io::Result<Opti
             wanted.miss(*id);
         }
     }
-    Ok(Some(wanted))
+    Some(wanted)
 }
 
 fn reachable(

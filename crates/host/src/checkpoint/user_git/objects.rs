@@ -9,7 +9,7 @@ use std::rc::Rc;
 use flate2::read::ZlibDecoder;
 use sha1::{Digest, Sha1};
 
-use super::folder::Folder;
+use super::folder::{Folder, is_absent};
 use super::packs::{Bases, Body, Sort, UserPack};
 use super::said::Said;
 use crate::checkpoint::object::Id;
@@ -153,7 +153,11 @@ impl Objects {
         let Some(own) = self.folders.first() else { return Ok(all) };
         for first in 0..=255_u8 {
             let first = format!("{first:02x}");
-            let Ok(folder) = own.below(first.as_bytes()) else { continue };
+            let folder = match own.below(first.as_bytes()) {
+                Ok(folder) => folder,
+                Err(error) if is_absent(&error) => continue,
+                Err(error) => return Err(error),
+            };
             for (name, _) in folder.names()? {
                 let id = std::str::from_utf8(&name).ok().and_then(|name| Id::parse(&format!("{first}{name}")));
                 let Some(id) = id else { continue };
