@@ -127,3 +127,29 @@ fn damage_of_any_kind_is_said_or_without_consequence_and_never_ends_us() {
     println!("{rounds} damages: {said} said, {said_nothing} without consequence, {none} not kept at all");
     assert!(said > 10 && said_nothing > 10, "both happen");
 }
+
+#[test]
+fn a_pack_with_one_wrong_bit_is_always_said() {
+    let repo = Repo::new();
+    repo.commits(12);
+    repo.git(&["gc", "--quiet", "--aggressive"]);
+    let files = files_below(&repo.work.join(".git/objects/pack"));
+    let pack = files.iter().find(|path| path.extension().is_some_and(|end| end == "pack")).unwrap();
+    let whole = fs::read(pack).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let mut chance = Chance(4711);
+    for round in 0..150 {
+        let at = scratch.path().join(format!("kept-{round}"));
+        let mut bytes = whole.clone();
+        bytes[chance.below(whole.len())] ^= 1 << chance.below(8);
+        fs::remove_file(pack).unwrap();
+        fs::write(pack, bytes).unwrap();
+        let kept = keep(&repo.work, &at, Limits::default()).unwrap();
+        assert!(!kept.said.is_empty(), "{round}: {kept:?}");
+        // What is left of it can still be read by git.
+        if kept.objects > 0 {
+            let pack = at.join("objects.pack").display().to_string();
+            git_in(&repo.work, scratch.path(), &["verify-pack", &pack]).unwrap();
+        }
+    }
+}

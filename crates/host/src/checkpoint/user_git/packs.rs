@@ -142,11 +142,13 @@ impl UserPack {
         let each = if summed { 28 } else { 24 };
         let least = count.checked_mul(each)?.checked_add(fanout + FANOUT + 40)?;
         let end = length.checked_sub(20)?;
-        let mut sum = [0; 20];
+        let (mut sum, mut first) = ([0; 20], [0; 12]);
         file.read_exact_at(&mut sum, end).ok()?;
+        file.read_exact_at(&mut first, 0).ok()?;
+        let begins = first.starts_with(b"PACK\0\0\0") && number_at(&first, 8) == u32::try_from(count).ok();
         // The index names the sum of its pack: one that was cut short or replaced is found out here.
         let named = index.get(index.len().checked_sub(40)?..index.len() - 20)?;
-        let whole = index.len() >= least && named == &sum[..];
+        let whole = begins && index.len() >= least && named == &sum[..];
         whole.then(|| Self { file, end, index, count, summed, places: OnceCell::new() })
     }
 
