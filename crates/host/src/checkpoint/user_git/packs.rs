@@ -145,7 +145,7 @@ impl UserPack {
         let (mut sum, mut first) = ([0; 20], [0; 12]);
         file.read_exact_at(&mut sum, end).ok()?;
         file.read_exact_at(&mut first, 0).ok()?;
-        let begins = first.starts_with(b"PACK\0\0\0") && number_at(&first, 8) == u32::try_from(count).ok();
+        let begins = first.starts_with(b"PACK\0\0\0\x02") && number_at(&first, 8) == u32::try_from(count).ok();
         // The index names the sum of its pack: one that was cut short or replaced is found out here.
         let named = index.get(index.len().checked_sub(40)?..index.len() - 20)?;
         let whole = begins && index.len() >= least && named == &sum[..];
