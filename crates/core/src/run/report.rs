@@ -67,6 +67,9 @@ pub struct Saved {
     /// Files that changed while they were read, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unstable: Vec<String>,
+    /// What else a person should read, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }
 
 /// The workspace after somebody went back.

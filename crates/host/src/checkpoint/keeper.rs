@@ -1,22 +1,28 @@
 //! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`Keeper`] has the workspace's lock.
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::{Changes, Measured, RolledBack, Saved};
+use loop_core::run::{Changes, INITIAL, Measured, RolledBack, Saved};
 use loop_core::settings::{Resolved, bytes};
 use loop_core::text;
 
 use super::diff::{self, Bounds};
 use super::object::tree;
+use super::user_git::{self, Limits, User};
 use super::{
     Ask, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Store, Taken, TreeEntry, Way, open_folder, restore,
 };
+use crate::paths::{path_of, text_of};
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
+/// The most that is said of a repository.
+const SAID_MAX: usize = 10;
 /// What the harness itself writes into a workspace: no part of the work.
 const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
 
@@ -31,6 +37,8 @@ pub struct Place {
     pub workspace: PathBuf,
     /// What is kept and how.
     pub settings: Resolved,
+    /// Whose excludes hold.
+    pub user: User,
 }
 
 /// The checkpoints of one run.
@@ -73,7 +81,9 @@ impl Keeper {
         let workspace = open_folder(&place.workspace)?;
         let rules = rules_of(&place);
         let store = Store::open(&place.store)?;
-        let picture = store.picture(&place.run)?;
+        let mut picture = store.picture(&place.run)?;
+        // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
+        picture.hold(user_git::tracked(&place.workspace).unwrap_or_default());
         Ok(Self { place, store, workspace, rules, picture, cancel })
     }
 
@@ -94,8 +104,9 @@ impl Keeper {
             return Ok(self.saved(name, id)?);
         }
         let parent = parent.and_then(|parent| self.id(parent));
+        let said = if name == INITIAL { self.keep_git() } else { Vec::new() };
         match self.save(name, parent, None)? {
-            Ok((id, unstable)) => Ok(Saved { unstable, ..self.saved(name, id)? }),
+            Ok((id, unstable)) => Ok(Saved { unstable, said, ..self.saved(name, id)? }),
             Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
         }
     }
@@ -140,6 +151,53 @@ impl Keeper {
         }
     }
 
+    /// The user's own repository as it is before anything is done. That it cannot be kept is said and no hindrance: a
+    /// loop does not need it.
+    fn keep_git(&self) -> Vec<String> {
+        let folder = git_folder(&self.place);
+        if folder.exists() {
+            return Vec::new();
+        }
+        let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
+        let kept = made.map_err(|error| error.to_string()).and_then(|()| {
+            user_git::keep(&self.place.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
+        });
+        let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
+        said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
+    }
+
+    /// Brings it back; what cannot be is said.
+    fn bring_git_back(&self, to: &str) -> Vec<String> {
+        let folder = git_folder(&self.place);
+        let undone = folder.with_extension("undo");
+        let folder = match fs::read_to_string(&undone) {
+            Ok(path) if to.starts_with("undo") => path_of(path.trim_end()),
+            Ok(_) | Err(_) => folder,
+        };
+        if !folder.is_dir() {
+            return vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()];
+        }
+        let back = match user_git::bring_back(&folder, &self.place.workspace) {
+            Ok(back) => back,
+            Err(error) => return vec![format!("your repository was not brought back: {error}")],
+        };
+        if let Some(undo) = &back.undo {
+            // Without it there is no way back, which is no reason to stop half way.
+            fs::write(&undone, text_of(undo)).ok();
+        }
+        let mut said = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
+        if !back.stayed.is_empty() {
+            said.push(format!("made since, and still there: {}", back.stayed.join(", ")));
+        }
+        if !back.waiting.is_empty() {
+            said.push(format!(
+                "only a remote has what these need: {}; git fetch, then the same again",
+                back.waiting.join(", ")
+            ));
+        }
+        said.into_iter().chain(back.said).take(SAID_MAX).collect()
+    }
+
     fn saved(&self, name: &str, id: Id) -> io::Result<Saved> {
         let parts = self.store.parts(&id)?;
         Ok(Saved {
@@ -148,6 +206,7 @@ impl Keeper {
             id: Some(id.to_string()),
             changes: None,
             unstable: Vec::new(),
+            said: Vec::new(),
         })
     }
 
@@ -174,7 +233,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no such checkpoint, or something cannot be kept or written.
-    pub fn go_back(&mut self, to: &str, undo: &str) -> Result<RolledBack, NotKept> {
+    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RolledBack, NotKept> {
         let Some(target) = self.id(to) else {
             return Err(NotKept::Refused(format!("there is no checkpoint {to}")));
         };
@@ -203,7 +262,7 @@ impl Keeper {
             written: done.written,
             removed: done.removed,
             aside: named(&aside),
-            said: left.collect(),
+            said: left.chain(if git { self.bring_git_back(to) } else { Vec::new() }).collect(),
         })
     }
 
@@ -253,14 +312,20 @@ pub fn choose(asked: &str, _workspace: &std::path::Path) -> Result<&'static str,
 
 fn rules_of(place: &Place) -> Rules {
     let settings = &place.settings;
+    let found = user_git::rules_of(&place.workspace, &place.user);
     Rules::of(RuleTexts {
-        repository: place.workspace.join(".git").exists(),
-        excludes: Vec::new(),
+        repository: found.is_repository,
+        excludes: found.texts,
         all: settings.is_on("checkpoint_ignored"),
         skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
         outside: OURS.map(str::to_owned).to_vec(),
         size_max: bytes(settings.get("checkpoint_file_max")),
     })
+}
+
+/// Where the user's own repository is kept.
+pub(super) fn git_folder(place: &Place) -> PathBuf {
+    place.store.join("user-git").join(&place.run)
 }
 
 fn unescaped(line: &str) -> String {

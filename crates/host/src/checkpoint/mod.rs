@@ -22,6 +22,7 @@ mod rules;
 mod save;
 mod scope;
 mod store;
+pub mod user_git;
 
 pub use between::Differences;
 pub use gc::{Collected, Listed};

@@ -14,5 +14,8 @@ mod process;
 mod retention;
 mod stored;
 mod transcript;
+mod user_git;
+mod user_git_damage;
+mod user_git_rules;
 mod watch;
 mod watch_storm;
