@@ -104,7 +104,7 @@ fn do_it(keeper: &mut Option<Keeper>, (place, cancel): (&Place, &Arc<AtomicBool>
         Work::TakeIfChanged { name, newest } => keeper.take_if_changed(name, newest.as_deref()).map(Answer::Saved),
         Work::Keep { name } => keeper.take(name, None).map(Answer::Kept),
         Work::Measure { from, to } => keeper.measure(from.as_deref(), to).map(Answer::Measured),
-        Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Answer::RolledBack),
+        Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
     });
     match done {
         Ok(answer) => answer,

@@ -23,7 +23,7 @@ pub enum Answer {
     /// The checkpoint that a person asked for exists.
     Kept(Saved),
     /// The workspace is what the checkpoint says.
-    RolledBack(RolledBack),
+    RolledBack(Box<RolledBack>),
     /// It was not done, and nothing was changed.
     Refused {
         /// Why.
