@@ -163,6 +163,24 @@ fn a_path_that_was_deleted_in_between_is_still_held_by_the_run_and_by_no_other()
 }
 
 #[test]
+fn what_was_kept_after_the_picture_was_written_down_is_held_too() {
+    let mut scene = Scene::new(plain());
+    scene.write("rest", "x");
+    scene.save("run/1");
+    scene.store.write_picture(&mut scene.picture).unwrap();
+    scene.write("late.log", "kept once");
+    scene.save("run/2");
+    fs::remove_file(scene.path("late.log")).unwrap();
+    scene.write(".gitignore", "*.log\n");
+    scene.save("run/3");
+    scene.store = Store::open(&scene.scratch.path().join("store")).unwrap();
+    scene.picture = scene.store.picture("run").unwrap();
+    scene.write("late.log", "made again");
+    let (id, _) = scene.save("run/4");
+    assert_eq!(scene.names(id), [".gitignore", "late.log", "rest"]);
+}
+
+#[test]
 fn what_is_left_out_is_named_and_what_is_ours_is_not_even_that() {
     let rules = Rules::new(false, &[], false).with(|texts| {
         texts.skips = vec!["secret*".to_owned()];
