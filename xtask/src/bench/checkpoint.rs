@@ -14,7 +14,7 @@ use crate::workspace_root;
 /// The program that measures: of the host crate, so that it is built as users get it.
 const EXAMPLE: &str = "checkpoint_figures";
 /// Syncs of both sides, which belong to every figure.
-const SYNCS: &str = "ours 2 syncs (pack, folder), git's none";
+const SYNCS: &str = "ours 2 syncs (pack, folder), and each restored file; git's none";
 
 /// All rounds of what was measured, by name.
 type Rounds = BTreeMap<String, Vec<f64>>;
@@ -44,8 +44,11 @@ fn figures(all: &Rounds, files: &str) -> Result<Vec<Figure>> {
         let (ours_ms, floor_ms) = (of(ours)?, of(floor)?);
         // Each round against its neighbour: a busy minute slows both.
         let ratios: Vec<f64> = ours_ms.iter().zip(floor_ms).map(|(ours, floor)| ours / floor).collect();
-        let note =
-            format!("{:.1} ms against {:.1} ms of {floor}, {files} files; {SYNCS}", median(ours_ms), median(floor_ms));
+        let note = format!(
+            "{:.1} ms against {:.1} ms of {floor}, {files} files (limits are for 100000); {SYNCS}",
+            median(ours_ms),
+            median(floor_ms)
+        );
         Ok(Figure::of(name, &ratios, "×", limit).note(note))
     };
     let megabytes = |name: &str| of(name).map(|rounds| median(rounds) * 1024.0 / 1e6);
