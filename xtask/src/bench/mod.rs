@@ -6,8 +6,9 @@
 //! - [`figure`]: a measured value with its limit, and the table of them
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
-//! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`]
+//! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`], [`checkpoint`]
 
+pub mod checkpoint;
 pub mod commands;
 pub mod figure;
 pub mod flat;
@@ -37,6 +38,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("overhead", overhead::measure),
     ("status", commands::status),
     ("flat", flat::measure),
+    ("checkpoint", checkpoint::measure),
 ];
 
 /// What was asked for.
