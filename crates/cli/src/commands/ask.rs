@@ -11,6 +11,7 @@ use loop_host::runs::RunFolder;
 use loop_host::signals::Signals;
 
 use super::checkpoint;
+use super::visit::Came;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -64,7 +65,8 @@ pub(crate) fn kept(context: &Context, folder: &RunFolder, seq: u64) -> Done {
             Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
         });
         if let Some(answer) = answer {
-            return checkpoint::answered(context, folder.id.as_str(), answer);
+            let came = Came::of(answer).unwrap_or_else(|| Came::Blocked("it was given up".to_owned()));
+            return checkpoint::answered(context, folder.id.as_str(), &came);
         }
         if folder.holder().is_none() {
             return Err(CommandError::new(Kind::Unable, "the loop ended before the checkpoint was taken")

@@ -1,13 +1,14 @@
 //! `loop checkpoint`: keep a workspace as it is now, and see what is kept.
 use clap::{Args, Subcommand};
 use loop_core::control::Ask;
-use loop_core::run::{Answer, Event, Request, check_name, numbered};
+use loop_core::run::{Event, Request, check_name, numbered};
 use loop_core::{text, time};
 use loop_host::checkpoint::{Bound, Store, collect};
 use loop_host::paths::text_of;
 use serde_json::json;
 
 use super::setup::{self, quoted};
+use super::visit::Came;
 use super::{ask, visit};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
@@ -92,9 +93,9 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
 }
 
 /// Says what came of it.
-pub(crate) fn answered(context: &Context, id: &str, answer: &Answer) -> Done {
-    match answer {
-        Answer::Kept(saved) => {
+pub(crate) fn answered(context: &Context, id: &str, came: &Came) -> Done {
+    match came {
+        Came::Kept(saved) => {
             let name = saved.checkpoint.as_deref().unwrap_or_default();
             let unstable = if saved.unstable.is_empty() {
                 String::new()
@@ -104,12 +105,10 @@ pub(crate) fn answered(context: &Context, id: &str, answer: &Answer) -> Done {
             context.printer.answer(&format!("kept as {name}\n{unstable}  go back:    loop rollback {id} {name}\n"));
             Ok(0)
         }
-        Answer::Refused { why } | Answer::Blocked { why } => {
-            Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
-                .because(why.clone())
-                .hint("mend that and try again"))
-        }
-        other => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken").because(format!("{other:?}"))),
+        Came::Refused(why) | Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
+            .because(why.clone())
+            .hint("mend that and try again")),
+        Came::Back(_) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")),
     }
 }
 

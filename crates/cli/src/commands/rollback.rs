@@ -3,9 +3,10 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::run::{Answer, Event, Request, RolledBack, Target};
+use loop_core::run::{Event, Request, RolledBack, Target};
 use loop_host::runs::RunFolder;
 
+use super::visit::Came;
 use super::{ask, visit};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
@@ -49,17 +50,17 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
     }
     let event = Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
     match visit::visit(context, &folder, "loop rollback", event)? {
-        Answer::RolledBack(back) => {
+        Came::Back(back) => {
             told(context, args, &folder, &back);
             Ok(0)
         }
-        Answer::Refused { why } => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
+        Came::Refused(why) => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
             .because(why)
             .hint(format!("loop checkpoint list {}", folder.id))),
-        Answer::Blocked { why } => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
+        Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
             .because(why)
             .hint(format!("mend that and give the same command again, or: loop rollback {} undo", folder.id))),
-        other => Err(CommandError::new(Kind::Unable, "the rollback was given up").because(format!("{other:?}"))),
+        Came::Kept(_) => Err(CommandError::new(Kind::Unable, "the rollback was given up")),
     }
 }
 
