@@ -97,7 +97,13 @@ impl Keeping {
 fn do_it(keeper: &mut Option<Keeper>, (place, cancel): (&Place, &Arc<AtomicBool>), work: Work) -> Answer {
     let opened = match keeper {
         Some(keeper) => Ok(keeper),
-        None => Keeper::open(place.clone(), Arc::clone(cancel)).map(|opened| keeper.insert(opened)),
+        None => Keeper::open(place.clone(), Arc::clone(cancel)).map(|opened| {
+            let opened = keeper.insert(opened);
+            if !matches!(work, Work::Keep { .. } | Work::GoBack { .. }) {
+                opened.watch();
+            }
+            opened
+        }),
     };
     let done = opened.map_err(NotKept::from).and_then(|keeper| match &work {
         Work::Take { name, parent } => keeper.take(name, parent.as_deref()).map(Answer::Saved),

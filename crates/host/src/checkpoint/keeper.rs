@@ -18,6 +18,7 @@ use super::{
     Ask, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Store, Taken, TreeEntry, Way, open_folder, restore,
 };
 use crate::paths::{path_of, text_of};
+use crate::workspace::watch::{self, HINTS_IN_A_ROW, Watch};
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
@@ -50,6 +51,10 @@ pub struct Keeper {
     rules: Rules,
     picture: Picture,
     cancel: Arc<AtomicBool>,
+    /// Tells where something may have changed, while a run is driven.
+    watch: Option<Watch>,
+    /// How many checkpoints in a row rested on what it told.
+    hinted: u32,
 }
 
 /// Why a checkpoint was not taken, or not gone back to.
@@ -84,7 +89,35 @@ impl Keeper {
         let mut picture = store.picture(&place.run)?;
         // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
         picture.hold(user_git::tracked(&place.workspace).unwrap_or_default());
-        Ok(Self { place, store, workspace, rules, picture, cancel })
+        Ok(Self { place, store, workspace, rules, picture, cancel, watch: None, hinted: 0 })
+    }
+
+    /// Lets the kernel tell where something changes from now on. Where it cannot, everything is looked at each time.
+    pub fn watch(&mut self) {
+        self.watch = Watch::new(&self.workspace, &self.rules).ok();
+    }
+
+    /// Where to look; none means everywhere. A `careful` look is one that must not rest on hints.
+    fn places(&mut self, careful: bool) -> Option<Vec<Vec<u8>>> {
+        let rules = rules_of(&self.place);
+        if rules.texts() != self.rules.texts() {
+            self.rules = rules;
+            if self.watch.is_some() {
+                self.watch();
+            }
+        }
+        let hint = self.watch.as_mut().map(Watch::take)?;
+        let enough = careful || self.hinted >= HINTS_IN_A_ROW;
+        match hint {
+            watch::Hint::Changes(changes) if !enough => {
+                self.hinted += 1;
+                self.picture.where_to_look(&changes)
+            }
+            watch::Hint::Changes(_) | watch::Hint::Everything(_) => {
+                self.hinted = 0;
+                None
+            }
+        }
     }
 
     fn full(&self, name: &str) -> String {
@@ -105,7 +138,7 @@ impl Keeper {
         }
         let parent = parent.and_then(|parent| self.id(parent));
         let said = if name == INITIAL { self.keep_git() } else { Vec::new() };
-        match self.save(name, parent, None)? {
+        match self.save(name, (parent, None), true)? {
             Ok((id, unstable)) => Ok(Saved { unstable, said, ..self.saved(name, id)? }),
             Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
         }
@@ -120,7 +153,7 @@ impl Keeper {
         if let Some(id) = self.id(name) {
             return Ok(Saved { changes: self.changes(before, id)?, ..self.saved(name, id)? });
         }
-        match self.save(name, before, before)? {
+        match self.save(name, (before, before), false)? {
             Err(tree) => Ok(Saved { tree: Some(tree), ..Saved::default() }),
             Ok((id, unstable)) => Ok(Saved { unstable, changes: self.changes(before, id)?, ..self.saved(name, id)? }),
         }
@@ -130,15 +163,16 @@ impl Keeper {
     fn save(
         &mut self,
         name: &str,
-        parent: Option<Id>,
-        unless: Option<Id>,
+        (parent, unless): (Option<Id>, Option<Id>),
+        careful: bool,
     ) -> Result<Result<(Id, Vec<String>), String>, NotKept> {
         let (name, cancel) = (self.full(name), Arc::clone(&self.cancel));
+        let places = self.places(careful);
         let ask = Ask {
             name: &name,
             parent,
             rules: &self.rules,
-            hint: Hint::Everything,
+            hint: places.as_deref().map_or(Hint::Everything, Hint::Paths),
             depth: Depth::Whole,
             unless,
             cancel: &cancel,
@@ -240,7 +274,7 @@ impl Keeper {
         // Where one was cut off, the first is what was there before; what is there now is kept beside it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
-        let kept = self.save(&name, None, None);
+        let kept = self.save(&name, (None, None), true);
         let kept = kept.map_err(|error| match error {
             NotKept::Blocked(why) if !begun => NotKept::Refused(why),
             error @ (NotKept::Blocked(_) | NotKept::Refused(_) | NotKept::Cancelled) => error,

@@ -4,6 +4,7 @@
 mod between;
 pub mod diff;
 mod gc;
+mod hints;
 mod keeper;
 mod lasting;
 mod look;

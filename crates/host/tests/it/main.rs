@@ -11,6 +11,7 @@ mod diff_git;
 mod home;
 mod journal;
 mod keeper;
+mod keeper_hints;
 mod process;
 mod retention;
 mod stored;
