@@ -178,7 +178,11 @@ impl Keeper {
             cancel: &cancel,
         };
         match self.store.save(&self.workspace, &mut self.picture, &ask)? {
-            Taken::Saved(id, measured) => Ok(Ok((id, named(&measured.unstable)))),
+            Taken::Saved(id, measured) => {
+                // Only a saving of time.
+                self.store.join_small().ok();
+                Ok(Ok((id, named(&measured.unstable))))
+            }
             Taken::Measured(measured) => Ok(Err(hash_of(measured.parts.files, measured.parts.manifest))),
             Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
             Taken::Cancelled => Err(NotKept::Cancelled),

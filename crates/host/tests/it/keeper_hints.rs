@@ -91,3 +91,30 @@ fn differing(scratch: &Path, name: &str) -> String {
 fn seeds() -> u64 {
     std::env::var("HINTS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
+
+#[test]
+fn many_checkpoints_are_few_packs_and_each_can_still_be_gone_back_to() {
+    let scratch = tempfile::tempdir().unwrap();
+    let work = scratch.path().join("work");
+    fs::create_dir_all(&work).unwrap();
+    let mut keeper = keeper(scratch.path(), "many");
+    for round in 1..=300 {
+        fs::write(work.join("file"), format!("{round}")).unwrap();
+        keeper
+            .take(&format!("iter-{round:03}"), (round > 1).then(|| format!("iter-{:03}", round - 1)).as_deref())
+            .unwrap();
+    }
+    let packs = fs::read_dir(scratch.path().join("many/objects/pack")).unwrap().count();
+    assert!(packs < 300, "{packs} files for 300 checkpoints");
+    for round in [1, 128, 129, 130, 256, 300] {
+        keeper.go_back(&format!("iter-{round:03}"), &format!("undo-{round}"), false).unwrap();
+        assert_eq!(fs::read_to_string(work.join("file")).unwrap(), format!("{round}"));
+    }
+    let fsck = std::process::Command::new("git")
+        .arg("--git-dir")
+        .arg(scratch.path().join("many"))
+        .args(["fsck", "--full", "--strict"])
+        .output()
+        .unwrap();
+    assert!(fsck.status.success(), "{}", String::from_utf8_lossy(&fsck.stderr));
+}
