@@ -1,7 +1,7 @@
 //! `loop checkpoint`: keep a workspace as it is now, and see what is kept.
 use clap::{Args, Subcommand};
 use loop_core::control::Ask;
-use loop_core::run::{Event, Request, check_name, numbered};
+use loop_core::run::{Event, Order, Request, check_name, numbered};
 use loop_core::{text, time};
 use loop_host::checkpoint::{Bound, Store, collect};
 use loop_host::paths::text_of;
@@ -85,7 +85,8 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
     }
     if folder.holder().is_some() {
         let seq = ask::ask(&folder, Ask::Checkpoint { name: name.map(str::to_owned) }, "loop checkpoint")?;
-        return ask::kept(context, &folder, seq);
+        let came = ask::came(&folder, seq, |order| matches!(order, Order::Keep { .. }))?;
+        return came.map_or(Ok(2), |came| answered(context, folder.id.as_str(), &came));
     }
     let name = name.map_or_else(|| numbered(state.keeping.named + 1), str::to_owned);
     let event = Event::Asked { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };

@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::run::{Event, Request, RolledBack, Target};
+use loop_core::run::{Event, Order, Request, RolledBack, Target};
 use loop_host::runs::RunFolder;
 
 use super::visit::Came;
@@ -28,6 +28,9 @@ pub(crate) struct RollbackArgs {
     /// Of a loop that is at work: go back when this iteration is done
     #[arg(long)]
     after: bool,
+    /// Of a loop that is at work: return when it has gone back
+    #[arg(long)]
+    wait: bool,
     /// Bring the repository's own branches, HEAD and index back too, as they were before iteration 1
     #[arg(long)]
     restore_git: bool,
@@ -45,13 +48,21 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
             target.now = args.now || (!args.after && ask_when(context, &folder)?);
         }
         let seq = ask::ask(&folder, Ask::Rollback(target.clone()), "loop rollback")?;
-        let when = if target.now || state.is_paused() { "goes back" } else { "goes back after this iteration" };
-        return ask::told(context, &folder, &format!("{when} to {}", target.to), seq);
+        if !target.now && !state.is_paused() && !args.wait {
+            return ask::told(context, &folder, &format!("goes back after this iteration to {}", target.to), seq);
+        }
+        let came = ask::came(&folder, seq, |order| matches!(order, Order::Rollback { .. }))?;
+        return came.map_or(Ok(2), |came| answered(context, args, &folder, came));
     }
     let event = Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
-    match visit::visit(context, &folder, "loop rollback", event)? {
+    let came = visit::visit(context, &folder, "loop rollback", event)?;
+    answered(context, args, &folder, came)
+}
+
+fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Came) -> Done {
+    match came {
         Came::Back(back) => {
-            told(context, args, &folder, &back);
+            told(context, args, folder, &back);
             Ok(0)
         }
         Came::Refused(why) => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
