@@ -45,7 +45,7 @@ impl Dice {
             let roll = self.next();
             let word = usize::try_from(roll % 13).ok().and_then(|at| words.get(at)).unwrap_or(&" ");
             text.extend_from_slice(word.as_bytes());
-            if roll % 5 == 0 {
+            if roll.is_multiple_of(5) {
                 text.extend_from_slice(format!("{:x}", roll >> 48).as_bytes());
             }
         }
@@ -81,7 +81,9 @@ impl Ours {
                 self.last = Some(id);
                 Ok(id)
             }
-            other => Err(format!("no checkpoint: {other:?}").into()),
+            other @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => {
+                Err(format!("no checkpoint: {other:?}").into())
+            }
         }
     }
 }
@@ -158,7 +160,7 @@ fn change(root: &Path, dice: &mut Dice, files: u32) -> Fallible<Vec<Vec<u8>>> {
 fn make(root: &Path, files: u32, dice: &mut Dice) -> Fallible<()> {
     for file in 0..files {
         let path = path_of(root, file);
-        if file % IN_FOLDER == 0 {
+        if file.is_multiple_of(IN_FOLDER) {
             fs::create_dir_all(path.parent().ok_or("no folder")?)?;
         }
         let count = 500 + usize::try_from(dice.next() % 7000)?;

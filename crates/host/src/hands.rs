@@ -107,7 +107,13 @@ impl Hands {
             return Some(match order {
                 Order::Checkpoint { .. } => Answer::Saved(Saved::default()),
                 Order::Measure { .. } => Answer::Measured(Measured::default()),
-                _ => Answer::Refused { why: "this loop keeps no checkpoints".to_owned() },
+                Order::Keep { .. }
+                | Order::Rollback { .. }
+                | Order::CleanUp { .. }
+                | Order::RunAgent { .. }
+                | Order::Hold { .. }
+                | Order::RunGate { .. }
+                | Order::Notify { .. } => Answer::Refused { why: "this loop keeps no checkpoints".to_owned() },
             });
         };
         if self.keeping.is_none() {

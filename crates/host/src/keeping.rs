@@ -29,7 +29,7 @@ enum Work {
     TakeIfChanged { name: String, newest: Option<String> },
     Keep { name: String },
     Measure { from: Option<String>, to: String },
-    GoBack { to: String, undo: String },
+    GoBack { to: String, undo: String, git: bool },
 }
 
 impl Keeping {
@@ -71,7 +71,7 @@ impl Keeping {
             // No parent: it must not keep those of the run alive.
             Order::Keep { name } => Work::Keep { name: name.clone() },
             Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
-            Order::Rollback { to, undo, .. } => Work::GoBack { to: to.clone(), undo: undo.clone() },
+            Order::Rollback { to, undo, git } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
             Order::CleanUp { .. }
             | Order::RunAgent { .. }
             | Order::Hold { .. }
@@ -97,14 +97,20 @@ impl Keeping {
 fn do_it(keeper: &mut Option<Keeper>, (place, cancel): (&Place, &Arc<AtomicBool>), work: Work) -> Answer {
     let opened = match keeper {
         Some(keeper) => Ok(keeper),
-        None => Keeper::open(place.clone(), Arc::clone(cancel)).map(|opened| keeper.insert(opened)),
+        None => Keeper::open(place.clone(), Arc::clone(cancel)).map(|opened| {
+            let opened = keeper.insert(opened);
+            if !matches!(work, Work::Keep { .. } | Work::GoBack { .. }) {
+                opened.watch();
+            }
+            opened
+        }),
     };
     let done = opened.map_err(NotKept::from).and_then(|keeper| match &work {
         Work::Take { name, parent } => keeper.take(name, parent.as_deref()).map(Answer::Saved),
         Work::TakeIfChanged { name, newest } => keeper.take_if_changed(name, newest.as_deref()).map(Answer::Saved),
         Work::Keep { name } => keeper.take(name, None).map(Answer::Kept),
         Work::Measure { from, to } => keeper.measure(from.as_deref(), to).map(Answer::Measured),
-        Work::GoBack { to, undo } => keeper.go_back(to, undo).map(Answer::RolledBack),
+        Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
     });
     match done {
         Ok(answer) => answer,

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::checkpoint::Place;
+use crate::checkpoint::user_git::User;
 use crate::clock;
 use crate::journal::{Journal, JournalError, encode};
 use crate::orphans;
@@ -151,6 +152,7 @@ impl RunFolder {
             workspace: path_of(&spec.workspace.path),
             settings: spec.settings.clone(),
             backend: spec.backend.clone(),
+            user: User { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
         }
     }
 
@@ -235,6 +237,10 @@ fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
         file.write_all(text.as_bytes())
     };
     write().map_err(at(path))
+}
+
+fn folder_of(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// A looker holds the lock for a moment; that is no reason to call the run driven.

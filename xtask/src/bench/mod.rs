@@ -7,9 +7,10 @@
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
-//!   [`btrfs`]
+//!   [`checkpoint`], [`btrfs`]
 
 pub mod btrfs;
+pub mod checkpoint;
 pub mod commands;
 pub mod figure;
 pub mod flat;
@@ -39,6 +40,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("overhead", overhead::measure),
     ("status", commands::status),
     ("flat", flat::measure),
+    ("checkpoint", checkpoint::measure),
     ("btrfs", btrfs::measure),
 ];
 

@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use loop_core::control::{Ask, Call, Reply};
+use loop_core::ids::OrderId;
 use loop_core::run::{Event, Fact, Input, Order};
 use loop_core::view::Row;
 use loop_host::control::call;
@@ -10,7 +11,7 @@ use loop_host::paths::path_of;
 use loop_host::runs::RunFolder;
 use loop_host::signals::Signals;
 
-use super::checkpoint;
+use super::visit::Came;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -47,32 +48,34 @@ pub(crate) fn wait(folder: &RunFolder, is_so: impl Fn(&Row) -> bool) -> Result<O
     Ok(None)
 }
 
-/// Waits for the answer to the order that a request led to, and says what came of it.
-pub(crate) fn kept(context: &Context, folder: &RunFolder, seq: u64) -> Done {
+/// Waits for the answer to the order that a request led to; none if a person does not want to wait.
+pub(crate) fn came(folder: &RunFolder, seq: u64, is_it: fn(&Order) -> bool) -> Result<Option<Came>, CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     while signals.take().is_empty() {
         let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
-        let mut after = reading.entries.iter().filter(|entry| entry.seq > seq).map(|entry| &entry.fact);
-        let order = after.clone().find_map(|fact| match fact {
-            Fact::Ordered { id, order: Order::Keep { .. } } => Some(*id),
-            Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
-        });
-        let answer = after.find_map(|fact| match fact {
-            Fact::Happened(Input { event: Event::Answered { order: id, answer }, .. }) if Some(*id) == order => {
-                Some(answer)
+        let after = || reading.entries.iter().filter(|entry| entry.seq > seq).map(|entry| &entry.fact);
+        let orders: Vec<OrderId> = after()
+            .filter_map(|fact| match fact {
+                Fact::Ordered { id, order } if is_it(order) => Some(*id),
+                Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+            })
+            .collect();
+        let answer = after().find_map(|fact| match fact {
+            Fact::Happened(Input { event: Event::Answered { order, answer }, .. }) if orders.contains(order) => {
+                Came::of(answer)
             }
             Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
         });
-        if let Some(answer) = answer {
-            return checkpoint::answered(context, folder.id.as_str(), answer);
+        if answer.is_some() {
+            return Ok(answer);
         }
         if folder.holder().is_none() {
-            return Err(CommandError::new(Kind::Unable, "the loop ended before the checkpoint was taken")
+            return Err(CommandError::new(Kind::Unable, "the loop ended before that was done")
                 .hint(format!("loop status {}", folder.id)));
         }
         signals.wait(LOOK_EVERY);
     }
-    Ok(2)
+    Ok(None)
 }
 
 /// Says what was taken in.

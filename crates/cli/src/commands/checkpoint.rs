@@ -1,13 +1,14 @@
 //! `loop checkpoint`: keep a workspace as it is now, and see what is kept.
 use clap::{Args, Subcommand};
 use loop_core::control::Ask;
-use loop_core::run::{Answer, Event, Request, check_name, numbered};
+use loop_core::run::{Event, Order, Request, check_name, numbered};
 use loop_core::{text, time};
 use loop_host::checkpoint::{Bound, Collected, Listed, Store, collect};
 use loop_host::paths::text_of;
 use serde_json::json;
 
 use super::setup::{self, quoted};
+use super::visit::Came;
 use super::{ask, visit};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
@@ -84,7 +85,8 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
     }
     if folder.holder().is_some() {
         let seq = ask::ask(&folder, Ask::Checkpoint { name: name.map(str::to_owned) }, "loop checkpoint")?;
-        return ask::kept(context, &folder, seq);
+        let came = ask::came(&folder, seq, |order| matches!(order, Order::Keep { .. }))?;
+        return came.map_or(Ok(2), |came| answered(context, folder.id.as_str(), &came));
     }
     let name = name.map_or_else(|| numbered(state.keeping.named + 1), str::to_owned);
     let event = Event::Asked { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
@@ -92,9 +94,9 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
 }
 
 /// Says what came of it.
-pub(crate) fn answered(context: &Context, id: &str, answer: &Answer) -> Done {
-    match answer {
-        Answer::Kept(saved) => {
+pub(crate) fn answered(context: &Context, id: &str, came: &Came) -> Done {
+    match came {
+        Came::Kept(saved) => {
             let name = saved.checkpoint.as_deref().unwrap_or_default();
             let unstable = if saved.unstable.is_empty() {
                 String::new()
@@ -104,12 +106,10 @@ pub(crate) fn answered(context: &Context, id: &str, answer: &Answer) -> Done {
             context.printer.answer(&format!("kept as {name}\n{unstable}  go back:    loop rollback {id} {name}\n"));
             Ok(0)
         }
-        Answer::Refused { why } | Answer::Blocked { why } => {
-            Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
-                .because(why.clone())
-                .hint("mend that and try again"))
-        }
-        other => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken").because(format!("{other:?}"))),
+        Came::Refused(why) | Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
+            .because(why.clone())
+            .hint("mend that and try again")),
+        Came::Back(_) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")),
     }
 }
 

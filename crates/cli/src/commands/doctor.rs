@@ -1,8 +1,11 @@
 //! `loop doctor`: what loop finds on this machine and what it lacks, with the next step for each.
 use clap::Args;
 use loop_core::agent::KNOWN;
+use loop_core::text;
+use loop_host::checkpoint::choose;
 use loop_host::paths::{program_on_path, text_of};
 use loop_host::process::{Mode, check_proc, lists_children, try_out};
+use loop_host::runs::bytes_of;
 use loop_host::{index, settings_files};
 use serde::Serialize;
 
@@ -44,6 +47,20 @@ impl Finding {
     }
 }
 
+/// How a loop started here would keep its workspace, and what all checkpoints take.
+fn checkpoints(context: &Context) -> Finding {
+    let here = std::env::current_dir().unwrap_or_default();
+    let backend = choose("auto", &here).unwrap_or("none");
+    let kept = text::size(bytes_of(&context.home.checkpoints()));
+    let finding =
+        finding("checkpoints", Health::Fine, format!("{backend} in this folder; those of all loops take {kept}"));
+    if backend == "none" {
+        finding.next("an iteration cannot be gone back to: commit your work first")
+    } else {
+        finding
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
     let findings = [
         state_folder(context),
@@ -51,8 +68,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
         settings(context),
         shell(),
         agents(),
-        finding("checkpoints", Health::Note, "none in this version: an iteration cannot be gone back to")
-            .next("commit your work before a loop starts"),
+        checkpoints(context),
         containment(context),
         notifications(context),
     ];

@@ -133,6 +133,11 @@ fn changes(row: &IterationRow) -> String {
 /// What happened between iterations: changes by a gate or a person, and rollbacks.
 fn beside(history: &History, id: &str) -> String {
     let mut lines = String::new();
+    if let Some(changes) = history.not_by_the_agent {
+        let changes = diff::brief(changes);
+        lines
+            .push_str(&format!("before iteration 1: {changes}, not by the agent: loop history {id} --diff initial+\n"));
+    }
     for row in &history.iterations {
         if let Some(changes) = row.not_by_the_agent {
             let number = row.iteration;

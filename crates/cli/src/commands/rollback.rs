@@ -3,9 +3,10 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::run::{Answer, Event, Request, RolledBack, Target};
+use loop_core::run::{Event, Order, Request, RolledBack, Target};
 use loop_host::runs::RunFolder;
 
+use super::visit::Came;
 use super::{ask, visit};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
@@ -27,6 +28,9 @@ pub(crate) struct RollbackArgs {
     /// Of a loop that is at work: go back when this iteration is done
     #[arg(long)]
     after: bool,
+    /// Of a loop that is at work: return when it has gone back
+    #[arg(long)]
+    wait: bool,
     /// Bring the repository's own branches, HEAD and index back too, as they were before iteration 1
     #[arg(long)]
     restore_git: bool,
@@ -44,22 +48,30 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
             target.now = args.now || (!args.after && ask_when(context, &folder)?);
         }
         let seq = ask::ask(&folder, Ask::Rollback(target.clone()), "loop rollback")?;
-        let when = if target.now || state.is_paused() { "goes back" } else { "goes back after this iteration" };
-        return ask::told(context, &folder, &format!("{when} to {}", target.to), seq);
+        if !target.now && !state.is_paused() && !args.wait {
+            return ask::told(context, &folder, &format!("goes back after this iteration to {}", target.to), seq);
+        }
+        let came = ask::came(&folder, seq, |order| matches!(order, Order::Rollback { .. }))?;
+        return came.map_or(Ok(2), |came| answered(context, args, &folder, came));
     }
     let event = Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
-    match visit::visit(context, &folder, "loop rollback", event)? {
-        Answer::RolledBack(back) => {
-            told(context, args, &folder, &back);
+    let came = visit::visit(context, &folder, "loop rollback", event)?;
+    answered(context, args, &folder, came)
+}
+
+fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Came) -> Done {
+    match came {
+        Came::Back(back) => {
+            told(context, args, folder, &back);
             Ok(0)
         }
-        Answer::Refused { why } => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
+        Came::Refused(why) => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
             .because(why)
             .hint(format!("loop checkpoint list {}", folder.id))),
-        Answer::Blocked { why } => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
+        Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
             .because(why)
             .hint(format!("mend that and give the same command again, or: loop rollback {} undo", folder.id))),
-        other => Err(CommandError::new(Kind::Unable, "the rollback was given up").because(format!("{other:?}"))),
+        Came::Kept(_) => Err(CommandError::new(Kind::Unable, "the rollback was given up")),
     }
 }
 

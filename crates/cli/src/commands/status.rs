@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use loop_core::run::RunState;
 use loop_core::time;
 use loop_core::view::{Listing, Row};
 use loop_host::clock;
@@ -102,8 +103,13 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     detail("gate", &gate);
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
-    if let Some(why) = &row.why {
-        detail("ended", &format!("{} ({})", why, row.reason.as_deref().unwrap_or_default()));
+    for (name, value) in kept(&state, &row.id) {
+        detail(name, &value);
+    }
+    match (&row.why, &row.reason) {
+        (Some(why), Some(reason)) => detail("ended", &format!("{why} ({reason})")),
+        (Some(why), None) => detail("waits", &format!("until this is mended: {why}")),
+        (None, _) => {}
     }
     if row.resumable {
         detail("go on", &summary::go_on(state.over.as_ref().map(|over| over.reason.code), &row.id));
@@ -113,6 +119,24 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)
+}
+
+/// What is kept of the workspace, and a rollback that was cut off.
+fn kept(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(newest) = &state.keeping.newest {
+        lines.push(("checkpoint", format!("{newest}; all of them: loop checkpoint list {id}")));
+    } else if !state.keeps() {
+        lines.push(("checkpoint", "none are kept (--checkpoint none)".to_owned()));
+    }
+    if state.keeping.rolling_back {
+        let to = state.asked.rollback.as_ref().map_or("", |target| target.to.as_str());
+        let words = format!("to {to} is not done; finish it: loop rollback {id} {to}, or: loop rollback {id} undo");
+        lines.push(("rollback", words));
+    } else if let Some(target) = &state.asked.rollback {
+        lines.push(("rollback", format!("to {} after this iteration", target.to)));
+    }
+    lines
 }
 
 fn pretty(value: &impl serde::Serialize) -> String {

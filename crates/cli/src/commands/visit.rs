@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loop_core::run::{Answer, Entry, Event, Fact, RunState, meant};
+use loop_core::run::{Answer, Entry, Event, Fact, RolledBack, RunState, Saved, meant};
 use loop_core::time::At;
 use loop_host::checkpoint::{self, Keeper, Listed, Place};
 use loop_host::driver::{Reporter, drive};
@@ -61,7 +61,7 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
 }
 
 /// Opens a loop that nobody drives for one request; what comes back is the answer.
-pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Event) -> Result<Answer, CommandError> {
+pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Event) -> Result<Came, CommandError> {
     let held = folder.clone().hold().map_err(|error| runs_error(&error))?;
     let Some(spec) = held.state.spec.clone() else {
         return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
@@ -81,16 +81,48 @@ pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Even
     heard.0.ok_or_else(|| CommandError::new(Kind::Unable, "it was given up").hint(format!("loop status {}", folder.id)))
 }
 
+/// What came of a request about checkpoints.
+#[derive(Debug, Clone)]
+pub(crate) enum Came {
+    /// It is kept.
+    Kept(Saved),
+    /// The workspace is what it was.
+    Back(Box<RolledBack>),
+    /// Nothing was changed.
+    Refused(String),
+    /// It is not done, and somebody must mend something.
+    Blocked(String),
+}
+
+impl Came {
+    /// What an answer says about checkpoints; none if it is another order's.
+    pub(crate) fn of(answer: &Answer) -> Option<Self> {
+        match answer {
+            Answer::Kept(saved) => Some(Self::Kept(saved.clone())),
+            Answer::RolledBack(back) => Some(Self::Back(back.clone())),
+            Answer::Refused { why } => Some(Self::Refused(why.clone())),
+            Answer::Blocked { why } | Answer::Failed { what: why } => Some(Self::Blocked(why.clone())),
+            Answer::Lost { left } => Some(Self::Blocked(format!("could not be ended: {}", left.join(", ")))),
+            Answer::Saved(_)
+            | Answer::Measured(_)
+            | Answer::AgentEnded(_)
+            | Answer::GateEnded(_)
+            | Answer::Cleaned { .. }
+            | Answer::Held
+            | Answer::Notified { .. } => None,
+        }
+    }
+}
+
 /// Remembers the answer.
-struct Heard(Option<Answer>);
+struct Heard(Option<Came>);
 
 impl Reporter for Heard {
     fn told(&mut self, entry: &Entry, _: &RunState) {
         if let Fact::Happened(input) = &entry.fact
             && let Event::Answered { answer, .. } = &input.event
-            && !matches!(answer, Answer::Cleaned { .. })
         {
-            self.0 = Some(answer.clone());
+            self.0 = Came::of(answer).or(self.0.take());
         }
     }
 

@@ -189,6 +189,9 @@ impl Live {
         if let Some(changes) = saved.changes {
             self.line(Some(Paint::Warn), &format!("{:>7}  not by the agent: {}", of(state), brief(changes)));
         }
+        for said in &saved.said {
+            self.line(Some(Paint::Warn), &format!("         {}", text::one_line(said, 400)));
+        }
         if !saved.unstable.is_empty() {
             let names = text::one_line(&saved.unstable.join(", "), 200);
             self.line(Some(Paint::Warn), &format!("         changed while it was kept: {names}"));

@@ -38,7 +38,10 @@ pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> Stri
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
-    let next = next(over.outcome, over.reason.code, id.as_str());
+    let mut next = next(over.outcome, over.reason.code, id.as_str());
+    if spec.keeps() && state.iteration > 0 {
+        next.push_str(&format!("undo it:    loop rollback {id} initial\n"));
+    }
     let changes = if spec.keeps() { changes } else { "not measured (no checkpoints)" };
     format!(
         "{head}{}  changes   {changes}\n  cost      not known for a custom agent · {iterations} in {}\n  status    {} ({})\n{next}",

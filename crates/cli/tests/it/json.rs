@@ -57,8 +57,8 @@ fn list_and_status_have_their_documented_shape() {
 }
 
 #[test]
-fn history_and_result_have_their_documented_shapes() {
-    // req: D-09 partly: without --diff
+fn a_history_has_its_documented_shape() {
+    // req: D-09
     let user = ended();
     let history = user.run(&["history", &user.id(), "--json"]);
     expect![[r#"
@@ -101,6 +101,12 @@ fn history_and_result_have_their_documented_shapes() {
         --- stderr
     "#]]
     .assert_eq(&history.text());
+}
+
+#[test]
+fn a_result_has_its_documented_shape() {
+    let user = ended();
+    let history = user.run(&["history", &user.id(), "--json"]);
     expect![[r#"
         {
           "version": 1,

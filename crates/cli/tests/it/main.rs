@@ -21,6 +21,7 @@ mod output;
 mod resume;
 mod rollback;
 mod rollback_points;
+mod scope;
 mod start;
 mod steering;
 mod steering_load;

@@ -43,7 +43,7 @@ fn the_doctor_says_what_is_there_and_what_to_do() {
     let user = user();
     user.program("claude", "true");
     let ran = user.run(&["doctor"]).expect_code(0);
-    for word in ["ok   state", "ok   agents        claude", "note checkpoints", " containment "] {
+    for word in ["ok   state", "ok   agents        claude", "ok   checkpoints", " containment "] {
         assert!(ran.out().contains(word), "{word}: {}", ran.text());
     }
     let json = user.run(&["doctor", "--json"]).expect_code(0).json();

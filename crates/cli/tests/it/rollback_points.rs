@@ -106,11 +106,11 @@ fn is_taken(number: usize) -> bool {
     u64::try_from(number).unwrap() % SHARE == days % SHARE
 }
 
+/// Looks at what a killed command left: the user, the loop, and what was there before.
+type Judge = dyn Fn(&TestEnv, &str, &BTreeMap<String, String>) -> Result<(), String>;
+
 /// Kills a command at its points; `judge` says what is wrong then.
-fn storm(
-    words: &dyn Fn(&str) -> Vec<String>,
-    judge: &dyn Fn(&TestEnv, &str, &BTreeMap<String, String>) -> Result<(), String>,
-) -> String {
+fn storm(words: &dyn Fn(&str) -> Vec<String>, judge: &Judge) -> String {
     let all = points(words);
     assert!(all.len() > 100, "only {} points", all.len());
     let (mut taken, mut killed, mut faults) = (0, 0, Vec::new());

@@ -22,6 +22,7 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
           status    completed (goal_complete)
         see it:     loop history $ID --verbose
         forget it:  loop rm $ID
+        undo it:    loop rollback $ID initial
         --- stderr
         loop $ID in $ROOT/work
           task      do it

@@ -23,7 +23,7 @@ pub enum Answer {
     /// The checkpoint that a person asked for exists.
     Kept(Saved),
     /// The workspace is what the checkpoint says.
-    RolledBack(RolledBack),
+    RolledBack(Box<RolledBack>),
     /// It was not done, and nothing was changed.
     Refused {
         /// Why.
@@ -67,6 +67,9 @@ pub struct Saved {
     /// Files that changed while they were read, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unstable: Vec<String>,
+    /// What else a person should read, a bounded number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
 }
 
 /// The workspace after somebody went back.

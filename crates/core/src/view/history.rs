@@ -23,6 +23,9 @@ pub struct History {
     pub iterations: Vec<IterationRow>,
     /// What the gates said before iteration 1; null until they have.
     pub baseline: Option<Baseline>,
+    /// What others changed before iteration 1: the gates most likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_by_the_agent: Option<Changes>,
     /// When somebody went back, and to what.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rollbacks: Vec<RollbackRow>,
@@ -106,6 +109,7 @@ impl History {
             id: String::new(),
             iterations: Vec::new(),
             baseline: None,
+            not_by_the_agent: None,
             rollbacks: Vec::new(),
             state: RunState::default(),
             spent_ms: 0,
@@ -227,7 +231,10 @@ impl History {
     }
 
     fn saved(&mut self, name: CheckpointName, saved: &Saved) {
-        let Some(row) = self.iterations.last_mut() else { return };
+        let Some(row) = self.iterations.last_mut() else {
+            self.not_by_the_agent = saved.changes.or(self.not_by_the_agent);
+            return;
+        };
         match name {
             CheckpointName::Initial => {}
             CheckpointName::Iteration(_) | CheckpointName::Interrupted(..) => {

@@ -162,12 +162,12 @@ fn answer(word: &str, more: &str) -> Answer {
             changes: Some(Changes { files: 2, insertions: 3, deletions: 0 }),
             ..Saved::default()
         }),
-        "rolled-back" => Answer::RolledBack(RolledBack {
+        "rolled-back" => Answer::RolledBack(Box::new(RolledBack {
             to: more.to_owned(),
             undo: "undo-1".to_owned(),
             tree: Some(format!("tree of {more}")),
             ..RolledBack::default()
-        }),
+        })),
         "refused" => Answer::Refused { why: more.to_owned() },
         "blocked" => Answer::Blocked { why: more.to_owned() },
         "measured" => Answer::Measured(Measured::default()),

@@ -154,7 +154,7 @@ impl World {
                 };
                 self.saved.entry(undo.clone()).or_insert_with(|| self.tree.clone());
                 (self.tree, self.newest, self.kept_on) = (tree, to.clone(), None);
-                Answer::RolledBack(RolledBack { to: to.clone(), undo: undo.clone(), ..RolledBack::default() })
+                Answer::RolledBack(Box::new(RolledBack { to: to.clone(), undo: undo.clone(), ..RolledBack::default() }))
             }
             Order::Measure { .. } => Answer::Measured(Measured::default()),
             Order::RunGate { .. } => {

@@ -1,11 +1,13 @@
 //! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`Keeper`] has the workspace's lock.
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::{Measured, RolledBack, Saved};
+use loop_core::run::{INITIAL, Measured, RolledBack, Saved};
 use loop_core::settings::{Resolved, bytes};
 use loop_core::text;
 
@@ -13,13 +15,18 @@ use super::btrfs::{self, Of};
 use super::diff::{self, Bounds};
 use super::object::tree;
 use super::shelved::{Held, Shelved};
+use super::user_git::{self, Limits, User};
 use super::{
     Ask, Content, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Still, Store, Taken, TreeEntry, Way, open_folder,
     restore,
 };
+use crate::paths::{path_of, text_of};
+use crate::workspace::watch::{self, HINTS_IN_A_ROW, Watch};
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
+/// The most that is said of a repository.
+const SAID_MAX: usize = 10;
 /// What the harness itself writes into a workspace: no part of the work.
 const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
 
@@ -39,6 +46,8 @@ pub struct Place {
     pub settings: Resolved,
     /// Who keeps the contents of files: `git` or `btrfs`.
     pub backend: String,
+    /// Whose excludes hold.
+    pub user: User,
 }
 
 /// The checkpoints of one run.
@@ -50,6 +59,10 @@ pub struct Keeper {
     rules: Rules,
     picture: Picture,
     cancel: Arc<AtomicBool>,
+    /// Tells where something may have changed, while a run is driven.
+    watch: Option<Watch>,
+    /// How many checkpoints in a row rested on what it told.
+    hinted: u32,
     snapshots: Option<Snapshots>,
 }
 
@@ -91,9 +104,39 @@ impl Keeper {
         let workspace = open_folder(&place.workspace)?;
         let rules = rules_of(&place);
         let store = Store::open(&place.store)?;
-        let picture = store.picture(&place.run)?;
+        let mut picture = store.picture(&place.run)?;
+        // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
+        picture.hold(user_git::tracked(&place.workspace).unwrap_or_default());
         let snapshots = if place.backend == BTRFS { Some(Snapshots::open(&place, &store)?) } else { None };
-        Ok(Self { place, store, workspace, rules, picture, cancel, snapshots })
+        Ok(Self { place, store, workspace, rules, picture, cancel, watch: None, hinted: 0, snapshots })
+    }
+
+    /// Lets the kernel tell where something changes from now on. Where it cannot, everything is looked at each time.
+    pub fn watch(&mut self) {
+        self.watch = Watch::new(&self.workspace, &self.rules).ok();
+    }
+
+    /// Where to look; none means everywhere. A `careful` look is one that must not rest on hints.
+    fn places(&mut self, careful: bool) -> Option<Vec<Vec<u8>>> {
+        let rules = rules_of(&self.place);
+        if rules.texts() != self.rules.texts() {
+            self.rules = rules;
+            if self.watch.is_some() {
+                self.watch();
+            }
+        }
+        let hint = self.watch.as_mut().map(Watch::take)?;
+        let enough = careful || self.hinted >= HINTS_IN_A_ROW;
+        match hint {
+            watch::Hint::Changes(changes) if !enough => {
+                self.hinted += 1;
+                self.picture.where_to_look(&changes)
+            }
+            watch::Hint::Changes(_) | watch::Hint::Everything(_) => {
+                self.hinted = 0;
+                None
+            }
+        }
     }
 
     fn full(&self, name: &str) -> String {
@@ -117,8 +160,9 @@ impl Keeper {
             return Ok(self.saved(name, id)?);
         }
         let parent = parent.and_then(|parent| self.id(parent));
-        match self.save(name, parent, None)? {
-            Ok((id, unstable)) => Ok(Saved { unstable, ..self.saved(name, id)? }),
+        let said = if name == INITIAL { self.keep_git() } else { Vec::new() };
+        match self.save(name, (parent, None), true)? {
+            Ok((id, unstable)) => Ok(Saved { unstable, said, ..self.saved(name, id)? }),
             Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
         }
     }
@@ -131,7 +175,7 @@ impl Keeper {
         let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
         let (id, unstable) = match self.id(name) {
             Some(id) => (id, Vec::new()),
-            None => match self.save(name, before.map(|(_, id)| id), before.map(|(_, id)| id))? {
+            None => match self.save(name, (before.map(|(_, id)| id), before.map(|(_, id)| id)), false)? {
                 Ok(saved) => saved,
                 Err(tree) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
             },
@@ -144,15 +188,16 @@ impl Keeper {
     fn save(
         &mut self,
         name: &str,
-        parent: Option<Id>,
-        unless: Option<Id>,
+        (parent, unless): (Option<Id>, Option<Id>),
+        careful: bool,
     ) -> Result<Result<(Id, Vec<String>), String>, NotKept> {
         let (full, cancel) = (self.full(name), Arc::clone(&self.cancel));
+        let places = self.places(careful);
         let ask = Ask {
             name: &full,
             parent,
             rules: &self.rules,
-            hint: Hint::Everything,
+            hint: places.as_deref().map_or(Hint::Everything, Hint::Paths),
             depth: Depth::Whole,
             unless,
             cancel: &cancel,
@@ -166,11 +211,62 @@ impl Keeper {
             }
         };
         match taken {
-            Taken::Saved(id, measured) => Ok(Ok((id, named(&measured.unstable)))),
+            Taken::Saved(id, measured) => {
+                // Only a saving of time.
+                self.store.join_small().ok();
+                Ok(Ok((id, named(&measured.unstable))))
+            }
             Taken::Measured(measured) => Ok(Err(hash_of(measured.parts.files, measured.parts.manifest))),
             Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
             Taken::Cancelled => Err(NotKept::Cancelled),
         }
+    }
+
+    /// The user's own repository as it is before anything is done. That it cannot be kept is said and no hindrance: a
+    /// loop does not need it.
+    fn keep_git(&self) -> Vec<String> {
+        let folder = git_folder(&self.place);
+        if folder.exists() {
+            return Vec::new();
+        }
+        let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
+        let kept = made.map_err(|error| error.to_string()).and_then(|()| {
+            user_git::keep(&self.place.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
+        });
+        let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
+        said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
+    }
+
+    /// Brings it back; what cannot be is said.
+    fn bring_git_back(&self, to: &str) -> Vec<String> {
+        let folder = git_folder(&self.place);
+        let undone = folder.with_extension("undo");
+        let folder = match fs::read_to_string(&undone) {
+            Ok(path) if to.starts_with("undo") => path_of(path.trim_end()),
+            Ok(_) | Err(_) => folder,
+        };
+        if !folder.is_dir() {
+            return vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()];
+        }
+        let back = match user_git::bring_back(&folder, &self.place.workspace) {
+            Ok(back) => back,
+            Err(error) => return vec![format!("your repository was not brought back: {error}")],
+        };
+        if let Some(undo) = &back.undo {
+            // Without it there is no way back, which is no reason to stop half way.
+            fs::write(&undone, text_of(undo)).ok();
+        }
+        let mut said = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
+        if !back.stayed.is_empty() {
+            said.push(format!("made since, and still there: {}", back.stayed.join(", ")));
+        }
+        if !back.waiting.is_empty() {
+            said.push(format!(
+                "only a remote has what these need: {}; git fetch, then the same again",
+                back.waiting.join(", ")
+            ));
+        }
+        said.into_iter().chain(back.said).take(SAID_MAX).collect()
     }
 
     fn saved(&self, name: &str, id: Id) -> io::Result<Saved> {
@@ -181,6 +277,7 @@ impl Keeper {
             id: Some(id.to_string()),
             changes: None,
             unstable: Vec::new(),
+            said: Vec::new(),
         })
     }
 
@@ -208,17 +305,17 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no such checkpoint, or something cannot be kept or written.
-    pub fn go_back(&mut self, to: &str, undo: &str) -> Result<RolledBack, NotKept> {
+    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RolledBack, NotKept> {
         let Some(target) = self.id(to) else {
             return Err(NotKept::Refused(format!("there is no checkpoint {to}")));
         };
         // Where one was cut off, the first is what was there before; what is there now is kept beside it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
-        let kept = self.save(&name, None, None);
+        let kept = self.save(&name, (None, None), true);
         let kept = kept.map_err(|error| match error {
             NotKept::Blocked(why) if !begun => NotKept::Refused(why),
-            error => error,
+            error @ (NotKept::Blocked(_) | NotKept::Refused(_) | NotKept::Cancelled) => error,
         })?;
         let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
         let way = Way { target, before, cancel: &AtomicBool::new(false) };
@@ -240,7 +337,7 @@ impl Keeper {
             written: done.written,
             removed: done.removed,
             aside: named(&aside),
-            said: left.collect(),
+            said: left.chain(if git { self.bring_git_back(to) } else { Vec::new() }).collect(),
         })
     }
 
@@ -355,14 +452,20 @@ pub fn choose(asked: &str, workspace: &Path) -> Result<Chosen, String> {
 
 fn rules_of(place: &Place) -> Rules {
     let settings = &place.settings;
+    let found = user_git::rules_of(&place.workspace, &place.user);
     Rules::of(RuleTexts {
-        repository: place.workspace.join(".git").exists(),
-        excludes: Vec::new(),
+        repository: found.is_repository,
+        excludes: found.texts,
         all: settings.is_on("checkpoint_ignored"),
         skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
         outside: OURS.map(str::to_owned).to_vec(),
         size_max: bytes(settings.get("checkpoint_file_max")),
     })
+}
+
+/// Where the user's own repository is kept.
+pub(super) fn git_folder(place: &Place) -> PathBuf {
+    place.store.join("user-git").join(&place.run)
 }
 
 fn unescaped(line: &str) -> String {

@@ -1,6 +1,6 @@
 //! Whose checkpoints go, and when: a time after the end of their run, or when all together take too much. Those of
 //! runs at work, paused or waiting stay, and those that people named.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -113,8 +113,17 @@ pub fn forget_run(place: &super::keeper::Place) -> io::Result<()> {
     let mut store = Store::open(&place.store)?;
     let names: Vec<String> = store.names_of(&place.run)?.into_iter().map(|(name, _)| name).collect();
     let collected = store.collect(&names, false)?;
-    store.forget_picture(&place.run);
+    forget_all_of(&store, &place.run);
     collected.stuck.into_iter().next().map_or(Ok(()), |why| Err(io::Error::other(why)))
+}
+
+/// What is known for a run beside its checkpoints.
+fn forget_all_of(store: &Store, run: &str) {
+    store.forget_picture(run);
+    let folder = store.folder().join("user-git").join(run);
+    // What is not there is gone already.
+    fs::remove_dir_all(&folder).ok();
+    fs::remove_file(folder.with_extension("undo")).ok();
 }
 
 fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> io::Result<()> {
@@ -125,6 +134,12 @@ fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> 
     gone.collected.snapshots += collected.snapshots;
     gone.collected.stuck.extend(collected.stuck);
     gone.names.extend_from_slice(names);
+    let runs: BTreeSet<&str> = names.iter().filter_map(|name| name.split_once('/')).map(|(run, _)| run).collect();
+    for run in runs.into_iter().filter(|_| !dry_run) {
+        if store.names_of(run)?.is_empty() {
+            forget_all_of(store, run);
+        }
+    }
     Ok(())
 }
 

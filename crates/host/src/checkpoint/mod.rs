@@ -7,6 +7,7 @@ mod compare;
 pub mod diff;
 mod gc;
 mod glance;
+mod hints;
 mod keeper;
 mod lasting;
 mod look;
@@ -26,6 +27,7 @@ mod save;
 mod scope;
 mod shelved;
 mod store;
+pub mod user_git;
 
 pub use between::Differences;
 pub use compare::{Comparison, listed};

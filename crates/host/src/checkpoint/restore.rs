@@ -19,8 +19,10 @@ use super::store::{Kept, KeptWhat, Store};
 
 pub(super) use super::place::is_part;
 
-/// More files than this are synced all at once.
-const SYNCED_ALONE_MAX: u64 = 64;
+/// More files than this are synced with the whole file system.
+const SYNCED_ALONE_MAX: usize = 64;
+/// Syncs under way at once: a journal commits for all of them together.
+const SYNCS_AT_ONCE: usize = 8;
 
 /// Where the contents of files come from.
 pub trait Content {
@@ -96,6 +98,7 @@ pub fn restore(
         touched: Vec::new(),
         opened: BTreeMap::new(),
         sync_each: true,
+        unsynced: Vec::new(),
     };
     let done = work.all(&differences, &before, &target);
     let closed = work.close(&differences);
@@ -116,13 +119,15 @@ struct Work<'a> {
     /// Folders that get permissions at the end: what they have now.
     opened: BTreeMap<Vec<u8>, u32>,
     sync_each: bool,
+    /// Files that are in their places and not synced yet. After a power cut before that, going back is done again.
+    unsynced: Vec<File>,
 }
 
 impl Work<'_> {
     fn all(&mut self, differences: &Differences, before: &Side<'_>, target: &Side<'_>) -> io::Result<()> {
         let again = linked_otherwise(before, target);
         let files = differences.values().filter(|(_, kept)| matches!(kept, Some(Kept { what: KeptWhat::File(_), .. })));
-        self.sync_each = u64::try_from(files.count()).unwrap_or(0) <= SYNCED_ALONE_MAX;
+        self.sync_each = files.count() <= SYNCED_ALONE_MAX;
         let mut then = Then::new(self.store, target);
         for (path, (now, kept)) in differences.iter().rev() {
             let same_kind =
@@ -150,10 +155,11 @@ impl Work<'_> {
             }
         }
         self.link(target, differences, &again)?;
-        if !self.sync_each {
-            rustix::fs::syncfs(self.workspace)?;
+        if self.sync_each {
+            sync_all(&std::mem::take(&mut self.unsynced))
+        } else {
+            Ok(rustix::fs::syncfs(self.workspace)?)
         }
-        Ok(())
     }
 
     fn is_cancelled(&mut self) -> bool {
@@ -245,15 +251,17 @@ impl Work<'_> {
             }
             KeptWhat::File(id) => {
                 let (new, mut file) = new_part(&folder)?;
-                let written = self.content.write(path, id, &mut file).and_then(|()| {
-                    rustix::fs::fchmod(&file, Mode::from_raw_mode(kept.mode))?;
-                    if self.sync_each { file.sync_data() } else { Ok(()) }
-                });
+                let written = self
+                    .content
+                    .write(path, id, &mut file)
+                    .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(kept.mode)).map_err(Into::into));
                 if let Err(error) = written {
                     unlinkat(&folder, new.as_slice(), AtFlags::empty()).ok();
                     return Err(error);
                 }
-                place.move_in(&new)?
+                let was = place.move_in(&new)?;
+                self.unsynced.extend(self.sync_each.then_some(file));
+                was
             }
             KeptWhat::Link(leads) => {
                 let new = super::place::part_name()?;
@@ -309,6 +317,16 @@ impl Work<'_> {
         }
         first
     }
+}
+
+/// Makes files safe.
+fn sync_all(files: &[File]) -> io::Result<()> {
+    std::thread::scope(|scope| {
+        let sync = |files: &[File]| files.iter().try_for_each(File::sync_data);
+        let parts = files.chunks(files.len().div_ceil(SYNCS_AT_ONCE).max(1));
+        let all: Vec<_> = parts.map(|part| scope.spawn(move || sync(part))).collect();
+        all.into_iter().try_for_each(|one| one.join().unwrap_or_else(|_| Err(io::Error::other("a sync failed"))))
+    })
 }
 
 /// Names that are linked otherwise than they shall be: these are written anew and linked afterwards.

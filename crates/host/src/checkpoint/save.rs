@@ -163,6 +163,10 @@ impl Seen {
             if !looked.unreadable.is_empty() {
                 return Ok(Some(Taken::Unreadable(looked.unreadable)));
             }
+            if matches!(hint, Hint::Paths(_)) && picture.has_unknown_twin() {
+                (hint, picture.in_doubt) = (Hint::Everything, true);
+                continue;
+            }
             hint = Hint::Doubts;
             let mut wanted = Vec::new();
             gather(&picture.arena, (TOP, &[]), sink, &mut wanted);

@@ -51,7 +51,7 @@ pub fn encode(seq: u64, at: At, fact: &Fact) -> serde_json::Result<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decoded {
     /// A fact that this program knows.
-    Known(Entry),
+    Known(Box<Entry>),
     /// A fact of a kind that a later program writes.
     Unknown {
         /// Its number.
@@ -70,7 +70,7 @@ pub fn decode(line: &[u8]) -> Decoded {
             if let Fact::Happened(input) = &mut fact {
                 input.at = at;
             }
-            Decoded::Known(Entry { seq, at, fact })
+            Decoded::Known(Box::new(Entry { seq, at, fact }))
         }
         Err(_) => Decoded::Unknown { seq },
     }

@@ -107,7 +107,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Reading, ReadError> {
                 seq = next;
                 whole += line.len();
                 match decoded {
-                    Decoded::Known(entry) => reading.entries.push(entry),
+                    Decoded::Known(entry) => reading.entries.push(*entry),
                     Decoded::Unknown { seq } => reading.unknown = reading.unknown.or(Some(seq)),
                     Decoded::Garbage => {}
                 }

@@ -36,7 +36,7 @@ impl Tail {
             reader.read_until(b'\n', &mut line)?;
             let Some(whole) = line.strip_suffix(b"\n") else { return Ok(entries) };
             if let Decoded::Known(entry) = decode(whole) {
-                entries.push(entry);
+                entries.push(*entry);
             }
             self.offset += u64::try_from(line.len()).unwrap_or(0);
         }

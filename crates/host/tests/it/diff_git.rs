@@ -50,7 +50,7 @@ impl Pond {
         let ask = Ask { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
         match self.store.save(&workspace, &mut self.picture, &ask).unwrap() {
             Taken::Saved(id, _) => id,
-            other => panic!("{other:?}"),
+            other @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => panic!("{other:?}"),
         }
     }
 

@@ -59,7 +59,9 @@ impl Keeper {
         let ask = Ask { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
         match self.store.save(&workspace, &mut self.picture, &ask)? {
             Taken::Saved(id, measured) => Ok(Made { checkpoint: self.store.load(id)?, id, read: measured.read }),
-            other => Err(io::Error::other(format!("{other:?}"))),
+            other @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => {
+                Err(io::Error::other(format!("{other:?}")))
+            }
         }
     }
 

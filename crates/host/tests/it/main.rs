@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod btrfs;
 mod checkpoint;
+mod checkpoint_back;
 mod checkpoint_engine;
 mod checkpoint_git;
 mod checkpoint_hostile;
@@ -12,11 +13,15 @@ mod diff_git;
 mod home;
 mod journal;
 mod keeper;
+mod keeper_hints;
 mod loop_images;
 mod process;
 mod retention;
 mod sight;
 mod stored;
 mod transcript;
+mod user_git;
+mod user_git_damage;
+mod user_git_rules;
 mod watch;
 mod watch_storm;

@@ -1,0 +1,135 @@
+//! What a repository has once the kept objects are back in it: whether a commit, with all that is behind it, is
+//! there again, or still lies on a remote only.
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use sha1::{Digest, Sha1};
+
+use super::folder::Folder;
+use super::kept::{Kept, PACK};
+use super::objects::{HELD_BYTES_MAX, Objects};
+use super::packs::{Bases, Sort, UserPack};
+use super::said::Said;
+use super::walk::{named_by_tag, parents_of};
+use crate::checkpoint::object::Id;
+
+/// The objects of a repository and the kept ones.
+#[derive(Debug)]
+pub(super) struct Present {
+    objects: Objects,
+    pack: Option<UserPack>,
+    bases: Bases,
+    /// Whether all commits of remotes are there on which what was kept leans.
+    whole: bool,
+    known: HashMap<Id, bool>,
+    /// Commits whose parents were never there.
+    shallow: BTreeSet<Id>,
+}
+
+impl Present {
+    /// Puts the kept objects into a repository unless it has them all. Whether it was needed.
+    pub(super) fn restore(
+        kept: &Kept,
+        folder: &Path,
+        (common, path): (&Folder, &Path),
+        said: &mut Said,
+    ) -> io::Result<(Self, bool)> {
+        let pack = match kept.has_objects {
+            false => None,
+            true => Some(UserPack::open(&Folder::open(folder)?, b"objects.idx").map_err(io::Error::other)?),
+        };
+        let objects = Objects::of(common, path, said);
+        let lacks = |pack: &UserPack| pack.in_order().any(|id| objects.find(&id).is_none());
+        let needed = pack.as_ref().is_some_and(lacks);
+        if needed {
+            let packs = common.made(b"objects/pack", &mut Vec::new())?;
+            put_pack(&packs, &folder.join(PACK))?;
+        }
+        let has = |id: &Id| objects.find(id).is_some();
+        let whole = kept.leans_on.iter().all(has);
+        let (bases, known, shallow) = (Bases::default(), HashMap::new(), kept.shallow());
+        Ok((Self { objects, pack, bases, whole, known, shallow }, needed))
+    }
+
+    /// Whether an object itself is there.
+    pub(super) fn has(&self, id: &Id) -> bool {
+        self.pack.as_ref().is_some_and(|pack| pack.find(id).is_some()) || self.objects.find(id).is_some()
+    }
+
+    /// Whether an object and all behind it are there: what is kept is gone through, and what it leans on must be
+    /// there; that this is whole is git's own rule.
+    pub(super) fn is_complete(&mut self, id: &Id) -> bool {
+        if self.whole {
+            return self.has(id);
+        }
+        if let Some(known) = self.known.get(id) {
+            return *known;
+        }
+        let (mut stack, mut seen, mut complete) = (vec![*id], HashSet::new(), true);
+        while let Some(id) = stack.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match self.known.get(&id) {
+                Some(true) => continue,
+                Some(false) => complete = false,
+                None => {}
+            }
+            match self.behind(&id) {
+                Some(behind) => stack.extend(behind),
+                None => complete &= self.objects.find(&id).is_some(),
+            }
+            if !complete {
+                break;
+            }
+        }
+        // All of them are complete, or at least this one is not.
+        if complete {
+            self.known.extend(seen.into_iter().map(|id| (id, true)));
+        }
+        self.known.insert(*id, complete);
+        complete
+    }
+
+    /// What a kept object leads to; none if it is not among the kept ones.
+    fn behind(&mut self, id: &Id) -> Option<Vec<Id>> {
+        let pack = self.pack.as_ref()?;
+        let place = pack.place_of(pack.find(id)?)?;
+        let (sort, bytes) = pack.read(0, place, HELD_BYTES_MAX, &mut self.bases)?;
+        Some(match sort {
+            Sort::Commit if self.shallow.contains(id) => Vec::new(),
+            Sort::Commit => parents_of(&bytes),
+            Sort::Tag => named_by_tag(&bytes).into_iter().collect(),
+            Sort::Tree | Sort::Blob => Vec::new(),
+        })
+    }
+}
+
+/// Copies a pack and its index in, the index last: git looks for packs by it.
+fn put_pack(packs: &Folder, pack: &Path) -> io::Result<()> {
+    let mut from = File::open(pack)?;
+    let end = from.seek(SeekFrom::End(-20))?;
+    let mut sum = [0; 20];
+    from.read_exact(&mut sum)?;
+    from.seek(SeekFrom::Start(0))?;
+    let name = format!("pack-{}", Id::from_bytes(sum));
+    packs.put_for_good(format!("{name}.pack").as_bytes(), |to| {
+        let mut hash = Sha1::new();
+        let (mut from, mut piece) = (from.take(end), vec![0; 64 * 1024]);
+        loop {
+            let count = from.read(&mut piece)?;
+            if count == 0 {
+                break;
+            }
+            let bytes = piece.get(..count).unwrap_or_default();
+            hash.update(bytes);
+            io::Write::write_all(to, bytes)?;
+        }
+        io::Write::write_all(to, &sum)?;
+        if hash.finalize()[..] == sum { Ok(()) } else { Err(io::Error::other("the kept objects are damaged")) }
+    })?;
+    let index = fs::read(pack.with_extension("idx"))?;
+    packs.put_for_good(format!("{name}.idx").as_bytes(), |to| io::Write::write_all(to, &index))
+}

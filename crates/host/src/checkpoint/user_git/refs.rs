@@ -1,0 +1,166 @@
+//! Refs and logs of a repository, read as data: loose ones, packed ones, and what the logs remember.
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::folder::{Folder, joined};
+use super::said::Said;
+use crate::checkpoint::object::Id;
+
+/// A file with one ref is a line.
+const REF_BYTES_MAX: u64 = 8 * 1024;
+const PACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// So many refs are read.
+const REFS_MAX: usize = 500_000;
+const DEPTH_MAX: usize = 64;
+
+/// What a ref, or HEAD, says.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Says {
+    Id(Id),
+    /// The name of another ref.
+    Ref(Vec<u8>),
+}
+
+impl Says {
+    /// From the content of a file.
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let text = text.trim_ascii_end();
+        if let Some(name) = text.strip_prefix(b"ref:") {
+            let name = name.trim_ascii();
+            return is_name(name).then(|| Self::Ref(name.to_vec()));
+        }
+        // A file may say more behind it, which git does not look at.
+        let digits = text.split(u8::is_ascii_whitespace).next()?;
+        std::str::from_utf8(digits).ok().and_then(Id::parse).map(Self::Id)
+    }
+
+    /// As the content of a file.
+    pub(super) fn text(&self) -> Vec<u8> {
+        match self {
+            Self::Id(id) => format!("{id}\n").into_bytes(),
+            Self::Ref(name) => [b"ref: ", name.as_slice(), b"\n"].concat(),
+        }
+    }
+}
+
+/// All refs by their names.
+pub(super) type Refs = BTreeMap<Vec<u8>, Says>;
+
+/// Whether a ref may be called so. A hostile name never becomes a path.
+pub(super) fn is_name(name: &[u8]) -> bool {
+    let part_ok = |part: &[u8]| !part.is_empty() && !part.starts_with(b".") && !part.ends_with(b".lock");
+    let byte_ok = |byte: &u8| *byte > 0x20 && *byte != 0x7f && !b"~^:?*[\\".contains(byte);
+    let dots = name.windows(2).any(|pair| pair == b"..");
+    name.starts_with(b"refs/")
+        && name.len() < 4000
+        && !dots
+        && name.iter().all(byte_ok)
+        && name.split(|byte| *byte == b'/').all(part_ok)
+}
+
+/// The refs of a repository. Those that say nothing that can be understood are said.
+pub(super) fn read(common: &Folder, said: &mut Said) -> Refs {
+    let mut refs = Refs::new();
+    match common.read(b"packed-refs", PACKED_BYTES_MAX) {
+        Ok(text) => packed(&text.unwrap_or_default(), &mut refs, said),
+        Err(error) => said.say(format!("packed-refs cannot be read: {error}")),
+    }
+    match common.below(b"refs") {
+        Ok(folder) => loose(&folder, b"refs", DEPTH_MAX, &mut refs, said),
+        Err(error) if super::folder::is_absent(&error) => {}
+        Err(error) => said.say(format!("refs cannot be read: {error}")),
+    }
+    refs
+}
+
+fn packed(text: &[u8], refs: &mut Refs, said: &mut Said) {
+    for line in text.split(|byte| *byte == b'\n') {
+        if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"^") {
+            continue;
+        }
+        let parts = line.split_at_checked(40);
+        let id = parts.and_then(|(id, _)| std::str::from_utf8(id).ok()).and_then(Id::parse);
+        let name = parts.and_then(|(_, name)| name.strip_prefix(b" ")).map(<[u8]>::trim_ascii_end);
+        match (id, name) {
+            (Some(id), Some(name)) if is_name(name) && refs.len() < REFS_MAX => {
+                refs.insert(name.to_vec(), Says::Id(id));
+            }
+            _ => said.say(format!("packed-refs has a line that is no ref: {}", shown(line))),
+        }
+    }
+}
+
+fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut Said) {
+    let names = match folder.names() {
+        Ok(names) => names,
+        Err(error) => return said.say(format!("{} cannot be read: {error}", shown(path))),
+    };
+    for (name, is_folder) in names {
+        let path = joined(path, &name);
+        if name.ends_with(b".lock") {
+            continue;
+        }
+        if is_folder && depth > 0 {
+            match folder.below(&name) {
+                Ok(below) => loose(&below, &path, depth - 1, refs, said),
+                Err(error) => said.say(format!("{} cannot be read: {error}", shown(&path))),
+            }
+            continue;
+        }
+        let says = folder.read(&name, REF_BYTES_MAX).ok().flatten();
+        match says.as_deref().and_then(Says::parse) {
+            Some(says) if is_name(&path) && refs.len() < REFS_MAX => {
+                refs.insert(path, says);
+            }
+            _ => said.say(format!("{} is no ref that can be understood: it is not kept", shown(&path))),
+        }
+    }
+}
+
+/// The commit that a ref says at the end, through other refs.
+pub(super) fn resolve(says: &Says, refs: &Refs) -> Option<Id> {
+    let mut says = says;
+    for _ in 0..8 {
+        match says {
+            Says::Id(id) => return Some(*id),
+            Says::Ref(name) => says = refs.get(name)?,
+        }
+    }
+    None
+}
+
+/// The ids that a log names.
+pub(super) fn of_log(text: &[u8], ids: &mut BTreeSet<Id>) {
+    for line in text.split(|byte| *byte == b'\n') {
+        for at in [0, 41] {
+            let digits = line.get(at..at + 40).and_then(|digits| std::str::from_utf8(digits).ok());
+            let id = digits.and_then(Id::parse).filter(|id| id.bytes() != &[0; 20]);
+            ids.extend(id);
+        }
+    }
+}
+
+/// Bytes for a sentence.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let short = bytes.get(..200).unwrap_or(bytes);
+    String::from_utf8_lossy(short).chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_none() {
+        for name in ["refs/heads/main", "refs/stash", "refs/heads/a/b-ü"] {
+            assert!(is_name(name.as_bytes()), "{name}");
+        }
+        for name in
+            ["HEAD", "refs/../x", "refs//x", "/refs/x", "refs/x.lock", "refs/.x", "refs/a b", "refs/x/", "refs/a\0"]
+        {
+            assert!(!is_name(name.as_bytes()), "{name}");
+        }
+        assert_eq!(Says::parse(b"ref: refs/heads/main\n"), Some(Says::Ref(b"refs/heads/main".to_vec())));
+        assert_eq!(Says::parse(b"ref: ../../x\n"), None);
+        assert_eq!(Says::parse(b"\xff\xff"), None);
+    }
+}
