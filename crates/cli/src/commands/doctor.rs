@@ -50,10 +50,11 @@ impl Finding {
 /// How a loop started here would keep its workspace, and what all checkpoints take.
 fn checkpoints(context: &Context) -> Finding {
     let here = std::env::current_dir().unwrap_or_default();
-    let backend = choose("auto", &here).unwrap_or("none");
+    let (backend, why) = choose("auto", &here).map_or(("none", None), |chosen| (chosen.backend, chosen.why));
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let kept = text::size(bytes_of(&context.home.checkpoints()));
     let finding =
-        finding("checkpoints", Health::Fine, format!("{backend} in this folder; those of all loops take {kept}"));
+        finding("checkpoints", Health::Fine, format!("{backend} in this folder{why}; those of all loops take {kept}"));
     if backend == "none" {
         finding.next("an iteration cannot be gone back to: commit your work first")
     } else {
