@@ -7,6 +7,7 @@ use super::outcome::Ending;
 use super::report::{AgentReport, Answer, Ended, GateReport, Measured};
 use super::spec::RunSpec;
 use super::state::{GateMemory, LastGate, OpenOrder, RunState, Stage};
+use super::words::MANUAL;
 use crate::ids::OrderId;
 use crate::policy::{crash, gate};
 use crate::settings::Settings;
@@ -88,18 +89,22 @@ impl RunState {
             Request::Stop => self.asked.stop = Some(by.to_owned()),
             Request::Abort => self.asked.abort = Some(by.to_owned()),
             Request::Pause => self.asked.pause = Some(by.to_owned()),
-            Request::Resume => (self.asked.pause, self.blocked) = (None, None),
+            Request::Resume => {
+                (self.asked.pause, self.blocked) = (None, None);
+                self.keeping.may_try = true;
+            }
             Request::Cancel => {
                 self.asked.cancel = Some(by.to_owned());
                 self.asked.rollback = self.asked.rollback.take().filter(|_| self.keeping.rolling_back);
             }
             Request::CancelRollback => {
+                self.keeping.may_try = true;
                 self.asked.cancel = Some(by.to_owned());
                 self.asked.rollback = Some(Target { to: INITIAL.to_owned(), now: true, git: false });
             }
             Request::Rollback(target) => {
                 self.asked.rollback = Some(target.clone());
-                self.blocked = None;
+                self.keeping.may_try = true;
             }
             Request::Checkpoint { .. } => {}
             Request::Inject(text) => {
@@ -118,7 +123,8 @@ impl RunState {
         self.driven_since = None;
         (self.open, self.visiting) = (false, true);
         self.forget_asked();
-        self.blocked = None;
+        // Nothing is done but what the visitor asks for.
+        (self.blocked, self.keeping.may_try) = (None, false);
     }
 
     fn change(&mut self, changes: &[Change]) {
@@ -145,7 +151,7 @@ impl RunState {
         self.driven_since = Some(at);
         (self.open, self.visiting) = (true, false);
         self.now = at;
-        self.keeping.compared = false;
+        (self.keeping.compared, self.keeping.may_try) = (false, true);
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
                 AfterCrash::Again => {}
@@ -165,6 +171,7 @@ impl RunState {
         self.opened(at);
         self.change(changes);
         self.forget_asked();
+        self.keeping.may_try = true;
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         (self.host_failure, self.lost_agent, self.blocked) = (None, None, None);
         self.keeping.left_its_end = false;
@@ -193,9 +200,9 @@ impl RunState {
             Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked, .. } => self.stop_the_clock(),
             Order::Rollback { .. } => {
                 self.keeping.half_done = self.keeping.rolling_back;
-                self.keeping.rolling_back = true;
+                (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
             }
-            Order::Keep { .. } => self.keeping.named += 1,
+            Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
             Order::Hold { cause: HoldCause::Delay, .. }
             | Order::CleanUp { .. }
             | Order::Checkpoint { .. }

@@ -76,7 +76,7 @@ fn conclude(outcome: Outcome, code: ReasonCode, text: String) -> Option<Next> {
 fn abort_asked(state: &RunState) -> Option<Next> {
     if let Some(by) = &state.asked.cancel {
         let began = state.stage != Stage::Fresh && state.host_failure.is_none();
-        if state.asked.rollback.is_some() && began {
+        if state.asked.rollback.is_some() && began && state.keeping.may_try {
             return Some(Next::RollBack);
         }
         let refused = state.keeping.refused.as_ref();
@@ -102,7 +102,8 @@ fn rollback_asked(state: &RunState) -> Option<Next> {
     // One that was begun goes on first of all: the workspace is neither this nor that.
     let begun = state.keeping.rolling_back;
     let between = matches!(state.stage, Stage::Gating { .. }) && (target.now || is_due(state));
-    ((begun || between) && state.blocked.is_none()).then_some(Next::RollBack)
+    let (may_try, blocked) = (state.keeping.may_try, state.blocked.is_some());
+    ((begun && (may_try || !blocked)) || ((between || blocked) && may_try)).then_some(Next::RollBack)
 }
 
 fn blocked(state: &RunState) -> Option<Next> {

@@ -59,7 +59,17 @@ impl RunState {
         self.keeping.tree = back.tree.clone();
         self.keeping.undo = Some(back.undo.clone());
         self.keeping.refused = None;
-        // The workspace is what it was then: what was counted since says nothing about it.
+        if !self.agent_ended {
+            // What the iteration does is measured from here.
+            self.keeping.before = Some(back.to.clone());
+        }
+        // Somebody still has to look at what was in the way: a loop that held goes on holding.
+        if let Some(why) = self.blocked.take() {
+            self.asked.pause = self.asked.pause.take().or(Some(why));
+        }
+        // The workspace is what it was then: what was counted and told since says nothing about it.
+        self.news.clear();
+        self.changed_names.clear();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         self.changes = None;
         self.tell(News::RolledBack { to: back.to.clone() });
@@ -87,7 +97,7 @@ impl RunState {
     fn refused(&mut self, why: &str, (to, undo): (&str, &str)) {
         let half_done = self.keeping.half_done && to != undo;
         self.asked.rollback = half_done.then(|| Target { to: undo.to_owned(), now: true, git: false });
-        self.keeping.rolling_back = half_done;
+        (self.keeping.rolling_back, self.keeping.may_try) = (half_done, half_done);
         self.keeping.refused = Some(why.to_owned());
     }
 

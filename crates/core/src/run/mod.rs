@@ -21,4 +21,4 @@ pub use report::{AgentReport, Answer, Changes, Ended, GateReport, Measured, Outp
 pub use spec::{FileRef, INLINE_BYTES_MAX, Kept, RULES, RunSpec, WorkspaceRef};
 pub use state::{Asked, GateMemory, Injections, Keeping, LastGate, OpenOrder, RunState, Stage};
 pub use step::step;
-pub use words::{check_name, meant, numbered};
+pub use words::{MANUAL, check_name, meant, numbered};

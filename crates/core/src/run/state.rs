@@ -98,6 +98,8 @@ pub struct Keeping {
     pub rolling_back: bool,
     /// One before it had begun, too, and has not come to its end either: the workspace is neither this nor that.
     pub half_done: bool,
+    /// The rollback that is wanted may be tried now: it is tried once for each time that somebody asks.
+    pub may_try: bool,
     /// What was there before the newest rollback.
     pub undo: Option<String>,
     /// Somebody went back after the run had ended.

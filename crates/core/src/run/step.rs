@@ -103,6 +103,7 @@ impl Turn {
     fn recall_for_rollback(&mut self, now: bool) {
         let order = self.after.main_order().map(|(_, open)| open.order.clone());
         match order {
+            // What holds a run that is blocked is not lifted by it: it goes back, and holds again.
             Some(Order::Hold { .. }) => self.recall_main(RecallCause::Request),
             Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.recall_main(RecallCause::Rollback),
             _ => {}
@@ -123,7 +124,7 @@ impl Turn {
         }
         if self.after.visiting {
             let gone = self.after.asked.abort.is_some() || self.after.host_failure.is_some();
-            if self.after.asked.rollback.is_some() && self.after.blocked.is_none() && !gone {
+            if self.after.asked.rollback.is_some() && self.after.keeping.may_try && !gone {
                 self.roll_back();
             }
             return;

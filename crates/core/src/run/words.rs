@@ -7,7 +7,10 @@ use super::state::RunState;
 const NAME_BYTES_MAX: usize = 63;
 /// Words and beginnings that loop itself gives to checkpoints.
 const OURS: [&str; 3] = [INITIAL, "undo", "best"];
-const OUR_BEGINNINGS: [&str; 5] = ["iter-", "undo-", "interrupted-", "tampered-", "manual-"];
+const OUR_BEGINNINGS: [&str; 5] = ["iter-", "undo-", "interrupted-", "tampered-", MANUAL];
+
+/// What a checkpoint is called that a person did not name.
+pub const MANUAL: &str = "manual-";
 
 /// Whether a person may call a checkpoint so.
 ///
@@ -23,7 +26,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let fits = plain && name.len() <= NAME_BYTES_MAX && name.starts_with(|letter: char| letter.is_ascii_alphanumeric());
     if !fits || name.contains("..") || name.ends_with('.') || name.ends_with(".lock") {
         return Err(format!(
-            "a name is up to {NAME_BYTES_MAX} letters, digits, dots, dashes and underscores, and begins with a letter or digit"
+            "a name is up to {NAME_BYTES_MAX} letters, digits, dots, dashes and underscores; it begins with a letter or digit, has no two dots in a row and does not end with a dot or .lock"
         ));
     }
     Ok(())
@@ -32,7 +35,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 /// The name that a number gets.
 #[must_use]
 pub fn numbered(number: u32) -> String {
-    format!("manual-{number:03}")
+    format!("{MANUAL}{number:03}")
 }
 
 /// The name of the checkpoint that a person means. Whether it exists the store knows.

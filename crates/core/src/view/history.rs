@@ -182,8 +182,12 @@ impl History {
                 attempts: Vec::new(),
             });
         }
+        let before = self.state.keeping.before.clone();
         if let Some(row) = self.iterations.last_mut() {
             row.outcome = "running".to_owned();
+            if attempt > 1 {
+                row.before = before;
+            }
             (row.promise, row.duration_seconds) = (None, None);
             row.attempts.push(AttemptRow {
                 attempt,

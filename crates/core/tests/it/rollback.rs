@@ -65,7 +65,7 @@ fn a_rollback_now_ends_the_agent_keeps_what_it_left_and_goes_back() {
         10 checkpoint interrupted-2.1
         11 rollback to initial, undone by undo-1
         12 gate {rolled_back:2}
-        13 agent 2.2 telling {interrupted:{attempt:1}} {rolled_back:{to:initial}}
+        13 agent 2.2 telling {rolled_back:{to:initial}}
     "#]]
     .assert_eq(told.split_once("7 checkpoint iter-001+\n").unwrap().1);
 }
@@ -168,7 +168,7 @@ fn an_interrupted_attempt_is_rolled_back_where_the_user_wants_that() {
         21 checkpoint interrupted-2.1
         22 rollback to iter-001, undone by undo-1
         23 gate {rolled_back:2}
-        24 agent 2.2 telling {interrupted:{attempt:1}} {rolled_back:{to:iter-001}}
+        24 agent 2.2 telling {rolled_back:{to:iter-001}}
     "#]]
     .assert_eq(told.split_once("8 agent 2.1\n").unwrap().1);
 }

@@ -363,7 +363,7 @@ fn whatever_crashes_a_run_ends_rightly_and_its_journal_rebuilds_it() {
     let mut hit = Coverage::new();
     let seeds = match number_from("STORM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number_from("STORMS").unwrap_or(100_000),
+        None => 0..number_from("STORMS").unwrap_or(50_000),
     };
     let count = seeds.end - seeds.start;
     let half = seeds.start + count / 2;
