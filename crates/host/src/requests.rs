@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
-use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, check_name, numbered};
+use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, Target, check_name, numbered};
 use loop_core::settings::{Given, Layer, Origin, key};
 use loop_core::{text, time};
 
@@ -39,6 +39,9 @@ impl<'a> Texts<'a> {
 
 /// The request, checked; a text to inject is written, and safe when `texts` are.
 pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -> Result<Request, String> {
+    if state.visiting {
+        return Err("a rollback or checkpoint of it is under way; try again when that is done".to_owned());
+    }
     if state.over.is_some() {
         return Err("the loop has ended".to_owned());
     }
@@ -52,7 +55,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -
             Err("this loop keeps no checkpoints (--checkpoint none)".to_owned())
         }
         Ask::Checkpoint { name } => checkpoint(name.as_deref(), state),
-        Ask::Rollback(target) => Ok(Request::Rollback(target.clone())),
+        Ask::Rollback(target) => rollback(target, state),
         Ask::CancelRollback => Ok(Request::CancelRollback),
     }?;
     let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
@@ -86,6 +89,17 @@ fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
         return Err(format!("{} are used up already", time::spaced(spent)));
     }
     Ok(Request::Set(changes))
+}
+
+/// The request for a rollback: one at a time, or who asked first would wait in vain.
+fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
+    let pending = state.asked.rollback.as_ref().filter(|_| !state.keeping.rolling_back);
+    match pending {
+        Some(pending) if pending.to != target.to => {
+            Err(format!("somebody asked for a rollback to {} already, which is not done yet", pending.to))
+        }
+        Some(_) | None => Ok(Request::Rollback(target.clone())),
+    }
 }
 
 /// The request for a checkpoint: without a name it gets a number.

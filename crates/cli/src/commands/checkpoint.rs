@@ -1,17 +1,20 @@
 //! `loop checkpoint`: keep a workspace as it is now, and see what is kept.
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
 use loop_core::control::Ask;
-use loop_core::run::{Event, Order, Request, check_name, numbered};
+use loop_core::run::{Answer, Event, Fact, Input, Order, Request, check_name, numbered};
 use loop_core::{text, time};
 use loop_host::checkpoint::{Bound, Collected, Listed, Store, collect};
 use loop_host::paths::text_of;
+use loop_host::runs::RunFolder;
 use serde_json::json;
 
 use super::setup::{self, quoted};
 use super::visit::Came;
 use super::{ask, visit};
 use crate::args::IdArg;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table;
 
@@ -169,6 +172,19 @@ fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
     Ok(0)
 }
 
+/// Checkpoints with files that changed while they were read.
+fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, CommandError> {
+    let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
+    let saved = reading.entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::Happened(Input {
+            event: Event::Answered { answer: Answer::Saved(saved) | Answer::Kept(saved), .. },
+            ..
+        }) => Some((saved.checkpoint.clone()?, saved.unstable.clone())).filter(|(_, unstable)| !unstable.is_empty()),
+        Fact::Happened(_) | Fact::Ordered { .. } | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+    });
+    Ok(saved.collect())
+}
+
 fn list(context: &Context, id: &str, as_json: bool) -> Done {
     let folder = context.find(id)?;
     let (place, _) = visit::checkpoints_of(&folder)?;
@@ -178,12 +194,14 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
         format!("git --git-dir {store} show --stat refs/loop/{}/{}", folder.id, row.name)
     };
     let snapshot = |row: &Listed| row.snapshot.as_deref().map(text_of);
+    let unstable = unstable(&folder)?;
     if as_json {
         let rows: Vec<_> = listed
             .iter()
             .map(|row| {
                 json!({"name": row.name, "iteration": row.iteration(), "at": time::rfc3339(row.at_ms), "id": row.id.to_string(),
-                       "bytes": row.bytes, "git": command(row), "snapshot": snapshot(row)})
+                       "bytes": row.bytes, "git": command(row), "snapshot": snapshot(row),
+                       "unstable": unstable.get(&row.name).cloned().unwrap_or_default()})
             })
             .collect();
         context.printer.json(&json!({"version": 1, "id": folder.id, "checkpoints": rows}));
@@ -200,7 +218,8 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
             let seen = snapshot(row).map_or_else(|| command(row), |path| quoted(&path));
             // What a snapshot takes only the file system knows.
             let size = if row.snapshot.is_some() { "-".to_owned() } else { text::size(row.bytes) };
-            vec![row.name.clone(), iteration, time::rfc3339(row.at_ms), size, seen]
+            let mark = if unstable.contains_key(&row.name) { " (unstable)" } else { "" };
+            vec![format!("{}{mark}", row.name), iteration, time::rfc3339(row.at_ms), size, seen]
         })
         .collect();
     context.printer.answer(&table(&["NAME", "ITER", "TAKEN", "SIZE", "SEE IT"], &rows));

@@ -6,8 +6,8 @@ use loop_core::time::parse_duration_ms;
 use loop_host::settings_files::gather;
 use loop_host::{clock, index, retention, runs};
 
-use super::room;
 use super::setup::{files_error, settings_error, settle};
+use super::{rm, room};
 use crate::context::{Context, Done, runs_error};
 use crate::flags::given;
 use crate::render::error::{CommandError, Kind};
@@ -79,9 +79,17 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
         if !(old && over) {
             continue;
         }
+        let named = rm::named(&listed.run);
+        if !named.is_empty() {
+            let id = &listed.run.id;
+            context
+                .printer
+                .progress(&format!("{id} stays: it has checkpoints that you named ({})\n", named.join(", ")));
+            continue;
+        }
         let size = runs::bytes_of(&listed.run.path);
         if !args.dry_run {
-            listed.run.remove().map_err(|error| runs_error(&error))?;
+            rm::remove(context, &listed.run)?;
         }
         context.printer.progress(&format!(
             "{} {} ({})\n",

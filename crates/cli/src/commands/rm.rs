@@ -1,9 +1,12 @@
 //! `loop rm`: remove the records of loops with their checkpoints. The workspace is never touched.
 use clap::Args;
+use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::forget_run;
+use loop_host::runs::RunFolder;
 
 use super::visit;
 use crate::context::{Context, Done, runs_error};
+use crate::render::error::{CommandError, Kind};
 
 /// Remove the records and checkpoints of loops that are not at work
 #[derive(Debug, Args)]
@@ -11,21 +14,51 @@ pub(crate) struct RmArgs {
     /// The loops, by their ids or the beginnings of them
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
+    /// Those with checkpoints that you named, too
+    #[arg(long)]
+    checkpoints: bool,
+}
+
+/// The checkpoints of a loop that a person named.
+pub(crate) fn named(folder: &RunFolder) -> Vec<String> {
+    let listed = visit::checkpoints_of(folder).and_then(|(place, _)| visit::listed(&place)).unwrap_or_default();
+    let own = |name: &String| check_name(name).is_ok() || name.starts_with(MANUAL);
+    listed.into_iter().map(|listed| listed.name).filter(own).collect()
+}
+
+fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
+    let named = named(folder);
+    if named.is_empty() || too {
+        return Ok(());
+    }
+    let id = &folder.id;
+    Err(CommandError::new(Kind::Wrong, format!("loop {id} has checkpoints that you named: {}", named.join(", ")))
+        .because("they would go with its records")
+        .hint(format!("loop rm {id} --checkpoints removes them too")))
 }
 
 pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     // All are found before any is removed: a mistyped one removes nothing.
     let folders = args.ids.iter().map(|id| context.find(id)).collect::<Result<Vec<_>, _>>()?;
     super::start::end_orphans(context, None)?;
+    for folder in &folders {
+        refuse_named(folder, args.checkpoints)?;
+    }
     for folder in folders {
-        let kept = visit::checkpoints_of(&folder).ok();
-        folder.remove().map_err(|error| runs_error(&error))?;
-        if let Some((place, _)) = kept
-            && let Err(error) = forget_run(&place)
-        {
-            context.printer.progress(&format!("warning: its checkpoints stay until loop checkpoint gc: {error}\n"));
-        }
+        remove(context, &folder)?;
         context.printer.answer(&format!("removed {}\n", folder.id));
     }
     Ok(0)
+}
+
+/// Removes the records of a loop and its checkpoints.
+pub(crate) fn remove(context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
+    let kept = visit::checkpoints_of(folder).ok();
+    folder.remove().map_err(|error| runs_error(&error))?;
+    if let Some((place, _)) = kept
+        && let Err(error) = forget_run(&place)
+    {
+        context.printer.progress(&format!("warning: its checkpoints stay until loop checkpoint gc: {error}\n"));
+    }
+    Ok(())
 }

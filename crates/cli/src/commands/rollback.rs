@@ -5,6 +5,7 @@ use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Event, Order, Request, RolledBack, Target};
 use loop_host::runs::RunFolder;
+use serde_json::json;
 
 use super::visit::Came;
 use super::{ask, visit};
@@ -49,6 +50,10 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
         }
         let seq = ask::ask(&folder, Ask::Rollback(target.clone()), "loop rollback")?;
         if !target.now && !state.is_paused() && !args.wait {
+            if args.json {
+                context.printer.json(&json!({"version": 1, "id": folder.id, "asked": target, "noted": seq}));
+                return Ok(0);
+            }
             return ask::told(context, &folder, &format!("goes back after this iteration to {}", target.to), seq);
         }
         let came = ask::came(&folder, seq, |order| matches!(order, Order::Rollback { .. }))?;
@@ -63,7 +68,8 @@ fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Ca
     match came {
         Came::Back(back) => {
             told(context, args, folder, &back);
-            Ok(0)
+            // Done, but for the repository: a script must not take that for all of it.
+            Ok(if back.incomplete { 3 } else { 0 })
         }
         Came::Refused(why) => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
             .because(why)

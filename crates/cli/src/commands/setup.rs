@@ -5,8 +5,10 @@ use loop_core::agent::{KNOWN, known};
 use loop_core::run::WorkspaceRef;
 use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve, too_wide};
 use loop_host::checkpoint::{Chosen, choose};
+use loop_host::checkpoint::{check_state_folder, cut_off};
 use loop_host::paths::{program_on_path, text_of};
 use loop_host::process::{Mode, check_proc, try_out};
+use loop_host::runs::store_name;
 use loop_host::settings_files::{FilesError, USER_FILE, gather};
 use loop_host::workspace::{self, WorkspaceError};
 
@@ -106,8 +108,27 @@ pub(crate) fn check_mode(word: &str) -> Result<(), CommandError> {
     })
 }
 
+/// Refuses a workspace in which a rollback was cut off: it is neither this nor that.
+fn refuse_half_done(context: &Context, setup: &Setup) -> Result<(), CommandError> {
+    let store = context.home.checkpoints().join(store_name(&setup.path));
+    let Some((run, to)) = cut_off(&store).filter(|(run, _)| context.home.runs().join(run).is_dir()) else {
+        return Ok(());
+    };
+    Err(CommandError::new(Kind::Wrong, format!("a rollback of loop {run} is not done in this folder"))
+        .because("some of its files are of one state and some of another")
+        .hint(format!("loop rollback {run} {to} finishes it, loop rollback {run} undo brings back what was there")))
+}
+
 /// How the workspace can be kept. What was asked for and cannot be had is refused.
-pub(crate) fn backend(setup: &Setup) -> Result<Chosen, CommandError> {
+pub(crate) fn backend(context: &Context, setup: &Setup) -> Result<Chosen, CommandError> {
+    if setup.settings.get("checkpoint") != "none" {
+        check_state_folder(&setup.path, &context.home.state).map_err(|why| {
+            CommandError::new(Kind::Wrong, "the workspace cannot be kept here")
+                .because(why)
+                .hint("set LOOP_HOME to a folder elsewhere, or go without: --checkpoint none")
+        })?;
+        refuse_half_done(context, setup)?;
+    }
     let asked = setup.settings.get("checkpoint");
     choose(asked, &setup.path).map_err(|why| {
         CommandError::new(Kind::Wrong, format!("--checkpoint {asked} cannot be had here"))
@@ -182,6 +203,9 @@ pub(crate) fn workspace_error(error: &WorkspaceError) -> CommandError {
         WorkspaceError::HeldElsewhere { .. } => told
             .because("two loops in one folder, or one inside the other, would undo each other's work")
             .hint("wait for it, or work in another folder"),
+        WorkspaceError::Another { .. } => told
+            .because("it was moved away, or made anew; what is there now is not the loop's to change")
+            .hint("put the folder back where it was, or start a new loop"),
         WorkspaceError::Held { id, .. } => told
             .because("two loops in one folder, or one inside the other, would undo each other's work")
             .hint(format!("loop status {id}")),

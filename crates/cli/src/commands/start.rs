@@ -136,7 +136,7 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     }
     result_path(&mut setup.settings)?;
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
-    let chosen = setup::backend(&setup)?;
+    let chosen = setup::backend(context, &setup)?;
     Ok(Ready { setup, goal, inject, chosen })
 }
 
@@ -361,7 +361,8 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     live.finish();
     match driven {
         Ok(state) => {
-            if !json {
+            let begun = !(state.stage == Stage::Fresh && state.host_failure.is_some());
+            if !json && begun {
                 let changes = visit::changes_of(&folder, &state);
                 printer.answer(&summary(&state, &changes, printer));
             }

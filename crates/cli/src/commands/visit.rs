@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loop_core::run::{Answer, Entry, Event, Fact, RolledBack, RunState, Saved, meant};
+use loop_core::run::{Answer, Entry, Event, Fact, Request, RolledBack, RunState, Saved, Stage, meant};
 use loop_core::time::At;
 use loop_host::checkpoint::{self, Keeper, Listed, Place};
 use loop_host::driver::{Reporter, drive};
@@ -16,6 +16,7 @@ use super::setup;
 use crate::context::{Context, read_error, runs_error};
 use crate::render::diff::brief;
 use crate::render::error::{CommandError, Kind};
+use crate::render::printer::Printer;
 
 /// How many checkpoints an error names.
 const NAMED_MAX: usize = 12;
@@ -55,7 +56,12 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
     };
     let name = meant(word, &state).map_err(&wrong)?;
     if !names.contains(&name) {
-        return Err(wrong("it was never taken, or is not kept any more".to_owned()));
+        let why = if state.stage == Stage::Fresh {
+            "the first one is being taken"
+        } else {
+            "it was never taken, or is not kept any more"
+        };
+        return Err(wrong(why.to_owned()));
     }
     Ok((name, state))
 }
@@ -71,14 +77,16 @@ pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Even
     let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
     drop(start);
     let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
-    let mut heard = Heard(None);
+    let mut heard = Heard { came: None, printer: context.printer };
     let opening = vec![Event::Visited { by: by.to_owned() }, event];
     let workspace = path_of(&spec.workspace.path);
     let driven = drive(held.with_claim(claimed), &workspace, opening, signals, &mut heard);
     let state = driven
         .map_err(|error| CommandError::of(Kind::Unable, &error).hint("make room or mend the disk, then try again"))?;
     index::note(&context.home, folder, &state);
-    heard.0.ok_or_else(|| CommandError::new(Kind::Unable, "it was given up").hint(format!("loop status {}", folder.id)))
+    heard
+        .came
+        .ok_or_else(|| CommandError::new(Kind::Unable, "it was given up").hint(format!("loop status {}", folder.id)))
 }
 
 /// What came of a request about checkpoints.
@@ -115,14 +123,19 @@ impl Came {
 }
 
 /// Remembers the answer.
-struct Heard(Option<Came>);
+struct Heard {
+    came: Option<Came>,
+    printer: Printer,
+}
 
 impl Reporter for Heard {
     fn told(&mut self, entry: &Entry, _: &RunState) {
-        if let Fact::Happened(input) = &entry.fact
-            && let Event::Answered { answer, .. } = &input.event
-        {
-            self.0 = Came::of(answer).or(self.0.take());
+        let Fact::Happened(input) = &entry.fact else { return };
+        if let Event::Answered { answer, .. } = &input.event {
+            self.came = Came::of(answer).or(self.came.take());
+        }
+        if let Event::Asked { request: Request::Stop | Request::Abort, .. } = &input.event {
+            self.printer.progress("what was begun is finished first, so that nothing is left half done\n");
         }
     }
 

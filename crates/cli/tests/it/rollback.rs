@@ -69,7 +69,7 @@ fn a_person_names_checkpoints_of_a_loop_at_work_and_of_one_that_ended() {
     let id = user.id();
     let ran = user.run(&["checkpoint", &id, "half-way"]).expect_code(0);
     assert!(ran.out().starts_with("kept as half-way\n"), "{}", ran.text());
-    assert!(user.run(&["checkpoint", &id]).expect_code(0).out().starts_with("kept as manual-002\n"));
+    assert!(user.run(&["checkpoint", &id]).expect_code(0).out().starts_with("kept as manual-001\n"));
     for name in ["half-way", "3", "initial", "iter-001", "undo", "best", "tampered-1", "interrupted-1.1", "1+", "../x"]
     {
         user.run(&["checkpoint", &id, name]).expect_code(4);
@@ -83,7 +83,7 @@ fn a_person_names_checkpoints_of_a_loop_at_work_and_of_one_that_ended() {
     let rows = json["checkpoints"].as_array().unwrap().clone();
     let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
     assert_eq!(
-        names.iter().filter(|name| ["half-way", "manual-002", "afterwards"].contains(&name.as_str())).count(),
+        names.iter().filter(|name| ["half-way", "manual-001", "afterwards"].contains(&name.as_str())).count(),
         3
     );
     for row in rows {
@@ -207,4 +207,65 @@ fn a_completed_loop_that_was_rolled_back_can_be_gone_on_with() {
     let ran = user.run(&["resume", &id]).expect_code(1);
     assert!(ran.out().contains("10 iterations done"), "{}", ran.text());
     assert_eq!(user.read("work/log").lines().nth(1), Some("3"), "it went on from iteration 1's state");
+}
+
+#[test]
+fn another_folder_at_the_place_of_the_workspace_is_not_touched() {
+    let user = user();
+    user.write("work/a", "1\n");
+    user.run(&start("echo 2 > a", "false", &["-n", "1"])).expect_code(1);
+    let id = user.id();
+    std::fs::rename(user.work(), user.root().join("gone")).unwrap();
+    user.write("work/precious", "somebody's\n");
+    for words in [&["rollback", &id, "initial"][..], &["resume", &id], &["checkpoint", &id, "x"]] {
+        let ran = user.run(words).expect_code(4);
+        assert!(ran.err().contains("is another folder than the one that the loop worked in"), "{}", ran.text());
+    }
+    assert_eq!(content(&user), [("precious".to_owned(), "somebody's\n".to_owned())]);
+}
+
+#[test]
+fn after_a_rollback_within_an_iteration_its_changes_are_measured_from_there() {
+    let user = user();
+    let agent = "echo $(( $(cat c 2>/dev/null || echo 0) + 1 )) > c; touch ../at-$LOOP_ITERATION.$LOOP_ATTEMPT; \
+                 while ! test -e ../go-$LOOP_ITERATION; do sleep 0.02; done";
+    let running = user.begin(&start(agent, "test -e ../go-3", &["-n", "5"]));
+    for number in ["1", "2"] {
+        user.wait_for_file(&format!("at-{number}.1"));
+        user.write(&format!("go-{number}"), "");
+    }
+    user.wait_for_file("at-3.1");
+    let id = user.id();
+    user.run(&["rollback", &id, "1", "--now"]).expect_code(0);
+    user.wait_for_file("at-3.2");
+    user.write("go-3", "");
+    running.end().expect_code(0);
+    let history = user.run(&["history", &id, "--json"]).json();
+    assert_eq!(history["iterations"][2]["before"], "iter-001");
+    assert_eq!(history["iterations"][2]["changes"]["files"], 1);
+    assert!(user.run(&["history", &id, "--diff", "3"]).out().contains("-1\n+2\n"));
+}
+
+#[test]
+fn a_rollback_that_was_cut_off_is_said_and_nobody_begins_in_its_midst() {
+    let user = user();
+    user.run(&start(AGENT, "test -e file-2", &[])).expect_code(0);
+    let id = user.id();
+    let before = content(&user);
+    let log = user.root().join("calls");
+    let options = ["-f", "-e", "trace=unlinkat", "-e", "inject=unlinkat:signal=KILL:when=1"];
+    let mut command = loop_testkit::strace(&options, &log);
+    command.arg(env!("CARGO_BIN_EXE_loop")).args(["rollback", &id, "initial"]);
+    user.dress(&mut command);
+    drop(loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end());
+    let status = user.run(&["status", &id]).expect_code(0).out();
+    assert!(status.contains(&format!("loop rollback {id} undo")), "{status}");
+    let ran = user.run(&start("true", "true", &[])).expect_code(4);
+    assert!(ran.err().contains(&format!("a rollback of loop {id} is not done in this folder")), "{}", ran.text());
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert_eq!(content(&user), before);
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert_eq!(content(&user), before, "an undo can be undone, here too");
+    user.run(&start("true", "true", &[])).expect_code(0);
 }

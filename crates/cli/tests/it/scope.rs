@@ -193,3 +193,87 @@ fn checkpoints_of_ended_loops_go_after_their_time_and_named_ones_stay() {
     user.run(&["checkpoint", "rm", &first, "initial"]).expect_code(4);
     user.run(&["rm", &first, &second]).expect_code(0);
 }
+
+#[test]
+fn the_state_folder_in_a_workspace_is_no_part_of_it_and_a_workspace_in_it_is_refused() {
+    let user = user();
+    let user = {
+        let state = user.work().join(".my state[1]");
+        user.with("LOOP_HOME", state)
+    };
+    user.write("work/a", "1\n");
+    user.run(&start("echo 2 > a; rm -f thesis", "false", &["-n", "2"])).expect_code(1);
+    let id = std::fs::read_dir(user.work().join(".my state[1]/runs")).unwrap().flatten().next().unwrap();
+    let id = id.file_name().into_string().unwrap();
+    let history = user.run(&["history", &id, "--json"]).json();
+    assert_eq!(history["iterations"][0]["changes"]["files"], 1, "loop's own files are not the agent's work");
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    assert_eq!(user.read("work/a"), "1\n");
+    user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert_eq!(user.read("work/a"), "2\n");
+    let inside = user.work().join(".my state[1]/runs");
+    let ran = user.run(&[&start("true", "true", &[])[..], &["-C", inside.to_str().unwrap()]].concat()).expect_code(4);
+    assert!(ran.err().contains("keeps its records"), "{}", ran.text());
+}
+
+#[test]
+fn what_is_left_out_is_named_and_holes_stay_holes() {
+    let user = user();
+    std::fs::File::create(user.work().join("sparse")).unwrap().set_len(40 << 20).unwrap();
+    user.write("work/big", &"x".repeat(3 << 20));
+    assert!(Command::new("mkfifo").arg(user.work().join("pipe")).status().unwrap().success());
+    let words = ["--checkpoint-file-max", "1MiB", "--checkpoint-skip", "skipped", "-n", "1"];
+    user.write("work/skipped", "s\n");
+    let ran = user.run(&start("rm -f sparse", "false", &words)).expect_code(1);
+    for name in ["not kept: big (", "not kept: pipe (", "not kept: skipped ("] {
+        assert!(ran.err().contains(name), "{name}: {}", ran.text());
+    }
+    let user = crate::user();
+    std::fs::File::create(user.work().join("sparse")).unwrap().set_len(40 << 20).unwrap();
+    user.run(&start("rm -f sparse", "test ! -e sparse", &[])).expect_code(0);
+    user.run(&["rollback", &user.id(), "initial"]).expect_code(0);
+    let found = fs::metadata(user.work().join("sparse")).unwrap();
+    assert_eq!(found.len(), 40 << 20);
+    assert!(std::os::unix::fs::MetadataExt::blocks(&found) * 512 < 1 << 20, "a file of holes fills no disk");
+}
+
+#[test]
+fn what_a_nested_repository_tracks_is_kept_although_it_is_ignored() {
+    let user = repository();
+    fs::create_dir_all(user.work().join("nest")).unwrap();
+    user.write("work/nest/t.log", "tracked there\n");
+    let inner = |words: &[&str]| git(&user, &[&["-C", "nest"], words].concat());
+    inner(&["init", "-q"]);
+    inner(&["add", "-f", "t.log"]);
+    inner(&["commit", "-qm", "one"]);
+    user.write("work/nest/t.log", "and changed since\n");
+    user.run(&start("rm -rf nest", "test ! -e nest", &[])).expect_code(0);
+    user.run(&["rollback", &user.id(), "initial"]).expect_code(0);
+    assert_eq!(user.read("work/nest/t.log"), "and changed since\n");
+}
+
+#[test]
+fn an_undo_is_exact_although_the_agent_ignored_what_was_kept() {
+    let user = repository();
+    user.write("work/secret", "s\n");
+    user.run(&start("echo secret >> .gitignore; rm secret; touch done", "test -e done", &[])).expect_code(0);
+    let id = user.id();
+    user.run(&["rollback", &id, "initial"]).expect_code(0);
+    assert_eq!(user.read("work/secret"), "s\n");
+    let ran = user.run(&["rollback", &id, "undo"]).expect_code(0);
+    assert!(!user.work().join("secret").exists(), "{}", ran.text());
+}
+
+#[test]
+fn named_checkpoints_do_not_go_with_the_records_by_the_way() {
+    let user = user();
+    user.run(&start("touch x", "test -e x", &[])).expect_code(0);
+    let id = user.id();
+    user.run(&["checkpoint", &id, "keepme"]).expect_code(0);
+    let ran = user.run(&["rm", &id]).expect_code(4);
+    assert!(ran.err().contains("keepme") && ran.err().contains("--checkpoints"), "{}", ran.text());
+    let ran = user.run(&["prune", "--older-than", "1ms", "--all"]).expect_code(0);
+    assert!(ran.err().contains("stays: it has checkpoints that you named (keepme)"), "{}", ran.text());
+    user.run(&["rollback", &id, "keepme"]).expect_code(0);
+    user.run(&["rm", &id, "--checkpoints"]).expect_code(0);
+}

@@ -183,3 +183,28 @@ fn a_persons_checkpoint_is_taken_beside_the_agent_and_on_an_ended_run() {
     "#]]
     .assert_eq(told.split_once("7 checkpoint iter-001+\n").unwrap().1);
 }
+
+#[test]
+fn a_blocked_run_that_cannot_go_back_holds_on_and_one_that_can_holds_again() {
+    let begin = "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 blocked the disk is full\n6 rollback initial\n7 held";
+    let told = told(
+        &[],
+        &format!(
+            "{begin}\n8 refused the disk is full\n9 rollback initial\n10 held\n11 rolled-back initial\n12 broken\n13 resume\n14 held"
+        ),
+    );
+    expect![[r#"
+        4 checkpoint iter-001
+        5 hold blocked
+        6 recall hold blocked: request
+        7 rollback to initial, undone by undo-1
+        8 hold blocked
+        9 recall hold blocked: request
+        10 rollback to initial, undone by undo-1
+        11 gate {rolled_back:1}
+        12 hold paused
+        13 recall hold paused: request
+        14 checkpoint iter-001+
+    "#]]
+    .assert_eq(told.split_once("3 agent 1.1\n").unwrap().1);
+}

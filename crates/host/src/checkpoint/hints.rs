@@ -26,6 +26,18 @@ impl Picture {
             .any(|entry| names.get(&entry.stamp.inode).is_none_or(|known| *known < u64::from(entry.stamp.names)))
     }
 
+    /// The folders that are repositories of their own.
+    pub(super) fn repositories(&self) -> Vec<Vec<u8>> {
+        let all = (1_u32..).take(self.arena.folders.len());
+        let is_one = |index: &u32| self.arena.get(*index).is_some_and(|folder| folder.find(b".git").is_ok());
+        all.filter(is_one).map(|index| self.arena.path(index)).collect()
+    }
+
+    /// Whether a path is in it.
+    pub(super) fn knows(&self, path: &[u8]) -> bool {
+        self.arena.entry(path).is_some()
+    }
+
     /// The paths to look at; none means everywhere.
     #[must_use]
     pub fn where_to_look(&self, changes: &Changes) -> Option<Vec<Vec<u8>>> {

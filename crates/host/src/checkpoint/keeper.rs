@@ -1,34 +1,36 @@
 //! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`Keeper`] has the workspace's lock.
-use std::fs::{self, DirBuilder};
+use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use loop_core::run::{INITIAL, Measured, RolledBack, Saved};
-use loop_core::settings::{Resolved, bytes};
+use loop_core::settings::Resolved;
 use loop_core::text;
 
 use super::btrfs::{self, Of};
 use super::diff::{self, Bounds};
+use super::keeper_scope::rules_of;
 use super::object::tree;
 use super::shelved::{Held, Shelved};
-use super::user_git::{self, Limits, User};
+use super::user_git::{self, User};
 use super::{
-    Ask, Content, Depth, Hint, Id, Kind, Picture, RuleTexts, Rules, Still, Store, Taken, TreeEntry, Way, open_folder,
-    restore,
+    Ask, Content, Depth, Hint, Id, Kind, Picture, Rules, Still, Store, Taken, TreeEntry, Way, open_folder, restore,
 };
-use crate::paths::{path_of, text_of};
+use super::{keeper_git, keeper_scope};
 use crate::workspace::watch::{self, HINTS_IN_A_ROW, Watch};
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
-/// The most that is said of a repository.
-const SAID_MAX: usize = 10;
-/// What the harness itself writes into a workspace: no part of the work.
-const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
+/// So many names that are left out are said at a time.
+const LEFT_OUT_SAID_MAX: usize = 8;
+/// A path in a sentence.
+const PATH_LETTERS_MAX: usize = 200;
+/// The file of a store that says whose rollback is under way.
+pub(super) const ROLLING_BACK: &str = "rolling-back";
 
 /// The backend that keeps contents as snapshots.
 pub(super) const BTRFS: &str = "btrfs";
@@ -64,6 +66,10 @@ pub struct Keeper {
     /// How many checkpoints in a row rested on what it told.
     hinted: u32,
     snapshots: Option<Snapshots>,
+    /// What the newest checkpoint does not hold, and why.
+    left_out: Vec<(Vec<u8>, String)>,
+    /// What of it was said.
+    said: BTreeSet<Vec<u8>>,
 }
 
 /// Where a run takes snapshots.
@@ -108,7 +114,19 @@ impl Keeper {
         // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
         picture.hold(user_git::tracked(&place.workspace).unwrap_or_default());
         let snapshots = if place.backend == BTRFS { Some(Snapshots::open(&place, &store)?) } else { None };
-        Ok(Self { place, store, workspace, rules, picture, cancel, watch: None, hinted: 0, snapshots })
+        Ok(Self {
+            place,
+            store,
+            workspace,
+            rules,
+            picture,
+            cancel,
+            watch: None,
+            hinted: 0,
+            snapshots,
+            left_out: Vec::new(),
+            said: BTreeSet::new(),
+        })
     }
 
     /// Lets the kernel tell where something changes from now on. Where it cannot, everything is looked at each time.
@@ -139,6 +157,19 @@ impl Keeper {
         }
     }
 
+    /// What is not kept and was not said yet.
+    fn left_out(&mut self) -> Vec<String> {
+        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.said.contains(path)).cloned().collect();
+        self.said.extend(fresh.iter().map(|(path, _)| path.clone()));
+        let more = fresh.len().saturating_sub(LEFT_OUT_SAID_MAX);
+        let told = fresh.iter().take(LEFT_OUT_SAID_MAX);
+        let mut said: Vec<String> = told.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
+        if more > 0 {
+            said.push(format!("not kept: {more} more names"));
+        }
+        said
+    }
+
     fn full(&self, name: &str) -> String {
         format!("{}/{name}", self.place.run)
     }
@@ -160,8 +191,17 @@ impl Keeper {
             return Ok(self.saved(name, id)?);
         }
         let parent = parent.and_then(|parent| self.id(parent));
-        let said = if name == INITIAL { self.keep_git() } else { Vec::new() };
-        match self.save(name, (parent, None), true)? {
+        let mut said = if name == INITIAL { keeper_git::keep(&self.place) } else { Vec::new() };
+        let mut taken = self.save(name, (parent, None), true)?;
+        let tracked = keeper_scope::tracked_inside(&self.place, &self.picture);
+        if taken.is_ok() && !tracked.is_empty() {
+            // Only now is it known which repositories are in it: it is kept once more, with what they track.
+            self.picture.hold(tracked);
+            self.store.remove(&self.full(name))?;
+            taken = self.save(name, (parent, None), true)?;
+        }
+        said.extend(self.left_out());
+        match taken {
             Ok((id, unstable)) => Ok(Saved { unstable, said, ..self.saved(name, id)? }),
             Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
         }
@@ -212,6 +252,7 @@ impl Keeper {
         };
         match taken {
             Taken::Saved(id, measured) => {
+                self.left_out = measured.left_out;
                 // Only a saving of time.
                 self.store.join_small().ok();
                 Ok(Ok((id, named(&measured.unstable))))
@@ -220,53 +261,6 @@ impl Keeper {
             Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
             Taken::Cancelled => Err(NotKept::Cancelled),
         }
-    }
-
-    /// The user's own repository as it is before anything is done. That it cannot be kept is said and no hindrance: a
-    /// loop does not need it.
-    fn keep_git(&self) -> Vec<String> {
-        let folder = git_folder(&self.place);
-        if folder.exists() {
-            return Vec::new();
-        }
-        let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
-        let kept = made.map_err(|error| error.to_string()).and_then(|()| {
-            user_git::keep(&self.place.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
-        });
-        let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
-        said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
-    }
-
-    /// Brings it back; what cannot be is said.
-    fn bring_git_back(&self, to: &str) -> Vec<String> {
-        let folder = git_folder(&self.place);
-        let undone = folder.with_extension("undo");
-        let folder = match fs::read_to_string(&undone) {
-            Ok(path) if to.starts_with("undo") => path_of(path.trim_end()),
-            Ok(_) | Err(_) => folder,
-        };
-        if !folder.is_dir() {
-            return vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()];
-        }
-        let back = match user_git::bring_back(&folder, &self.place.workspace) {
-            Ok(back) => back,
-            Err(error) => return vec![format!("your repository was not brought back: {error}")],
-        };
-        if let Some(undo) = &back.undo {
-            // Without it there is no way back, which is no reason to stop half way.
-            fs::write(&undone, text_of(undo)).ok();
-        }
-        let mut said = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
-        if !back.stayed.is_empty() {
-            said.push(format!("made since, and still there: {}", back.stayed.join(", ")));
-        }
-        if !back.waiting.is_empty() {
-            said.push(format!(
-                "only a remote has what these need: {}; git fetch, then the same again",
-                back.waiting.join(", ")
-            ));
-        }
-        said.into_iter().chain(back.said).take(SAID_MAX).collect()
     }
 
     fn saved(&self, name: &str, id: Id) -> io::Result<Saved> {
@@ -318,6 +312,7 @@ impl Keeper {
             error @ (NotKept::Blocked(_) | NotKept::Refused(_) | NotKept::Cancelled) => error,
         })?;
         let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
+        self.mark(Some(to))?;
         let way = Way { target, before, cancel: &AtomicBool::new(false) };
         let snapshot =
             self.snapshots.as_ref().map(|snapshots| snapshots.shelved.snapshot(&self.full(to))).transpose()?;
@@ -325,20 +320,33 @@ impl Keeper {
         let done = restore(&self.store, content, &self.workspace, &mut self.picture, &way);
         let done = done.map_err(|error| NotKept::Blocked(format!("the rollback is not done: {error}")))?;
         let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
-        let left = done
-            .left
-            .iter()
-            .take(NAMED_MAX)
-            .map(|path| format!("{} stays: no checkpoint of then could have held it", text::escape_path(path)));
+        self.mark(None)?;
+        let left = done.left.iter().take(NAMED_MAX);
+        let left = left.map(|path| format!("{} stays: no checkpoint of then could have held it", short(path)));
+        let (whole, of_git) = match git {
+            true => keeper_git::bring_back(&self.place, to),
+            false => (true, keeper_git::missing(&self.place).into_iter().collect()),
+        };
         Ok(RolledBack {
             to: to.to_owned(),
-            undo: undo.to_owned(),
+            // One that undoes what was cut off leaves behind what was there in between.
+            undo: if to == undo { name } else { undo.to_owned() },
             tree: self.saved(to, target)?.tree,
             written: done.written,
             removed: done.removed,
             aside: named(&aside),
-            said: left.chain(if git { self.bring_git_back(to) } else { Vec::new() }).collect(),
+            said: left.chain(of_git).collect(),
+            incomplete: !whole,
         })
+    }
+
+    /// Says in the store that a rollback is under way, so that nobody begins on what is neither this nor that.
+    fn mark(&self, to: Option<&str>) -> io::Result<()> {
+        let path = self.place.store.join(ROLLING_BACK);
+        match to {
+            Some(to) => fs::write(path, format!("{} {to}\n", self.place.run)),
+            None => fs::remove_file(path),
+        }
     }
 
     fn free(&self, name: &str) -> String {
@@ -402,13 +410,24 @@ impl Drop for Keeper {
     }
 }
 
+/// The rollback of a workspace that was cut off: whose, and to what.
+#[must_use]
+pub fn cut_off(store: &Path) -> Option<(String, String)> {
+    let text = fs::read_to_string(store.join(ROLLING_BACK)).ok()?;
+    let (run, to) = text.trim_end().split_once(' ')?;
+    Some((run.to_owned(), to.to_owned()))
+}
+
+fn short(path: &[u8]) -> String {
+    text::one_line(&text::escape_path(path), PATH_LETTERS_MAX)
+}
+
 fn named(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().take(NAMED_MAX).map(|path| text::escape_path(path)).collect()
 }
 
 fn unreadable(list: &[(Vec<u8>, String)]) -> String {
-    let shown: Vec<String> =
-        list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", text::escape_path(path))).collect();
+    let shown: Vec<String> = list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", short(path))).collect();
     let more = list.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     format!("the workspace cannot be kept: {}{more}", shown.join(", "))
@@ -448,26 +467,4 @@ pub fn choose(asked: &str, workspace: &Path) -> Result<Chosen, String> {
         },
     };
     Ok(Chosen { backend, why })
-}
-
-fn rules_of(place: &Place) -> Rules {
-    let settings = &place.settings;
-    let found = user_git::rules_of(&place.workspace, &place.user);
-    Rules::of(RuleTexts {
-        repository: found.is_repository,
-        excludes: found.texts,
-        all: settings.is_on("checkpoint_ignored"),
-        skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
-        outside: OURS.map(str::to_owned).to_vec(),
-        size_max: bytes(settings.get("checkpoint_file_max")),
-    })
-}
-
-/// Where the user's own repository is kept.
-pub(super) fn git_folder(place: &Place) -> PathBuf {
-    place.store.join("user-git").join(&place.run)
-}
-
-fn unescaped(line: &str) -> String {
-    String::from_utf8_lossy(&text::unescape_path(line)).into_owned()
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use loop_core::run::check_name;
-use loop_core::settings::{bytes, millis};
+use loop_core::settings::{Layer, bytes, millis};
 
 use super::gc::Collected;
 use super::store::Store;
@@ -19,6 +19,8 @@ use crate::runs;
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
 /// Checkpoints without a run are given up after this: a start makes the store before the run.
 const ORPHANED_MS: u64 = 3600 * 1000;
+/// The setting for it.
+const RETENTION: &str = "checkpoint_retention";
 /// When it was looked at last.
 const LOOKED: &str = "looked";
 
@@ -46,14 +48,11 @@ impl Bound {
     /// As the settings say.
     #[must_use]
     pub fn of(settings: &loop_core::settings::Resolved) -> Self {
-        Self {
-            retention_ms: millis(settings.get("checkpoint_retention")),
-            bytes: bytes(settings.get("checkpoint_bytes")),
-        }
+        Self { retention_ms: millis(settings.get(RETENTION)), bytes: bytes(settings.get("checkpoint_bytes")) }
     }
 }
 
-/// Looks whether something is to go, once an hour at most.
+/// Looks whether something is to go: once an hour at most, and whenever all together take too much.
 ///
 /// # Errors
 /// When a store cannot be read.
@@ -62,7 +61,8 @@ pub fn tidy(home: &Home, bound: Bound, now_ms: u64) -> io::Result<Gone> {
     let lately = fs::metadata(&looked)
         .and_then(|found| found.modified())
         .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < LOOK_EVERY));
-    if lately || !home.checkpoints().is_dir() {
+    if !home.checkpoints().is_dir() || lately && bound.bytes.is_none_or(|most| total(home).is_ok_and(|all| all <= most))
+    {
         return Ok(Gone::default());
     }
     fs::write(&looked, b"")?;
@@ -124,6 +124,9 @@ fn forget_all_of(store: &Store, run: &str) {
     // What is not there is gone already.
     fs::remove_dir_all(&folder).ok();
     fs::remove_file(folder.with_extension("undo")).ok();
+    if super::keeper::cut_off(store.folder()).is_some_and(|(of, _)| of == run) {
+        fs::remove_file(store.folder().join(super::keeper::ROLLING_BACK)).ok();
+    }
 }
 
 fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> io::Result<()> {
@@ -165,8 +168,11 @@ fn fate(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Stor
     if !over {
         return Fate::Stays;
     }
-    let state = crate::journal::read(&listed.run.path).map(|reading| reading.fold());
-    let Some(ended) = state.ok().and_then(|state| state.over).map(|over| over.at.wall_ms) else { return Fate::Stays };
+    let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Fate::Stays };
+    let Some(ended) = state.over.as_ref().map(|over| over.at.wall_ms) else { return Fate::Stays };
+    // What was said of this one run counts before what holds for all.
+    let own = state.settings.resolved.valued(RETENTION).filter(|valued| valued.origin.layer == Layer::Flag);
+    let retention = own.map_or(retention, |own| millis(&own.value));
     match retention {
         Some(retention) if now.saturating_sub(ended) > retention => Fate::Goes,
         Some(_) | None => Fate::MayGo(ended),

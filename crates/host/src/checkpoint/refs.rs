@@ -145,6 +145,34 @@ impl Store {
         Ok(())
     }
 
+    /// The files of all checkpoints of a run up to this one.
+    pub(super) fn until(&self, id: &Id) -> io::Result<Vec<Id>> {
+        let words = self.commit(id)?.words;
+        let Some((name, last)) = read_words(&words) else { return Ok(Vec::new()) };
+        let run = name.split('/').next().unwrap_or(name);
+        let mut files = Vec::new();
+        for (_, id) in self.names_of(run)? {
+            let made = self.commit(&id)?.words;
+            if read_words(&made).is_some_and(|(_, nanos)| nanos <= last) {
+                files.push(self.parts(&id)?.files);
+            }
+        }
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// Whether a path is in a tree.
+    pub(super) fn has_path(&self, files: &Id, path: &[u8]) -> io::Result<bool> {
+        let mut at = Some(*files);
+        for name in path.split(|byte| *byte == b'/') {
+            let Some(tree) = at else { return Ok(false) };
+            let Some(entry) = self.tree(&tree)?.into_iter().find(|entry| entry.name == name) else { return Ok(false) };
+            at = (entry.mode == super::object::FOLDER).then_some(entry.id);
+        }
+        Ok(true)
+    }
+
     /// When the checkpoint of a name was made; none if the name leads nowhere.
     fn made_at(&self, name: &str) -> Option<i64> {
         let parts = self.commit(&self.named(name).ok()?).ok()?;

@@ -35,7 +35,34 @@ pub trait Content {
 
 impl Content for Store {
     fn write(&self, _path: &[u8], id: &Id, to: &mut File) -> io::Result<()> {
-        self.copy(id, to).map(drop)
+        let mut to = Holes { to, at: 0 };
+        self.copy(id, &mut to)?;
+        to.to.set_len(to.at)
+    }
+}
+
+/// Leaves out what is empty: a file that had holes does not fill the disk.
+struct Holes<'a> {
+    to: &'a mut File,
+    at: u64,
+}
+
+/// A block of a file system.
+const BLOCK: usize = 4096;
+
+impl io::Write for Holes<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let piece = &piece[..piece.len().min(BLOCK)];
+        let length = u64::try_from(piece.len()).unwrap_or(0);
+        if piece.len() < BLOCK || piece.iter().any(|byte| *byte != 0) {
+            std::os::unix::fs::FileExt::write_all_at(self.to, piece, self.at)?;
+        }
+        self.at += length;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -99,6 +126,7 @@ pub fn restore(
         opened: BTreeMap::new(),
         sync_each: true,
         unsynced: Vec::new(),
+        target: way.target,
     };
     let done = work.all(&differences, &before, &target);
     let closed = work.close(&differences);
@@ -121,6 +149,8 @@ struct Work<'a> {
     sync_each: bool,
     /// Files that are in their places and not synced yet. After a power cut before that, going back is done again.
     unsynced: Vec<File>,
+    /// The checkpoint that is gone back to.
+    target: Id,
 }
 
 impl Work<'_> {
@@ -128,13 +158,13 @@ impl Work<'_> {
         let again = linked_otherwise(before, target);
         let files = differences.values().filter(|(_, kept)| matches!(kept, Some(Kept { what: KeptWhat::File(_), .. })));
         self.sync_each = files.count() <= SYNCED_ALONE_MAX;
-        let mut then = Then::new(self.store, target);
+        let mut then = Then::new(self.store, target, self.target);
         for (path, (now, kept)) in differences.iter().rev() {
             let same_kind =
                 |now: &Kept, kept: &Kept| std::mem::discriminant(&now.what) == std::mem::discriminant(&kept.what);
             match (now, kept) {
                 (Some(now), Some(kept)) if same_kind(now, kept) => {}
-                (Some(now), kept) => self.remove(path, now, kept.is_some(), &mut then)?,
+                (Some(now), kept) => self.remove(path, now, kept.is_some(), &mut then).map_err(at(path))?,
                 (None, _) => {}
             }
             if self.is_cancelled() {
@@ -143,7 +173,7 @@ impl Work<'_> {
         }
         for (path, (now, kept)) in differences {
             if let Some(kept) = kept {
-                self.put(path, kept, now.as_ref().filter(|_| !again.contains(path)))?;
+                self.put(path, kept, now.as_ref().filter(|_| !again.contains(path))).map_err(at(path))?;
             }
             if self.is_cancelled() {
                 return Ok(());
@@ -319,6 +349,12 @@ impl Work<'_> {
     }
 }
 
+/// An error says where.
+fn at(path: &[u8]) -> impl FnOnce(io::Error) -> io::Error {
+    let path = loop_core::text::one_line(&loop_core::text::escape_path(path), 200);
+    move |error| io::Error::new(error.kind(), format!("{path}: {error}"))
+}
+
 /// Makes files safe.
 fn sync_all(files: &[File]) -> io::Result<()> {
     std::thread::scope(|scope| {
@@ -343,13 +379,29 @@ struct Then<'a> {
     left_out: BTreeSet<&'a [u8]>,
     /// By folder: the rules in it, whether it is ignored itself, and its tree.
     folders: HashMap<Vec<u8>, (FolderRules, bool, Option<Id>)>,
+    commit: Id,
+    /// The files of the run's checkpoints until then, once they were asked for.
+    earlier: Option<Vec<Id>>,
 }
 
 impl<'a> Then<'a> {
-    fn new(store: &'a Store, target: &'a Side<'a>) -> Self {
+    fn new(store: &'a Store, target: &'a Side<'a>, commit: Id) -> Self {
         let rules = Rules::of(target.manifest.rules.clone());
         let left_out = target.manifest.left_out.iter().map(|(path, _)| path.as_slice()).collect();
-        Self { store, target, rules, left_out, folders: HashMap::new() }
+        Self { store, target, rules, left_out, folders: HashMap::new(), commit, earlier: None }
+    }
+
+    /// Whether a checkpoint of the run held a path by then: what was kept once stays in scope.
+    fn was_held(&mut self, path: &[u8]) -> io::Result<bool> {
+        if self.earlier.is_none() {
+            self.earlier = Some(self.store.until(&self.commit)?);
+        }
+        for files in self.earlier.iter().flatten() {
+            if self.store.has_path(files, path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the checkpoint would hold a path if it had been there: else it is not ours to remove.
@@ -359,7 +411,11 @@ impl<'a> Then<'a> {
         let is_big = !is_folder && size > self.rules.size_max();
         let above = (1..=path.len()).filter(|end| path.get(*end).is_none_or(|byte| *byte == b'/'));
         let is_left_out = above.into_iter().any(|end| self.left_out.contains(&path[..end]));
-        Ok(!ignored && !is_big && !is_left_out && self.rules.scope(&rules, path, is_folder) == Scope::In)
+        if is_big || is_left_out {
+            return Ok(false);
+        }
+        let is_in = !ignored && self.rules.scope(&rules, path, is_folder) == Scope::In;
+        Ok(is_in || self.was_held(path)?)
     }
 
     fn folder(&mut self, path: &[u8]) -> io::Result<(FolderRules, bool, Option<Id>)> {

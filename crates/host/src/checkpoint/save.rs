@@ -160,9 +160,6 @@ impl Seen {
             if looked.is_cancelled {
                 return Ok(Some(Taken::Cancelled));
             }
-            if !looked.unreadable.is_empty() {
-                return Ok(Some(Taken::Unreadable(looked.unreadable)));
-            }
             if matches!(hint, Hint::Paths(_)) && picture.has_unknown_twin() {
                 (hint, picture.in_doubt) = (Hint::Everything, true);
                 continue;
@@ -175,7 +172,8 @@ impl Seen {
                 return Ok(Some(Taken::Cancelled));
             };
             self.read += u64::try_from(wanted.len()).unwrap_or(0);
-            let failed = self.take(picture, wanted, got);
+            let mut failed = looked.unreadable;
+            failed.extend(self.take(picture, wanted, got));
             if !failed.is_empty() {
                 picture.in_doubt = true;
                 return Ok(Some(Taken::Unreadable(failed)));

@@ -41,6 +41,12 @@ pub enum WorkspaceError {
         /// What it is.
         what: &'static str,
     },
+    /// It is not the folder that the run worked in.
+    #[error("{} is another folder than the one that the loop worked in", text::escape_path(path.as_os_str().as_bytes()))]
+    Another {
+        /// Which.
+        path: PathBuf,
+    },
     /// Another run works there.
     #[error("loop {id} works in {} already", text::escape_path(path.as_os_str().as_bytes()))]
     Held {
@@ -116,6 +122,10 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
     let folder = File::open(&path).map_err(error)?;
     let found = folder.metadata().map_err(error)?;
     let me = (found.dev(), found.ino());
+    // Devices get other numbers when a machine starts again; a folder keeps its own.
+    if found.ino() != place.inode {
+        return Err(WorkspaceError::Another { path });
+    }
     let above_me = chain(&path);
     for run in runs::all(home)?.into_iter().filter(|run| run.id != *own) {
         let Some(holder) = run.holder() else { continue };

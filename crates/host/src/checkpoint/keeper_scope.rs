@@ -1,0 +1,80 @@
+//! What is in scope of a run's checkpoints: its settings, the user's and the repository's rules, and never the folder in
+//! which loop itself keeps everything.
+use std::path::{Path, PathBuf};
+
+use loop_core::settings::bytes;
+use loop_core::text;
+
+use super::keeper::Place;
+use super::user_git;
+use super::{Picture, RuleTexts, Rules};
+
+/// What the harness itself writes into a workspace: no part of the work.
+const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
+
+/// The rules of a run.
+pub(super) fn rules_of(place: &Place) -> Rules {
+    let settings = &place.settings;
+    let found = user_git::rules_of(&place.workspace, &place.user);
+    let state = place.store.parent().and_then(Path::parent).and_then(|state| inside(&place.workspace, state));
+    let outside = OURS.map(str::to_owned).into_iter().chain(state.as_deref().and_then(pattern_of)).collect();
+    Rules::of(RuleTexts {
+        repository: found.is_repository,
+        excludes: found.texts,
+        all: settings.is_on("checkpoint_ignored"),
+        skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
+        outside,
+        size_max: bytes(settings.get("checkpoint_file_max")),
+    })
+}
+
+/// Whether a workspace can be kept in this state folder at all.
+///
+/// # Errors
+/// Why not.
+pub fn check_state_folder(workspace: &Path, state: &Path) -> Result<(), String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(workspace).starts_with(real(state)) {
+        return Err("the workspace lies in the folder where loop keeps its records".to_owned());
+    }
+    match inside(workspace, state) {
+        Some(path) if pattern_of(&path).is_none() => {
+            Err("the folder where loop keeps its records lies in the workspace, and its name is not UTF-8".to_owned())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The path of the state folder from the workspace, if it lies in it.
+fn inside(workspace: &Path, state: &Path) -> Option<PathBuf> {
+    let (workspace, state) = (workspace.canonicalize().ok()?, state.canonicalize().ok()?);
+    state.strip_prefix(workspace).ok().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned)
+}
+
+/// A path as a rule that matches it alone.
+fn pattern_of(path: &Path) -> Option<String> {
+    let special = |letter: char| "\\*?[]!#{} ".contains(letter);
+    let escaped = path.to_str()?.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter]));
+    Some(format!("/{}/", escaped.collect::<String>()))
+}
+
+/// Files that a nested repository tracks although they are ignored, and that are not known yet: they are in scope too.
+pub(super) fn tracked_inside(place: &Place, picture: &Picture) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for folder in picture.repositories() {
+        use std::os::unix::ffi::OsStrExt;
+        let path = place.workspace.join(std::ffi::OsStr::from_bytes(&folder));
+        for tracked in user_git::tracked(&path).unwrap_or_default() {
+            let tracked = [folder.as_slice(), b"/", &tracked].concat();
+            let there = place.workspace.join(std::ffi::OsStr::from_bytes(&tracked)).symlink_metadata().is_ok();
+            if there && !picture.knows(&tracked) {
+                found.push(tracked);
+            }
+        }
+    }
+    found
+}
+
+fn unescaped(line: &str) -> String {
+    String::from_utf8_lossy(&text::unescape_path(line)).into_owned()
+}
