@@ -4,6 +4,7 @@
 mod census;
 mod environment;
 mod flood;
+mod loop_image;
 mod parallel;
 mod ran;
 mod strace;
@@ -12,6 +13,7 @@ mod zoo;
 pub use census::{Being, Escapees, kill, processes_of, signal};
 pub use environment::{TestEnv, built, wait_at_most, wait_until};
 pub use flood::{Memory, flood_program};
+pub use loop_image::{Format, LoopImage, MountScratch};
 pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};

@@ -11,6 +11,7 @@ mod diff_git;
 mod home;
 mod journal;
 mod keeper;
+mod loop_images;
 mod process;
 mod retention;
 mod stored;
