@@ -17,6 +17,7 @@ mod limits;
 mod looking;
 mod newcomer;
 mod output;
+mod power_cuts;
 mod resume;
 mod rollback;
 mod rollback_points;
