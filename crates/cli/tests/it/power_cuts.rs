@@ -83,7 +83,8 @@ impl Machine {
         }
         fs::remove_dir_all(work.join("folder")).ok();
         fs::create_dir_all(work.join("folder/deep/hollow")).unwrap();
-        fs::write(work.join(format!("folder/deep/{round}")), "x".repeat(usize::try_from(round * 997).unwrap())).unwrap();
+        fs::write(work.join(format!("folder/deep/{round}")), "x".repeat(usize::try_from(round * 997).unwrap()))
+            .unwrap();
         fs::write(work.join("grows"), "line\n".repeat(usize::try_from(round).unwrap())).unwrap();
         fs::write(work.join(format!("new-{round}")), round.to_string()).unwrap();
         fs::remove_file(work.join(format!("new-{}", round.wrapping_sub(3)))).ok();
@@ -183,12 +184,19 @@ fn workspace_alone(format: Format) {
     for round in 1..=cuts().div_ceil(3) {
         let first = machine.change(round * 2);
         machine.run(&["checkpoint", &machine.id, &format!("round-{round}")]);
-        if round % 2 == 0 {
-            machine.change(round * 2 + 1);
-        } else {
-            // Only something to remove, so that no file is written that would be synced.
-            fs::create_dir(machine.user.work().join("made")).ok();
-            fs::write(machine.user.work().join("made-since"), "x").unwrap();
+        let work = machine.user.work();
+        match round % 3 {
+            // Very much, which is synced with the whole disk; else each for itself.
+            0 => drop(machine.change(round * 2 + 1)),
+            1 => {
+                fs::remove_file(work.join("grows")).unwrap();
+                fs::write(work.join("steady-000"), "other").unwrap();
+                for (name, mode) in [("steady-001", 0o600), ("folder", 0o711), ("folder/deep/hollow", 0o0)] {
+                    fs::set_permissions(work.join(name), fs::Permissions::from_mode(mode)).unwrap();
+                }
+            }
+            // Only something to remove: no file is written.
+            _ => fs::write(work.join("folder/made-since"), "x").unwrap(),
         }
         // What is there before is on disk, so that only what going back does can be lost.
         assert!(std::process::Command::new("sync").arg("-f").arg(machine.image.path()).status().unwrap().success());

@@ -22,6 +22,7 @@ mod rules;
 mod save;
 mod scope;
 mod store;
+mod unsynced;
 pub mod user_git;
 
 pub use between::Differences;
