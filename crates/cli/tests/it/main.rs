@@ -9,6 +9,7 @@ mod endings;
 mod errors;
 mod escapes;
 mod floods;
+mod full_disk;
 mod gates;
 mod json;
 mod keeping;
@@ -26,6 +27,7 @@ mod start;
 mod steering;
 mod steering_load;
 mod syncs;
+mod users_git;
 mod workspaces;
 
 use loop_testkit::TestEnv;
