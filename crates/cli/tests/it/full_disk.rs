@@ -1,7 +1,7 @@
 //! A disk that fills up: the loop pauses and says so, goes on when there is room again, and nothing half is left.
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use loop_testkit::{Format, LoopImage, TestEnv, wait_until};
@@ -13,20 +13,18 @@ use crate::{start, user};
 const AGENT: &str = "echo $LOOP_ITERATION >> log; test $LOOP_ITERATION != 2 || head -c 20000000 /dev/urandom > big; \
                      touch ../did-$LOOP_ITERATION";
 
-/// Fills an image up, but for so many MiB.
-fn fill(image: &LoopImage, but: u64) -> PathBuf {
-    let filler = image.path().join("filler");
-    let free = rustix_free(image) - but * 1024 * 1024;
-    let made = Command::new("fallocate").arg("-l").arg(free.to_string()).arg(&filler).status().unwrap();
-    assert!(made.success());
-    filler
+/// Takes all room there is, quickly at first and then to the last byte; then gives so many MiB of it back.
+const FILL: &str = "fallocate -l 850M \"$0/filler\"; cat /dev/zero > \"$0/rest\" 2>/dev/null; truncate -s -$1M \"$0/rest\"; sync -f \"$0\"";
+
+fn fill(image: &LoopImage, but: u32) {
+    let filled = Command::new("sh").args(["-c", FILL]).arg(image.path()).arg(but.to_string()).status().unwrap();
+    assert!(filled.success());
 }
 
-/// What even root can still write there.
-fn rustix_free(image: &LoopImage) -> u64 {
-    let said = Command::new("stat").args(["-f", "-c", "%f %S"]).arg(image.path()).output().unwrap();
-    let said = String::from_utf8(said.stdout).unwrap();
-    said.split_whitespace().map(|number| number.parse::<u64>().unwrap()).product()
+fn make_room(image: &LoopImage) {
+    for name in ["filler", "rest"] {
+        fs::remove_file(image.path().join(name)).unwrap();
+    }
 }
 
 /// A user whose state folder is on the image.
@@ -51,7 +49,7 @@ fn half_made(user: &TestEnv) -> Vec<String> {
     all.into_iter().filter(|path| path.contains("/tmp_") || path.ends_with(".lock")).collect()
 }
 
-fn walk(folder: &std::path::Path) -> Vec<String> {
+fn walk(folder: &Path) -> Vec<String> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -79,7 +77,7 @@ fn a_loop_whose_checkpoint_finds_no_room_pauses_says_why_and_goes_on_when_there_
     // req: D-14
     let Some(image) = LoopImage::new(Format::Ext4) else { return };
     let user = with_state_on(&image);
-    let filler = fill(&image, 8);
+    fill(&image, 8);
     let running = user.begin(&start(AGENT, "test -e ../did-3", &[]));
     user.wait_for_file("did-2");
     let id = user.id();
@@ -94,7 +92,7 @@ fn a_loop_whose_checkpoint_finds_no_room_pauses_says_why_and_goes_on_when_there_
     user.run(&["resume", &id]).expect_code(0);
     wait_until("it is paused again", || row(&user, &id)["status"] == "paused");
     let before = picture(&user.work());
-    fs::remove_file(filler).unwrap();
+    make_room(&image);
     user.run(&["resume", &id]).expect_code(0);
     running.end().expect_code(0);
     user.run(&["rollback", &id, "1"]).expect_code(0);
@@ -110,11 +108,10 @@ fn a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_kept() {
     // req: D-14
     let Some(image) = LoopImage::new(Format::Ext4) else { return };
     let user = with_state_on(&image);
-    let filler = image.path().join("filler");
     // The second iteration leaves no room even for a line of the journal.
     let full = format!(
-        "{AGENT}; if [ $LOOP_ITERATION = 2 ]; then cat /dev/zero > '{0}'; cat /dev/zero > '{0}2'; touch ../full; fi",
-        filler.display()
+        "{AGENT}; if [ $LOOP_ITERATION = 2 ]; then sh -c '{FILL}' '{}' 0; touch ../full; fi",
+        image.path().display()
     );
     let running = user.begin(&start(&full, "test -e ../did-3", &[]));
     user.wait_for_file("full");
@@ -125,9 +122,7 @@ fn a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_kept() {
         code = running.code();
         code.is_some() || row(&user, &id)["status"] == "paused"
     });
-    for name in ["filler", "filler2"] {
-        fs::remove_file(image.path().join(name)).unwrap();
-    }
+    make_room(&image);
     if code.is_some() {
         let ran = running.end();
         assert!(ran.err().contains("make room") && ran.err().contains("loop resume"), "{}", ran.text());
@@ -160,10 +155,10 @@ fn a_rollback_that_finds_no_room_in_the_workspace_says_so_and_is_finished_by_the
     user.run(&start(agent, "test -e made", &["--workspace", &place])).expect_code(0);
     let id = user.id();
     let after = picture(&work);
-    let filler = fill(&image, 4);
+    fill(&image, 4);
     let ran = user.run(&["rollback", &id, "initial"]);
     assert!(ran.code != Some(0) && ran.err().contains("No space left"), "{}", ran.text());
-    fs::remove_file(filler).unwrap();
+    make_room(&image);
     user.run(&["rollback", &id, "initial"]).expect_code(0);
     assert!(picture(&work) == before, "{:?}", picture(&work).keys());
     user.run(&["rollback", &id, "1"]).expect_code(0);

@@ -32,7 +32,7 @@ fn everything(user: &TestEnv) {
         &["history", &id],
         &["history", &id, "--diff", "1"],
         &["history", &id, "--diff", "initial..4"],
-        &["history", &id, "--stat"],
+        &["history", &id, "--diff", "2", "--stat"],
         &["rollback", &id, "1"],
         &["rollback", &id, "undo"],
         &["rollback", &id, "by-hand"],
@@ -42,7 +42,7 @@ fn everything(user: &TestEnv) {
     for words in words {
         user.run(words).expect_code(0);
     }
-    let diff = user.on_a_terminal(&format!("{} history {id} --diff 1", env!("CARGO_BIN_EXE_loop"))).0;
+    let diff = user.on_a_terminal(&format!("PAGER=cat {} history {id} --diff 1", env!("CARGO_BIN_EXE_loop"))).0;
     diff.expect_code(0);
     user.run(&["rm", &id]).expect_code(0);
 }
