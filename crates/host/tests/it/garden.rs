@@ -161,8 +161,10 @@ impl Garden<'_> {
                 fs::hard_link(&path, folder.join(format!("hard{}", self.dice.roll(1000)))).ok();
             }
             14 => {
-                for name in ["\u{e9}", "e\u{301}"] {
-                    self.file(&folder.join(name), 0o644);
+                for path in ["\u{e9}", "e\u{301}"].map(|name| folder.join(name)) {
+                    if fs::symlink_metadata(&path).is_err() {
+                        self.file(&path, 0o644);
+                    }
                 }
             }
             15 | 16 if depth < 4 => {
@@ -203,6 +205,10 @@ impl Garden<'_> {
     }
 
     fn file(&mut self, path: &Path, mode: u32) {
+        // Its lines are judged, so that they must be ones that the judge knows.
+        if path.file_name() == Some(OsStr::new(".gitignore")) {
+            return self.edit_ignores(path.parent().unwrap());
+        }
         let length = self.dice.one_of(&[0, 1, 100, 5000]);
         let mut bytes: Vec<u8> = Vec::new();
         while bytes.len() < length {
@@ -223,11 +229,9 @@ impl Garden<'_> {
         }
         let (path, found) = &all[usize::try_from(self.dice.roll(u64::try_from(all.len()).unwrap())).unwrap()];
         let path = self.root.join(path);
-        let is_ignores = path.file_name() == Some(OsStr::from_bytes(b".gitignore"));
         match self.dice.roll(8) {
             0 | 1 if found.is_dir() => fs::remove_dir_all(&path).unwrap(),
             0 | 1 => fs::remove_file(&path).unwrap(),
-            2 if found.is_file() && is_ignores => self.edit_ignores(path.parent().unwrap()),
             2 if found.is_file() => self.file(&path, 0o644),
             3 if !found.is_symlink() => {
                 let mode = self.dice.one_of(&[0o700, 0o755, 0o644, 0]);
