@@ -281,6 +281,12 @@ impl Arena {
         }
     }
 
+    /// Whether a folder lies somewhere in another one.
+    pub(super) fn is_below(&self, index: u32, above: u32) -> bool {
+        let up = |index: &u32| self.get(*index).filter(|_| *index != TOP).map(|folder| folder.parent);
+        std::iter::successors(up(&index), up).any(|index| index == above)
+    }
+
     /// The rules that hold for the names in a folder.
     pub(super) fn rules_in(&self, index: u32) -> FolderRules {
         let Some(folder) = self.get(index) else { return FolderRules::default() };

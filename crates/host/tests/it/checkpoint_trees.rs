@@ -188,3 +188,25 @@ fn the_same_tree_as_git_makes_of_it() {
     assert_eq!(show, "x");
     git(&["--git-dir", &store, "fsck", "--full"]);
 }
+
+#[test]
+fn hints_below_a_folder_whose_rules_changed_are_judged_by_the_rules_that_hold_now() {
+    let names: Vec<String> = (0..300).map(|number| format!("a/held-{number}")).collect();
+    // Two threads have to meet, which they do not always.
+    for _ in 0..10 {
+        let mut scene = Scene::new(Rules::new(true, &[], false));
+        names.iter().for_each(|name| scene.write(name, "one"));
+        scene.write("a/b/held", "one");
+        scene.save("run/initial");
+        scene.write(".gitignore", "a\n");
+        scene.write("a/b/new", "ignored as long as the rule is there");
+        scene.save("run/1");
+        fs::remove_file(scene.path(".gitignore")).unwrap();
+        let hints: Vec<&str> = names.iter().map(String::as_str).chain([".gitignore"]).collect();
+        let (hinted, _) = scene.hinted(&hints);
+        assert!(scene.names(hinted).contains(&"a/b/new".to_owned()));
+        scene.write("a/b/newer", "not ignored");
+        let (hinted, _) = scene.hinted(&["a/b/newer"]);
+        assert!(scene.names(hinted).contains(&"a/b/newer".to_owned()));
+    }
+}
