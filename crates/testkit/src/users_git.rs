@@ -47,7 +47,6 @@ pub fn disagreeing_repository(root: &Path) {
 ///
 /// # Panics
 /// When there is no shell.
-#[must_use]
 pub fn with_git(root: &Path, script: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(root).env("GIT_CONFIG_GLOBAL", "/dev/null");

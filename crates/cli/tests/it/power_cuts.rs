@@ -129,6 +129,7 @@ fn differences(one: &Sight, other: &Sight) -> String {
 }
 
 /// Acknowledged checkpoints and rollbacks, and a power cut right after each.
+#[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn acknowledged(format: Format) {
     let Some(machine) = Machine::new(format, None) else { return };
     let mut kept: Vec<(String, Sight)> = Vec::new();
@@ -177,6 +178,7 @@ fn on_xfs_nothing_that_was_acknowledged_is_lost_by_a_power_cut() {
 }
 
 /// The state folder is on another disk, so that what it syncs does not help the workspace's.
+#[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn workspace_alone(format: Format) {
     let elsewhere = tempfile::tempdir().unwrap();
     let Some(machine) = Machine::new(format, Some(elsewhere.path().to_owned())) else { return };
@@ -217,6 +219,7 @@ fn a_rollback_is_on_disk_when_it_is_acknowledged_whatever_disk_the_state_is_on()
 }
 
 /// Cuts at any moment of a checkpoint or a rollback.
+#[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn in_the_middle(format: Format) {
     let Some(machine) = Machine::new(format, None) else { return };
     let before = machine.change(1);
@@ -257,6 +260,7 @@ fn a_checkpoint_that_a_power_cut_hits_is_whole_or_absent_and_those_before_it_are
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn a_loop_that_did_not_sync_would_be_found_out() {
     for format in [Format::Ext4, Format::Xfs] {
         let Some(machine) = Machine::new(format, None) else { return };

@@ -79,7 +79,7 @@ fn no_program_that_a_repository_names_is_run_by_any_command() {
         drop(fired(&traps));
         for (name, script) in SENTINELS {
             // Some of them are to fail.
-            let _ = with_git(&user.work(), script);
+            with_git(&user.work(), script);
             let fired = fired(&traps);
             assert!(fired.contains(*name), "{name} did not fire under plain git, only {fired:?}");
         }

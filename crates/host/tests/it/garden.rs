@@ -116,7 +116,7 @@ impl Garden<'_> {
             template => copy(&Templates::get().join(template), self.root),
         }
         for _ in 0..self.dice.roll(12) + 2 {
-            self.grow(&self.root.to_owned(), 0);
+            self.grow(self.root, 0);
         }
     }
 
@@ -225,7 +225,7 @@ impl Garden<'_> {
     pub(crate) fn change(&mut self) {
         let all = paths(self.root);
         if all.is_empty() {
-            return self.grow(&self.root.to_owned(), 1);
+            return self.grow(self.root, 1);
         }
         let (path, found) = &all[usize::try_from(self.dice.roll(u64::try_from(all.len()).unwrap())).unwrap()];
         let path = self.root.join(path);
@@ -247,9 +247,9 @@ impl Garden<'_> {
                 self.grow(&path, 3);
             }
             5 if found.is_dir() => self.edit_ignores(&path),
-            6 => self.edit_ignores(&self.root.to_owned()),
+            6 => self.edit_ignores(self.root),
             _ if found.is_dir() => self.grow(&path, 2),
-            _ => self.grow(&self.root.to_owned(), 1),
+            _ => self.grow(self.root, 1),
         }
     }
 }
