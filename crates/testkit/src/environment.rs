@@ -23,7 +23,16 @@ impl TestEnv {
     /// A fresh user of the built program.
     #[must_use]
     pub fn new(program: &str) -> Self {
-        let root = tempfile::Builder::new().prefix("loop-test-").tempdir().expect("a scratch folder");
+        Self::within(program, &std::env::temp_dir())
+    }
+
+    /// The same in a folder of the test's choice, such as one on a file system of its own.
+    ///
+    /// # Panics
+    /// When nothing can be made there.
+    #[must_use]
+    pub fn within(program: &str, folder: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("loop-test-").tempdir_in(folder).expect("a scratch folder");
         for folder in ["home", "bin", "work", "tmp"] {
             fs::create_dir(root.path().join(folder)).expect("a folder");
         }

@@ -8,6 +8,7 @@ mod loop_image;
 mod parallel;
 mod ran;
 mod strace;
+mod users_git;
 mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of, signal};
@@ -17,4 +18,5 @@ pub use loop_image::{Format, LoopImage, MountScratch};
 pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
+pub use users_git::{GIT_STATES, SENTINELS, Sight, disagreeing_repository, fired, must, sight, trapped, with_git};
 pub use zoo::{ODD_AGENTS, ZOO, zoo};

@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::environment::wait_until;
+
 /// Waits until nobody holds its input any more, then unmounts all that is mounted in a folder and removes it.
 const GUARDIAN: &str = r#"
 cat >/dev/null
@@ -175,12 +177,20 @@ impl LoopImage {
         }
     }
 
+    fn is_in_use(&self) -> bool {
+        let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let mut files = devices.filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
+        files.any(|file| Path::new(file.trim_end()) == self.file())
+    }
+
     /// Mounts it again, after a cut of the power or not. Nobody may have a file of it open.
     ///
     /// # Panics
     /// When it cannot be done.
     pub fn remount(&self) {
         ran(Command::new("umount").arg(self.path())).expect("it is unmounted");
+        // Who saw the mount from elsewhere may let go of it a moment later; until then it would be the same one again.
+        wait_until("nobody has the image any more", || !self.is_in_use());
         let cut = self.file().with_extension("cut");
         if cut.exists() {
             fs::rename(&cut, self.file()).expect("the image as it was at the cut");

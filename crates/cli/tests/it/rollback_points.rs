@@ -51,7 +51,7 @@ fn prepared() -> TestEnv {
 }
 
 /// Everything with kind, mode and content.
-fn picture(folder: &Path) -> BTreeMap<String, String> {
+pub(crate) fn picture(folder: &Path) -> BTreeMap<String, String> {
     use std::os::unix::fs::PermissionsExt;
     fn walk(folder: &Path, top: &Path, seen: &mut BTreeMap<String, String>) {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {

@@ -148,9 +148,14 @@ impl Picture {
             Hint::Doubts if !all => self.tasks_of(&[], &top),
             Hint::Paths(_) | Hint::Everything | Hint::Doubts => vec![self.whole(&top)],
         };
+        let is_one = tasks.len() == 1;
         let found = self.run_tasks(&eyes, tasks);
         self.held = eyes.held;
+        let is_surprised = found.is_surprised && !is_one;
         let looked = self.take_in(found, cancel);
+        if is_surprised && !looked.is_cancelled {
+            return self.look(workspace, rules, Hint::Everything, cancel);
+        }
         if !looked.is_cancelled {
             self.in_doubt = !looked.unreadable.is_empty();
             (self.is_of_run, self.rules) = (true, rules.texts().clone());
@@ -171,6 +176,9 @@ impl Picture {
         for path in paths.iter().cloned().chain(own) {
             self.aim(&path, &mut folders);
         }
+        // What lies below a folder that is looked at whole is looked at with it, by the rules that hold now.
+        let deep: Vec<u32> = folders.iter().filter(|(_, how)| **how == How::Deep).map(|(index, _)| *index).collect();
+        folders.retain(|index, _| !deep.iter().any(|above| self.arena.is_below(*index, *above)));
         let task = |(index, how): (u32, How)| {
             let path = self.arena.path(index);
             let name = if path.is_empty() { b".".to_vec() } else { path.clone() };

@@ -51,6 +51,8 @@ pub(super) struct Found {
     pub(super) leftovers: Vec<Vec<u8>>,
     /// What became something else while we looked.
     pub(super) again: Vec<Vec<u8>>,
+    /// Rules changed where nobody had said so: other tasks went by those of before.
+    pub(super) is_surprised: bool,
 }
 
 impl Found {
@@ -61,6 +63,7 @@ impl Found {
         self.dirty.extend(other.dirty);
         self.leftovers.extend(other.leftovers);
         self.again.extend(other.again);
+        self.is_surprised |= other.is_surprised;
     }
 }
 
@@ -259,6 +262,7 @@ impl Eyes<'_> {
                 rules: ignore_rules(&visit.task.path, &text),
             });
             if had || visit.folder.own.is_some() {
+                visit.found.is_surprised |= visit.task.how != How::Deep;
                 visit.task.how = How::Deep;
             }
         }

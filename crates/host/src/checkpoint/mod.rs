@@ -29,6 +29,7 @@ mod save;
 mod scope;
 mod shelved;
 mod store;
+mod unsynced;
 pub mod user_git;
 
 pub use between::Differences;

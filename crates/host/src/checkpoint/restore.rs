@@ -16,13 +16,9 @@ use super::picture::{Arena, Picture, joined, split};
 use super::place::{Place, Was, is_folder, new_part, set_mode};
 use super::rules::{FolderRules, Rules, Scope, ignore_rules};
 use super::store::{Kept, KeptWhat, Store};
+use super::unsynced::Unsynced;
 
 pub(super) use super::place::is_part;
-
-/// More files than this are synced with the whole file system.
-const SYNCED_ALONE_MAX: usize = 64;
-/// Syncs under way at once: a journal commits for all of them together.
-const SYNCS_AT_ONCE: usize = 8;
 
 /// Where the contents of files come from.
 pub trait Content {
@@ -124,15 +120,15 @@ pub fn restore(
         restored: Restored::default(),
         touched: Vec::new(),
         opened: BTreeMap::new(),
-        sync_each: true,
-        unsynced: Vec::new(),
+        unsynced: Unsynced::default(),
         target: way.target,
     };
     let done = work.all(&differences, &before, &target);
     let closed = work.close(&differences);
-    let Work { restored, touched, .. } = work;
+    let Work { restored, touched, unsynced, .. } = work;
     picture.doubts.extend(touched);
-    done.and(closed).map(|()| restored)
+    // What is not done is done again, whatever became of it on disk.
+    done.and(closed).and_then(|()| unsynced.sync(workspace)).map(|()| restored)
 }
 
 struct Work<'a> {
@@ -146,9 +142,7 @@ struct Work<'a> {
     touched: Vec<Vec<u8>>,
     /// Folders that get permissions at the end: what they have now.
     opened: BTreeMap<Vec<u8>, u32>,
-    sync_each: bool,
-    /// Files that are in their places and not synced yet. After a power cut before that, going back is done again.
-    unsynced: Vec<File>,
+    unsynced: Unsynced,
     /// The checkpoint that is gone back to.
     target: Id,
 }
@@ -156,8 +150,6 @@ struct Work<'a> {
 impl Work<'_> {
     fn all(&mut self, differences: &Differences, before: &Side<'_>, target: &Side<'_>) -> io::Result<()> {
         let again = linked_otherwise(before, target);
-        let files = differences.values().filter(|(_, kept)| matches!(kept, Some(Kept { what: KeptWhat::File(_), .. })));
-        self.sync_each = files.count() <= SYNCED_ALONE_MAX;
         let mut then = Then::new(self.store, target, self.target);
         for (path, (now, kept)) in differences.iter().rev() {
             let same_kind =
@@ -184,12 +176,7 @@ impl Work<'_> {
                 self.put(path, &kept, None)?;
             }
         }
-        self.link(target, differences, &again)?;
-        if self.sync_each {
-            sync_all(&std::mem::take(&mut self.unsynced))
-        } else {
-            Ok(rustix::fs::syncfs(self.workspace)?)
-        }
+        self.link(target, differences, &again)
     }
 
     fn is_cancelled(&mut self) -> bool {
@@ -213,7 +200,9 @@ impl Work<'_> {
                 }
             }
         }
-        folder_beneath(self.workspace, above)
+        let folder = folder_beneath(self.workspace, above)?;
+        self.unsynced.folder(above, || folder.try_clone());
+        Ok(folder)
     }
 
     /// Removes what is there now and was not there then. Only what the checkpoint of now holds.
@@ -268,15 +257,21 @@ impl Work<'_> {
         let was = match &kept.what {
             KeptWhat::Folder => {
                 self.opened.insert(path.to_vec(), kept.mode);
-                if is_folder(&folder, name) {
-                    return set_mode(&folder, name, kept.mode | 0o700);
-                }
-                let was = place.make_room()?;
-                mkdirat(&folder, name, Mode::from_raw_mode(0o700))?;
+                let was = if is_folder(&folder, name) {
+                    set_mode(&folder, name, kept.mode | 0o700)?;
+                    Was::Removed
+                } else {
+                    let was = place.make_room()?;
+                    mkdirat(&folder, name, Mode::from_raw_mode(0o700))?;
+                    was
+                };
+                // It gets its permissions at the end, and may not be opened any more then.
+                self.unsynced.folder(path, || folder_beneath(self.workspace, path));
                 was
             }
             // Another name of the same file is somebody else's matter.
             KeptWhat::File(_) if now.is_some_and(|now| now.what == kept.what) && place.is_unchanged(1) => {
+                self.unsynced.named(&folder, name);
                 return set_mode(&folder, name, kept.mode);
             }
             KeptWhat::File(id) => {
@@ -290,7 +285,7 @@ impl Work<'_> {
                     return Err(error);
                 }
                 let was = place.move_in(&new)?;
-                self.unsynced.extend(self.sync_each.then_some(file));
+                self.unsynced.file(file);
                 was
             }
             KeptWhat::Link(leads) => {
@@ -353,16 +348,6 @@ impl Work<'_> {
 fn at(path: &[u8]) -> impl FnOnce(io::Error) -> io::Error {
     let path = loop_core::text::one_line(&loop_core::text::escape_path(path), 200);
     move |error| io::Error::new(error.kind(), format!("{path}: {error}"))
-}
-
-/// Makes files safe.
-fn sync_all(files: &[File]) -> io::Result<()> {
-    std::thread::scope(|scope| {
-        let sync = |files: &[File]| files.iter().try_for_each(File::sync_data);
-        let parts = files.chunks(files.len().div_ceil(SYNCS_AT_ONCE).max(1));
-        let all: Vec<_> = parts.map(|part| scope.spawn(move || sync(part))).collect();
-        all.into_iter().try_for_each(|one| one.join().unwrap_or_else(|_| Err(io::Error::other("a sync failed"))))
-    })
 }
 
 /// Names that are linked otherwise than they shall be: these are written anew and linked afterwards.
