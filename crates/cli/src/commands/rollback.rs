@@ -60,6 +60,7 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
         return came.map_or(Ok(2), |came| answered(context, args, &folder, came));
     }
     let event = Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
+    context.printer.progress("keeping what is there, then going back; this takes a while in a large workspace\n");
     let came = visit::visit(context, &folder, "loop rollback", event)?;
     answered(context, args, &folder, came)
 }

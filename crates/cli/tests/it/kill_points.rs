@@ -1,8 +1,8 @@
 //! Kill points: a run of three iterations is killed at every call that changes something, and gone on with.
 //!
 //! A point is (role, call, k): the k-th call of that name on the harness's own thread. Only that
-//! process is traced, so agents and gates do not count. CI takes every fifth point, another fifth each
-//! day; `KILL_POINTS=all` takes all, `KILL_POINTS=start,write,12` one of them again.
+//! process is traced, so agents and gates do not count. CI takes every fifth point (every twentieth
+//! `openat`), others each day; `KILL_POINTS=all` takes all, `KILL_POINTS=start,write,12` one of them again.
 use std::collections::BTreeMap;
 
 use loop_core::run::{Answer, Event, Fact, Order, RunState};
@@ -152,12 +152,14 @@ fn rightly_ended(user: &TestEnv, id: &str, told: &[String]) -> Result<(), String
 }
 
 /// Which points are taken today.
-fn is_taken(number: u32) -> bool {
+fn is_taken(call: &str, number: u32) -> bool {
     match std::env::var("KILL_POINTS").as_deref() {
         Ok("all") => true,
         Ok(_) | Err(_) => {
             let days = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs() / 86_400);
-            u64::from(number) % 5 == days % 5
+            // Most of these only look at processes.
+            let share = if call == "openat" { 20 } else { 5 };
+            u64::from(number) % share == days % share
         }
     }
 }
@@ -184,7 +186,7 @@ fn storm(role: &str, prepare: fn() -> TestEnv) -> String {
         for k in 1..=*times {
             number += 1;
             let wanted =
-                the_one_point().map_or_else(|| is_taken(number), |one| one == (role.to_owned(), call.clone(), k));
+                the_one_point().map_or_else(|| is_taken(call, number), |one| one == (role.to_owned(), call.clone(), k));
             if !wanted {
                 continue;
             }
@@ -218,7 +220,7 @@ fn a_disk_that_fails_at_any_write_or_sync_stops_the_loop_which_then_goes_on_and_
     for (call, error) in [("write", "ENOSPC"), ("fdatasync", "EIO"), ("fsync", "EIO"), ("mkdir", "ENOSPC")] {
         for k in 1..=counts.get(call).copied().unwrap_or(0) {
             number += 1;
-            if !is_taken(number) {
+            if !is_taken(call, number) {
                 continue;
             }
             taken += 1;
