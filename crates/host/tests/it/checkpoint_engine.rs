@@ -410,3 +410,17 @@ fn a_picture_of_one_folder_is_not_believed_of_another() {
     assert_eq!(scene.names(id), ["other"]);
     assert!(!Picture::empty("x").run().is_empty());
 }
+
+#[test]
+fn what_a_killed_process_left_half_written_goes_when_the_store_is_opened_next() {
+    let mut scene = Scene::new(plain());
+    scene.write("file", "text");
+    scene.save("run/1");
+    scene.store.write_picture(&mut scene.picture).unwrap();
+    let store = scene.scratch.path().join("store");
+    let left = ["pictures/tmp_abc.lock", "objects/pack/tmp_abc"].map(|name| store.join(name));
+    left.iter().for_each(|path| fs::write(path, "half").unwrap());
+    let opened = Store::open(&store).unwrap();
+    assert!(left.iter().all(|path| !path.exists()));
+    assert!(store.join("pictures/run").exists() && opened.named("run/1").is_ok());
+}
