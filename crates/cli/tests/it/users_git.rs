@@ -44,7 +44,7 @@ fn everything(user: &TestEnv) {
     }
     let diff = user.on_a_terminal(&format!("PAGER=cat {} history {id} --diff 1", env!("CARGO_BIN_EXE_loop"))).0;
     diff.expect_code(0);
-    user.run(&["rm", &id]).expect_code(0);
+    user.run(&["rm", &id, "--checkpoints"]).expect_code(0);
 }
 
 #[test]

@@ -141,6 +141,14 @@ impl<'a> Walk<'a> {
             let Some((_, id)) = self.queue.pop() else { break };
             self.visit(id, tips)?;
         }
+        // Commits of one second come in any order: the remotes' may still lead to what looks like ours.
+        let oldest = self.commits.values().filter(|commit| !commit.theirs).map(|commit| commit.date).min();
+        while let Some((_, id)) =
+            self.queue.peek().copied().filter(|(date, _)| oldest.is_some_and(|oldest| *date >= oldest))
+        {
+            self.queue.pop();
+            self.visit(id, tips)?;
+        }
         let mut ours: Vec<(i64, Id)> =
             self.commits.iter().filter(|(_, commit)| !commit.theirs).map(|(id, commit)| (commit.date, *id)).collect();
         ours.sort_unstable_by(|one, other| other.cmp(one));
