@@ -25,6 +25,11 @@ pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, Command
             .because("only a loop that somebody drives can be asked for something")
             .hint(format!("loop status {}", folder.id)));
     };
+    if holder.socket.is_empty() {
+        return Err(CommandError::new(Kind::Wrong, format!("another command works on loop {} right now", folder.id))
+            .because("one at a time")
+            .hint("try again in a moment"));
+    }
     let reply = call(&path_of(&holder.socket), &Call { ask, by: by.to_owned() });
     match reply.map_err(|error| CommandError::of(Kind::Silent, &error).hint(format!("loop status {}", folder.id)))? {
         Reply::Taken { seq } => Ok(seq),

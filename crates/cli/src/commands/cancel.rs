@@ -1,10 +1,13 @@
 //! `loop cancel`: end a loop now, for good.
 use clap::Args;
 use loop_core::control::Ask;
+use loop_core::view::Row;
+use loop_host::runs::RunFolder;
 
 use super::{ask, visit};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
+use crate::render::error::{CommandError, Kind};
 
 /// End a loop now, for good: the agent is ended, its edits stay unless you say --rollback
 #[derive(Debug, Args)]
@@ -33,6 +36,17 @@ pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
         return ask::told(context, &folder, "is being cancelled", seq);
     }
     let row = ask::wait(&folder, |row| row.status == "cancelled")?;
+    let (_, state) =
+        if args.rollback { visit::checkpoints_of(&folder)? } else { return told(context, &folder, row, seq) };
+    if let Some(why) = state.keeping.refused.filter(|_| state.over.is_some()) {
+        return Err(CommandError::new(Kind::Unable, "it is cancelled, but the workspace was not rolled back")
+            .because(why)
+            .hint(format!("mend that, then: loop rollback {} initial", folder.id)));
+    }
+    told(context, &folder, row, seq)
+}
+
+fn told(context: &Context, folder: &RunFolder, row: Option<Row>, seq: u64) -> Done {
     let status = row.map_or_else(|| "left".to_owned(), |row| row.status);
-    ask::told(context, &folder, &status, seq)
+    ask::told(context, folder, &status, seq)
 }

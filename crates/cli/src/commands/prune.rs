@@ -79,6 +79,10 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
         if !(old && over) {
             continue;
         }
+        if rm::is_half_done(&listed.run) {
+            context.printer.progress(&format!("{} stays: a rollback of it is not done\n", listed.run.id));
+            continue;
+        }
         let named = rm::named(&listed.run);
         if !named.is_empty() {
             let id = &listed.run.id;

@@ -1,7 +1,7 @@
 //! `loop rm`: remove the records of loops with their checkpoints. The workspace is never touched.
 use clap::Args;
 use loop_core::run::{MANUAL, check_name};
-use loop_host::checkpoint::forget_run;
+use loop_host::checkpoint::{Store, forget_run};
 use loop_host::runs::RunFolder;
 
 use super::visit;
@@ -21,17 +21,32 @@ pub(crate) struct RmArgs {
 
 /// The checkpoints of a loop that a person named.
 pub(crate) fn named(folder: &RunFolder) -> Vec<String> {
-    let listed = visit::checkpoints_of(folder).and_then(|(place, _)| visit::listed(&place)).unwrap_or_default();
-    let own = |name: &String| check_name(name).is_ok() || name.starts_with(MANUAL);
-    listed.into_iter().map(|listed| listed.name).filter(own).collect()
+    let Ok((place, _)) = visit::checkpoints_of(folder) else { return Vec::new() };
+    if !place.store.is_dir() {
+        return Vec::new();
+    }
+    // By their names alone: snapshots may not be reachable now.
+    let names = Store::open(&place.store).and_then(|store| store.names_of(&place.run)).unwrap_or_default();
+    let names = names.into_iter().filter_map(|(name, _)| Some(name.split_once('/')?.1.to_owned()));
+    names.filter(|name| check_name(name).is_ok() || name.starts_with(MANUAL)).collect()
+}
+
+/// Whether a rollback of a loop was begun and is not done: its checkpoints are all that there is then.
+pub(crate) fn is_half_done(folder: &RunFolder) -> bool {
+    visit::checkpoints_of(folder).is_ok_and(|(_, state)| state.keeping.rolling_back)
 }
 
 fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
+    let id = &folder.id;
+    if is_half_done(folder) {
+        return Err(CommandError::new(Kind::Wrong, format!("a rollback of loop {id} is not done"))
+            .because("what is there is half of one state and half of another, and only its checkpoints know both")
+            .hint(format!("loop rollback {id} undo, or finish it: see loop status {id}")));
+    }
     let named = named(folder);
     if named.is_empty() || too {
         return Ok(());
     }
-    let id = &folder.id;
     Err(CommandError::new(Kind::Wrong, format!("loop {id} has checkpoints that you named: {}", named.join(", ")))
         .because("they would go with its records")
         .hint(format!("loop rm {id} --checkpoints removes them too")))

@@ -19,9 +19,11 @@ pub(crate) fn most(settings: &Resolved) -> Option<u64> {
 }
 
 /// Removes checkpoints past their time or bound, if it is time to look, and says so.
-pub(crate) fn tidy_checkpoints(context: &Context, settings: &Resolved) {
+pub(crate) fn tidy_checkpoints(context: &Context) {
+    // What one loop was given is for that loop alone.
+    let Ok(settings) = super::setup::own_settings(context) else { return };
     let now = loop_host::clock::now().wall_ms;
-    match tidy(&context.home, Bound::of(settings), now) {
+    match tidy(&context.home, Bound::of(&settings), now) {
         Ok(gone) if !gone.names.is_empty() => {
             let freed = text::size(gone.collected.freed);
             context

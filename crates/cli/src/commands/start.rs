@@ -275,7 +275,7 @@ pub(crate) fn clear_stop_file(settings: &Resolved, workspace: &Path) -> Result<(
 fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandError> {
     context.home.make().map_err(|error| home_error(&error))?;
     room::make_room(context, &ready.setup.settings, None);
-    room::tidy_checkpoints(context, &ready.setup.settings);
+    room::tidy_checkpoints(context);
     let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     end_orphans(context, Some(&ready.setup.place))?;
@@ -369,7 +369,7 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
             }
             index::note(&context.home, &folder, &state);
             room::make_room(context, &state.settings.resolved, Some(&folder.id));
-            room::tidy_checkpoints(context, &state.settings.resolved);
+            room::tidy_checkpoints(context);
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
         Err(error) => {

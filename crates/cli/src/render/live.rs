@@ -261,7 +261,8 @@ pub(crate) fn rolled_back(back: &RolledBack, id: &str) -> String {
     for said in &back.said {
         text.push_str(&format!("\n  {}", text::one_line(said, 400)));
     }
-    format!("{text}\n  undo it:    loop rollback {id} undo")
+    let git = if back.git { " --restore-git" } else { "" };
+    format!("{text}\n  undo it:    loop rollback {id} undo{git}")
 }
 
 /// Who works on an order, for people.

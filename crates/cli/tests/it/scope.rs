@@ -256,12 +256,14 @@ fn what_a_nested_repository_tracks_is_kept_although_it_is_ignored() {
 fn an_undo_is_exact_although_the_agent_ignored_what_was_kept() {
     let user = repository();
     user.write("work/secret", "s\n");
-    user.run(&start("echo secret >> .gitignore; rm secret; touch done", "test -e done", &[])).expect_code(0);
+    fs::create_dir(user.work().join("hollow")).unwrap();
+    let agent = "printf 'secret\\nhollow\\n' >> .gitignore; rm secret; rmdir hollow; touch done";
+    user.run(&start(agent, "test -e done", &[])).expect_code(0);
     let id = user.id();
     user.run(&["rollback", &id, "initial"]).expect_code(0);
     assert_eq!(user.read("work/secret"), "s\n");
     let ran = user.run(&["rollback", &id, "undo"]).expect_code(0);
-    assert!(!user.work().join("secret").exists(), "{}", ran.text());
+    assert!(!user.work().join("secret").exists() && !user.work().join("hollow").exists(), "{}", ran.text());
 }
 
 #[test]
@@ -276,4 +278,26 @@ fn named_checkpoints_do_not_go_with_the_records_by_the_way() {
     assert!(ran.err().contains("stays: it has checkpoints that you named (keepme)"), "{}", ran.text());
     user.run(&["rollback", &id, "keepme"]).expect_code(0);
     user.run(&["rm", &id, "--checkpoints"]).expect_code(0);
+}
+
+#[test]
+fn what_one_loop_was_given_is_for_that_loop_alone_and_an_undo_outlives_the_retention() {
+    // req: D-24
+    let user = user();
+    user.run(&start("touch x", "test -e x", &[])).expect_code(0);
+    let first = user.id();
+    let looked = user.state().join("checkpoints/looked");
+    let due = |user: &TestEnv| {
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+        fs::File::open(user.state().join("checkpoints/looked")).unwrap().set_modified(then).unwrap();
+    };
+    assert!(looked.exists());
+    due(&user);
+    user.run(&start("touch y", "test -e y", &["--checkpoint-retention", "1ms"])).expect_code(0);
+    let second = user.ids().into_iter().find(|id| *id != first).unwrap();
+    user.run(&["rollback", &first, "initial"]).expect_code(0);
+    user.run(&["rollback", &first, "undo"]).expect_code(0);
+    user.run(&["checkpoint", "gc"]).expect_code(0);
+    user.run(&["rollback", &second, "initial"]).expect_code(4);
+    user.run(&["rollback", &first, "undo"]).expect_code(0);
 }

@@ -91,6 +91,9 @@ pub struct RolledBack {
     /// What else a person should read, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
+    /// Whether the user's own repository was brought back too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub git: bool,
     /// Whether something that was asked for could not be brought back: the user's own repository.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,

@@ -336,6 +336,7 @@ impl Keeper {
             removed: done.removed,
             aside: named(&aside),
             said: left.chain(of_git).collect(),
+            git,
             incomplete: !whole,
         })
     }

@@ -169,7 +169,11 @@ fn fate(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Stor
         return Fate::Stays;
     }
     let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Fate::Stays };
-    let Some(ended) = state.over.as_ref().map(|over| over.at.wall_ms) else { return Fate::Stays };
+    // In the midst of a rollback they are all that there is; and who went back lately may want to undo it.
+    if state.over.is_none() || state.keeping.rolling_back {
+        return Fate::Stays;
+    }
+    let ended = state.now.wall_ms;
     // What was said of this one run counts before what holds for all.
     let own = state.settings.resolved.valued(RETENTION).filter(|valued| valued.origin.layer == Layer::Flag);
     let retention = own.map_or(retention, |own| millis(&own.value));

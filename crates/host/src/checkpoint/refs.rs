@@ -151,8 +151,8 @@ impl Store {
         Ok(())
     }
 
-    /// The files of all checkpoints of a run up to this one.
-    pub(super) fn until(&self, id: &Id) -> io::Result<Vec<Id>> {
+    /// The files of all checkpoints of a run up to this one, and its empty folders.
+    pub(super) fn until(&self, id: &Id) -> io::Result<Vec<(Id, BTreeSet<Vec<u8>>)>> {
         let words = self.commit(id)?.words;
         let Some((name, last)) = read_words(&words) else { return Ok(Vec::new()) };
         let run = name.split('/').next().unwrap_or(name);
@@ -160,7 +160,9 @@ impl Store {
         for (_, id) in self.names_of(run)? {
             let made = self.commit(&id)?.words;
             if read_words(&made).is_some_and(|(_, nanos)| nanos <= last) {
-                files.push(self.parts(&id)?.files);
+                let parts = self.parts(&id)?;
+                let folders = self.manifest(&parts)?.folders;
+                files.push((parts.files, folders.into_iter().map(|(path, _)| path).collect()));
             }
         }
         files.sort();

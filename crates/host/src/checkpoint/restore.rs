@@ -366,7 +366,7 @@ struct Then<'a> {
     folders: HashMap<Vec<u8>, (FolderRules, bool, Option<Id>)>,
     commit: Id,
     /// The files of the run's checkpoints until then, once they were asked for.
-    earlier: Option<Vec<Id>>,
+    earlier: Option<Vec<(Id, BTreeSet<Vec<u8>>)>>,
 }
 
 impl<'a> Then<'a> {
@@ -381,8 +381,8 @@ impl<'a> Then<'a> {
         if self.earlier.is_none() {
             self.earlier = Some(self.store.until(&self.commit)?);
         }
-        for files in self.earlier.iter().flatten() {
-            if self.store.has_path(files, path)? {
+        for (files, folders) in self.earlier.iter().flatten() {
+            if folders.contains(path) || self.store.has_path(files, path)? {
                 return Ok(true);
             }
         }
