@@ -81,6 +81,14 @@ struct Snapshots {
     is_swept: bool,
 }
 
+/// What came of keeping the workspace.
+enum Made {
+    /// A checkpoint, and what changed while it was read.
+    New(Id, Vec<String>),
+    /// None was needed; the hash of the tree.
+    Same(String),
+}
+
 /// Why a checkpoint was not taken, or not gone back to.
 #[derive(Debug, thiserror::Error)]
 pub enum NotKept {
@@ -192,19 +200,17 @@ impl Keeper {
         }
         let parent = parent.and_then(|parent| self.id(parent));
         let mut said = if name == INITIAL { keeper_git::keep(&self.place) } else { Vec::new() };
-        let mut taken = self.save(name, (parent, None), true)?;
+        let mut made = self.save_new(name, parent)?;
         let tracked = keeper_scope::tracked_inside(&self.place, &self.picture);
-        if taken.is_ok() && !tracked.is_empty() {
+        if !tracked.is_empty() {
             // Only now is it known which repositories are in it: it is kept once more, with what they track.
             self.picture.hold(tracked);
             self.store.remove(&self.full(name))?;
-            taken = self.save(name, (parent, None), true)?;
+            made = self.save_new(name, parent)?;
         }
         said.extend(self.left_out());
-        match taken {
-            Ok((id, unstable)) => Ok(Saved { unstable, said, ..self.saved(name, id)? }),
-            Err(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
-        }
+        let (id, unstable) = made;
+        Ok(Saved { unstable, said, ..self.saved(name, id)? })
     }
 
     /// Keeps the workspace only if it is not what the newest checkpoint holds.
@@ -216,21 +222,24 @@ impl Keeper {
         let (id, unstable) = match self.id(name) {
             Some(id) => (id, Vec::new()),
             None => match self.save(name, (before.map(|(_, id)| id), before.map(|(_, id)| id)), false)? {
-                Ok(saved) => saved,
-                Err(tree) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
+                Made::New(id, unstable) => (id, unstable),
+                Made::Same(tree) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
             },
         };
         let changes = self.difference(before, (name, id))?.changes;
         Ok(Saved { unstable, changes, ..self.saved(name, id)? })
     }
 
-    /// A new checkpoint with what changed while it was read; or the hash of the tree, where it is that of `unless`.
-    fn save(
-        &mut self,
-        name: &str,
-        (parent, unless): (Option<Id>, Option<Id>),
-        careful: bool,
-    ) -> Result<Result<(Id, Vec<String>), String>, NotKept> {
+    /// A new checkpoint whatever there was before, after a look at everything.
+    fn save_new(&mut self, name: &str, parent: Option<Id>) -> Result<(Id, Vec<String>), NotKept> {
+        match self.save(name, (parent, None), true)? {
+            Made::New(id, unstable) => Ok((id, unstable)),
+            Made::Same(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
+        }
+    }
+
+    /// A checkpoint, unless the workspace is what `unless` holds. Only a `careful` one looks at everything.
+    fn save(&mut self, name: &str, (parent, unless): (Option<Id>, Option<Id>), careful: bool) -> Result<Made, NotKept> {
         let (full, cancel) = (self.full(name), Arc::clone(&self.cancel));
         let places = self.places(careful);
         let ask = Ask {
@@ -255,9 +264,9 @@ impl Keeper {
                 self.left_out = measured.left_out;
                 // Only a saving of time.
                 self.store.join_small().ok();
-                Ok(Ok((id, named(&measured.unstable))))
+                Ok(Made::New(id, named(&measured.unstable)))
             }
-            Taken::Measured(measured) => Ok(Err(hash_of(measured.parts.files, measured.parts.manifest))),
+            Taken::Measured(measured) => Ok(Made::Same(hash_of(measured.parts.files, measured.parts.manifest))),
             Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
             Taken::Cancelled => Err(NotKept::Cancelled),
         }
@@ -306,12 +315,11 @@ impl Keeper {
         // Where one was cut off, the first is what was there before; what is there now is kept beside it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
-        let kept = self.save(&name, (None, None), true);
-        let kept = kept.map_err(|error| match error {
+        let kept = self.save_new(&name, None);
+        let (before, _) = kept.map_err(|error| match error {
             NotKept::Blocked(why) if !begun => NotKept::Refused(why),
             error @ (NotKept::Blocked(_) | NotKept::Refused(_) | NotKept::Cancelled) => error,
         })?;
-        let Ok((before, _)) = kept else { return Err(NotKept::Blocked("a bug of loop: nothing was kept".to_owned())) };
         self.mark(Some(to))?;
         let way = Way { target, before, cancel: &AtomicBool::new(false) };
         let snapshot =
@@ -346,7 +354,9 @@ impl Keeper {
         let path = self.place.store.join(ROLLING_BACK);
         match to {
             Some(to) => fs::write(path, format!("{} {to}\n", self.place.run)),
-            None => fs::remove_file(path),
+            // Somebody may have tidied it away.
+            None => fs::remove_file(path)
+                .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }),
         }
     }
 
