@@ -72,9 +72,11 @@ fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Ca
             // Done, but for the repository: a script must not take that for all of it.
             Ok(if back.incomplete { 3 } else { 0 })
         }
-        Came::Refused(why) => Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed")
-            .because(why)
-            .hint(format!("loop checkpoint list {}", folder.id))),
+        Came::Refused(why) => {
+            Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed").because(why).hint(
+                format!("mend that and give the same command again; what there is: loop checkpoint list {}", folder.id),
+            ))
+        }
         Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
             .because(why)
             .hint(format!("mend that and give the same command again, or: loop rollback {} undo", folder.id))),
