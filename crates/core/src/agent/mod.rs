@@ -1,6 +1,46 @@
-//! How agents are called. Pure: names, argv and environment as values.
+//! How agents are called and understood. Pure: argv, environment and bytes as values.
+pub mod adapter;
+mod aider;
+pub mod ask;
+mod claude;
+mod cline;
+mod codex;
+mod cursor;
 mod custom;
+pub mod failure;
+mod gemini;
 mod known;
+pub mod markers;
+mod opencode;
+mod qwen;
+pub mod reading;
+pub mod status_block;
+pub mod stream;
+pub mod text;
 
+pub use adapter::{Adapter, Begin, Gentle, SystemBy};
+pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
 pub use custom::{CommandSpec, command};
+pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
+pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+pub use status_block::Claim;
+pub use stream::Stream;
+
+/// Every agent that is driven, the default first. A command of the user's is no entry: see [`command`].
+pub(super) const ADAPTERS: [Adapter; 8] = [
+    opencode::ADAPTER,
+    claude::ADAPTER,
+    codex::ADAPTER,
+    gemini::ADAPTER,
+    aider::ADAPTER,
+    cursor::ADAPTER,
+    cline::ADAPTER,
+    qwen::ADAPTER,
+];
+
+/// The one of that name.
+#[must_use]
+pub fn adapter(name: &str) -> Option<&'static Adapter> {
+    ADAPTERS.iter().find(|adapter| adapter.name == name)
+}

@@ -15,4 +15,5 @@ mod steering;
 mod storm;
 mod text;
 mod time;
+mod transcripts;
 mod world;

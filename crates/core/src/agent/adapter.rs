@@ -1,0 +1,65 @@
+//! What an adapter is: one agent program as values and two functions, from an ask to a call and from bytes to a reading.
+use super::ask::{Ask, Call};
+use super::reading::{Reader, Usage};
+
+/// How what is added to the system prompt reaches the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemBy {
+    /// The adapter passes it by a flag, a file or a setting.
+    Call,
+    /// There is no other way: it stands at the end of the prompt.
+    Prompt,
+}
+
+/// Which signal lets the program end in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gentle {
+    /// SIGTERM.
+    Terminate,
+    /// SIGINT.
+    Interrupt,
+}
+
+/// What a reader must know before the first byte.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Begin {
+    /// What the session had used before, for programs that count over the whole of it.
+    pub used: Usage,
+}
+
+/// One agent program.
+#[derive(Debug, Clone, Copy)]
+pub struct Adapter {
+    /// What `--agent` calls it.
+    pub name: &'static str,
+    /// The program looked for on PATH.
+    pub program: &'static str,
+    /// How to install it.
+    pub install: &'static str,
+    /// How to sign in, said when that is what is missing.
+    pub sign_in: &'static str,
+    /// The version it was tried with; none means: by its documentation alone.
+    pub tried: Option<&'static str>,
+    /// How the system prompt is added to.
+    pub system: SystemBy,
+    /// Whether a session can be gone on with.
+    pub continues: bool,
+    /// The signal that it ends on in order.
+    pub gentle: Gentle,
+    /// What it leaves in the workspace, as globs.
+    pub litter: &'static [&'static str],
+    /// Beginnings of the names of its own variables, such as `ANTHROPIC_`; a whole name is a beginning of itself.
+    pub variables: &'static [&'static str],
+    /// Names of variables any of which signs it in.
+    pub keys: &'static [&'static str],
+    /// Files below HOME any of which says that somebody signed in.
+    pub signed_in_files: &'static [&'static str],
+    /// What one run of it is taken to cost at worst where nothing is told, in millionths of a dollar.
+    pub worst_cost_micros: u64,
+    /// What to allow it more by, for the line that tells of refused commands.
+    pub allow_hint: &'static str,
+    /// From an ask to a program.
+    pub call: fn(&Ask<'_>) -> Call,
+    /// A reader for its stdout.
+    pub reader: fn(Begin) -> Box<dyn Reader>,
+}

@@ -1,0 +1,137 @@
+//! What the bytes of one attempt amounted to: the same form for every agent.
+use serde::{Deserialize, Serialize};
+
+use super::failure::{Failure, Reset};
+use super::status_block::Claim;
+use crate::run::Ended;
+
+/// How the stream of an agent ended by its own account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Terminal {
+    /// It did not say.
+    #[default]
+    Missing,
+    /// What should have said it could not be read.
+    Malformed,
+    /// Well.
+    Success,
+    /// In an error.
+    Error,
+}
+
+/// What an attempt used. What a program does not tell is unknown, not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that went in, those from a cache not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens that came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Tokens that went in from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens that were put into a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_creation_tokens: Option<u64>,
+    /// Cost in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// Turns of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+}
+
+/// Tool calls that the program itself refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denials {
+    /// How many.
+    pub count: u32,
+    /// The first of them, in a few words: the command, or the tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+}
+
+/// Everything that a reader finds in a stream. The texts are as long as they came; whoever keeps them bounds them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The agent's own final message. Never tool output, a sub-agent's words or thoughts.
+    pub text: String,
+    /// How it ended by its own account.
+    pub terminal: Terminal,
+    /// The session by the program's own name for it.
+    pub session: Option<String>,
+    /// The session that was to be gone on with is not there.
+    pub session_lost: bool,
+    /// The model, as the program told it.
+    pub model: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+    /// How many tools were called; none where that cannot be told.
+    pub tool_calls: Option<u32>,
+    /// What the program refused.
+    pub denials: Denials,
+    /// A question that it asked by a tool.
+    pub question: Option<String>,
+    /// What kept it from its work.
+    pub failure: Option<Failure>,
+    /// When the provider goes on.
+    pub reset: Option<Reset>,
+    /// The words of the error.
+    pub error: Option<String>,
+    /// It stopped because of the money that it was given.
+    pub budget_hit: bool,
+    /// Lines that could not be read, those over the cap included.
+    pub malformed_lines: u32,
+    /// Lines that could be read and are of no kind that we know.
+    pub unknown_lines: u32,
+    /// The status block of the final message. Filled in by [`super::stream::Stream::end`].
+    pub claimed: Option<Claim>,
+    /// Why a status block there does not count.
+    pub block_error: Option<String>,
+    /// The words in `<promise>`, likewise.
+    pub promise: Option<String>,
+    /// The words in `<progress>`, likewise.
+    pub progress: Vec<String>,
+}
+
+/// What is known at the end beside the stream itself.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// How the program ended.
+    pub ended: &'a Ended,
+    /// The end of its stderr, raw.
+    pub stderr: &'a [u8],
+    /// Everything it was asked, system prompt and prompt: a status block that stands in there is an echo.
+    pub asked: &'a str,
+    /// The wall clock when it ended.
+    pub now_ms: u64,
+    /// How far local time is ahead of UTC, in seconds: some programs tell a reset by the clock on the wall.
+    pub utc_offset_s: i32,
+    /// Whether a session was to be gone on with.
+    pub continued: bool,
+}
+
+/// Something to show while an agent works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Live {
+    /// A piece of what it says.
+    Text(String),
+    /// It calls a tool: name, and the most telling argument.
+    Tool(String, String),
+    /// Something about the provider or the program: a retry, a limit that is near.
+    Note(String),
+}
+
+/// Reads the lines of one stream of stdout. One value reads one attempt.
+pub trait Reader: std::fmt::Debug + Send {
+    /// Takes one line, without its end.
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>);
+    /// A line was longer than the cap. Its beginning is given, to tell what it would have been.
+    fn long_line(&mut self, head: &[u8]);
+    /// The session, as soon as it is known.
+    fn session(&self) -> Option<&str>;
+    /// What it all amounted to.
+    fn end(self: Box<Self>, end: &End<'_>) -> Reading;
+}

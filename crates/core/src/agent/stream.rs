@@ -1,0 +1,90 @@
+//! Bytes to lines to a reader. Memory is bounded by one line, whatever the length of the stream.
+use super::reading::{End, Live, Reader, Reading};
+use super::{markers, status_block};
+
+/// A line longer than this is skipped whole and counted.
+pub const LINE_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// How much of a skipped line a reader gets to see.
+const HEAD_BYTES: usize = 4096;
+
+/// The stdout of one attempt being read.
+#[derive(Debug)]
+pub struct Stream {
+    reader: Box<dyn Reader>,
+    /// The beginning of a line whose end has not come.
+    partial: Vec<u8>,
+    /// That line is already longer than the cap: only its head is kept.
+    skipping: bool,
+}
+
+impl Stream {
+    /// A stream for this reader.
+    #[must_use]
+    pub fn new(reader: Box<dyn Reader>) -> Self {
+        Self { reader, partial: Vec::new(), skipping: false }
+    }
+
+    /// Takes the next bytes; says what there is to show.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Live> {
+        let mut live = Vec::new();
+        let mut rest = bytes;
+        while let Some(at) = memchr::memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(at);
+            rest = after.get(1..).unwrap_or_default();
+            if self.partial.is_empty() && !self.skipping && line.len() <= LINE_BYTES_MAX {
+                self.reader.line(trimmed(line), &mut live);
+                continue;
+            }
+            self.keep(line);
+            self.finish_line(&mut live);
+        }
+        self.keep(rest);
+        live
+    }
+
+    /// The session, as soon as it is known.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.reader.session()
+    }
+
+    /// What it all amounted to.
+    #[must_use]
+    pub fn end(mut self, end: &End<'_>) -> Reading {
+        if self.skipping || !self.partial.is_empty() {
+            self.finish_line(&mut Vec::new());
+        }
+        let mut reading = self.reader.end(end);
+        let block = status_block::last(&reading.text, end.asked);
+        (reading.claimed, reading.block_error) = (block.claim, block.error);
+        let marks = markers::find(&reading.text, end.asked);
+        (reading.promise, reading.progress) = (marks.promise, marks.progress);
+        reading
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        if self.skipping {
+            return;
+        }
+        self.partial.extend_from_slice(piece);
+        if self.partial.len() > LINE_BYTES_MAX {
+            self.skipping = true;
+            self.partial.truncate(HEAD_BYTES);
+            self.partial.shrink_to_fit();
+        }
+    }
+
+    fn finish_line(&mut self, live: &mut Vec<Live>) {
+        if self.skipping {
+            self.reader.long_line(&self.partial);
+        } else {
+            self.reader.line(trimmed(&self.partial), live);
+        }
+        self.skipping = false;
+        self.partial.clear();
+    }
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
