@@ -26,7 +26,8 @@ pub(crate) fn start(
     ];
     let env = [("LOOP_ID", id), ("LOOP_RESULT", result), ("LOOP_REASON", text)];
     let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    let spec = TaskSpec { lane: "notify", argv: &argv, env, folder: PathBuf::from("/"), stdin: None, output };
+    let spec =
+        TaskSpec { lane: "notify", argv: &argv, clear: false, env, folder: PathBuf::from("/"), stdin: None, output };
     Task::start(spec, containment).map_err(|error| failed(error.to_string()))
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn start(
     let spec = TaskSpec {
         lane: MAIN,
         argv: &command.argv,
+        clear: false,
         env,
         folder: workspace.to_owned(),
         stdin: Some(prompt),

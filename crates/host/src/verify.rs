@@ -40,7 +40,7 @@ fn run_shell(
 ) -> std::io::Result<Task> {
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     let env = vec![("LOOP_ID".to_owned(), run.into()), ("LOOP_ITERATION".to_owned(), iteration.to_string().into())];
-    Task::start(TaskSpec { lane: MAIN, argv: &argv, env, folder, stdin: None, output }, containment)
+    Task::start(TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output }, containment)
 }
 
 fn not_started(error: &std::io::Error) -> GateReport {

@@ -2,11 +2,13 @@
 pub mod adapter;
 mod aider;
 pub mod ask;
+pub mod catalogue;
 mod claude;
 mod cline;
 mod codex;
 mod cursor;
 mod custom;
+pub mod environment;
 pub mod failure;
 mod gemini;
 mod known;
@@ -17,10 +19,12 @@ pub mod reading;
 pub mod status_block;
 pub mod stream;
 pub mod text;
+pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
 pub use custom::{CommandSpec, command};
+pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, is_token, whole};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};

@@ -33,7 +33,10 @@ pub struct TaskSpec<'a> {
     pub lane: &'static str,
     /// Program and arguments.
     pub argv: &'a [String],
-    /// Variables beside the inherited ones.
+    /// Whether it gets the variables of `env` and no others; else they come beside the inherited ones, which are
+    /// the user's whole environment less our tokens.
+    pub clear: bool,
+    /// Its variables.
     pub env: Vec<(String, std::ffi::OsString)>,
     /// Where.
     pub folder: PathBuf,
@@ -110,6 +113,7 @@ impl Task {
             file: containment.file_of(spec.argv.first().map_or("", String::as_str)),
             argv: spec.argv.iter().map(Into::into).collect(),
             folder: spec.folder,
+            clear: spec.clear,
             env: spec.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];

@@ -28,6 +28,7 @@ fn begin_in(mut containment: Containment, command: &str, folder: &Path) -> Begun
     let spec = TaskSpec {
         lane: "agent",
         argv: &argv,
+        clear: false,
         env: Vec::new(),
         folder: folder.to_owned(),
         stdin: None,
@@ -155,4 +156,34 @@ fn a_process_is_known_by_its_start_and_not_by_its_number_alone() {
     assert!(matches!(sweep("nobody7", Path::new("/nowhere"), &[look_alike]), Answer::Cleaned { killed: 0 }));
     assert_eq!(identity(me), Some(known));
     assert_eq!(identity(-5), None);
+}
+
+#[test]
+fn a_command_gets_exactly_the_variables_that_it_is_given_and_the_mark_of_its_run() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    for clear in [true, false] {
+        let mut containment = contained("p-env", "plain");
+        let argv = ["env".to_owned()];
+        let spec = TaskSpec {
+            lane: "agent",
+            argv: &argv,
+            clear,
+            env: vec![("ONLY".to_owned(), "this one".into())],
+            folder: folder.path().to_owned(),
+            stdin: None,
+            output: folder.path().join(format!("out-{clear}")),
+        };
+        let task = Task::start(spec, &mut containment).unwrap();
+        let ended = end(Begun { task, containment }, None);
+        assert_eq!(ended.ended, Ended::Exit(0));
+        let text = std::fs::read_to_string(folder.path().join(format!("out-{clear}/stdout/head"))).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        if clear {
+            assert_eq!(lines, ["LOOP_MARK=p-env", "ONLY=this one"]);
+        } else {
+            assert!(lines.contains(&"ONLY=this one") && lines.iter().any(|line| line.starts_with("PATH=")), "{text}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ use super::shim::wake_when_orphaned;
 use super::wire::{Ask, Command, Report, next_command};
 use super::{cgroup, namespace, raw};
 use crate::process::proc::{children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below};
+use crate::process::sweep::MARK;
 
 /// How long a process that is asked to end may take before it is made to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -103,6 +104,11 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
     let mut process = std::process::Command::new(&command.file);
     process.arg0(program).args(arguments).current_dir(&command.folder);
+    if command.clear {
+        // The mark stays: without it a sweep after a crash would not know whose it is.
+        let mark = std::env::var_os(MARK);
+        process.env_clear().envs(mark.map(|mark| (MARK, mark)));
+    }
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
     // Its session is ours: without a terminal, and none that it could get one for.
     process.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use loop_core::agent::is_token;
 use loop_core::run::ProcessId;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -303,6 +304,11 @@ impl Containment {
         let register = self.register.as_ref().and_then(|path| register::sign(path, named).ok());
         let group = self.cgroup.as_ref().map_or(Path::new(NO_CGROUP), Cgroup::path);
         let mut command = std::process::Command::new(&self.program);
+        // Whatever is started inherits from here.
+        let tokens = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_str().is_some_and(is_token));
+        tokens.for_each(|name| {
+            command.env_remove(name);
+        });
         command.arg0("loop").arg(SHIM).arg(group).arg(&self.run).env(MARK, mark(&self.run)).current_dir("/");
         command.stdin(theirs).stdout(register.map_or_else(Stdio::null, Stdio::from)).stderr(Stdio::null());
         let child = command.spawn()?;

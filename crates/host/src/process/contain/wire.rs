@@ -168,12 +168,17 @@ pub(super) fn next_command(from: &UnixStream) -> io::Result<Option<(Command, [Ow
     }
 }
 
-/// The command of an order: its file, words, folder, variables beside the inherited ones.
+/// Says that nothing is inherited.
+const CLEAR: &str = "clear";
+
+/// The command of an order: its file, words, folder and variables.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) file: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) folder: PathBuf,
+    /// Whether it gets the variables below and no others; else they come beside the inherited ones.
+    pub(crate) clear: bool,
     pub(crate) env: Vec<(OsString, OsString)>,
 }
 
@@ -181,7 +186,8 @@ impl Command {
     /// As bytes: a length, then fields that end with NUL, which none of them can hold.
     pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
         let count = OsString::from(self.argv.len().to_string());
-        let mut fields: Vec<&OsStr> = vec![self.file.as_os_str(), &count];
+        let clear = OsStr::new(if self.clear { CLEAR } else { "" });
+        let mut fields: Vec<&OsStr> = vec![self.file.as_os_str(), clear, &count];
         fields.extend(self.argv.iter().map(OsString::as_os_str));
         fields.push(self.folder.as_os_str());
         fields.extend(self.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
@@ -211,12 +217,13 @@ impl Command {
         let mut fields = bytes.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
         let mut next = || fields.next().ok_or_else(|| io::Error::other("a command without an end"));
         let file = PathBuf::from(next()?);
+        let clear = next()? == CLEAR;
         let count: usize = next()?.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
         let argv = (0..count).map(|_| next()).collect::<io::Result<Vec<_>>>()?;
         let folder = Path::new(&next()?).to_owned();
         let rest: Vec<OsString> = fields.collect();
         let env = rest.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        Ok(Self { file, argv, folder, env })
+        Ok(Self { file, argv, folder, clear, env })
     }
 }
 
@@ -231,11 +238,14 @@ mod tests {
             file: PathBuf::from("/bin/sh"),
             argv: vec!["sh".into(), "-c".into(), odd.clone(), "".into()],
             folder: PathBuf::from(odd.clone()),
+            clear: true,
             env: vec![("EMPTY".into(), "".into()), ("ODD".into(), odd)],
         };
         assert_eq!(Command::read(command.encode().unwrap().as_slice()).unwrap(), command);
+        let inherits = Command { clear: false, ..command };
+        assert_eq!(Command::read(inherits.encode().unwrap().as_slice()).unwrap(), inherits);
         let argv = vec![OsString::from_vec(vec![0])];
-        let nul = Command { file: PathBuf::new(), argv, folder: PathBuf::new(), env: Vec::new() };
+        let nul = Command { file: PathBuf::new(), argv, folder: PathBuf::new(), clear: false, env: Vec::new() };
         assert!(nul.encode().is_err());
     }
 
