@@ -23,7 +23,7 @@ pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
-pub use custom::{CommandSpec, command};
+pub use custom::shell_line;
 pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, is_token, whole};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
@@ -31,8 +31,8 @@ pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use status_block::Claim;
 pub use stream::Stream;
 
-/// Every agent that is driven, the default first. A command of the user's is no entry: see [`command`].
-pub(super) const ADAPTERS: [Adapter; 8] = [
+/// Every agent that is driven, the default first. A command of the user's is no entry: see [`shell_line`].
+pub const ADAPTERS: [Adapter; 8] = [
     opencode::ADAPTER,
     claude::ADAPTER,
     codex::ADAPTER,

@@ -263,6 +263,13 @@ impl RunState {
         self.wait.as_ref().filter(|_| matches!(open.order, Order::Hold { cause: HoldCause::Limit, .. }))
     }
 
+    /// Whether something is due at this moment.
+    #[must_use]
+    pub fn is_due(&self, now: At) -> bool {
+        let stated = self.waiting().is_some_and(|wait| now.wall_ms >= wait.until_ms);
+        stated || self.next_deadline().is_some_and(|deadline| deadline.is_due(now))
+    }
+
     /// Whether the time of an order has come.
     #[must_use]
     pub fn is_overdue(&self, open: &OpenOrder) -> bool {

@@ -26,6 +26,15 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 /// The kind of order of which there is one at a time: agents and gates.
 pub const MAIN: &str = "main";
 
+/// Where a process wrote something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// Its stdout.
+    Stdout,
+    /// Its stderr.
+    Stderr,
+}
+
 /// What to start.
 #[derive(Debug)]
 pub struct TaskSpec<'a> {
@@ -60,6 +69,8 @@ pub struct Task {
     ended: Option<Ended>,
     /// Whether we ended it.
     by_us: bool,
+    /// How it is asked to end.
+    gentle: Ask,
     /// When its init, which has been told to end it or has told of its end, is taken for lost.
     lost_at: Option<Instant>,
     /// Whether others were alive when its own process ended, and how many.
@@ -134,6 +145,7 @@ impl Task {
             output: spec.output,
             ended: None,
             by_us: false,
+            gentle: Ask::End,
             lost_at: None,
             left: None,
             failed: None,
@@ -176,9 +188,16 @@ impl Task {
     pub fn recall(&mut self) {
         if !self.by_us && self.ended.is_none() {
             self.by_us = true;
-            self.ask(Ask::End);
+            self.ask(self.gentle);
         }
         self.expect_the_end();
+    }
+
+    /// Lets it end in order by an interrupt to its own process alone, which then ends what it started.
+    #[must_use]
+    pub fn interrupted_gently(mut self) -> Self {
+        self.gentle = Ask::Interrupt;
+        self
     }
 
     /// From now on its init has a bounded time to have everybody ended.
@@ -197,7 +216,7 @@ impl Task {
     }
 
     /// Goes on: reads what came. Says how it ended once all are dead. `heard` gets what was written, as it comes.
-    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(&[u8])) -> Option<TaskEnd> {
+    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
         self.read(heard);
         let mut gone = self.listen();
         while let Some(report) = self.next_report() {
@@ -250,14 +269,14 @@ impl Task {
         serde_json::from_slice(&line).ok()
     }
 
-    fn read(&mut self, heard: &mut dyn FnMut(&[u8])) {
+    fn read(&mut self, heard: &mut dyn FnMut(Voice, &[u8])) {
         let mut buffer = [0_u8; READ_BYTES_MAX];
-        for pipe in &mut self.pipes {
+        for (pipe, voice) in self.pipes.iter_mut().zip([Voice::Stdout, Voice::Stderr]) {
             let Some(from) = &mut pipe.from else { continue };
             match from.read(&mut buffer) {
                 Ok(0) => pipe.from = None,
                 Ok(count) => {
-                    heard(&buffer[..count]);
+                    heard(voice, &buffer[..count]);
                     // What cannot be kept must not stop the process, which would block on its pipe.
                     if let Err(error) = pipe.to.write(&buffer[..count]) {
                         self.failed.get_or_insert(error);
@@ -270,7 +289,7 @@ impl Task {
     }
 
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
-    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
+    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
             let before = self.written();
