@@ -14,6 +14,7 @@ mod gemini;
 mod known;
 pub mod markers;
 mod opencode;
+mod own_words;
 mod qwen;
 pub mod reading;
 pub mod status_block;
@@ -28,7 +29,7 @@ pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, is_token, wh
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
-pub use status_block::Claim;
+pub use status_block::{Claim, DIALECTS, Dialect};
 pub use stream::Stream;
 
 /// Every agent that is driven, the default first. A command of the user's is no entry: see [`shell_line`].
