@@ -10,6 +10,7 @@ mod custom;
 pub mod failure;
 mod gemini;
 mod known;
+pub mod limits;
 pub mod markers;
 mod opencode;
 mod qwen;

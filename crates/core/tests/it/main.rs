@@ -5,6 +5,7 @@ mod gate;
 mod history;
 mod iteration;
 mod laws;
+mod limits;
 mod play;
 mod precedence;
 mod prompt;
