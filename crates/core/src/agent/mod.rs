@@ -5,6 +5,8 @@ pub mod ask;
 mod claude;
 mod cline;
 mod codex;
+mod codex_stream;
+mod codex_words;
 mod cursor;
 mod custom;
 pub mod failure;
