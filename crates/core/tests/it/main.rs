@@ -6,6 +6,7 @@ mod gate;
 mod history;
 mod iteration;
 mod laws;
+mod limited;
 mod limits;
 mod markers;
 mod play;
