@@ -1,4 +1,5 @@
 //! How agents are called and understood. Pure: argv, environment and bytes as values.
+pub mod acp;
 pub mod adapter;
 mod aider;
 pub mod ask;
@@ -44,6 +45,8 @@ pub use stream::Stream;
 
 /// Every agent that is driven, the default first. A command of the user's is no entry: see [`shell_line`].
 pub const ADAPTERS: [Adapter; 8] = [
+/// Every agent that is driven, the default first. A command of the user's is no entry: see [`command`].
+pub(super) const ADAPTERS: [Adapter; 12] = [
     opencode::ADAPTER,
     claude::ADAPTER,
     codex::ADAPTER,
@@ -52,7 +55,14 @@ pub const ADAPTERS: [Adapter; 8] = [
     cursor::ADAPTER,
     cline::ADAPTER,
     qwen::ADAPTER,
+    ACP_ADAPTERS[0],
+    ACP_ADAPTERS[1],
+    ACP_ADAPTERS[2],
+    ACP_ADAPTERS[3],
 ];
+
+/// Those among them that speak the Agent Client Protocol.
+pub(super) const ACP_ADAPTERS: [Adapter; 4] = acp::ADAPTERS;
 
 /// The one of that name.
 #[must_use]
