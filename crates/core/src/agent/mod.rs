@@ -8,6 +8,7 @@ mod cline;
 mod codex;
 mod cursor;
 mod custom;
+pub mod described;
 pub mod environment;
 pub mod failure;
 mod gemini;
@@ -19,17 +20,20 @@ pub mod reading;
 pub mod status_block;
 pub mod stream;
 pub mod text;
+mod which;
 pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
 pub use custom::{CommandSpec, command};
-pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, is_token, whole};
+pub use described::Described;
+pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, everything, is_token};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use status_block::Claim;
 pub use stream::Stream;
+pub use which::Agent;
 
 /// Every agent that is driven, the default first. A command of the user's is no entry: see [`command`].
 pub(super) const ADAPTERS: [Adapter; 8] = [
@@ -47,4 +51,10 @@ pub(super) const ADAPTERS: [Adapter; 8] = [
 #[must_use]
 pub fn adapter(name: &str) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|adapter| adapter.name == name)
+}
+
+/// The reader of the one of that name; of text where there is none.
+fn known_reader(name: &str, begin: Begin) -> Box<dyn Reader> {
+    adapter(name)
+        .map_or_else(|| Box::new(text::TextReader::default()) as Box<dyn Reader>, |found| (found.reader)(begin))
 }
