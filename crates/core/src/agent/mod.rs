@@ -17,6 +17,7 @@ pub mod markers;
 mod opencode;
 mod qwen;
 pub mod reading;
+pub mod secrets;
 pub mod status_block;
 pub mod stream;
 pub mod text;
@@ -31,6 +32,7 @@ pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, everything, 
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+pub use secrets::{Redactor, Secrets};
 pub use status_block::Claim;
 pub use stream::Stream;
 pub use which::Agent;

@@ -128,7 +128,7 @@ fn read(told: Told) -> Result<Vec<Described>, SettingsError> {
 }
 
 fn agent(told: Told) -> Result<Described, SettingsError> {
-    let name = told.key.rsplit('.').next().unwrap_or_default().to_owned();
+    let name = told.key.strip_prefix(TABLE).and_then(|key| key.strip_prefix('.')).unwrap_or_default().to_owned();
     let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
     if name.is_empty() || name.len() > NAME_LETTERS_MAX || !name.chars().all(plain) {
         let why = format!("a name has up to {NAME_LETTERS_MAX} small letters, digits, - and _");

@@ -198,7 +198,8 @@ fn a_mistake_is_told_with_file_line_key_and_what_to_do() {
         hint: write [agents]
         config.toml:2: agents.mine is wrong
           because: it must be a table and is text
-        hint: write [agents.mine]"#]].assert_eq(&told.join("\n"));
+        hint: write [agents.mine]"#]]
+    .assert_eq(&told.join("\n"));
     let yaml = from_yaml("agents:\n  mine:\n    command: a\n    output: no\n", "config.yaml", Layer::User).unwrap_err();
     assert!(yaml.to_string().starts_with("config.yaml:4: agents.mine.output"), "{yaml}");
 }

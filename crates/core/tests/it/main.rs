@@ -12,6 +12,7 @@ mod precedence;
 mod prompt;
 mod reopen;
 mod rollback;
+mod secrets;
 mod settings;
 mod steering;
 mod storm;
