@@ -3,7 +3,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_core::settings::{Given, Layer, SettingsError, from_environment, from_toml, from_yaml};
+use loop_core::agent::Described;
+use loop_core::settings::{
+    Given, Layer, SettingsError, agents_from_toml, agents_from_yaml, from_environment, from_toml, from_yaml,
+};
 use thiserror::Error;
 
 /// The name of the user's own file in the config folder.
@@ -60,6 +63,20 @@ fn user(config: &Path) -> Result<Vec<Given>, FilesError> {
         (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned() }),
         (Some(text), None) => Ok(from_toml(&text, &toml.display().to_string(), Layer::User)?),
         (None, Some(text)) => Ok(from_yaml(&text, &yaml.display().to_string(), Layer::User)?),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// The agents that the user described in their own file.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn described(config: &Path) -> Result<Vec<Described>, FilesError> {
+    let (toml, yaml) = (config.join(USER_FILE), config.join(USER_YAML));
+    match (text_of(&toml)?, text_of(&yaml)?) {
+        (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned() }),
+        (Some(text), None) => Ok(agents_from_toml(&text, &toml.display().to_string())?),
+        (None, Some(text)) => Ok(agents_from_yaml(&text, &yaml.display().to_string())?),
         (None, None) => Ok(Vec::new()),
     }
 }

@@ -65,7 +65,7 @@ impl AgentEnv {
         self
     }
 
-    fn names(&self, name: &str) -> bool {
+    pub(super) fn names(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Pass(known) if known == name))
     }
 
@@ -168,6 +168,21 @@ pub struct Chosen {
     pub unset: Vec<String>,
 }
 
+impl Chosen {
+    fn add(&mut self, extra: &AgentEnv) {
+        for entry in &extra.entries {
+            match entry {
+                Entry::Set(name, value) => {
+                    self.withheld.remove(name);
+                    self.passed.insert(name.clone(), value.clone());
+                }
+                Entry::Pass(name) if !self.passed.contains_key(name) => self.unset.push(name.clone()),
+                Entry::Pass(_) | Entry::Glob(_) => {}
+            }
+        }
+    }
+}
+
 /// Chooses from a person's variables. `own` are the beginnings of the names of the agent's own variables.
 pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
     let mut chosen = Chosen::default();
@@ -182,16 +197,7 @@ pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>,
             Err(None) => {}
         }
     }
-    for entry in &extra.entries {
-        match entry {
-            Entry::Set(name, value) => {
-                chosen.withheld.remove(name);
-                chosen.passed.insert(name.clone(), value.clone());
-            }
-            Entry::Pass(name) if !chosen.passed.contains_key(name) => chosen.unset.push(name.clone()),
-            Entry::Pass(_) | Entry::Glob(_) => {}
-        }
-    }
+    chosen.add(extra);
     chosen
 }
 
@@ -235,7 +241,16 @@ pub fn is_token(name: &str) -> bool {
     name.starts_with("LOOPD_") || (["LOOP_", "LOOPR_"].iter().any(|ours| name.starts_with(ours)) && is_secret(name))
 }
 
-/// The whole of a person's variables less our tokens: for gates and commands that the person wrote.
-pub fn whole(ambient: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
-    ambient.into_iter().filter(|(name, _)| !is_token(name)).collect()
+/// The whole of a person's variables less our tokens, and what was named by hand: for commands that the person wrote.
+pub fn everything(ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+    let mut chosen = Chosen::default();
+    for (name, value) in ambient {
+        if is_token(&name) {
+            chosen.withheld.insert(name, Why::Token);
+        } else {
+            chosen.passed.insert(name, value);
+        }
+    }
+    chosen.add(extra);
+    chosen
 }

@@ -15,6 +15,7 @@ mod codex_stream;
 mod codex_words;
 mod cursor;
 mod custom;
+pub mod described;
 pub mod environment;
 pub mod failure;
 mod gemini;
@@ -27,9 +28,11 @@ mod own_words;
 mod provider_words;
 mod qwen;
 pub mod reading;
+pub mod secrets;
 pub mod status_block;
 pub mod stream;
 pub mod text;
+mod which;
 pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
@@ -41,7 +44,16 @@ pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use status_block::{Claim, DIALECTS, Dialect};
+pub use custom::{CommandSpec, command};
+pub use described::Described;
+pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, everything, is_token};
+pub use failure::{FAILURES, Failure, Reset, ResetSource};
+pub use known::{KNOWN, Known, known};
+pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+pub use secrets::{Redactor, Secrets};
+pub use status_block::Claim;
 pub use stream::Stream;
+pub use which::Agent;
 
 /// Every agent that is driven, the default first. A command of the user's is no entry: see [`shell_line`].
 pub const ADAPTERS: [Adapter; 8] = [
@@ -68,4 +80,10 @@ pub(super) const ACP_ADAPTERS: [Adapter; 4] = acp::ADAPTERS;
 #[must_use]
 pub fn adapter(name: &str) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|adapter| adapter.name == name)
+}
+
+/// The reader of the one of that name; of text where there is none.
+fn known_reader(name: &str, begin: Begin) -> Box<dyn Reader> {
+    adapter(name)
+        .map_or_else(|| Box::new(text::TextReader::default()) as Box<dyn Reader>, |found| (found.reader)(begin))
 }

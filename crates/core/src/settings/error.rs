@@ -56,6 +56,18 @@ pub enum SettingsError {
         /// What the user's own settings allow.
         allowed: String,
     },
+    /// An agent that is described there cannot be taken.
+    #[error("{place}: {key} is wrong")]
+    BadAgent {
+        /// Where it stands.
+        place: String,
+        /// The key with its table: `agents.mine.output`.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+        /// What would be right.
+        hint: String,
+    },
     /// The file cannot be read as what it should be.
     #[error("{place}: not a valid settings file")]
     Syntax {
@@ -72,7 +84,7 @@ impl SettingsError {
     pub fn why(&self) -> String {
         match self {
             Self::UnknownKey { .. } => "no setting has this name".to_owned(),
-            Self::BadValue { why, .. } | Self::Syntax { why, .. } => why.clone(),
+            Self::BadValue { why, .. } | Self::BadAgent { why, .. } | Self::Syntax { why, .. } => why.clone(),
             Self::NotInFile { .. } => "it is a matter of one start".to_owned(),
             Self::NotInProject { .. } => {
                 "what is run, or loosens safety, is never taken from a file that a repository brings along".to_owned()
@@ -87,7 +99,7 @@ impl SettingsError {
         match self {
             Self::UnknownKey { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::UnknownKey { near: None, .. } => "`loop config show` lists every key".to_owned(),
-            Self::BadValue { hint, .. } => hint.clone(),
+            Self::BadValue { hint, .. } | Self::BadAgent { hint, .. } => hint.clone(),
             Self::NotInFile { key, .. } => format!("give it as a flag: --{}", key.replace('_', "-")),
             Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
             Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),

@@ -1,9 +1,11 @@
 //! Texts of files and the environment, read into layers.
 use toml_edit::{Document, Item, Value};
 
+use super::agents;
 use super::error::SettingsError;
 use super::keys::{KEYS, Key, key};
 use super::layers::{Given, Layer, Origin};
+use crate::agent::Described;
 use crate::text::nearest;
 
 /// Reads a TOML file. `file` is its name for people.
@@ -19,6 +21,11 @@ pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
     for (name, item) in document.as_table() {
         let span = document.as_table().key(name).and_then(|key| key.span());
         let at = Origin { layer, place: place(file, text, span.map(|span| span.start)) };
+        if name == agents::TABLE {
+            may_describe(&at)?;
+            agents::agents_from_toml(text, file)?;
+            continue;
+        }
         let key = find(name, &at)?;
         let words = words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?;
         given.push(Given::read(key, &words, at)?);
@@ -31,25 +38,57 @@ pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
 /// # Errors
 /// The first thing that is wrong, with file and key.
 pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, SettingsError> {
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Vec::new());
-    }
-    let map: std::collections::BTreeMap<String, serde_json::Value> = serde_saphyr::from_str(text).map_err(|error| {
-        let place = error.location().map_or_else(|| file.to_owned(), |at| format!("{file}:{}", at.line()));
-        let why = error.to_string();
-        let why = why.lines().next().unwrap_or_default().split("; set ").next().unwrap_or_default();
-        SettingsError::Syntax { place, why: crate::text::one_line(why, 120) }
-    })?;
+    let map = yaml(text, file)?;
     let mut given = Vec::new();
     for (name, value) in map {
-        let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
-        let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1));
-        let at = Origin { layer, place };
+        let at = Origin { layer, place: line_of_yaml(text, file, &name) };
+        if name == agents::TABLE {
+            may_describe(&at)?;
+            agents::agents_of_yaml(&value, text, file)?;
+            continue;
+        }
         let key = find(&name, &at)?;
         let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
         given.push(Given::read(key, &words, at)?);
     }
     Ok(given)
+}
+
+/// The agents that a YAML file describes.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn agents_from_yaml(text: &str, file: &str) -> Result<Vec<Described>, SettingsError> {
+    let map = yaml(text, file)?;
+    map.get(agents::TABLE).map_or(Ok(Vec::new()), |value| agents::agents_of_yaml(value, text, file))
+}
+
+type YamlMap = std::collections::BTreeMap<String, serde_json::Value>;
+
+fn yaml(text: &str, file: &str) -> Result<YamlMap, SettingsError> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(YamlMap::new());
+    }
+    serde_saphyr::from_str(text).map_err(|error| {
+        let place = error.location().map_or_else(|| file.to_owned(), |at| format!("{file}:{}", at.line()));
+        let why = error.to_string();
+        let why = why.lines().next().unwrap_or_default().split("; set ").next().unwrap_or_default();
+        SettingsError::Syntax { place, why: crate::text::one_line(why, 120) }
+    })
+}
+
+/// The line on which a key stands first.
+pub(super) fn line_of_yaml(text: &str, file: &str, name: &str) -> String {
+    let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
+    line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1))
+}
+
+/// What is run is never taken from a file that a repository brings along.
+fn may_describe(at: &Origin) -> Result<(), SettingsError> {
+    if at.layer == Layer::Project {
+        return Err(SettingsError::NotInProject { place: at.place.clone(), key: agents::TABLE });
+    }
+    Ok(())
 }
 
 /// Takes from the environment what the catalogue knows. A variable that is set but empty is not set.
@@ -89,7 +128,7 @@ fn not_a_value(key: &'static Key, found: &str, at: &Origin) -> SettingsError {
     }
 }
 
-fn place(file: &str, text: &str, offset: Option<usize>) -> String {
+pub(super) fn place(file: &str, text: &str, offset: Option<usize>) -> String {
     let line = offset.and_then(|offset| text.get(..offset)).map(|before| before.matches('\n').count() + 1);
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }

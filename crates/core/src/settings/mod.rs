@@ -2,6 +2,7 @@
 //!
 //! Texts come in, [`Settings`] go out. Nothing is optional after resolving, and every value
 //! remembers where it came from.
+mod agents;
 mod edit;
 mod error;
 mod files;
@@ -11,9 +12,10 @@ pub mod reference;
 mod resolved;
 mod value;
 
+pub use agents::agents_from_toml;
 pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;
-pub use files::{from_environment, from_toml, from_yaml};
+pub use files::{agents_from_yaml, from_environment, from_toml, from_yaml};
 pub use keys::{InProject, KEYS, Key, key};
 pub use layers::{Given, Layer, Origin, resolve, too_wide};
 pub use resolved::{GateSpec, Resolved, Settings, Valued};

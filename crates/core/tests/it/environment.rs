@@ -1,6 +1,6 @@
 //! Which variables an agent gets, and how a line of arguments becomes words.
 use loop_core::agent::words::{self, WordsError};
-use loop_core::agent::{AgentEnv, Chosen, Why, adapter, choose, whole};
+use loop_core::agent::{AgentEnv, Chosen, Why, adapter, choose, everything};
 
 fn pairs(names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| ((*name).to_owned(), format!("value of {name}"))).collect()
@@ -142,8 +142,8 @@ fn agent_env_passes_sets_and_matches_but_never_our_own_tokens() {
 #[test]
 fn a_command_of_the_persons_own_gets_everything_but_our_tokens() {
     let names = ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "CLAUDECODE", "LOOP_AGENT", "LOOP_WEB_TOKEN", "LOOPD_PORT"];
-    let got = whole(pairs(&names));
-    assert_eq!(got.keys().collect::<Vec<_>>(), ["CLAUDECODE", "GITHUB_TOKEN", "LOOP_AGENT", "SSH_AUTH_SOCK"]);
+    let got = everything(pairs(&names), &AgentEnv::default());
+    assert_eq!(got.passed.keys().collect::<Vec<_>>(), ["CLAUDECODE", "GITHUB_TOKEN", "LOOP_AGENT", "SSH_AUTH_SOCK"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Stories, laws and storms of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod decide;
+mod described;
 mod environment;
 mod gate;
 mod history;
@@ -14,6 +15,7 @@ mod precedence;
 mod prompt;
 mod reopen;
 mod rollback;
+mod secrets;
 mod settings;
 mod status_block;
 mod steering;

@@ -1,0 +1,225 @@
+//! Agents that a person describes in their own settings.
+use std::collections::BTreeMap;
+
+use expect_test::expect;
+use loop_core::agent::{
+    Agent, AgentEnv, Ask, Begin, Call, Described, End, Failure, Gentle, Permissions, Stdin, Stream, SystemBy, Terminal,
+};
+use loop_core::run::Ended;
+use loop_core::settings::*;
+
+const WHOLE: &str = r#"
+max_iterations = 3
+
+[agents.mine]
+command = "my-agent --json {args} -"
+session = ["resume", "{session}"]
+model = ["--model={model}"]
+system = ["--system-file", "{system_file}"]
+output = "codex-jsonl"
+gentle = "interrupt"
+env = ["MY_API_KEY", "MINE_*"]
+litter = [".mine*"]
+install = "npm install -g my-agent"
+sign_in = "my-agent login"
+
+[agents.mine.permissions]
+edit = ["--no-shell"]
+work = ["--sandbox", "{workspace}"]
+all = ["--yolo"]
+
+[agents.filer]
+command = ["filer", "--from", "{prompt_file}", "{\"json\": {}}"]
+prompt = "file"
+"#;
+
+fn ask<'a>(args: &'a [String], nothing: &'a BTreeMap<String, String>) -> Ask<'a> {
+    Ask {
+        program: "/bin/agent",
+        harness: "/bin/loop",
+        workspace: "/w",
+        folder: "/f",
+        prompt_file: "/f/prompt.md",
+        system: "say more",
+        system_file: "/f/system.md",
+        session: Some("s{model}"),
+        permissions: Permissions::Work,
+        network: false,
+        model: Some("m1"),
+        args,
+        root: false,
+        budget: None,
+        ambient: nothing,
+    }
+}
+
+fn refuse(error: &SettingsError) -> String {
+    format!("{error}\n  because: {}\nhint: {}", error.why(), error.hint())
+}
+
+#[test]
+fn an_agent_that_was_described_is_called_as_it_was_described() {
+    // req: D-03 partly: agents that a user describes; choosing one comes with start
+    let all = agents_from_toml(WHOLE, "config.toml").unwrap();
+    let [mine, filer] = all.as_slice() else { panic!("{all:?}") };
+    let (args, nothing) = (["--their".to_owned(), "own one".to_owned()], BTreeMap::new());
+    let full = ask(&args, &nothing);
+    let mine = Agent::find("mine", &all, "").unwrap_or_else(|| panic!("{mine:?}"));
+    let words: [&str; 13] = [
+        "/bin/agent",
+        "--json",
+        "--sandbox",
+        "/w",
+        "--model=m1",
+        "resume",
+        "s{model}",
+        "--system-file",
+        "/f/system.md",
+        "--their",
+        "own one",
+        "-",
+        "",
+    ];
+    assert_eq!(mine.call(&full).argv, words[..12], "a value is never looked into for braces");
+    assert_eq!(mine.call(&full).stdin, Stdin::Prompt);
+    let bare =
+        Ask { session: None, model: None, system: "", args: &[], permissions: Permissions::Edit, ..full.clone() };
+    assert_eq!(mine.call(&bare).argv, ["/bin/agent", "--json", "--no-shell", "-"]);
+    let all_of_it = Ask { permissions: Permissions::All, ..bare.clone() };
+    assert_eq!(mine.call(&all_of_it).argv, ["/bin/agent", "--json", "--yolo", "-"]);
+    assert_eq!((mine.system(), mine.continues(), mine.gentle()), (SystemBy::Call, true, Gentle::Interrupt));
+    assert_eq!(
+        (mine.program(), mine.install(), mine.litter()),
+        (Some("my-agent"), "npm install -g my-agent", vec![".mine*"])
+    );
+
+    let argv = ["/bin/agent", "--from", "/f/prompt.md", "{\"json\": {}}", "--their", "own one"].map(str::to_owned);
+    assert_eq!(filer.call(&full), Call { argv: argv.to_vec(), stdin: Stdin::Nothing, ..Call::default() });
+    assert_eq!((filer.system(), filer.continues()), (SystemBy::Prompt, false));
+    assert!(!filer.can(Permissions::Edit) && filer.can(Permissions::Work) && mine.can(Permissions::Edit));
+}
+
+#[test]
+fn an_agent_that_was_described_gets_the_families_and_what_it_names() {
+    let all = agents_from_toml(WHOLE, "config.toml").unwrap();
+    let mine = Agent::find("mine", &all, "").unwrap();
+    let names = ["PATH", "MY_API_KEY", "MINE_URL", "MINE_SOCK", "OPENAI_API_KEY", "EXTRA"];
+    let ambient = names.map(|name| (name.to_owned(), "x".to_owned()));
+    let got = mine.environment(ambient, &AgentEnv::parse("EXTRA,GONE").unwrap());
+    assert_eq!(got.passed.keys().collect::<Vec<_>>(), ["EXTRA", "MINE_URL", "MY_API_KEY", "PATH"]);
+    assert_eq!(got.unset, ["GONE"]);
+}
+
+#[test]
+fn what_a_run_keeps_of_a_described_agent_is_the_agent() {
+    for one in agents_from_toml(WHOLE, "config.toml").unwrap() {
+        let kept = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<Described>(&kept).unwrap(), one);
+    }
+    let kept: Described = serde_json::from_str(r#"{"name":"old","command":["x"],"later":1}"#).unwrap();
+    assert_eq!(kept.command, ["x"], "what a later version adds is not needed to read it");
+}
+
+#[test]
+fn the_table_stands_in_the_users_own_file_in_toml_and_yaml_and_in_no_project() {
+    assert_eq!(resolve(from_toml(WHOLE, "config.toml", Layer::User).unwrap()).get("max_iterations"), "3");
+    let error = from_toml(WHOLE, "loop.toml", Layer::Project).unwrap_err();
+    assert!(matches!(&error, SettingsError::NotInProject { key: "agents", .. }), "{error:?}");
+    let yaml = "max_iterations: 4\nagents:\n  mine:\n    command: my-agent -p\n    output: text\n";
+    assert_eq!(resolve(from_yaml(yaml, "config.yaml", Layer::User).unwrap()).get("max_iterations"), "4");
+    assert_eq!(agents_from_yaml(yaml, "config.yaml").unwrap()[0].command, ["my-agent", "-p"]);
+    let set = set_in_toml(WHOLE, "config.toml", key("timeout").unwrap(), "9m").unwrap();
+    assert_eq!(resolve(from_toml(&set, "config.toml", Layer::User).unwrap()).get("timeout"), "9m");
+    assert_eq!(agents_from_toml(&set, "config.toml").unwrap().len(), 2, "{set}");
+}
+
+#[test]
+fn a_mistake_is_told_with_file_line_key_and_what_to_do() {
+    let error = |text: &str| refuse(&from_toml(text, "config.toml", Layer::User).unwrap_err());
+    let told = [
+        error("[agents.mine]\nprompt = \"stdin\"\n"),
+        error("[agents.mine]\ncommand = \"a 'b\"\n"),
+        error("[agents.mine]\ncommand = [\"a\", 1]\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\noutptu = \"text\"\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\noutput = \"claude\"\n"),
+        error("[agents.mine]\ncommand = [\"a\", \"{prompt}\"]\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\nprompt = \"file\"\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\nsession = [\"--resume\"]\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\nsuccess = \"terminal\"\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\npermissions.none = []\n"),
+        error("[agents.mine]\ncommand = [\"a\"]\nenv = [\"A=1\"]\n"),
+        error("[agents.claude]\ncommand = [\"a\"]\n"),
+        error("[agents.\"My Agent\"]\ncommand = [\"a\"]\n"),
+        error("agents = 1\n"),
+        error("[agents]\nmine = \"x\"\n"),
+    ];
+    expect![[r#"
+        config.toml:1: agents.mine.command is wrong
+          because: it is missing
+        hint: for example command = ["my-agent", "--json"]
+        config.toml:2: agents.mine.command is wrong
+          because: the ' at letter 3 is never closed
+        hint: close the quote, or put a \ before it
+        config.toml:2: agents.mine.command is wrong
+          because: it must be a list of texts and is a list of other things than texts
+        hint: for example ["--flag", "value"]
+        config.toml:3: agents.mine.outptu is wrong
+          because: an agent has no such key
+        hint: did you mean output?
+        config.toml:3: agents.mine.output is wrong
+          because: "claude" is none of: text, claude-stream, codex-jsonl, gemini-stream, opencode-json, acp
+        hint: did you mean claude-stream?
+        config.toml:2: agents.mine.command is wrong
+          because: nothing is called {prompt}
+        hint: here may stand: {prompt_file}, {workspace}, {args}
+        config.toml:1: agents.mine.command is wrong
+          because: prompt = "file", and {prompt_file} is not in the command
+        hint: for example command = ["my-agent", "--file", "{prompt_file}"]
+        config.toml:3: agents.mine.session is wrong
+          because: {session} is not in it
+        hint: for example ["--x", "{session}"]
+        config.toml:1: agents.mine.success is wrong
+          because: plain text has no terminal event
+        hint: use success = "exit"
+        config.toml:3: agents.mine.permissions.none is wrong
+          because: there is no such way of working
+        hint: use one of: edit, work, all
+        config.toml:3: agents.mine.env is wrong
+          because: "A=1" is no name of a variable
+        hint: name variables whose values are passed, for example ["MY_API_KEY", "MY_*"]
+        config.toml:1: agents.claude is wrong
+          because: loop has an agent of that name
+        hint: rename it, for example [agents.my-claude]
+        config.toml:1: agents.My Agent is wrong
+          because: a name has up to 32 small letters, digits, - and _
+        hint: rename it, for example [agents.my-agent]
+        config.toml:1: agents is wrong
+          because: it must be a table and is integer
+        hint: write [agents]
+        config.toml:2: agents.mine is wrong
+          because: it must be a table and is text
+        hint: write [agents.mine]"#]]
+    .assert_eq(&told.join("\n"));
+    let yaml = from_yaml("agents:\n  mine:\n    command: a\n    output: no\n", "config.yaml", Layer::User).unwrap_err();
+    assert!(yaml.to_string().starts_with("config.yaml:4: agents.mine.output"), "{yaml}");
+}
+
+fn reading(toml: &str, stdout: &str, code: i32) -> (Terminal, Option<Failure>) {
+    let all = agents_from_toml(toml, "config.toml").unwrap();
+    let mut stream = Stream::new(all[0].reader(Begin::default()));
+    stream.push(stdout.as_bytes());
+    let ended = Ended::Exit(code);
+    let end = End { ended: &ended, stderr: b"", asked: "", now_ms: 0, utc_offset_s: 0, continued: false };
+    let reading = stream.end(&end);
+    (reading.terminal, reading.failure)
+}
+
+#[test]
+fn success_is_told_by_the_exit_code_alone_where_that_was_said() {
+    let toml = |output: &str| format!("[agents.mine]\ncommand = [\"a\"]\noutput = \"{output}\"\nsuccess = \"exit\"\n");
+    for output in ["text", "claude-stream", "codex-jsonl", "gemini-stream", "opencode-json"] {
+        assert_eq!(reading(&toml(output), "{}\n", 0), (Terminal::Success, None), "{output}");
+        assert_eq!(reading(&toml(output), "{}\n", 1).0, Terminal::Error, "{output}");
+        assert!(reading(&toml(output), "{}\n", 1).1.is_some(), "{output}");
+    }
+}
