@@ -14,7 +14,6 @@ mod codex;
 mod codex_stream;
 mod codex_words;
 mod cursor;
-mod custom;
 pub mod described;
 pub mod environment;
 pub mod failure;
@@ -37,28 +36,19 @@ pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
-pub use custom::shell_line;
-pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, is_token, whole};
 pub use claude::AS_ROOT as CLAUDE_AS_ROOT;
-pub use failure::{FAILURES, Failure, Reset, ResetSource};
-pub use known::{KNOWN, Known, known};
-pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
-pub use status_block::{Claim, DIALECTS, Dialect};
-pub use custom::{CommandSpec, command};
 pub use described::Described;
 pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, everything, is_token};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use secrets::{Redactor, Secrets};
-pub use status_block::Claim;
+pub use status_block::{Claim, DIALECTS, Dialect};
 pub use stream::Stream;
 pub use which::Agent;
 
-/// Every agent that is driven, the default first. A command of the user's is no entry: see [`shell_line`].
-pub const ADAPTERS: [Adapter; 8] = [
-/// Every agent that is driven, the default first. A command of the user's is no entry: see [`command`].
-pub(super) const ADAPTERS: [Adapter; 12] = [
+/// Every agent that is driven, the default first. A command of the user's is no entry: see [`Agent`].
+pub const ADAPTERS: [Adapter; 12] = [
     opencode::ADAPTER,
     claude::ADAPTER,
     codex::ADAPTER,
@@ -74,7 +64,7 @@ pub(super) const ADAPTERS: [Adapter; 12] = [
 ];
 
 /// Those among them that speak the Agent Client Protocol.
-pub(super) const ACP_ADAPTERS: [Adapter; 4] = acp::ADAPTERS;
+pub const ACP_ADAPTERS: [Adapter; 4] = acp::ADAPTERS;
 
 /// The one of that name.
 #[must_use]
