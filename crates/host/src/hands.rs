@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
+use crate::attempt::{self, Words};
 use crate::keeping::Keeping;
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
-use crate::attempt::{self, Words};
 use crate::{notify, verify};
 
 /// What is under way.

@@ -30,7 +30,8 @@ pub fn line_is_there(terminal: impl AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut bytes = [0_u8; 1024];
     let ready = poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0);
-    ready && rustix::io::read(terminal, &mut bytes).is_ok_and(|count| bytes.iter().take(count).any(|byte| *byte == b'\n'))
+    ready
+        && rustix::io::read(terminal, &mut bytes).is_ok_and(|count| bytes.iter().take(count).any(|byte| *byte == b'\n'))
 }
 
 /// How many letters fit into a line of a terminal; none if it is no terminal or does not say.

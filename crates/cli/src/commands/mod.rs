@@ -1,6 +1,7 @@
 //! One file a verb: its arguments and what it does.
 pub(crate) mod acp_bridge;
-pub(crate) mod ask;
+pub(crate) mod agent_setup;
+mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
 pub(crate) mod compare;
