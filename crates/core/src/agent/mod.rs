@@ -3,6 +3,10 @@ pub mod adapter;
 mod aider;
 pub mod ask;
 mod claude;
+mod claude_fault;
+mod claude_lines;
+mod claude_result;
+mod claude_stream;
 mod cline;
 mod codex;
 mod cursor;
@@ -21,6 +25,7 @@ pub mod text;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
+pub use claude::AS_ROOT as CLAUDE_AS_ROOT;
 pub use custom::{CommandSpec, command};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
