@@ -132,6 +132,10 @@ pub trait Reader: std::fmt::Debug + Send {
     fn long_line(&mut self, head: &[u8]);
     /// The session, as soon as it is known.
     fn session(&self) -> Option<&str>;
+    /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
+    fn retrying(&self) -> bool {
+        false
+    }
     /// What it all amounted to.
     fn end(self: Box<Self>, end: &End<'_>) -> Reading;
 }

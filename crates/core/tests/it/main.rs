@@ -7,6 +7,7 @@ mod history;
 mod iteration;
 mod laws;
 mod markers;
+mod limits;
 mod play;
 mod precedence;
 mod prompt;
