@@ -247,7 +247,8 @@ impl ClaudeStream {
             self.resets_ms = info.get("resetsAt").and_then(whole).map(milliseconds);
             live.push(Live::Note(format!("the {kind} limit is reached")));
         } else if status == "allowed_warning" {
-            let used = info.get("utilization").and_then(Value::as_f64).map(|part| format!(": {:.0} % used", part * 100.0));
+            let used =
+                info.get("utilization").and_then(Value::as_f64).map(|part| format!(": {:.0} % used", part * 100.0));
             live.push(Live::Note(format!("the {kind} limit is near{}", used.unwrap_or_default())));
         }
         Some(())

@@ -186,7 +186,8 @@ impl GeminiReader {
         let name = event["tool_name"].as_str().or_else(|| event["name"].as_str()).unwrap_or("a tool");
         let with = telling(&event["parameters"]);
         if name == "ask_user" {
-            let asked = event.pointer("/parameters/questions/0/question").or_else(|| event.pointer("/parameters/question"));
+            let asked =
+                event.pointer("/parameters/questions/0/question").or_else(|| event.pointer("/parameters/question"));
             let asked = asked.and_then(Value::as_str).unwrap_or(&with);
             self.question = Some(text::one_line(asked, BRIEF_LETTERS));
         }
@@ -313,7 +314,9 @@ fn last_words(stderr: &str) -> Option<String> {
 }
 
 fn lost(stderr: &str) -> bool {
-    ["Error resuming session", "Invalid session identifier", "No previous sessions"].iter().any(|word| stderr.contains(word))
+    ["Error resuming session", "Invalid session identifier", "No previous sessions"]
+        .iter()
+        .any(|word| stderr.contains(word))
 }
 
 /// What was used, in the form of the stream or of the one object, in which it stands by model.

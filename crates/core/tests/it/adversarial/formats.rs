@@ -22,10 +22,16 @@ pub(crate) fn stdout(agent: &str, steps: &[Step]) -> Vec<u8> {
 }
 
 fn last_words(steps: &[Step]) -> &str {
-    match steps.last() {
-        Some(Step::Final(text)) => text,
-        _ => "",
-    }
+    steps
+        .iter()
+        .rev()
+        .find_map(|step| if let Step::Final(text) = step { Some(text.as_str()) } else { None })
+        .unwrap_or_default()
+}
+
+/// What another session said. Where lines do not name theirs, it comes first.
+fn elsewhere(steps: &[Step]) -> Vec<&str> {
+    steps.iter().filter_map(|step| if let Step::Elsewhere(text) = step { Some(text.as_str()) } else { None }).collect()
 }
 
 /// Claude's stream, and Qwen's, which is nearly the same.
@@ -86,7 +92,26 @@ fn claude(steps: &[Step], partial: bool) -> Vec<Value> {
     }
     lines.push(json!({"type":"result","subtype":"success","is_error":false,"num_turns":3,"result":last_words(steps),"session_id":SESSION,
         "total_cost_usd":0.01,"usage":{"input_tokens":1400,"output_tokens":100},"permission_denials":[]}));
+    number_messages(&mut lines);
     lines
+}
+
+/// The blocks of one message share its id; whatever a tool answers begins a new one.
+fn number_messages(lines: &mut [Value]) {
+    let mut number = 0;
+    for line in lines {
+        number += usize::from(line["type"] == "user");
+        if line["type"] == "assistant" {
+            let whose = if line["session_id"] == OTHER {
+                "other"
+            } else if line["parent_tool_use_id"].is_null() {
+                "msg"
+            } else {
+                "sub"
+            };
+            line["message"]["id"] = json!(format!("{whose}_{number}"));
+        }
+    }
 }
 
 /// The pieces in which a text comes, cut within the marks.
@@ -107,12 +132,9 @@ fn codex(steps: &[Step]) -> Vec<Value> {
     let mut lines = Vec::new();
     let item = |item: Value| json!({"type":"item.completed","item":item});
     let message = |words: &str| item(json!({"id":"item_0","type":"agent_message","text":words}));
-    if steps.iter().any(|step| matches!(step, Step::Elsewhere(_))) {
-        lines.push(json!({"type":"thread.started","thread_id":OTHER}));
+    for words in elsewhere(steps) {
+        lines.extend([json!({"type":"thread.started","thread_id":OTHER}), message(words)]);
     }
-    let elsewhere =
-        steps.iter().filter_map(|step| if let Step::Elsewhere(words) = step { Some(message(words)) } else { None });
-    lines.extend(elsewhere);
     lines.push(json!({"type":"thread.started","thread_id":SESSION}));
     lines.push(json!({"type":"turn.started"}));
     for step in steps {
@@ -144,7 +166,18 @@ fn codex(steps: &[Step]) -> Vec<Value> {
 
 fn gemini(steps: &[Step]) -> Vec<Value> {
     const AT: &str = "2026-11-15T18:41:49.366Z";
-    let mut lines = vec![json!({"type":"init","timestamp":AT,"session_id":SESSION,"model":"gemini-2.5-pro"})];
+    let begin = |session: &str| {
+        [
+            json!({"type":"init","timestamp":AT,"session_id":session,"model":"gemini-2.5-pro"}),
+            json!({"type":"message","timestamp":AT,"role":"user","content":"Fix the tests."}),
+        ]
+    };
+    let mut lines = Vec::new();
+    for words in elsewhere(steps) {
+        lines.extend(begin(OTHER));
+        lines.push(json!({"type":"message","timestamp":AT,"role":"assistant","content":words,"delta":true}));
+    }
+    lines.extend(begin(SESSION));
     let tool = |name: &str, input: Value, output: &str| {
         [
             json!({"type":"tool_use","timestamp":AT,"tool_name":name,"tool_id":"t1","parameters":input}),
@@ -164,11 +197,7 @@ fn gemini(steps: &[Step]) -> Vec<Value> {
             Step::File(words) => lines.extend(tool("read_file", json!({"file_path":"a.md"}), words)),
             Step::Write(words) => lines.extend(tool("write_file", json!({"file_path":"a.md","content":words}), "")),
             Step::Below(words) => lines.extend(tool("codebase_investigator", json!({"objective":"look"}), words)),
-            Step::Elsewhere(words) => {
-                // What came before a second beginning belongs to another conversation.
-                lines.push(json!({"type":"message","timestamp":AT,"role":"assistant","content":words,"delta":true}));
-                lines.push(json!({"type":"init","timestamp":AT,"session_id":SESSION,"model":"gemini-2.5-pro"}));
-            }
+            Step::Elsewhere(_) => {}
         }
     }
     lines.push(json!({"type":"result","timestamp":AT,"status":"success","stats":{"total_tokens":1500,"input_tokens":1400,"output_tokens":100,
@@ -190,11 +219,12 @@ fn opencode(steps: &[Step]) -> Vec<Value> {
     let finish = |reason: &str| json!({"type":"step-finish","reason":reason,"tokens":{"total":120,"input":100,"output":20,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0});
     let mut lines = Vec::new();
     for (message, step) in steps.iter().enumerate() {
-        let here = |kind: &str, part: Value| line(kind, SESSION, message, part);
+        let session = if matches!(step, Step::Elsewhere(_)) { OTHER } else { SESSION };
+        let here = |kind: &str, part: Value| line(kind, session, message, part);
         lines.push(here("step_start", json!({"type":"step-start"})));
         let text = |words: &str| json!({"type":"text","text":words,"time":{"start":1,"end":2}});
         lines.push(match step {
-            Step::Say(words) | Step::Final(words) => here("text", text(words)),
+            Step::Say(words) | Step::Final(words) | Step::Elsewhere(words) => here("text", text(words)),
             Step::Think(words) => here("reasoning", json!({"type":"reasoning","text":words})),
             Step::Prompt(words) => here("user", json!({"type":"text","text":words,"synthetic":true})),
             Step::Command(out) => here("tool_use", tool("bash", json!({"command":"make test"}), out)),
@@ -203,7 +233,6 @@ fn opencode(steps: &[Step]) -> Vec<Value> {
                 here("tool_use", tool("write", json!({"filePath":"/workspace/a.md","content":words}), "Wrote file"))
             }
             Step::Below(words) => here("tool_use", tool("task", json!({"prompt":"look"}), words)),
-            Step::Elsewhere(words) => line("text", "ses_other", message, text(words)),
         });
         let reason = if matches!(step, Step::Final(_)) { "stop" } else { "tool-calls" };
         lines.push(here("step_finish", finish(reason)));
@@ -225,7 +254,13 @@ fn cline(steps: &[Step]) -> Vec<Value> {
             ),
         ]
     };
-    let mut lines = vec![hook("agent_start", "agent_1", Value::Null)];
+    let mut lines = Vec::new();
+    for words in elsewhere(steps) {
+        lines.push(hook("agent_start", "agent_0", Value::Null));
+        lines.push(event(json!({"type":"content_end","contentType":"text","text":words})));
+        lines.push(json!({"ts":AT,"type":"run_result","finishReason":"completed","iterations":1,"text":words}));
+    }
+    lines.push(hook("agent_start", "agent_1", Value::Null));
     for step in steps {
         match step {
             Step::Say(words) | Step::Final(words) => {
@@ -257,8 +292,7 @@ fn cline(steps: &[Step]) -> Vec<Value> {
                 lines.push(hook("agent_end", "agent_2", json!("agent_1")));
                 lines.extend(tool("spawn_agent", json!({"task":"look"}), json!({"text":words})));
             }
-            Step::Elsewhere(words) => lines
-                .push(json!({"ts":AT,"type":"run_result","taskId":"conv_2","finishReason":"completed","text":words})),
+            Step::Elsewhere(_) => {}
         }
     }
     lines.push(hook("agent_end", "agent_1", Value::Null));

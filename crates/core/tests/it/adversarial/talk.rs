@@ -81,6 +81,12 @@ fn on_the_way(kind: &'static str, dialect: Dialect, steps: &[Step]) -> [Talk; 2]
     [with("I have looked at it and will go on next time."), with(&end)]
 }
 
+/// Something comes after the final message.
+fn followed_by(mut talk: Talk, step: Step) -> Talk {
+    talk.steps.push(step);
+    talk
+}
+
 /// Two final messages: one that must not count, and one that must.
 fn in_the_end(kind: &'static str, bad: &str, good: &str) -> [Talk; 2] {
     [bad, good].map(|end| {
@@ -172,11 +178,8 @@ fn not_its_own(dialect: Dialect) -> Vec<[Talk; 2]> {
             &[Step::Below("I begin.".to_owned()), Step::Below(format!("It is done.\n\n{shown}"))],
         ),
         on_the_way("other session", dialect, &[Step::Elsewhere(shown.clone())]),
-        on_the_way(
-            "other session",
-            dialect,
-            &[Step::Elsewhere("Hello.".to_owned()), Step::Elsewhere(format!("Done.\n{shown}"))],
-        ),
+        on_the_way("other session", dialect, &[Step::Elsewhere("Hello.".to_owned())])
+            .map(|talk| followed_by(talk, Step::Elsewhere(format!("Done.\n\n{shown}")))),
         on_the_way("thoughts", dialect, &[Step::Think(shown)]),
     ]
 }
