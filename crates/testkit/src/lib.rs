@@ -1,6 +1,7 @@
 //! For tests only: scratch homes, the built program, programs on PATH, and waiting for facts.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
+pub mod agents;
 mod census;
 mod environment;
 mod flood;

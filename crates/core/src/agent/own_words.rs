@@ -26,8 +26,10 @@ struct Line<'a> {
     fence: Option<usize>,
     /// How many lines before it say something in words.
     said: usize,
-    /// The last line before it that is neither empty nor a mark of a fence.
+    /// The last line before it with words: neither empty nor a mark of a fence or of a block.
     before: Option<usize>,
+    /// Where the indented lines begin among which it is.
+    run: Option<usize>,
 }
 
 /// A line that could open or close a fence.
@@ -46,7 +48,7 @@ impl<'a> Message<'a> {
         let mut lines = Vec::with_capacity(texts.len());
         let mut fences = Vec::new();
         let mut open: Option<(Mark, usize)> = None;
-        let (mut said, mut before) = (0, None);
+        let (mut said, mut before, mut run) = (0, None, None);
         for ((at, text), closable) in texts.iter().enumerate().zip(closable(&texts)) {
             let mark = mark(text);
             let fence = match (open, mark) {
@@ -62,9 +64,12 @@ impl<'a> Message<'a> {
                 }
                 (Some(_), _) => Some(fences.len()),
             };
-            lines.push(Line { text, fence, said, before });
+            if !text.trim().is_empty() {
+                run = if is_indented(text) { run.or(Some(at)) } else { None };
+            }
+            lines.push(Line { text, fence, said, before, run });
             said += usize::from(!is_aside(text));
-            before = if mark.is_none() && !text.trim().is_empty() { Some(at) } else { before };
+            before = if mark.is_none() && has_words(text) { Some(at) } else { before };
         }
         let last_said = lines.iter().rposition(|line| !is_aside(line.text));
         Self { lines, fences, last_said }
@@ -89,10 +94,11 @@ impl<'a> Message<'a> {
     pub(super) fn is_own(&self, first: usize, last: usize) -> bool {
         let Some(line) = self.lines.get(first) else { return false };
         let fence = self.fence_at(first);
-        let apart = fence.is_some() || is_indented(line.text);
-        let (from, to) = fence.unwrap_or((first, last));
+        let apart = fence.is_some() || line.run.is_some();
+        let (from, to) = fence.unwrap_or((line.run.unwrap_or(first), last));
         let is_last = || self.last_said.is_none_or(|said| said <= to);
-        let counts = !apart || (is_last() && self.is_alone((from, first), (last, to)));
+        let alone = || fence.is_none() || self.is_alone((from, first), (last, to));
+        let counts = !apart || (is_last() && alone());
         !is_quote(line.text) && counts && !self.is_introduced_as_shown(from, apart)
     }
 
@@ -167,6 +173,10 @@ fn is_indented(line: &str) -> bool {
     line.starts_with('\t')
         || line.starts_with("    ")
         || (line.starts_with(' ') && line.trim_start_matches(' ').starts_with('\t'))
+}
+
+fn has_words(line: &str) -> bool {
+    !line.trim().is_empty() && super::status_block::marker(line).is_none()
 }
 
 fn is_quote(line: &str) -> bool {
