@@ -7,6 +7,7 @@ pub mod catalogue;
 mod claude;
 mod claude_fault;
 mod claude_lines;
+mod claude_reset;
 mod claude_result;
 mod claude_stream;
 mod cline;
