@@ -1,5 +1,9 @@
 //! Stories, laws and storms of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod agent_aider;
+mod agent_codex;
+mod agent_cursor;
+mod agent_play;
 mod decide;
 mod gate;
 mod history;
