@@ -2,6 +2,7 @@
 pub mod acp;
 pub mod adapter;
 mod aider;
+mod aider_text;
 pub mod ask;
 pub mod catalogue;
 mod claude;
@@ -15,6 +16,7 @@ mod codex;
 mod codex_stream;
 mod codex_words;
 mod cursor;
+mod cursor_stream;
 pub mod described;
 pub mod environment;
 pub mod failure;
