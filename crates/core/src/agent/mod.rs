@@ -4,6 +4,7 @@ mod aider;
 pub mod ask;
 mod claude;
 mod cline;
+mod cline_stream;
 mod codex;
 mod cursor;
 mod custom;

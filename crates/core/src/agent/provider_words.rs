@@ -108,7 +108,8 @@ const WORDS: [(Failure, &[&str]); 7] = [
 ];
 
 /// What stands before a duration to wait.
-const BEFORE_WAIT: [&str; 6] = ["retry in ", "retry after ", "try again in ", "reset after ", "resets in ", "retry-after: "];
+const BEFORE_WAIT: [&str; 6] =
+    ["retry in ", "retry after ", "try again in ", "reset after ", "resets in ", "retry-after: "];
 /// Objects are looked for at no more places than these in one text.
 const OBJECTS_MAX: usize = 8;
 

@@ -1,7 +1,9 @@
 //! Stories, laws and storms of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod cline;
 mod decide;
 mod gate;
+mod gemini;
 mod history;
 mod iteration;
 mod laws;
