@@ -74,8 +74,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            let line = json!({"dir": "end", "why": "not_started", "detail": error.to_string()});
-            write_line(&line.to_string())?;
+            write_line(&Finish { why: Why::NotStarted, detail: error.to_string() }.line())?;
             return Ok(127);
         }
     };
@@ -84,6 +83,8 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     };
     ioctl_fionbio(&stdin, true)?;
     ioctl_fionbio(&stdout, true)?;
+    // As JSON a text may take six times its room.
+    let prompt_bytes = wish.prompt.len().saturating_mul(6);
     let (machine, first) = Machine::begin(wish);
     let mut bridge = Bridge {
         machine,
@@ -91,6 +92,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
         stdin: Some(stdin),
         stdout: Some(stdout),
         unsent: Vec::new(),
+        unsent_most: UNREAD_BYTES_MAX + prompt_bytes,
         partial: Vec::new(),
         skipping: false,
         stage: Stage::Talking,
@@ -176,6 +178,8 @@ struct Bridge {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     unsent: Vec<u8>,
+    /// So much of it may wait.
+    unsent_most: usize,
     /// The beginning of a line whose end has not come.
     partial: Vec<u8>,
     /// That line is already too long.
@@ -354,7 +358,7 @@ impl Bridge {
         for message in words {
             let text = message.to_string();
             write_line(&format!("{{\"dir\":\"->\",\"msg\":{text}}}"))?;
-            if self.unsent.len() > UNREAD_BYTES_MAX {
+            if self.unsent.len() > self.unsent_most {
                 self.machine.give_up("the agent does not read what it is told");
                 return Ok(());
             }
@@ -381,7 +385,7 @@ impl Bridge {
     fn last_line(&self) -> io::Result<u8> {
         let unknown = Finish { why: Why::AgentEnded, detail: String::new() };
         let finish = self.machine.finished().unwrap_or(&unknown);
-        write_line(&json!({"dir": "end", "why": finish.why.word(), "detail": finish.detail}).to_string())?;
+        write_line(&finish.line())?;
         Ok(u8::from(!finish.is_well()))
     }
 }

@@ -1,5 +1,6 @@
 //! Stories, laws and storms of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod acp;
 mod decide;
 mod gate;
 mod history;

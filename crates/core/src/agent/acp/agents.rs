@@ -167,11 +167,12 @@ fn gemini(ask: &Ask<'_>) -> Call {
     // Without these it asks whether to trust the folder, and works in a child that it does not end.
     let needed = [("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")];
     call.env.extend(needed.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    if !ask.ambient.contains_key("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") {
-        // The lowest of its settings: what the user set stands above them.
+    // The lowest of its settings: what the user set stands above them. It takes them from root's files alone; for
+    // others nothing bounds its own retries but what they set themselves.
+    if ask.root && !ask.ambient.contains_key("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") {
         let file = format!("{}/gemini-defaults.json", ask.folder);
         let quiet = json!({
-            "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
+            "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 1},
             "privacy": {"usageStatisticsEnabled": false},
         });
         call.env.push(("GEMINI_CLI_SYSTEM_DEFAULTS_PATH".to_owned(), file.clone()));
