@@ -31,9 +31,9 @@ const UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long an agent may take to answer that it stopped. With what follows it is less than the harness grants us.
 const CANCEL_WAIT: Duration = Duration::from_millis(3000);
 /// How long it may take to end when there is nothing more to read for it.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
-/// The same when it was cancelled.
-const CLOSE_WAIT_CANCELLED: Duration = Duration::from_millis(500);
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// The same when it was cancelled, or says nothing more.
+const CLOSE_WAIT_SHORT: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to by a signal.
 const TERMINATE_WAIT: Duration = Duration::from_secs(1);
 
@@ -196,6 +196,9 @@ impl Bridge {
             if let Some(status) = self.child.try_wait()? {
                 // What it said last is still in the pipe.
                 self.hear()?;
+                if self.skipping || !self.partial.is_empty() {
+                    self.line()?;
+                }
                 self.machine.gone(&brief(status));
                 return Ok(());
             }
@@ -215,12 +218,15 @@ impl Bridge {
         let now = Instant::now();
         match self.stage {
             Stage::Talking if self.machine.finished().is_some() => self.close(CLOSE_WAIT),
-            Stage::Cancelling { .. } if self.machine.finished().is_some() => self.close(CLOSE_WAIT_CANCELLED),
+            Stage::Cancelling { .. } if self.machine.finished().is_some() => self.close(CLOSE_WAIT_SHORT),
             Stage::Cancelling { until } if now >= until => {
                 self.machine.give_up("the agent did not answer that it stopped");
-                self.close(CLOSE_WAIT_CANCELLED);
+                self.close(CLOSE_WAIT_SHORT);
             }
-            Stage::Closing { until } if now >= until => self.terminate(),
+            Stage::Closing { until } if now >= until => {
+                self.machine.gone("the agent closed its stdout");
+                self.terminate();
+            }
             Stage::Terminating { until } if now >= until => {
                 self.stage = Stage::Killed;
                 self.signal(Signal::KILL);
@@ -297,9 +303,12 @@ impl Bridge {
         let mut bytes = vec![0_u8; 64 * 1024];
         while let Some(stdout) = &mut self.stdout {
             match stdout.read(&mut bytes) {
+                // Most likely it ends; how it does says more than that it says nothing more.
                 Ok(0) => {
                     self.stdout = None;
-                    self.machine.gone("it closed its stdout");
+                    if matches!(self.stage, Stage::Talking | Stage::Cancelling { .. }) {
+                        self.close(CLOSE_WAIT_SHORT);
+                    }
                 }
                 Ok(count) => {
                     let piece = bytes.get(..count).unwrap_or_default().to_vec();

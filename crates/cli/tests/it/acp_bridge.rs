@@ -76,6 +76,7 @@ fn an_agent_that_dies_midway_is_a_crash_and_one_that_stays_is_ended() {
     let (reading, _folder, transcript) = whole("work", "dies");
     assert_eq!((reading.terminal, reading.failure), (Terminal::Error, Some(Failure::Crash)));
     assert!(transcript.trim_end().ends_with("\"detail\":\"the agent ended: exit status: 3\"}"), "{transcript}");
+    assert_eq!(reading.malformed_lines, 1, "what it could not say to the end is kept: {transcript}");
     let (reading, _folder, _) = whole("work", "stays");
     assert_eq!((reading.terminal, reading.failure), (Terminal::Success, None));
 }

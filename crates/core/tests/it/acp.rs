@@ -131,7 +131,8 @@ fn replay(recording: &Recording) -> (String, String) {
 }
 
 fn case(recording: &Recording, transcript: &str) -> Case {
-    let well = transcript.contains("\"stopReason\":\"end_turn\"") || transcript.contains("\"stopReason\": \"end_turn\"");
+    let well =
+        transcript.contains("\"stopReason\":\"end_turn\"") || transcript.contains("\"stopReason\": \"end_turn\"");
     let ended = match (well, recording.cancelled) {
         (true, _) => Ended::Exit(0),
         (false, true) => Ended::ByUs,

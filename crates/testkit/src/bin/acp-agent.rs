@@ -116,7 +116,9 @@ impl Agent {
             "huge" => {
                 let huge = "x".repeat(HUGE_BYTES);
                 update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "rawOutput": huge}))?;
-                update(&json!({"sessionUpdate": "tool_call", "toolCallId": "t2", "rawOutput": huge.get(..HUGE_BYTES / 2)}))?;
+                update(
+                    &json!({"sessionUpdate": "tool_call", "toolCallId": "t2", "rawOutput": huge.get(..HUGE_BYTES / 2)}),
+                )?;
             }
             "huge-answer" => {
                 answer(&self.prompt, &json!({"stopReason": "end_turn", "_meta": "x".repeat(HUGE_BYTES)}))?;

@@ -39,12 +39,13 @@ const CLAUDE: Adapter = Adapter {
     ..COMMON
 };
 
-/// Codex by the protocol.
+/// Codex by the protocol. Its sandbox needs `bwrap` on PATH: without it commands fail, and edits are asked for.
 const CODEX: Adapter = Adapter {
     name: "codex-acp",
     program: "codex-acp",
     install: "npm install -g @zed-industries/codex-acp",
     sign_in: "run `codex login`, or set OPENAI_API_KEY",
+    tried: Some("0.16.0"),
     variables: &["CODEX_", "OPENAI_"],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     signed_in_files: &[".codex/auth.json"],
@@ -52,7 +53,8 @@ const CODEX: Adapter = Adapter {
     ..COMMON
 };
 
-/// Gemini CLI by the protocol.
+/// Gemini CLI by the protocol. It loses a session that is loaded within the minute in which it began: its new file
+/// for it has the name of the old one. That is told like any other session that is not there.
 const GEMINI: Adapter = Adapter {
     name: "gemini-acp",
     program: "gemini",
@@ -91,6 +93,12 @@ const COMMON: Adapter = Adapter {
 enum ModelBy {
     Protocol,
     Flag,
+}
+
+/// Our own process with a program of the user's below it that speaks the protocol.
+#[must_use]
+pub fn through(ask: &Ask<'_>, arguments: &[&str]) -> Call {
+    bridge(ask, arguments, ModelBy::Protocol)
 }
 
 /// Our own process with the agent's program below it; the user's arguments stand last.
@@ -156,8 +164,15 @@ fn claude(ask: &Ask<'_>) -> Call {
 }
 
 fn codex(ask: &Ask<'_>) -> Call {
-    let network: &[&str] = if ask.network { &["-c", "sandbox_workspace_write.network_access=true"] } else { &[] };
-    bridge(ask, network, ModelBy::Protocol)
+    let mut own = Vec::new();
+    if ask.network {
+        own.extend(["-c", "sandbox_workspace_write.network_access=true"]);
+    }
+    // Its `read-only` asks before an edit, and lets commands run that change nothing.
+    if ask.permissions == Permissions::Edit {
+        own.extend(["-c", "features.shell_tool=false"]);
+    }
+    bridge(ask, &own, ModelBy::Protocol)
 }
 
 fn gemini(ask: &Ask<'_>) -> Call {

@@ -136,8 +136,7 @@ impl Machine {
     /// A conversation that has not begun, and what to say first.
     #[must_use]
     pub fn begin(wish: Wish) -> (Self, Vec<Value>) {
-        let policy =
-            Policy { permissions: wish.permissions, network: wish.network, workspace: wish.workspace.clone() };
+        let policy = Policy { permissions: wish.permissions, network: wish.network, workspace: wish.workspace.clone() };
         let mut machine = Self {
             wish,
             policy,
