@@ -31,9 +31,9 @@ const UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long an agent may take to answer that it stopped. With what follows it is less than the harness grants us.
 const CANCEL_WAIT: Duration = Duration::from_millis(3000);
 /// How long it may take to end when there is nothing more to read for it.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
-/// The same when it was cancelled.
-const CLOSE_WAIT_CANCELLED: Duration = Duration::from_millis(500);
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// The same when it was cancelled, or says nothing more.
+const CLOSE_WAIT_SHORT: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to by a signal.
 const TERMINATE_WAIT: Duration = Duration::from_secs(1);
 
@@ -74,8 +74,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            let line = json!({"dir": "end", "why": "not_started", "detail": error.to_string()});
-            write_line(&line.to_string())?;
+            write_line(&Finish { why: Why::NotStarted, detail: error.to_string() }.line())?;
             return Ok(127);
         }
     };
@@ -84,6 +83,8 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     };
     ioctl_fionbio(&stdin, true)?;
     ioctl_fionbio(&stdout, true)?;
+    // As JSON a text may take six times its room.
+    let prompt_bytes = wish.prompt.len().saturating_mul(6);
     let (machine, first) = Machine::begin(wish);
     let mut bridge = Bridge {
         machine,
@@ -91,6 +92,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
         stdin: Some(stdin),
         stdout: Some(stdout),
         unsent: Vec::new(),
+        unsent_most: UNREAD_BYTES_MAX + prompt_bytes,
         partial: Vec::new(),
         skipping: false,
         stage: Stage::Talking,
@@ -176,6 +178,8 @@ struct Bridge {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     unsent: Vec<u8>,
+    /// So much of it may wait.
+    unsent_most: usize,
     /// The beginning of a line whose end has not come.
     partial: Vec<u8>,
     /// That line is already too long.
@@ -192,6 +196,9 @@ impl Bridge {
             if let Some(status) = self.child.try_wait()? {
                 // What it said last is still in the pipe.
                 self.hear()?;
+                if self.skipping || !self.partial.is_empty() {
+                    self.line()?;
+                }
                 self.machine.gone(&brief(status));
                 return Ok(());
             }
@@ -211,12 +218,15 @@ impl Bridge {
         let now = Instant::now();
         match self.stage {
             Stage::Talking if self.machine.finished().is_some() => self.close(CLOSE_WAIT),
-            Stage::Cancelling { .. } if self.machine.finished().is_some() => self.close(CLOSE_WAIT_CANCELLED),
+            Stage::Cancelling { .. } if self.machine.finished().is_some() => self.close(CLOSE_WAIT_SHORT),
             Stage::Cancelling { until } if now >= until => {
                 self.machine.give_up("the agent did not answer that it stopped");
-                self.close(CLOSE_WAIT_CANCELLED);
+                self.close(CLOSE_WAIT_SHORT);
             }
-            Stage::Closing { until } if now >= until => self.terminate(),
+            Stage::Closing { until } if now >= until => {
+                self.machine.gone("the agent closed its stdout");
+                self.terminate();
+            }
             Stage::Terminating { until } if now >= until => {
                 self.stage = Stage::Killed;
                 self.signal(Signal::KILL);
@@ -293,9 +303,12 @@ impl Bridge {
         let mut bytes = vec![0_u8; 64 * 1024];
         while let Some(stdout) = &mut self.stdout {
             match stdout.read(&mut bytes) {
+                // Most likely it ends; how it does says more than that it says nothing more.
                 Ok(0) => {
                     self.stdout = None;
-                    self.machine.gone("it closed its stdout");
+                    if matches!(self.stage, Stage::Talking | Stage::Cancelling { .. }) {
+                        self.close(CLOSE_WAIT_SHORT);
+                    }
                 }
                 Ok(count) => {
                     let piece = bytes.get(..count).unwrap_or_default().to_vec();
@@ -354,7 +367,7 @@ impl Bridge {
         for message in words {
             let text = message.to_string();
             write_line(&format!("{{\"dir\":\"->\",\"msg\":{text}}}"))?;
-            if self.unsent.len() > UNREAD_BYTES_MAX {
+            if self.unsent.len() > self.unsent_most {
                 self.machine.give_up("the agent does not read what it is told");
                 return Ok(());
             }
@@ -381,7 +394,7 @@ impl Bridge {
     fn last_line(&self) -> io::Result<u8> {
         let unknown = Finish { why: Why::AgentEnded, detail: String::new() };
         let finish = self.machine.finished().unwrap_or(&unknown);
-        write_line(&json!({"dir": "end", "why": finish.why.word(), "detail": finish.detail}).to_string())?;
+        write_line(&finish.line())?;
         Ok(u8::from(!finish.is_well()))
     }
 }

@@ -21,4 +21,4 @@ pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
 pub use users_git::{GIT_STATES, SENTINELS, Sight, disagreeing_repository, fired, must, sight, trapped, with_git};
-pub use zoo::{ODD_AGENTS, ZOO, zoo};
+pub use zoo::{ODD_AGENTS, ZOO, acp_agent, zoo};

@@ -61,18 +61,25 @@ pub const ODD_AGENTS: &[(&str, &str)] = &[
 #[must_use]
 pub fn zoo(program: &str) -> PathBuf {
     static ZOO: OnceLock<PathBuf> = OnceLock::new();
-    ZOO.get_or_init(|| build(Path::new(program))).clone()
+    ZOO.get_or_init(|| build(Path::new(program), "zoo")).clone()
 }
 
-fn build(program: &Path) -> PathBuf {
+/// The agent that speaks the Agent Client Protocol by a script, likewise: `acp-agent SCENE`.
+#[must_use]
+pub fn acp_agent(program: &str) -> PathBuf {
+    static AGENT: OnceLock<PathBuf> = OnceLock::new();
+    AGENT.get_or_init(|| build(Path::new(program), "acp-agent")).clone()
+}
+
+fn build(program: &Path, name: &str) -> PathBuf {
     let folder = program.parent().expect("the folder of built programs");
     let profile = folder.file_name().and_then(|name| name.to_str()).expect("a profile");
     let profile = if profile == "debug" { "dev" } else { profile };
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "--locked", "--package", "loop-testkit", "--bin", "zoo", "--profile", profile]);
+    command.args(["build", "--quiet", "--locked", "--package", "loop-testkit", "--bin", name, "--profile", profile]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     command.arg("--target-dir").arg(folder.parent().expect("the folder of all profiles"));
     let built = command.output().expect("cargo");
-    assert!(built.status.success(), "the zoo is not built: {}", String::from_utf8_lossy(&built.stderr));
-    folder.join("zoo")
+    assert!(built.status.success(), "{name} is not built: {}", String::from_utf8_lossy(&built.stderr));
+    folder.join(name)
 }

@@ -1,5 +1,6 @@
 //! Journeys of the built program: what a person types, and what comes of it.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod acp_bridge;
 mod agent;
 mod asking;
 mod btrfs;

@@ -7,6 +7,7 @@ mod agent_codex;
 mod agent_cursor;
 mod agent_play;
 mod cline;
+mod acp;
 mod decide;
 mod described;
 mod environment;

@@ -9,17 +9,17 @@ use loop_core::run::Ended;
 /// What the clock showed when the recordings were read: one moment for all of them, 2026-11-15T19:00:00Z.
 const NOW_MS: u64 = 1_794_769_200_000;
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "..", "testkit", "transcripts"].iter().collect()
 }
 
 /// One recorded run.
-struct Case {
-    name: String,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    ended: Ended,
-    continued: bool,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) ended: Ended,
+    pub(crate) continued: bool,
 }
 
 fn cases(agent: &str) -> Vec<Case> {
@@ -48,7 +48,7 @@ fn case(folder: &std::path::Path, name: String) -> Case {
     Case { stdout: read("stdout"), stderr: read("stderr"), name, ended, continued }
 }
 
-fn read(agent: &Adapter, case: &Case, pieces: &[&[u8]]) -> Reading {
+pub(crate) fn read(agent: &Adapter, case: &Case, pieces: &[&[u8]]) -> Reading {
     let mut stream = Stream::new((agent.reader)(Begin::default()));
     for piece in pieces {
         stream.push(piece);
@@ -65,7 +65,7 @@ fn read(agent: &Adapter, case: &Case, pieces: &[&[u8]]) -> Reading {
 }
 
 /// One case for people: what is not there is left out.
-fn shown(case: &Case, reading: &Reading) -> String {
+pub(crate) fn shown(case: &Case, reading: &Reading) -> String {
     let mut out = format!("== {} ({})\n", case.name, case.ended.brief());
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -120,7 +120,11 @@ fn compare(name: &str) {
 
 /// Cutting the bytes anywhere changes nothing.
 fn cut(name: &str) {
-    let agent = adapter(name).unwrap();
+    cut_cases(adapter(name).unwrap(), &cases(name));
+}
+
+/// The same for these.
+pub(crate) fn cut_cases(agent: &Adapter, cases: &[Case]) {
     let mut seed: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut next = move |most: usize| {
         seed ^= seed << 13;
@@ -128,8 +132,8 @@ fn cut(name: &str) {
         seed ^= seed << 17;
         usize::try_from(seed % u64::try_from(most).unwrap()).unwrap()
     };
-    for case in cases(name) {
-        let whole = read(agent, &case, &[&case.stdout]);
+    for case in cases {
+        let whole = read(agent, case, &[&case.stdout]);
         for _ in 0..5 {
             let (mut rest, mut pieces) = (&case.stdout[..], Vec::new());
             while !rest.is_empty() {
@@ -138,7 +142,7 @@ fn cut(name: &str) {
                 pieces.push(piece);
                 rest = after;
             }
-            assert_eq!(read(agent, &case, &pieces), whole, "{name}/{}", case.name);
+            assert_eq!(read(agent, case, &pieces), whole, "{}/{}", agent.name, case.name);
         }
     }
 }

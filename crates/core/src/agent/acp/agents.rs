@@ -39,12 +39,13 @@ const CLAUDE: Adapter = Adapter {
     ..COMMON
 };
 
-/// Codex by the protocol.
+/// Codex by the protocol. Its sandbox needs `bwrap` on PATH: without it commands fail, and edits are asked for.
 const CODEX: Adapter = Adapter {
     name: "codex-acp",
     program: "codex-acp",
     install: "npm install -g @zed-industries/codex-acp",
     sign_in: "run `codex login`, or set OPENAI_API_KEY",
+    tried: Some("0.16.0"),
     variables: &["CODEX_", "OPENAI_"],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     signed_in_files: &[".codex/auth.json"],
@@ -52,7 +53,8 @@ const CODEX: Adapter = Adapter {
     ..COMMON
 };
 
-/// Gemini CLI by the protocol.
+/// Gemini CLI by the protocol. It loses a session that is loaded within the minute in which it began: its new file
+/// for it has the name of the old one. That is told like any other session that is not there.
 const GEMINI: Adapter = Adapter {
     name: "gemini-acp",
     program: "gemini",
@@ -91,6 +93,12 @@ const COMMON: Adapter = Adapter {
 enum ModelBy {
     Protocol,
     Flag,
+}
+
+/// Our own process with a program of the user's below it that speaks the protocol.
+#[must_use]
+pub fn through(ask: &Ask<'_>, arguments: &[&str]) -> Call {
+    bridge(ask, arguments, ModelBy::Protocol)
 }
 
 /// Our own process with the agent's program below it; the user's arguments stand last.
@@ -156,8 +164,15 @@ fn claude(ask: &Ask<'_>) -> Call {
 }
 
 fn codex(ask: &Ask<'_>) -> Call {
-    let network: &[&str] = if ask.network { &["-c", "sandbox_workspace_write.network_access=true"] } else { &[] };
-    bridge(ask, network, ModelBy::Protocol)
+    let mut own = Vec::new();
+    if ask.network {
+        own.extend(["-c", "sandbox_workspace_write.network_access=true"]);
+    }
+    // Its `read-only` asks before an edit, and lets commands run that change nothing.
+    if ask.permissions == Permissions::Edit {
+        own.extend(["-c", "features.shell_tool=false"]);
+    }
+    bridge(ask, &own, ModelBy::Protocol)
 }
 
 fn gemini(ask: &Ask<'_>) -> Call {
@@ -167,11 +182,12 @@ fn gemini(ask: &Ask<'_>) -> Call {
     // Without these it asks whether to trust the folder, and works in a child that it does not end.
     let needed = [("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")];
     call.env.extend(needed.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    if !ask.ambient.contains_key("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") {
-        // The lowest of its settings: what the user set stands above them.
+    // The lowest of its settings: what the user set stands above them. It takes them from root's files alone; for
+    // others nothing bounds its own retries but what they set themselves.
+    if ask.root && !ask.ambient.contains_key("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") {
         let file = format!("{}/gemini-defaults.json", ask.folder);
         let quiet = json!({
-            "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
+            "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 1},
             "privacy": {"usageStatisticsEnabled": false},
         });
         call.env.push(("GEMINI_CLI_SYSTEM_DEFAULTS_PATH".to_owned(), file.clone()));

@@ -53,6 +53,8 @@ pub enum Why {
     Malformed,
     /// The agent ended by itself.
     AgentEnded,
+    /// The agent could not be started.
+    NotStarted,
 }
 
 impl Why {
@@ -67,6 +69,7 @@ impl Why {
             Self::Protocol => "protocol",
             Self::Malformed => "malformed",
             Self::AgentEnded => "agent_ended",
+            Self::NotStarted => "not_started",
         }
     }
 }
@@ -85,6 +88,12 @@ impl Finish {
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.why == Why::Answered && self.detail == "end_turn"
+    }
+
+    /// The last line of a transcript. Its first word tells what it is even where the rest is lost.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{{\"dir\":\"end\",\"why\":\"{}\",\"detail\":{}}}", self.why.word(), json!(self.detail))
     }
 }
 

@@ -12,6 +12,7 @@ mod tests;
 mod trouble;
 
 pub(super) use agents::ADAPTERS;
+pub use agents::through;
 pub use machine::{Finish, Machine, Why, Wish};
 pub use reader::reader;
 

@@ -125,9 +125,11 @@ impl Reader for AcpReader {
     fn end(self: Box<Self>, end: &End<'_>) -> Reading {
         let terminal = self.terminal();
         let (failure, error) = self.failure(terminal, end);
+        // Some agents say the error as if the model had: those are not its words.
+        let echo = error.as_ref().is_some_and(|error| error.contains(self.text.trim()));
         let reset = self.error.as_ref().and_then(|error| trouble::reset(error, end)).or(self.limit_reset);
         Reading {
-            text: text::clean(self.text.as_bytes()),
+            text: if echo { String::new() } else { text::clean(self.text.as_bytes()) },
             terminal,
             session_lost: self.session_lost || self.why.as_deref() == Some("session_lost"),
             usage: self.used(),
