@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use loop_core::agent;
 use loop_core::prompt::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
@@ -43,6 +44,7 @@ pub(crate) fn start(
         folder: workspace.to_owned(),
         stdin: Some(prompt),
         output: folder,
+        secrets: Arc::default(),
     };
     Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))
 }

@@ -5,8 +5,10 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use loop_core::agent::{Redactor, Secrets};
 use loop_core::run::{Ended, Output, ProcessId};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -44,6 +46,8 @@ pub struct TaskSpec<'a> {
     pub stdin: Option<PathBuf>,
     /// The folder in which `stdout` and `stderr` are kept.
     pub output: PathBuf,
+    /// What is taken out of its output before anybody sees it.
+    pub secrets: Arc<Secrets>,
 }
 
 /// A process under way.
@@ -56,6 +60,8 @@ pub struct Task {
     init: ProcessId,
     started: Instant,
     pipes: [Pipe; 2],
+    /// How many bytes came from it, secrets and all.
+    came: u64,
     output: PathBuf,
     ended: Option<Ended>,
     /// Whether we ended it.
@@ -71,7 +77,19 @@ pub struct Task {
 #[derive(Debug)]
 struct Pipe {
     from: Option<File>,
+    redactor: Redactor,
     to: Transcript,
+}
+
+impl Pipe {
+    /// Hands on what is decided. What cannot be kept must not stop the process, which would block on its pipe.
+    fn hand_on(&mut self, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        heard(bytes);
+        self.to.write(bytes)
+    }
 }
 
 /// How a task ended.
@@ -120,7 +138,8 @@ impl Task {
         let Begun { order, heard, process, init } = containment.begin(spec.lane, stdio, &command)?;
         let pipe = |from: OwnedFd, name| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&from, true)?;
-            Ok(Pipe { from: Some(File::from(from)), to: Transcript::new(spec.output.join(name)) })
+            let redactor = Redactor::new(Arc::clone(&spec.secrets));
+            Ok(Pipe { from: Some(File::from(from)), redactor, to: Transcript::new(spec.output.join(name)) })
         };
         Ok(Self {
             lane: spec.lane,
@@ -131,6 +150,7 @@ impl Task {
             started: Instant::now(),
             // On an error the socket closes, and the init ends what it has just started.
             pipes: [pipe(stdout, "stdout")?, pipe(stderr, "stderr")?],
+            came: 0,
             output: spec.output,
             ended: None,
             by_us: false,
@@ -169,7 +189,7 @@ impl Task {
     /// How many bytes it has written.
     #[must_use]
     pub fn written(&self) -> u64 {
-        self.pipes.iter().map(|pipe| pipe.to.bytes()).sum()
+        self.came
     }
 
     /// Asks it to end. Its end is still waited for.
@@ -257,9 +277,9 @@ impl Task {
             match from.read(&mut buffer) {
                 Ok(0) => pipe.from = None,
                 Ok(count) => {
-                    heard(&buffer[..count]);
-                    // What cannot be kept must not stop the process, which would block on its pipe.
-                    if let Err(error) = pipe.to.write(&buffer[..count]) {
+                    self.came += u64::try_from(count).unwrap_or(0);
+                    let bytes = pipe.redactor.push(&buffer[..count]);
+                    if let Err(error) = pipe.hand_on(&bytes, heard) {
                         self.failed.get_or_insert(error);
                     }
                 }
@@ -273,10 +293,16 @@ impl Task {
     fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
-            let before = self.written();
+            let before = self.came;
             self.read(heard);
-            if self.written() == before || !lost.is_empty() {
+            if self.came == before || !lost.is_empty() {
                 break;
+            }
+        }
+        for pipe in &mut self.pipes {
+            let rest = pipe.redactor.finish();
+            if let Err(error) = pipe.hand_on(&rest, heard) {
+                self.failed.get_or_insert(error);
             }
         }
         self.done = true;
