@@ -91,6 +91,9 @@ pub(crate) enum Verb {
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
+    /// Between a loop and an agent that speaks the Agent Client Protocol
+    #[command(hide = true)]
+    AcpBridge(Box<commands::acp_bridge::AcpBridgeArgs>),
 }
 
 /// A run, by its id or the beginning of it.

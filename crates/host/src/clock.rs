@@ -11,6 +11,14 @@ pub fn now() -> At {
     At { wall_ms: millis(clock_gettime(ClockId::Realtime)), boot_ms: millis(boot), boot_id: boot_id() }
 }
 
+/// How far local time is ahead of UTC, in seconds.
+#[must_use]
+pub fn utc_offset_s() -> i32 {
+    let seconds = i64::try_from(now().wall_ms / 1000).unwrap_or(0);
+    let stamp = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    jiff::tz::TimeZone::system().to_offset(stamp).seconds()
+}
+
 fn millis(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds * 1000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000

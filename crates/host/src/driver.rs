@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loop_core::control::Reply;
-use loop_core::run::{Entry, Event, Fact, Input, Notice, RunState, step};
+use loop_core::run::{Entry, Event, Fact, Input, Notice, Request, RunState, step};
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -19,6 +19,7 @@ use crate::requests::{self, Texts};
 use crate::runs::{HeldRun, RunFolder};
 use crate::signals::{self, Signals};
 use crate::stop_file::StopFile;
+use crate::terminal;
 
 /// Who watches a run. Nothing is decided by what it does.
 pub trait Reporter {
@@ -54,8 +55,9 @@ pub fn drive(
     let stop_file = (!setting.is_empty()).then(|| StopFile::new(workspace, setting));
     let hands = Hands::new(folder.clone(), workspace);
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
+    let wall = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let drawn = Instant::now();
-    let mut driver = Driver { folder, journal, state, hands, control, stop_file, signals, timer, drawn };
+    let mut driver = Driver { folder, journal, state, hands, control, stop_file, signals, timer, wall, drawn };
     let deaf = deaf.map(|text| Event::Noticed(Notice::Said { text }));
     driver.run(opening.into_iter().chain(deaf).collect(), reporter)?;
     Ok(driver.state)
@@ -70,6 +72,8 @@ struct Driver {
     stop_file: Option<StopFile>,
     signals: Signals,
     timer: Option<OwnedFd>,
+    /// Goes by the clock on the wall.
+    wall: Option<OwnedFd>,
     drawn: Instant,
 }
 
@@ -95,7 +99,8 @@ impl Driver {
             events.extend(self.signals.take());
             events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
             events.extend(self.hands.go_on(&mut |bytes| reporter.heard(bytes)));
-            if self.state.next_deadline().is_some_and(|deadline| deadline.is_due(clock::now())) {
+            events.extend(self.key());
+            if self.state.is_due(clock::now()) {
                 events.push_back(Event::DeadlinePassed);
             }
         }
@@ -177,8 +182,10 @@ impl Driver {
         let stop_file = self.stop_file.as_ref().map(|file| file.wakes_in(now));
         let most = [self.hands.wakes_in(now), tick, stop_file, by_poll].into_iter().flatten().min();
         let control = self.control.iter().flat_map(Control::wants);
-        let fds =
-            self.hands.wants().chain(self.signals.wants()).chain(control).chain(self.timer.as_ref().map(AsFd::as_fd));
+        self.arm_wall();
+        let timers = [&self.timer, &self.wall].into_iter().flatten().map(AsFd::as_fd);
+        let keys = self.keys().then(|| rustix::stdio::stdin());
+        let fds = self.hands.wants().chain(self.signals.wants()).chain(control).chain(timers).chain(keys);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let most = most.map(|most| Timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
@@ -192,6 +199,27 @@ impl Driver {
             self.drawn = Instant::now();
             reporter.draw(&self.state, clock::now());
         }
+    }
+
+    /// A stated time comes when the clock on the wall shows it, also when somebody sets that clock.
+    fn arm_wall(&self) {
+        let Some(timer) = &self.wall else { return };
+        let until = self.state.waiting().map_or(0, |wait| i64::try_from(wait.until_ms).unwrap_or(0));
+        let value = Timespec { tv_sec: until / 1000, tv_nsec: until % 1000 * 1_000_000 };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        // Without it the deadline by the boot clock comes, later at worst.
+        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once).ok();
+    }
+
+    /// Whether a key cuts short what is waited for: on a terminal that is ours at the moment.
+    fn keys(&self) -> bool {
+        self.state.waiting().is_some() && terminal::is_ours(rustix::stdio::stdin())
+    }
+
+    /// Enter, while a provider is waited for: a person wants to try.
+    fn key(&self) -> Option<Event> {
+        let pressed = self.keys() && terminal::line_is_there(rustix::stdio::stdin());
+        pressed.then(|| Event::Asked { request: Request::Resume, by: "a key".to_owned() })
     }
 
     /// Sets the timer to the deadline, by the boot clock, which runs on in suspend. Without one it is

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
+use crate::attempt::{self, Words};
 use crate::keeping::Keeping;
-use crate::process::{Containment, Silence, Task, TaskEnd, sweep};
+use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
-use crate::{notify, prompt_file, verify};
+use crate::{notify, verify};
 
 /// What is under way.
 #[derive(Debug)]
@@ -32,9 +33,47 @@ pub(crate) struct Hands {
 struct Open {
     id: OrderId,
     task: Task,
-    answer: fn(TaskEnd) -> Answer,
+    kind: OpenKind,
     /// The watch over its signs of life, where there is a limit.
     silence: Option<Silence>,
+}
+
+/// What to make of its end.
+#[derive(Debug)]
+enum OpenKind {
+    Agent(Box<Words>),
+    Gate,
+    Notify,
+}
+
+impl OpenKind {
+    /// Takes what was written, and lets a person see what it means.
+    fn hear(&mut self, voice: Voice, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
+        let text = match self {
+            Self::Agent(words) => words.hear(voice, bytes),
+            Self::Gate | Self::Notify => None,
+        };
+        match text {
+            Some(text) if text.is_empty() => {}
+            Some(text) => heard(text.as_bytes()),
+            None => heard(bytes),
+        }
+    }
+
+    fn session(&mut self) -> Option<String> {
+        match self {
+            Self::Agent(words) => words.session(),
+            Self::Gate | Self::Notify => None,
+        }
+    }
+
+    fn answer(self, end: TaskEnd) -> Answer {
+        match self {
+            Self::Agent(words) => words.answer(end),
+            Self::Gate => verify::answer(end),
+            Self::Notify => notify::answer(&end),
+        }
+    }
 }
 
 impl Open {
@@ -71,26 +110,27 @@ impl Hands {
                 self.holds.push(id);
                 return None;
             }
-            Order::RunAgent { news, injected, .. } => {
-                let task = self.contained(state, |hands, containment| {
-                    prompt_file::start(&hands.run, state, (news, *injected), &hands.workspace, containment)
+            Order::RunAgent { news, injected, session, .. } => {
+                let begun = self.contained(state, |hands, containment| {
+                    let told = ((news.as_slice(), *injected), session.as_deref());
+                    attempt::start(&hands.run, state, told, &hands.workspace, containment)
                 });
                 let limit = state.settings.idle_timeout_ms.map(Duration::from_millis);
                 let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
-                task.map(|task| Open { id, task, answer: prompt_file::answer, silence })
+                begun.map(|(task, words)| Open { id, task, kind: OpenKind::Agent(Box::new(words)), silence })
             }
             Order::RunGate { gate, .. } => {
                 let task = self.contained(state, |hands, containment| {
                     let output = hands.run.gate(state.iteration, id);
                     verify::start(state, *gate, hands.workspace.clone(), output, containment)
                 });
-                task.map(|task| Open { id, task, answer: verify::answer, silence: None })
+                task.map(|task| Open { id, task, kind: OpenKind::Gate, silence: None })
             }
             Order::Notify { result, text } => {
                 let task = self.contained(state, |hands, containment| {
                     notify::start(state, (result, text), hands.run.path.join("notify"), containment)
                 });
-                task.map(|task| Open { id, task, answer: |end| notify::answer(&end), silence: None })
+                task.map(|task| Open { id, task, kind: OpenKind::Notify, silence: None })
             }
         };
         Some(match begun {
@@ -134,11 +174,11 @@ impl Hands {
     }
 
     /// Starts something where nothing of it can get away.
-    fn contained(
+    fn contained<T>(
         &mut self,
         state: &RunState,
-        start: impl FnOnce(&Self, &mut Containment) -> Result<Task, Answer>,
-    ) -> Result<Task, Answer> {
+        start: impl FnOnce(&Self, &mut Containment) -> Result<T, Answer>,
+    ) -> Result<T, Answer> {
         let word = state.settings.resolved.get("containment");
         // Another one can only be had when nothing is under way, and when the old one has gone.
         if self.open.is_empty() && self.containment.as_ref().is_some_and(|(known, _)| known != word) {
@@ -204,12 +244,16 @@ impl Hands {
         let mut still_open = Vec::new();
         for mut open in self.open.drain(..) {
             let before = open.task.written();
-            match open.task.go_on(containment, heard) {
+            let kind = &mut open.kind;
+            let ended = open.task.go_on(containment, &mut |voice, bytes| kind.hear(voice, bytes, heard));
+            let session = open.kind.session().map(|session| Notice::Session { order: open.id, id: session });
+            events.extend(session.map(Event::Noticed));
+            match ended {
                 Some(end) => {
                     let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
                     let said = said.into_iter().chain(end.said.clone());
                     events.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
-                    events.push(Event::Answered { order: open.id, answer: (open.answer)(end) });
+                    events.push(Event::Answered { order: open.id, answer: open.kind.answer(end) });
                 }
                 None => {
                     events.extend(open.look_for_life(before));

@@ -2,6 +2,8 @@
 //!
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
+pub mod acp_bridge;
+mod attempt;
 pub mod checkpoint;
 pub mod clock;
 pub mod control;

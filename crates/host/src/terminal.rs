@@ -15,6 +15,25 @@ pub fn can_take(to: impl AsFd) -> bool {
     poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
 }
 
+/// Whether it is a terminal that we may read from now: a reader in the background would be stopped.
+#[must_use]
+pub fn is_ours(terminal: impl AsFd) -> bool {
+    let terminal = terminal.as_fd();
+    rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Takes a line that somebody typed, if one is there.
+#[must_use]
+pub fn line_is_there(terminal: impl AsFd) -> bool {
+    let terminal = terminal.as_fd();
+    let mut fds = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut bytes = [0_u8; 1024];
+    let ready = poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0);
+    ready
+        && rustix::io::read(terminal, &mut bytes).is_ok_and(|count| bytes.iter().take(count).any(|byte| *byte == b'\n'))
+}
+
 /// How many letters fit into a line of a terminal; none if it is no terminal or does not say.
 #[must_use]
 pub fn columns(of: impl AsFd) -> Option<usize> {

@@ -94,7 +94,7 @@ pub fn rehearse(command: &str, folder: &Path, limit: Duration, containment: &str
     let mut task = run_shell(promise.command, ("rehearsal", 0), folder.to_owned(), output.clone(), &mut containment)?;
     let began = Instant::now();
     let end = loop {
-        if let Some(end) = task.go_on(&mut containment, &mut |_| {}) {
+        if let Some(end) = task.go_on(&mut containment, &mut |_, _| {}) {
             break end;
         }
         if began.elapsed() >= limit || !signals.take().is_empty() {

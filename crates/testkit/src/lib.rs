@@ -5,6 +5,7 @@ mod census;
 mod environment;
 mod flood;
 mod loop_image;
+pub mod model;
 mod parallel;
 mod ran;
 mod strace;

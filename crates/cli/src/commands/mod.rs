@@ -1,4 +1,5 @@
 //! One file a verb: its arguments and what it does.
+pub(crate) mod acp_bridge;
 pub(crate) mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
@@ -64,9 +65,12 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Done {
-    if matches!(cli.command, Some(Verb::DemoAgent)) {
-        return demo::agent();
-    }
+    // What stands below a loop needs nothing of what it keeps.
+    let cli = match cli.command {
+        Some(Verb::DemoAgent) => return demo::agent(),
+        Some(Verb::AcpBridge(args)) => return acp_bridge::run(*args),
+        command => Cli { command, ..cli },
+    };
     let context = Context::new(cli.output.printer())?;
     if cli.command.as_ref().is_none_or(looks_at_loops) {
         start::end_registered(&context);
@@ -92,6 +96,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Prune(args)) => prune::run(&context, &args),
         Some(Verb::Completions(args)) => completions::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
+        Some(Verb::AcpBridge(args)) => acp_bridge::run(*args),
     }
 }
 
@@ -116,6 +121,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Config(_)
         | Verb::Completions(_)
         | Verb::Demo
-        | Verb::DemoAgent => false,
+        | Verb::DemoAgent
+        | Verb::AcpBridge(_) => false,
     }
 }

@@ -86,6 +86,8 @@ pub struct Call {
     pub argv: Vec<String>,
     /// Variables that it gets for certain.
     pub env: Vec<(String, String)>,
+    /// Variables that it must not get, whatever the user has set.
+    pub without: Vec<String>,
     /// Its stdin.
     pub stdin: Stdin,
     /// Files to write before it is started: absolute path below [`Ask::folder`], and text.

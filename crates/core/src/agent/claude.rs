@@ -1,8 +1,8 @@
 //! `claude`: Claude Code.
 use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call};
+use super::ask::{Ask, Call, Permissions, Stdin};
+use super::claude_stream::{ClaudeStream, Habits};
 use super::reading::Reader;
-use super::text::TextReader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -24,10 +24,104 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reader,
 };
 
+/// Its stream has no habits but its own.
+const HABITS: Habits = Habits {
+    asks: &["AskUserQuestion"],
+    error_as_message: None,
+    counts_all: false,
+    lost: &["No conversation found with session ID", "does not match any session"],
+    explained: &[("cannot be used with root", AS_ROOT)],
+};
+
+/// What it says, as root, to being allowed everything, and what can be done.
+pub const AS_ROOT: &str = "claude refuses --permissions all (its --dangerously-skip-permissions) as root, because nothing would hold \
+     it back: run loop as another user, use --permissions work, or, where the whole machine may be thrown away, \
+     pass --agent-env IS_SANDBOX=1";
+
+/// What a person's own session sets for what it starts: with it, ours would take itself for a part of that one.
+const MARKS: [&str; 10] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_EFFORT",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PROJECT_DIR",
+    "AI_AGENT",
+];
+
+/// Only we wait and try again, nothing is sent that the work does not need, and no update comes between two iterations.
+const ENV: [(&str, &str); 5] = [
+    ("CLAUDE_CODE_MAX_RETRIES", "0"),
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("DISABLE_TELEMETRY", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+];
+
 fn call(ask: &Ask<'_>) -> Call {
-    Call { argv: vec![ask.program.to_owned()], ..Call::default() }
+    let mut argv = vec![ask.program, "-p"];
+    // A list of tools takes every word up to the next flag, so these stand before the user's own arguments.
+    argv.extend(permissions(ask));
+    argv.extend(["--output-format", "stream-json", "--verbose", "--include-partial-messages"]);
+    if !ask.system.is_empty() {
+        argv.extend(["--append-system-prompt-file", ask.system_file]);
+    }
+    if let Some(session) = ask.session {
+        argv.extend(["--resume", session]);
+    }
+    if let Some(model) = ask.model {
+        argv.extend(["--model", model]);
+    }
+    let budget = ask.budget.map(dollars);
+    if let Some(budget) = &budget {
+        argv.extend(["--max-budget-usd", budget]);
+    }
+    Call {
+        argv: argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect(),
+        env: ENV.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        without: MARKS.iter().map(|name| (*name).to_owned()).collect(),
+        stdin: Stdin::Prompt,
+        files: Vec::new(),
+    }
 }
 
-fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(TextReader::default())
+/// In no mode may it move to a worktree of its own: what it does there no gate would see.
+/// A rule for every command leaves the shell on offer, so that a call of it is refused and told. Without the shell the
+/// model needs tools to look around, and these are on offer only where they are named.
+fn permissions(ask: &Ask<'_>) -> &'static [&'static str] {
+    match (ask.permissions, ask.network) {
+        (Permissions::Edit, _) => &[
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Glob,Grep",
+            "--disallowedTools",
+            "Bash(**),EnterWorktree",
+        ],
+        (Permissions::Work, false) => {
+            &["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "--disallowedTools", "EnterWorktree"]
+        }
+        (Permissions::Work, true) => &[
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Bash,WebFetch,WebSearch",
+            "--disallowedTools",
+            "EnterWorktree",
+        ],
+        (Permissions::All, _) => &["--dangerously-skip-permissions", "--disallowedTools", "EnterWorktree"],
+    }
+}
+
+/// An amount as the program reads it: never nothing, which it would not take.
+fn dollars(micros: u64) -> String {
+    let micros = micros.max(1);
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+}
+
+fn reader(begin: Begin) -> Box<dyn Reader> {
+    Box::new(ClaudeStream::new(&HABITS, begin))
 }

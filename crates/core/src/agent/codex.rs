@@ -1,8 +1,8 @@
-//! `codex`: Codex CLI.
+//! `codex`: Codex CLI, driven by `codex exec --json`.
 use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call};
+use super::ask::{Ask, Call, Permissions};
+use super::codex_stream::CodexReader;
 use super::reading::Reader;
-use super::text::TextReader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -24,10 +24,57 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reader,
 };
 
+/// Settings that hold in every mode: no waiting without end, no look-ups elsewhere. Given by `-c`, since an older or newer
+/// program passes over a setting that it does not know, and refuses a `--disable` that it does not know.
+const ALWAYS: [&str; 4] = [
+    "features.unbounded_connection_retries=false",
+    "features.plugins=false",
+    "check_for_update_on_startup=false",
+    "analytics.enabled=false",
+];
+
+/// Said where no shell is offered: the model would look for one.
+const NO_SHELL: &str =
+    "In this run no commands can be run: there is no shell tool. Change files with apply_patch alone.";
+
 fn call(ask: &Ask<'_>) -> Call {
-    Call { argv: vec![ask.program.to_owned()], ..Call::default() }
+    let mut argv: Vec<String> = vec![ask.program.to_owned()];
+    let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
+    add(&["exec", "--json", "--skip-git-repo-check"]);
+    for setting in ALWAYS {
+        add(&["-c", setting]);
+    }
+    match ask.permissions {
+        Permissions::Edit => add(&["-s", "workspace-write", "-c", "features.shell_tool=false"]),
+        Permissions::Work => {
+            let network = format!("sandbox_workspace_write.network_access={}", ask.network);
+            add(&["-s", "workspace-write", "-c", &network]);
+        }
+        Permissions::All => add(&["--dangerously-bypass-approvals-and-sandbox"]),
+    }
+    if let Some(setting) = instructions(ask) {
+        add(&["-c", &setting]);
+    }
+    if let Some(model) = ask.model {
+        add(&["-m", model]);
+    }
+    // What belongs to the user stands before `resume`, which takes fewer arguments than `exec`.
+    argv.extend(ask.args.iter().cloned());
+    if let Some(session) = ask.session {
+        argv.extend(["resume".to_owned(), session.to_owned()]);
+    }
+    argv.push("-".to_owned());
+    Call { argv, ..Call::default() }
 }
 
-fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(TextReader::default())
+/// What is added to its own instructions, as a value that it reads as TOML. A string of JSON is one of TOML, too.
+fn instructions(ask: &Ask<'_>) -> Option<String> {
+    let parts = [(ask.permissions == Permissions::Edit).then_some(NO_SHELL), Some(ask.system)];
+    let text: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    let text = text.join("\n\n").replace('\u{7f}', "");
+    (!text.is_empty()).then(|| format!("developer_instructions={}", serde_json::Value::String(text)))
+}
+
+fn reader(begin: Begin) -> Box<dyn Reader> {
+    Box::new(CodexReader::new(begin.used))
 }

@@ -1,20 +1,30 @@
 //! How agents are called and understood. Pure: argv, environment and bytes as values.
+pub mod acp;
 pub mod adapter;
 mod aider;
 pub mod ask;
 pub mod catalogue;
 mod claude;
+mod claude_fault;
+mod claude_lines;
+mod claude_result;
+mod claude_stream;
 mod cline;
 mod codex;
+mod codex_stream;
+mod codex_words;
 mod cursor;
-mod custom;
 pub mod described;
 pub mod environment;
 pub mod failure;
 mod gemini;
+mod gemini_stream;
 mod known;
+pub mod limits;
 pub mod markers;
 mod opencode;
+mod own_words;
+mod provider_words;
 mod qwen;
 pub mod reading;
 pub mod secrets;
@@ -26,19 +36,19 @@ pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
-pub use custom::{CommandSpec, command};
+pub use claude::AS_ROOT as CLAUDE_AS_ROOT;
 pub use described::Described;
 pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, everything, is_token};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use known::{KNOWN, Known, known};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use secrets::{Redactor, Secrets};
-pub use status_block::Claim;
+pub use status_block::{Claim, DIALECTS, Dialect};
 pub use stream::Stream;
 pub use which::Agent;
 
-/// Every agent that is driven, the default first. A command of the user's is no entry: see [`command`].
-pub(super) const ADAPTERS: [Adapter; 8] = [
+/// Every agent that is driven, the default first. A command of the user's is no entry: see [`Agent`].
+pub const ADAPTERS: [Adapter; 12] = [
     opencode::ADAPTER,
     claude::ADAPTER,
     codex::ADAPTER,
@@ -47,7 +57,14 @@ pub(super) const ADAPTERS: [Adapter; 8] = [
     cursor::ADAPTER,
     cline::ADAPTER,
     qwen::ADAPTER,
+    ACP_ADAPTERS[0],
+    ACP_ADAPTERS[1],
+    ACP_ADAPTERS[2],
+    ACP_ADAPTERS[3],
 ];
+
+/// Those among them that speak the Agent Client Protocol.
+pub const ACP_ADAPTERS: [Adapter; 4] = acp::ADAPTERS;
 
 /// The one of that name.
 #[must_use]

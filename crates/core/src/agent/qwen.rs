@@ -1,33 +1,81 @@
-//! `qwen`: Qwen Code.
+//! `qwen`: Qwen Code. Its stream is Claude's, with errors of the provider's told as if they were the model's words.
 use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call};
+use super::ask::{Ask, Call, Permissions, Stdin};
+use super::claude_stream::{ClaudeStream, Habits};
 use super::reading::Reader;
-use super::text::TextReader;
 
-/// How it is driven.
+/// How it is driven. Its flag for an addition to the system prompt takes text only, and prompts do not go by argv.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "qwen",
     program: "qwen",
     install: "npm install -g @qwen-code/qwen-code",
     sign_in: "run `qwen` once and sign in, or set OPENAI_API_KEY",
     tried: Some("0.15.10"),
-    system: SystemBy::Call,
+    system: SystemBy::Prompt,
     continues: true,
     gentle: Gentle::Terminate,
     litter: &[],
-    variables: &["QWEN_", "OPENAI_", "DASHSCOPE_"],
+    variables: &["QWEN_", "OPENAI_", "DASHSCOPE_", "BAILIAN_"],
     keys: &["OPENAI_API_KEY"],
     signed_in_files: &[".qwen/oauth_creds.json"],
     worst_cost_micros: 5_000_000,
-    allow_hint: "--permissions all",
+    allow_hint: "--permissions all, or tools.allowed in .qwen/settings.json",
     call,
     reader,
 };
 
+/// In what its stream differs.
+const HABITS: Habits = Habits {
+    asks: &["ask_user_question"],
+    error_as_message: Some("[API Error: "),
+    counts_all: true,
+    lost: &["No saved session found with ID"],
+    explained: &[],
+};
+
+/// The lowest layer of its settings, below the user's own. Seven tries of one request it makes all the same.
+const SETTINGS: &str = "{\"model\":{\"generationConfig\":{\"maxRetries\":0}},\"privacy\":{\"usageStatisticsEnabled\":false},\
+     \"general\":{\"enableAutoUpdate\":false}}\n";
+/// The variable that names the file of that layer.
+const LAYER: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
+
 fn call(ask: &Ask<'_>) -> Call {
-    Call { argv: vec![ask.program.to_owned()], ..Call::default() }
+    let mut argv = vec![ask.program];
+    // A list of tools takes every word up to the next flag, so these stand before the user's own arguments.
+    argv.extend(permissions(ask.permissions));
+    argv.extend(["--output-format", "stream-json", "--include-partial-messages"]);
+    if let Some(session) = ask.session {
+        argv.extend(["--resume", session]);
+    }
+    if let Some(model) = ask.model {
+        argv.extend(["--model", model]);
+    }
+    let layer = format!("{}/qwen-defaults.json", ask.folder);
+    // Without it a parent stays between us and the program, and dies alone.
+    let mut env = vec![("QWEN_CODE_NO_RELAUNCH".to_owned(), "true".to_owned())];
+    let mut files = Vec::new();
+    if !ask.ambient.contains_key(LAYER) {
+        env.push((LAYER.to_owned(), layer.clone()));
+        files.push((layer, SETTINGS.to_owned()));
+    }
+    Call {
+        argv: argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect(),
+        env,
+        stdin: Stdin::Prompt,
+        files,
+        ..Call::default()
+    }
 }
 
-fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(TextReader::default())
+/// In its mode for edits the shell is on offer only where it is named.
+fn permissions(permissions: Permissions) -> &'static [&'static str] {
+    match permissions {
+        Permissions::Edit => &["--approval-mode", "auto-edit"],
+        Permissions::Work => &["--approval-mode", "auto-edit", "--allowed-tools", "run_shell_command"],
+        Permissions::All => &["--approval-mode", "yolo"],
+    }
+}
+
+fn reader(begin: Begin) -> Box<dyn Reader> {
+    Box::new(ClaudeStream::new(&HABITS, begin))
 }

@@ -43,6 +43,44 @@ pub struct Usage {
     pub turns: Option<u32>,
 }
 
+impl Usage {
+    /// Both together; what neither tells stays unknown.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
+        };
+        let turns = sum(self.turns.map(u64::from), more.turns.map(u64::from));
+        Self {
+            input_tokens: sum(self.input_tokens, more.input_tokens),
+            output_tokens: sum(self.output_tokens, more.output_tokens),
+            cache_read_tokens: sum(self.cache_read_tokens, more.cache_read_tokens),
+            cache_creation_tokens: sum(self.cache_creation_tokens, more.cache_creation_tokens),
+            cost_micros: sum(self.cost_micros, more.cost_micros),
+            turns: turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Tokens in and out, where either was told.
+    #[must_use]
+    pub fn tokens(self) -> Option<u64> {
+        match (self.input_tokens, self.output_tokens) {
+            (None, None) => None,
+            (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
+        }
+    }
+
+    /// The cost in dollars.
+    #[must_use]
+    pub fn cost_usd(self) -> Option<f64> {
+        let micros = self.cost_micros?;
+        let whole = u32::try_from(micros / 1_000_000).unwrap_or(u32::MAX);
+        let rest = u32::try_from(micros % 1_000_000).unwrap_or(0);
+        Some(f64::from(whole) + f64::from(rest) / 1_000_000.0)
+    }
+}
+
 /// Tool calls that the program itself refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
@@ -132,6 +170,10 @@ pub trait Reader: std::fmt::Debug + Send {
     fn long_line(&mut self, head: &[u8]);
     /// The session, as soon as it is known.
     fn session(&self) -> Option<&str>;
+    /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
+    fn retrying(&self) -> bool {
+        false
+    }
     /// What it all amounted to.
     fn end(self: Box<Self>, end: &End<'_>) -> Reading;
 }

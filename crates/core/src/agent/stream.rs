@@ -48,6 +48,12 @@ impl Stream {
         self.reader.session()
     }
 
+    /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
+    #[must_use]
+    pub fn retrying(&self) -> bool {
+        self.reader.retrying()
+    }
+
     /// What it all amounted to.
     #[must_use]
     pub fn end(mut self, end: &End<'_>) -> Reading {

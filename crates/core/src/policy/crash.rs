@@ -1,14 +1,14 @@
 //! Can the agent work at all? Counts iterations that ended in a crash and left no sign of a change.
-use crate::run::{Changes, Ended};
+use crate::run::Changes;
 
 /// So many such iterations in a row end the run.
 pub const CRASHES_MAX: u32 = 3;
 
 /// What one iteration showed.
 #[derive(Debug, Clone, Copy)]
-pub struct Signs<'a> {
-    /// How the agent ended.
-    pub ended: &'a Ended,
+pub struct Signs {
+    /// Whether the agent failed by itself.
+    pub failed: bool,
     /// What was measured, where something measures.
     pub changes: Option<Changes>,
     /// Whether the gates said, byte for byte, what they had said before.
@@ -18,12 +18,7 @@ pub struct Signs<'a> {
 /// Whether the iteration counts: the agent failed by itself, and nothing shows that it changed anything.
 /// Where the tree is not measured, an unchanged gate output is the best evidence there is.
 #[must_use]
-pub fn counts(signs: Signs<'_>) -> bool {
-    let failed = match signs.ended {
-        Ended::Exit(code) => *code != 0,
-        Ended::Signal(_) | Ended::NotStarted(_) => true,
-        Ended::ByUs => false,
-    };
+pub fn counts(signs: Signs) -> bool {
     let unchanged = signs.changes.map_or(signs.gates_said_the_same, |changes| changes.files == 0);
-    failed && unchanged
+    signs.failed && unchanged
 }

@@ -137,6 +137,17 @@ fn news(news: &News) -> String {
             "- {} changed by somebody else (a person, or the gate) since you ended.",
             if *files == 1 { "1 file was".to_owned() } else { format!("{files} files were") }
         ),
+        News::Limited { attempt } => format!(
+            "- Attempt {attempt} at this iteration ended early because of a limit of the model's provider. Its edits are still there; go on from them."
+        ),
+        News::NobodyAnswers { question } => format!(
+            "- You asked: {}. Nobody answers here. Decide by yourself, say what you assumed, and go on.",
+            harmless(&text::one_line(question, 400))
+        ),
+        News::Refused { count, first } => format!(
+            "- {count} of your tool calls were refused ({}), and nothing changed. Work by what you are allowed.",
+            harmless(&text::one_line(first, 200))
+        ),
         News::AgentFailed { ended } => format!("- Your program ended in an error in the iteration before ({ended})."),
     }
 }

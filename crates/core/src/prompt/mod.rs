@@ -1,4 +1,6 @@
 //! What an agent is told: delimited, bounded sections in a fixed order.
 mod compose;
+mod system;
 
 pub use compose::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, TASK_BYTES_MAX, compose};
+pub use system::{status_instructions, system_prompt};

@@ -2,9 +2,9 @@
 use std::sync::Arc;
 
 use super::event::{Change, Event, Input, Notice, Request, Target};
-use super::fact::{Fact, GatePoint, HoldCause, News, Order, RecallCause};
+use super::fact::{Fact, GatePoint, HoldCause, Order, RecallCause};
 use super::outcome::Ending;
-use super::report::{AgentReport, Answer, Ended, GateReport, Measured};
+use super::report::{Answer, Ended, GateReport};
 use super::spec::RunSpec;
 use super::state::{GateMemory, LastGate, OpenOrder, RunState, Stage};
 use super::words::MANUAL;
@@ -14,13 +14,13 @@ use crate::settings::Settings;
 use crate::time::At;
 
 /// How many pieces of news wait for a prompt.
-const NEWS_MAX: usize = 8;
+pub(super) const NEWS_MAX: usize = 8;
 /// How many injected texts stay in all later prompts.
 pub const INJECTIONS_KEPT_MAX: usize = 64;
 /// The checkpoint of the workspace before iteration 1.
 pub const INITIAL: &str = "initial";
 /// How many changed paths are remembered.
-const CHANGED_NAMES_MAX: usize = 50;
+pub(super) const CHANGED_NAMES_MAX: usize = 50;
 
 /// What to do about an order when nobody knows how far it got.
 enum AfterCrash {
@@ -80,6 +80,11 @@ impl RunState {
                     open.process = Some(*process);
                 }
             }
+            Event::Noticed(Notice::Session { order, id }) => {
+                if self.orders.contains_key(order) {
+                    self.met(id);
+                }
+            }
             Event::Noticed(Notice::Said { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => {}
         }
     }
@@ -90,6 +95,7 @@ impl RunState {
             Request::Abort => self.asked.abort = Some(by.to_owned()),
             Request::Pause => self.asked.pause = Some(by.to_owned()),
             Request::Resume => {
+                self.go_on_at_once();
                 (self.asked.pause, self.blocked) = (None, None);
                 self.keeping.may_try = true;
             }
@@ -174,6 +180,7 @@ impl RunState {
         self.keeping.may_try = true;
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         (self.host_failure, self.lost_agent, self.blocked) = (None, None, None);
+        self.forget_failures();
         self.keeping.left_its_end = false;
         // Somebody may have worked on it since: neither an end nor an answer from before is believed,
         // the gates are asked again, all of them.
@@ -188,7 +195,8 @@ impl RunState {
     fn ordered(&mut self, id: OrderId, order: &Order) {
         self.order_count = self.order_count.max(id.0);
         match order {
-            Order::RunAgent { iteration, attempt, injected, .. } => {
+            Order::RunAgent { iteration, attempt, injected, session, .. } => {
+                self.attempt_begins(session.as_deref());
                 if *attempt == 1 {
                     self.injections.given_before = self.injections.given;
                     self.keeping.before = self.keeping.newest.clone();
@@ -197,13 +205,15 @@ impl RunState {
                 self.injections.given = injected.map_or(self.injections.given, |(_, last)| last);
                 self.delayed = false;
             }
-            Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked, .. } => self.stop_the_clock(),
+            Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked | HoldCause::Question, .. } => {
+                self.stop_the_clock()
+            }
             Order::Rollback { .. } => {
                 self.keeping.half_done = self.keeping.rolling_back;
                 (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
             }
             Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
-            Order::Hold { cause: HoldCause::Delay, .. }
+            Order::Hold { cause: HoldCause::Delay | HoldCause::Limit, .. }
             | Order::CleanUp { .. }
             | Order::Checkpoint { .. }
             | Order::Measure { .. }
@@ -264,53 +274,6 @@ impl RunState {
         }
     }
 
-    fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
-        self.report = Some(report.clone());
-        self.host_failure = report.not_kept.clone().or(self.host_failure.take());
-        let by_us = report.ended == Ended::ByUs;
-        if by_us && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
-            self.cut_off();
-            return;
-        }
-        (self.agent_ended, self.stage) = (true, Stage::AgentDone);
-        // What this attempt was told is told; an attempt that was cut off is told again.
-        self.news.clear();
-        if by_us && open.recalled == Some(RecallCause::Timeout) {
-            self.timeouts += 1;
-            self.tell(News::TimedOut { limit_ms: self.settings.timeout_ms });
-        } else if by_us && open.recalled == Some(RecallCause::Silent) {
-            self.tell(News::Silent { limit_ms: self.settings.idle_timeout_ms.unwrap_or(0) });
-        } else if !by_us && report.ended != Ended::Exit(0) {
-            self.tell(News::AgentFailed { ended: report.ended.brief() });
-        }
-    }
-
-    fn cut_off(&mut self) {
-        self.stage = Stage::Cut;
-        // The next attempt of the iteration is told again what this one was told.
-        self.injections.given = self.injections.given_before;
-        self.tell(News::Interrupted { attempt: self.attempt });
-    }
-
-    pub(super) fn tell(&mut self, news: News) {
-        if self.news.len() == NEWS_MAX {
-            self.news.remove(0);
-        }
-        self.news.push(news);
-    }
-
-    fn measured(&mut self, iteration: u32, measured: &Measured) {
-        self.changes = measured.changes;
-        self.keeping.tree = measured.tree.clone().or(self.keeping.tree.take());
-        for name in &measured.names {
-            self.changed_names.retain(|known| known != name);
-            self.changed_names.push(name.clone());
-        }
-        let surplus = self.changed_names.len().saturating_sub(CHANGED_NAMES_MAX);
-        self.changed_names.drain(..surplus);
-        self.stage = Stage::Gating { point: GatePoint::Iteration(iteration), next: 0 };
-    }
-
     fn gate_ended(&mut self, open: &OpenOrder, (order, point, number): (OrderId, GatePoint, u32), report: &GateReport) {
         if report.ended == Ended::ByUs && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
             return;
@@ -336,7 +299,7 @@ impl RunState {
         self.unverifiable_streak = if unverifiable { self.unverifiable_streak + 1 } else { 0 };
         let crashed = self.report.as_ref().is_some_and(|report| {
             crash::counts(crash::Signs {
-                ended: &report.ended,
+                failed: report.failed(),
                 changes: self.changes,
                 gates_said_the_same: self.gates.iter().all(|gate| gate.said_the_same),
             })

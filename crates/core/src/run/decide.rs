@@ -2,6 +2,7 @@
 use super::fact::{HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::state::{RunState, Stage};
+use crate::agent::Failure;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
 use crate::text;
@@ -41,13 +42,13 @@ pub const PRECEDENCE: [Rule; 19] = [
     Rule { name: "pause asked", at_once: false, judge: pause_asked },
     Rule { name: "cap: iterations", at_once: false, judge: iteration_cap },
     Rule { name: "cap: time", at_once: false, judge: time_cap },
-    Rule { name: "cap: money", at_once: false, judge: never },
+    Rule { name: "cap: money", at_once: false, judge: money_cap },
     Rule { name: "cap: calls", at_once: false, judge: never },
-    Rule { name: "agent cannot work: login or billing", at_once: false, judge: never },
+    Rule { name: "agent cannot work: login or billing", at_once: false, judge: login_or_billing },
     Rule { name: "agent cannot work: crashes", at_once: false, judge: crash_streak },
     Rule { name: "agent cannot work: gate unverifiable", at_once: false, judge: unverifiable_streak },
     Rule { name: "breaker", at_once: false, judge: never },
-    Rule { name: "wait", at_once: false, judge: delay },
+    Rule { name: "wait", at_once: false, judge: wait },
     Rule { name: "recovery ladder", at_once: false, judge: never },
     Rule { name: "next iteration", at_once: false, judge: next_iteration },
 ];
@@ -139,6 +140,70 @@ fn pause_asked(state: &RunState) -> Option<Next> {
     state.asked.pause.as_ref().map(|_| Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
 }
 
+/// The provider first, then an answer, then the delay that is set.
+fn wait(state: &RunState) -> Option<Next> {
+    provider(state).or_else(|| answer(state)).or_else(|| delay(state))
+}
+
+fn provider(state: &RunState) -> Option<Next> {
+    let wait = state.wait.as_ref()?;
+    if state.limited > wait.tries_max() {
+        let text = format!("{} attempts in a row came to nothing: {}", state.limited, wait.why);
+        return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
+    }
+    let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
+    let left = state.settings.max_time_ms.map(|most| most.saturating_sub(state.active_ms(state.now)));
+    if left.is_some_and(|left| ms > left) {
+        let text = format!(
+            "{}; it would last until {}, which is past the time of the loop",
+            wait.why,
+            time::rfc3339(wait.until_ms)
+        );
+        return conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text);
+    }
+    (ms > 0).then_some(Next::Hold(HoldCause::Limit, ms))
+}
+
+/// A question waits for a person only where somebody wants that; else the next prompt says that nobody answers.
+fn answer(state: &RunState) -> Option<Next> {
+    let question = state.question.as_ref()?;
+    match state.settings.resolved.get("on_question") {
+        "park" => Some(Next::Hold(HoldCause::Question, PAUSE_MS_MAX)),
+        "stop" => conclude(Outcome::Unable, ReasonCode::Question, format!("the agent asks: {question}")),
+        _ => None,
+    }
+}
+
+/// Money that the agent's own program counts for us.
+fn money_cap(state: &RunState) -> Option<Next> {
+    let report = state.report.as_ref().filter(|report| state.agent_ended && report.heard.budget_hit)?;
+    let said = report.heard.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+    let text = format!("the agent stopped at the limit of its budget and the promise does not hold{said}");
+    conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
+}
+
+/// Nothing but a person can mend these.
+fn login_or_billing(state: &RunState) -> Option<Next> {
+    let failure = state.failure.filter(|_| state.agent_ended)?;
+    let agent = &state.settings.agent;
+    let (code, what) = match failure {
+        Failure::Auth => (ReasonCode::AgentLogin, "is not signed in, or was refused"),
+        Failure::Billing => (ReasonCode::AgentBilling, "has no credit left, or a plan that does not hold it"),
+        Failure::RateLimit
+        | Failure::Overload
+        | Failure::Network
+        | Failure::Permission
+        | Failure::Context
+        | Failure::Crash
+        | Failure::Hang
+        | Failure::Refusal
+        | Failure::Question => return None,
+    };
+    let report = state.report.as_ref()?;
+    let said = report.heard.error.as_ref().map_or_else(|| said(&report.said), |error| format!(": {error}"));
+    conclude(Outcome::Unable, code, format!("{agent} {what}{said}"))
+}
+
 /// The delay lies between iterations: not before the first, and not before another attempt.
 fn delay(state: &RunState) -> Option<Next> {
     let between = state.agent_ended && !state.delayed;
@@ -173,7 +238,8 @@ fn crash_streak(state: &RunState) -> Option<Next> {
     }
     let report = state.report.as_ref()?;
     let evidence = if state.changes.is_some() { "changed nothing" } else { "the promise said the same each time" };
-    let (ended, said) = (report.ended.brief(), said(&report.said));
+    let own = report.heard.error.as_ref().map(|error| format!(": {error}"));
+    let (ended, said) = (report.ended.brief(), own.unwrap_or_else(|| said(&report.said)));
     let text = format!("the agent failed {CRASHES_MAX} times in a row and {evidence} ({ended}){said}");
     conclude(Outcome::Unable, ReasonCode::AgentCrashes, text)
 }
@@ -219,7 +285,7 @@ pub fn overdue(state: &RunState) -> Vec<(crate::ids::OrderId, RecallCause)> {
         .orders
         .iter()
         .filter(|(_, open)| open.recalled.is_none())
-        .filter(|(_, open)| state.now.ms_since(open.since) >= open.order.limit_ms(&state.settings))
+        .filter(|(_, open)| state.is_overdue(open))
         .map(|(id, _)| (*id, RecallCause::Timeout))
         .collect();
     let out_of_time = state.agent_time_limit().is_some_and(|limit| limit.is_due(state.now));

@@ -134,6 +134,13 @@ pub enum Notice {
         /// Which order.
         order: OrderId,
     },
+    /// The agent told the name of its session: who to go on with if we are killed now.
+    Session {
+        /// Which order.
+        order: OrderId,
+        /// The name.
+        id: String,
+    },
     /// Something that the person should read.
     Said {
         /// The words.

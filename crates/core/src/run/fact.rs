@@ -118,6 +118,9 @@ pub enum Order {
         /// The numbers of the first and the last injected text that is new in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         injected: Option<(u32, u32)>,
+        /// The agent's own session to go on with; none begins a new one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// Do nothing until it is recalled.
     Hold {
@@ -211,6 +214,10 @@ pub enum HoldCause {
     Delay,
     /// Something that a person must mend.
     Blocked,
+    /// The provider wants us to wait, or cannot be reached; until when the state says.
+    Limit,
+    /// The agent asked something that a person is to answer.
+    Question,
 }
 
 /// A pause lasts until somebody ends it: no run outlives this.
@@ -286,6 +293,23 @@ pub enum News {
     Others {
         /// How many.
         files: u32,
+    },
+    /// An attempt at this iteration came to nothing because of the provider; its edits are still there.
+    Limited {
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// It asked something, and nobody answers.
+    NobodyAnswers {
+        /// What.
+        question: String,
+    },
+    /// Its program refused it commands.
+    Refused {
+        /// How many.
+        count: u32,
+        /// The first of them.
+        first: String,
     },
     /// The agent's own program ended in an error.
     AgentFailed {

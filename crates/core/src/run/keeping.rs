@@ -13,7 +13,8 @@ impl RunState {
             CheckpointName::Initial => Stage::Gating { point: GatePoint::Baseline, next: 0 },
             CheckpointName::Iteration(_) => Stage::Saved,
             CheckpointName::Interrupted(iteration, attempt) => {
-                if self.settings.resolved.get("on_interrupt") == "rollback" && self.asked.rollback.is_none() {
+                let cut_off = self.wait.is_none() && self.asked.rollback.is_none();
+                if self.settings.resolved.get("on_interrupt") == "rollback" && cut_off {
                     let to = self.keeping.before.clone();
                     self.asked.rollback = to.map(|to| Target { to, now: true, git: false });
                 }

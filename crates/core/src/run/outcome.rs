@@ -79,6 +79,16 @@ pub enum ReasonCode {
     ManualStop,
     /// The agent fails again and again without changing anything.
     AgentCrashes,
+    /// The agent is not signed in.
+    AgentLogin,
+    /// The agent has no credit.
+    AgentBilling,
+    /// The provider could not be reached, or would not, again and again.
+    ProviderDown,
+    /// The money that was given is used up.
+    BudgetLimit,
+    /// The agent asked something, and that is to stop it.
+    Question,
     /// The agent could not be ended.
     AgentLost,
     /// The gate cannot be run.
@@ -96,7 +106,15 @@ impl ReasonCode {
             Self::IterationLimit => "iteration_limit",
             Self::TimeLimit => "time_limit",
             Self::ManualStop => "manual_stop",
-            Self::AgentCrashes | Self::AgentLost | Self::GateUnverifiable | Self::HostFailure => "fatal_error",
+            Self::BudgetLimit => "budget_limit",
+            Self::Question => "question",
+            Self::AgentCrashes
+            | Self::AgentLogin
+            | Self::AgentBilling
+            | Self::ProviderDown
+            | Self::AgentLost
+            | Self::GateUnverifiable
+            | Self::HostFailure => "fatal_error",
         }
     }
 }

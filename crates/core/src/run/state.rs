@@ -7,8 +7,10 @@ use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::outcome::{Ending, Outcome};
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;
+use crate::agent::{Failure, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
+use crate::policy::wait::Wait;
 use crate::settings::Settings;
 use crate::time::{At, Deadline};
 
@@ -55,6 +57,22 @@ pub struct RunState {
     pub timeouts: u32,
     /// What the newest attempt amounted to.
     pub report: Option<AgentReport>,
+    /// What kept the newest iteration's agent from its work.
+    pub failure: Option<Failure>,
+    /// What it asked, which nobody has answered.
+    pub question: Option<String>,
+    /// Iterations in a row that ended with a question in words and changed nothing.
+    pub asking: u32,
+    /// The agent's session that can be gone on with.
+    pub session: Option<Session>,
+    /// The next attempt goes on with it whatever is set: the one before did not come to its own end.
+    pub carry_on: bool,
+    /// What the next attempt waits for.
+    pub wait: Option<Wait>,
+    /// Attempts in a row that came to nothing because of the provider.
+    pub limited: u32,
+    /// What all attempts together used.
+    pub spent: Spent,
     /// What the newest iteration changed.
     pub changes: Option<Changes>,
     /// Paths changed so far, the newest last, a bounded number.
@@ -77,6 +95,28 @@ pub struct RunState {
     pub blocked: Option<String>,
     /// A command opened it for one request and does not go on with it.
     pub visiting: bool,
+}
+
+/// A conversation of the agent's own program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// What the program calls it.
+    pub id: String,
+    /// Since when it is known.
+    pub since: At,
+    /// What it has used, for programs that count over the whole of it.
+    pub used: Usage,
+}
+
+/// What all attempts together used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// As far as it was told.
+    pub usage: Usage,
+    /// Attempts that did not tell.
+    pub untold: u32,
+    /// The newest model that was told.
+    pub model: Option<String>,
 }
 
 /// What is kept of the workspace.
@@ -201,15 +241,52 @@ impl RunState {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Deadline> {
         let orders = self.orders.values().filter(|open| open.recalled.is_none());
-        let limits = orders.map(|open| Deadline { since: open.since, after_ms: open.order.limit_ms(&self.settings) });
+        let limits = orders.map(|open| match self.waits_until(open) {
+            // By the wall clock, as it was seen last: whoever wakes us early is sent back to sleep.
+            Some(until) => Deadline { since: self.now, after_ms: until.saturating_sub(self.now.wall_ms) },
+            None => Deadline { since: open.since, after_ms: open.order.limit_ms(&self.settings) },
+        });
         limits.chain(self.agent_time_limit()).min_by_key(|deadline| deadline.due_in_ms(self.now))
+    }
+
+    /// The moment by the wall clock at which a wait for the provider is over, while it is under way.
+    #[must_use]
+    pub fn waits_until(&self, open: &OpenOrder) -> Option<u64> {
+        let limit = matches!(open.order, Order::Hold { cause: HoldCause::Limit, .. });
+        self.wait.as_ref().filter(|_| limit).map(|wait| wait.until_ms)
+    }
+
+    /// What the provider makes it wait for, while it does.
+    #[must_use]
+    pub fn waiting(&self) -> Option<&Wait> {
+        let (_, open) = self.main_order()?;
+        self.wait.as_ref().filter(|_| matches!(open.order, Order::Hold { cause: HoldCause::Limit, .. }))
+    }
+
+    /// Whether something is due at this moment.
+    #[must_use]
+    pub fn is_due(&self, now: At) -> bool {
+        let stated = self.waiting().is_some_and(|wait| now.wall_ms >= wait.until_ms);
+        stated || self.next_deadline().is_some_and(|deadline| deadline.is_due(now))
+    }
+
+    /// Whether the time of an order has come.
+    #[must_use]
+    pub fn is_overdue(&self, open: &OpenOrder) -> bool {
+        match self.waits_until(open) {
+            Some(until) => self.now.wall_ms >= until,
+            None => self.now.ms_since(open.since) >= open.order.limit_ms(&self.settings),
+        }
     }
 
     /// The end of the run's own time, while an agent is at work that must be ended then.
     #[must_use]
     pub fn agent_time_limit(&self) -> Option<Deadline> {
         let (_, open) = self.main_order()?;
-        let takes_time = matches!(open.order, Order::RunAgent { .. } | Order::Hold { cause: HoldCause::Delay, .. });
+        let takes_time = matches!(
+            open.order,
+            Order::RunAgent { .. } | Order::Hold { cause: HoldCause::Delay | HoldCause::Limit, .. }
+        );
         let cuts = takes_time && open.recalled.is_none();
         let left = self.settings.max_time_ms?.saturating_sub(self.driven_ms);
         self.driven_since.filter(|_| cuts).map(|since| Deadline { since, after_ms: left })
@@ -224,7 +301,8 @@ impl RunState {
     /// Whether it holds until a person lets it go on.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        let held = |order: &Order| matches!(order, Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked, .. });
+        let person = |cause: HoldCause| matches!(cause, HoldCause::Paused | HoldCause::Blocked | HoldCause::Question);
+        let held = |order: &Order| matches!(order, Order::Hold { cause, .. } if person(*cause));
         self.main_order().is_some_and(|(_, open)| held(&open.order))
     }
 

@@ -43,7 +43,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         | Event::Visited { .. }
         | Event::Answered { .. }
         | Event::Asked { request: Request::Inject(_) | Request::Set(_), .. }
-        | Event::Noticed(Notice::Started { .. } | Notice::Said { .. }) => {}
+        | Event::Noticed(Notice::Started { .. } | Notice::Said { .. } | Notice::Session { .. }) => {}
     }
     turn.proceed();
     turn.facts
@@ -182,7 +182,8 @@ impl Turn {
         let news = self.after.news.clone();
         let (given, newest) = (self.after.injections.given, self.after.injections.newest);
         let injected = (newest > given).then_some((given + 1, newest));
-        self.order(Order::RunAgent { iteration, attempt, news, injected });
+        let session = self.after.session_to_go_on_with();
+        self.order(Order::RunAgent { iteration, attempt, news, injected, session });
     }
 
     fn order(&mut self, order: Order) {

@@ -22,6 +22,8 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
         | Kind::SizeOrUnlimited
         | Kind::Choice(_)
         | Kind::Command
+        | Kind::Word
+        | Kind::Text
         | Kind::Path => number.map_or_else(|| value(canonical), value),
     };
     // Keeps the comment that stands behind the old value.

@@ -65,9 +65,6 @@ const BASE: Key = Key {
     built: None,
 };
 
-/// The agents that `--agent` takes.
-pub const AGENTS: &[&str] = &["opencode", "claude", "codex", "gemini", "aider", "cursor", "cline", "custom"];
-
 /// All settings, in the order in which help shows them.
 pub const KEYS: &[Key] = &[
     Key {
@@ -90,9 +87,9 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "agent",
-        kind: Kind::Choice(AGENTS),
+        kind: Kind::Word,
         default: "opencode",
-        doc: "Which agent works. This version drives `custom` (any command, see agent_cmd); the others come with a later one.",
+        doc: "Which agent works: opencode, claude, codex, gemini, aider, cursor, cline, qwen, gemini-acp, opencode-acp, claude-acp, codex-acp, custom (any command, see agent_cmd), or one that your own settings describe. loop agents lists them.",
         flag: flag("agent", "NAME"),
         env: Some("LOOP_AGENT"),
         ..BASE
@@ -102,6 +99,154 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Command,
         doc: "The shell command of a custom agent, run in the workspace with the prompt on stdin and in the file $LOOP_PROMPT_FILE. Implies --agent custom.",
         flag: flag("agent-cmd", "CMD"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "agent_model",
+        kind: Kind::Text,
+        doc: "The model, by the agent's own name for it.",
+        flag: flag("agent-model", "MODEL"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "agent_args",
+        kind: Kind::Text,
+        doc: "More arguments for the agent's program, split as a shell would and never run by one. Those after -- are added.",
+        flag: flag("agent-args", "ARGS"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "permissions",
+        kind: Kind::Choice(&["edit", "work", "all"]),
+        default: "work",
+        doc: "What the agent may do unasked: change files in the workspace (edit), also run commands there (work), or everything (all). By the agent's own lists and sandbox.",
+        flag: flag("permissions", "WHAT"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "skip_permissions",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "The same as --permissions all.",
+        flag: flag("skip-permissions", ""),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "agent_network",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Let what the agent runs use the network, where the agent's sandbox or a container would not.",
+        flag: flag("agent-network", ""),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "agent_env",
+        kind: Kind::Text,
+        doc: "More variables for the agent, beside those that it gets anyway: NAME passes yours on, NAME=VALUE sets it; several with commas. loop agents NAME shows which are passed.",
+        flag: flag("agent-env", "NAME[=VALUE],…"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "secrets",
+        kind: Kind::Text,
+        doc: "Names of variables whose values are secret, with commas: they stand in no file that loop writes.",
+        flag: flag("secrets", "NAME,…"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "session",
+        kind: Kind::Choice(&["fresh", "continue"]),
+        default: "fresh",
+        doc: "Whether each iteration begins a new conversation with the agent or goes on with the one before. After a timeout, a limit or an interruption it goes on in any case.",
+        flag: flag("session", "WHICH"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "session_expiry",
+        kind: Kind::DurationOrUnlimited,
+        default: "24h",
+        doc: "A conversation older than this is not gone on with.",
+        flag: flag("session-expiry", "DURATION"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "status_block",
+        kind: Kind::Choice(&["loop", "loopr", "none"]),
+        default: "loop",
+        doc: "Which status block the agent is asked to end its words with. A custom command is not asked.",
+        flag: flag("status-block", "WHICH"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "append_system_prompt",
+        kind: Kind::Text,
+        doc: "A text that is added to what the agent is told in its system prompt.",
+        flag: flag("append-system-prompt", "TEXT"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "on_question",
+        kind: Kind::Choice(&["decide", "park", "stop"]),
+        default: "decide",
+        doc: "What becomes of a question of the agent's: it is told to decide by itself, the loop waits for you (answer with loop inject, then loop resume), or the loop stops.",
+        flag: flag("on-question", "WHAT"),
+        may_change: true,
+        ..BASE
+    },
+    Key {
+        name: "container",
+        kind: Kind::Text,
+        doc: "Run the agent in this running container, by Docker or Podman. The workspace must be mounted in it.",
+        flag: flag("container", "NAME"),
+        ..BASE
+    },
+    Key {
+        name: "image",
+        kind: Kind::Text,
+        doc: "Run the agent in a container of its own, made from this image and removed at the end, with the workspace in it and no network unless --agent-network.",
+        flag: flag("image", "IMAGE"),
+        ..BASE
+    },
+    Key {
+        name: "container_socket",
+        kind: Kind::Path,
+        doc: "The socket of Docker or Podman. Else what DOCKER_HOST names, else the usual places.",
+        flag: flag("container-socket", "PATH"),
+        ..BASE
+    },
+    Key {
+        name: "project",
+        kind: Kind::Text,
+        doc: "What the project is called, for people and for lists.",
+        flag: flag("project", "NAME"),
+        in_project: InProject::Yes,
+        ..BASE
+    },
+    Key {
+        name: "agent_name",
+        kind: Kind::Text,
+        doc: "What this worker is called, for people and for lists. Which program works is --agent.",
+        flag: flag("agent-name", "NAME"),
+        ..BASE
+    },
+    Key {
+        name: "auto_confirm",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Answer every question of loop's own with yes, instead of asking on a terminal.",
+        flag: flag("auto-confirm", ""),
         may_change: true,
         ..BASE
     },

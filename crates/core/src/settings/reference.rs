@@ -73,6 +73,8 @@ fn property(key: &Key) -> Value {
         | Kind::DurationOrNone
         | Kind::SizeOrUnlimited
         | Kind::Command
+        | Kind::Word
+        | Kind::Text
         | Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(words) => json!({"enum": words}),

@@ -100,6 +100,8 @@ pub struct Settings {
     pub agent: String,
     /// Its command.
     pub agent_cmd: String,
+    /// How long a session of the agent's may be gone on with; none means for ever.
+    pub session_expiry_ms: Option<u64>,
     /// Whether the end is told.
     pub notify: bool,
     /// By which command.
@@ -126,6 +128,7 @@ impl Settings {
             gates: if promise.is_empty() { Vec::new() } else { vec![gate] },
             agent: resolved.get("agent").to_owned(),
             agent_cmd: resolved.get("agent_cmd").to_owned(),
+            session_expiry_ms: millis("session_expiry"),
             notify: resolved.is_on("notify"),
             notification_cmd: resolved.get("notification_cmd").to_owned(),
             resolved: resolved.clone(),

@@ -7,6 +7,8 @@ pub const UNLIMITED: &str = "unlimited";
 const COMMAND_BYTES_MAX: usize = 3072;
 /// No loop is meant to take longer.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// Texts stand in the first fact of a run, which is bounded.
+const LONG_TEXT_BYTES_MAX: usize = 2048;
 /// A path or a word.
 const TEXT_BYTES_MAX: usize = 4096;
 
@@ -29,6 +31,10 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A shell command.
     Command,
+    /// A word: letters, digits, dashes and underscores.
+    Word,
+    /// Any text.
+    Text,
     /// A path.
     Path,
     /// Paths, one a line.
@@ -48,6 +54,8 @@ impl Kind {
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::Command => "a shell command".to_owned(),
+            Self::Word => "a word".to_owned(),
+            Self::Text => "a text".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Paths => "paths".to_owned(),
         }
@@ -79,6 +87,12 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
         },
         Kind::Choice(words) => choice(trimmed, words),
         Kind::Command => command(text),
+        Kind::Word => word(trimmed),
+        Kind::Text if text.len() > LONG_TEXT_BYTES_MAX => {
+            Err((format!("it is longer than {LONG_TEXT_BYTES_MAX} bytes"), "put it into a file".to_owned()))
+        }
+        Kind::Text if text.contains('\0') => Err(("it holds a NUL byte".to_owned(), "take it out".to_owned())),
+        Kind::Text => Ok(text.to_owned()),
         Kind::Path | Kind::Paths if text.is_empty() => {
             Err(("it is empty".to_owned(), "name a file, or leave it out".to_owned()))
         }
@@ -183,6 +197,17 @@ fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)
         None => format!("use one of: {}", words.join(", ")),
     };
     Err((format!("it must be one of: {}", words.join(", ")), hint))
+}
+
+fn word(text: &str) -> Result<String, (String, String)> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if text.is_empty() || text.len() > 64 || !text.bytes().all(fits) {
+        return Err((
+            "it must be a word of letters, digits, dots, dashes and underscores".to_owned(),
+            "for example claude".to_owned(),
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 fn command(text: &str) -> Result<String, (String, String)> {

@@ -1,9 +1,11 @@
 //! The public events of `loop start --json`: their own small, documented set, not the journal's.
 use serde_json::{Value, json};
 
-use super::history::exit_code;
+use super::history::{UsageRow, exit_code};
+use super::row::Waiting;
 use super::{JSON_VERSION, RunResult, seconds};
-use crate::run::{Answer, Entry, Event, Fact, GatePoint, Notice, Order, RunState};
+use crate::agent::Failure;
+use crate::run::{Answer, Entry, Event, Fact, GatePoint, HoldCause, Notice, Order, RunState};
 use crate::time;
 
 /// The event that a line of the journal is to the outside, if it is one. `state` has it taken in.
@@ -22,6 +24,7 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             | Order::Keep { .. }
             | Order::Rollback { .. }
             | Order::Notify { .. } => return None,
+            Order::Hold { cause: HoldCause::Limit, .. } => ("waiting", json!(Waiting::of(state)?)),
             Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
         },
         Fact::Recalled { .. } => return None,
@@ -49,6 +52,7 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
         Event::Answered { answer, .. } => answered(answer, state),
         Event::Asked { request, by } => Some(("asked", json!({"request": request, "by": by}))),
         Event::Noticed(Notice::Said { text }) => Some(("said", json!({"text": text}))),
+        Event::Noticed(Notice::Session { id, .. }) => Some(("session", json!({"session": id}))),
         Event::Opened
         | Event::Visited { .. }
         | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
@@ -63,7 +67,10 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
             json!({
                 "iteration": state.iteration, "attempt": state.attempt, "exit_code": exit_code(&report.ended),
                 "ended": report.ended.brief(), "duration_seconds": seconds(report.duration_ms),
-                "left_running": report.left_running,
+                "left_running": report.left_running, "failure": report.heard.failure.map(Failure::word),
+                "reset_at": report.heard.reset.map(|reset| time::rfc3339(reset.at_ms)),
+                "usage": UsageRow::of(report.heard.usage), "session": report.heard.session,
+                "claimed": report.heard.claimed, "denials": report.heard.denials.count,
             }),
         )),
         Answer::GateEnded(report) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{JSON_VERSION, seconds};
+use crate::agent::{Claim, Failure, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::run::{
@@ -34,6 +35,9 @@ pub struct History {
     /// How long agent and gates have worked on the newest iteration.
     #[serde(skip)]
     spent_ms: u64,
+    /// What the attempts of the newest iteration used.
+    #[serde(skip)]
+    used: Usage,
     #[serde(skip)]
     recalled: BTreeMap<OrderId, RecallCause>,
 }
@@ -83,8 +87,54 @@ pub struct IterationRow {
     pub agent: String,
     /// kept, broken, unverifiable, agent_failed, timed_out, interrupted, cancelled, waiting or running.
     pub outcome: String,
+    /// What kept its agent from the work; null where nothing did.
+    pub failure: Option<&'static str>,
+    /// When the provider said that it goes on.
+    pub reset_at: Option<String>,
+    /// What all its attempts used.
+    pub usage: UsageRow,
+    /// The agent's own session.
+    pub session: Option<String>,
+    /// The status block as it was read.
+    pub claimed: Option<Claim>,
+    /// Tool calls that the agent's own program refused.
+    pub denials: u32,
+    /// Lines of its output that could not be read.
+    pub malformed_lines: u32,
     /// Its attempts.
     pub attempts: Vec<AttemptRow>,
+}
+
+/// What was used; null where nobody told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct UsageRow {
+    /// Tokens that went in, those from a cache not counted.
+    pub input_tokens: Option<u64>,
+    /// Tokens that came out.
+    pub output_tokens: Option<u64>,
+    /// Tokens that went in from a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens that were put into a cache.
+    pub cache_creation_tokens: Option<u64>,
+    /// Cost in dollars.
+    pub cost_usd: Option<f64>,
+    /// Turns of the model.
+    pub turns: Option<u32>,
+}
+
+impl UsageRow {
+    /// As JSON has it.
+    #[must_use]
+    pub fn of(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_creation_tokens: usage.cache_creation_tokens,
+            cost_usd: usage.cost_usd(),
+            turns: usage.turns,
+        }
+    }
 }
 
 /// One attempt.
@@ -92,12 +142,20 @@ pub struct IterationRow {
 pub struct AttemptRow {
     /// Its number, from 1.
     pub attempt: u32,
-    /// ended, agent_failed, timed_out, interrupted, cancelled or running.
+    /// ended, agent_failed, limited, timed_out, interrupted, cancelled or running.
     pub outcome: String,
     /// When it was started.
     pub started_at: String,
     /// How long it took; null while it runs, or where it was cut off unseen.
     pub duration_seconds: Option<f64>,
+    /// What kept the agent from its work; null where nothing did.
+    pub failure: Option<&'static str>,
+    /// When the provider said that it goes on.
+    pub reset_at: Option<String>,
+    /// What it used.
+    pub usage: UsageRow,
+    /// The agent's own session.
+    pub session: Option<String>,
 }
 
 impl History {
@@ -113,6 +171,7 @@ impl History {
             rollbacks: Vec::new(),
             state: RunState::default(),
             spent_ms: 0,
+            used: Usage::default(),
             recalled: BTreeMap::new(),
         }
     }
@@ -168,7 +227,7 @@ impl History {
 
     fn begin_attempt(&mut self, iteration: u32, attempt: u32, entry: &Entry) {
         if self.iterations.last().is_none_or(|last| last.iteration != iteration) {
-            self.spent_ms = 0;
+            (self.spent_ms, self.used) = (0, Usage::default());
             self.iterations.push(IterationRow {
                 iteration,
                 checkpoint: None,
@@ -179,6 +238,13 @@ impl History {
                 changes: None,
                 agent: self.state.settings.agent.clone(),
                 outcome: String::new(),
+                failure: None,
+                reset_at: None,
+                usage: UsageRow::default(),
+                session: None,
+                claimed: None,
+                denials: 0,
+                malformed_lines: 0,
                 attempts: Vec::new(),
             });
         }
@@ -194,6 +260,10 @@ impl History {
                 outcome: "running".to_owned(),
                 started_at: time::rfc3339(entry.at.wall_ms),
                 duration_seconds: None,
+                failure: None,
+                reset_at: None,
+                usage: UsageRow::default(),
+                session: None,
             });
         }
     }
@@ -204,8 +274,9 @@ impl History {
         attempt.outcome = outcome.to_owned();
         attempt.duration_seconds = duration_ms.map(seconds);
         // Its gates are still to come, unless it was cut off.
-        let cut = ["interrupted", "cancelled"].contains(&outcome);
-        row.outcome = if cut { outcome } else { "running" }.to_owned();
+        let cut = ["interrupted", "cancelled", "limited"].contains(&outcome);
+        let word = if outcome == "limited" { "waiting" } else { outcome };
+        row.outcome = if cut { word } else { "running" }.to_owned();
         self.spent_ms += duration_ms.unwrap_or(0);
         row.duration_seconds = (cut && self.spent_ms > 0).then(|| seconds(self.spent_ms));
     }
@@ -214,7 +285,10 @@ impl History {
         match (order, answer) {
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => {
                 let word = attempt_word(report, self.recalled.get(&id).copied());
-                self.end_attempt(word, Some(report.duration_ms));
+                self.hear(report);
+                // The state has it taken in: an iteration whose agent did not end has another attempt to come.
+                let limited = !self.state.agent_ended && report.ended != Ended::ByUs;
+                self.end_attempt(if limited { "limited" } else { word }, Some(report.duration_ms));
             }
             (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
             (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
@@ -225,12 +299,40 @@ impl History {
                 at: time::rfc3339(self.state.now.wall_ms),
             }),
             (Order::Measure { .. }, Answer::Measured(Measured { changes, .. })) => {
+                let failure = self.state.failure.map(Failure::word);
                 if let Some(row) = self.iterations.last_mut() {
                     row.changes = *changes;
+                    // Refused calls are a failure only where nothing came of the iteration, which is known now.
+                    row.failure = failure;
                 }
             }
             (Order::RunGate { point, .. }, Answer::GateEnded(report)) => self.gate_ended(*point, report.duration_ms),
             (_, _) => {}
+        }
+    }
+
+    /// What the words of an attempt amounted to.
+    fn hear(&mut self, report: &AgentReport) {
+        let heard = &report.heard;
+        self.used = self.used.plus(heard.usage);
+        let (used, agent_ended, failure) = (self.used, self.state.agent_ended, self.state.failure);
+        let Some(row) = self.iterations.last_mut() else { return };
+        let reset_at = heard.reset.map(|reset| time::rfc3339(reset.at_ms));
+        row.usage = UsageRow::of(used);
+        row.session = heard.session.clone().or(row.session.take());
+        if let Some(attempt) = row.attempts.last_mut() {
+            let own = heard.failure.filter(|_| report.ended != Ended::ByUs);
+            attempt.failure = own.or(failure.filter(|_| agent_ended)).map(Failure::word);
+            attempt.reset_at = reset_at.clone();
+            attempt.usage = UsageRow::of(heard.usage);
+            attempt.session = heard.session.clone();
+        }
+        if agent_ended {
+            row.failure = failure.map(Failure::word);
+            row.reset_at = reset_at;
+            row.claimed = heard.claimed.clone();
+            row.denials = heard.denials.count;
+            row.malformed_lines = heard.malformed_lines;
         }
     }
 
@@ -292,6 +394,7 @@ fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static
         (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit)) => "timed_out",
         (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
         (Ended::ByUs, Some(RecallCause::Request | RecallCause::Rollback) | None) => "interrupted",
+        (Ended::Exit(0), _) if report.failed() => "agent_failed",
         (Ended::Exit(0), _) => "ended",
         (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",
     }

@@ -77,9 +77,45 @@ pub struct Row {
     /// How much its records take on disk, where that was looked at.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// What the provider makes it wait for; null while it does not.
+    #[serde(default)]
+    pub waiting: Option<Waiting>,
     /// Whether outputs of it were removed to keep the records of all loops within their bound.
     #[serde(default)]
     pub thinned: bool,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Until when.
+    pub until: String,
+    /// How that is known: provider, text or back_off.
+    pub source: String,
+    /// What for, in a sentence.
+    pub why: String,
+}
+
+impl Waiting {
+    /// What the run waits for now.
+    #[must_use]
+    pub fn of(state: &RunState) -> Option<Self> {
+        let wait = state.waiting()?;
+        let (until, source) = (time::rfc3339(wait.until_ms), wait.source.word().to_owned());
+        Some(Self { until, source, why: wait.why.clone() })
+    }
+}
+
+/// The model that the user named.
+fn chosen_model(state: &RunState) -> Option<String> {
+    Some(state.settings.resolved.get("agent_model").to_owned()).filter(|model| !model.is_empty())
+}
+
+/// What a person must mend or answer.
+fn held_by(state: &RunState) -> Option<String> {
+    let asks =
+        state.question.as_ref().filter(|_| state.is_paused()).map(|question| format!("the agent asks: {question}"));
+    state.blocked.clone().or(asks)
 }
 
 impl Row {
@@ -93,6 +129,7 @@ impl Row {
         let status = match standing {
             Some(standing) => standing.status,
             None if driven && state.is_paused() => "paused",
+            None if driven && state.waiting().is_some() => "waiting",
             None if driven => "running",
             None => "crashed",
         };
@@ -103,20 +140,21 @@ impl Row {
             max_iterations: state.settings.max_iterations,
             promise: text::one_line(state.settings.resolved.get("promise"), 4096),
             agent: state.settings.agent.clone(),
-            model: None,
+            model: state.spent.model.clone().or_else(|| chosen_model(state)),
             elapsed_seconds: seconds(state.active_ms(at)),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
             goal: text::one_line(&spec.goal.head, GOAL_LETTERS_MAX),
             outcome: standing.map(|standing| standing.outcome.to_owned()),
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
-            why: state.over.as_ref().map(|over| over.reason.text.clone()).or_else(|| state.blocked.clone()),
+            why: state.over.as_ref().map(|over| over.reason.text.clone()).or_else(|| held_by(state)),
             resumable: if standing.is_some() { state.resumable() } else { !driven || state.is_paused() },
-            cost_usd: None,
-            tokens: None,
+            cost_usd: state.spent.usage.cost_usd(),
+            tokens: state.spent.usage.tokens(),
             started_at: time::rfc3339(state.created.wall_ms),
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,
+            waiting: Waiting::of(state).filter(|_| driven),
             thinned: false,
         })
     }

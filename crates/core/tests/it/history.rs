@@ -38,12 +38,37 @@ fn history_counts_from_one_keeps_attempts_and_has_the_baseline_beside() {
               },
               "agent": "custom",
               "outcome": "broken",
+              "failure": null,
+              "reset_at": null,
+              "usage": {
+                "input_tokens": null,
+                "output_tokens": null,
+                "cache_read_tokens": null,
+                "cache_creation_tokens": null,
+                "cost_usd": null,
+                "turns": null
+              },
+              "session": null,
+              "claimed": null,
+              "denials": 0,
+              "malformed_lines": 0,
               "attempts": [
                 {
                   "attempt": 1,
                   "outcome": "ended",
                   "started_at": "2023-11-14T22:13:20Z",
-                  "duration_seconds": 0.01
+                  "duration_seconds": 0.01,
+                  "failure": null,
+                  "reset_at": null,
+                  "usage": {
+                    "input_tokens": null,
+                    "output_tokens": null,
+                    "cache_read_tokens": null,
+                    "cache_creation_tokens": null,
+                    "cost_usd": null,
+                    "turns": null
+                  },
+                  "session": null
                 }
               ]
             },
@@ -57,18 +82,54 @@ fn history_counts_from_one_keeps_attempts_and_has_the_baseline_beside() {
               "changes": null,
               "agent": "custom",
               "outcome": "kept",
+              "failure": null,
+              "reset_at": null,
+              "usage": {
+                "input_tokens": null,
+                "output_tokens": null,
+                "cache_read_tokens": null,
+                "cache_creation_tokens": null,
+                "cost_usd": null,
+                "turns": null
+              },
+              "session": null,
+              "claimed": null,
+              "denials": 0,
+              "malformed_lines": 0,
               "attempts": [
                 {
                   "attempt": 1,
                   "outcome": "interrupted",
                   "started_at": "2023-11-14T22:13:21Z",
-                  "duration_seconds": null
+                  "duration_seconds": null,
+                  "failure": null,
+                  "reset_at": null,
+                  "usage": {
+                    "input_tokens": null,
+                    "output_tokens": null,
+                    "cache_read_tokens": null,
+                    "cache_creation_tokens": null,
+                    "cost_usd": null,
+                    "turns": null
+                  },
+                  "session": null
                 },
                 {
                   "attempt": 2,
                   "outcome": "agent_failed",
                   "started_at": "2023-11-14T22:13:25Z",
-                  "duration_seconds": 0.01
+                  "duration_seconds": 0.01,
+                  "failure": null,
+                  "reset_at": null,
+                  "usage": {
+                    "input_tokens": null,
+                    "output_tokens": null,
+                    "cache_read_tokens": null,
+                    "cache_creation_tokens": null,
+                    "cost_usd": null,
+                    "turns": null
+                  },
+                  "session": null
                 }
               ]
             }

@@ -1,4 +1,5 @@
 //! The one place that knows the API: a story is a text, and so is what the run made of it.
+use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, resolve};
@@ -97,6 +98,10 @@ impl Story {
                 let process = ProcessId { pid: more.parse().unwrap(), start_ticks: 7 };
                 return Event::Noticed(Notice::Started { order: self.newest(), process });
             }
+            "session" => {
+                let id = more.to_owned();
+                return Event::Noticed(Notice::Session { order: self.newest(), id });
+            }
             "silent" => return Event::Noticed(Notice::Silent { order: self.newest() }),
             "late" => return Event::Answered { order: OrderId(more.parse().unwrap()), answer: answer("saved", "") },
             "notified" => {
@@ -132,6 +137,11 @@ fn changes(words: &str) -> Vec<Change> {
 }
 
 pub(crate) fn agent(ended: Ended) -> Answer {
+    agent_heard(ended, Heard::default())
+}
+
+/// An agent whose words say something.
+pub(crate) fn agent_heard(ended: Ended, heard: Heard) -> Answer {
     Answer::AgentEnded(AgentReport {
         ended,
         duration_ms: 10,
@@ -139,6 +149,7 @@ pub(crate) fn agent(ended: Ended) -> Answer {
         said: "the agent's last words".to_owned(),
         left_running: 0,
         not_kept: None,
+        heard,
     })
 }
 
@@ -181,6 +192,7 @@ fn answer(word: &str, more: &str) -> Answer {
         "agent-ok" => agent(Ended::Exit(0)),
         "agent-exit" => agent(Ended::Exit(code().unwrap())),
         "agent-by-us" => agent(Ended::ByUs),
+        "agent-heard" => heard(more),
         "kept" => gate(Ended::Exit(0), "fine"),
         "broken" => gate(Ended::Exit(1), if more.is_empty() { "two tests fail" } else { more }),
         "gate-exit" => gate(Ended::Exit(code().unwrap()), "sh: make: not found"),
@@ -190,6 +202,32 @@ fn answer(word: &str, more: &str) -> Answer {
         "lost" => Answer::Lost { left: vec!["pid 42 (sleep)".to_owned()] },
         other => panic!("no such word in a story: {other}"),
     }
+}
+
+/// `rate_limit=5000 session=s1 …`: an exit in an error where it has a failure, else in order.
+fn heard(words: &str) -> Answer {
+    let mut heard = Heard { terminal: Terminal::Success, ..Heard::default() };
+    for word in words.split_whitespace() {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match name {
+            "session" => heard.session = Some(value.to_owned()),
+            "lost" => heard.session_lost = true,
+            "denied" => heard.denials = Denials { count: value.parse().unwrap(), first: Some("cargo".to_owned()) },
+            "asks" => heard.asks = true,
+            "asked" => heard.question = Some(value.to_owned()),
+            "budget" => heard.budget_hit = true,
+            "blocked" => heard.claimed = Some(Claim { status: "BLOCKED".to_owned(), ..Claim::default() }),
+            "tokens" => heard.usage.input_tokens = value.parse().ok(),
+            failure => {
+                heard.failure = FAILURES.iter().find(|(_, word)| *word == failure).map(|(failure, _)| *failure);
+                assert!(heard.failure.is_some(), "no such word: {failure}");
+                let at_ms = value.parse::<u64>().ok().map(|ms| at(ms).wall_ms);
+                heard.reset = at_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
+                heard.terminal = Terminal::Error;
+            }
+        }
+    }
+    agent_heard(if heard.failure.is_some() { Ended::Exit(1) } else { Ended::Exit(0) }, heard)
 }
 
 fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
@@ -213,11 +251,12 @@ fn order_text(order: &Order) -> String {
             format!("clean-up [{}]", pids.join(" "))
         }
         Order::Checkpoint { name } => format!("checkpoint {name}"),
-        Order::RunAgent { iteration, attempt, news, injected } => {
+        Order::RunAgent { iteration, attempt, news, injected, session } => {
             let mut told: Vec<String> = news.iter().map(word).collect();
             told.extend(injected.map(|(first, last)| format!("injected {first} to {last}")));
             let telling = if told.is_empty() { String::new() } else { format!(" telling {}", told.join(" ")) };
-            format!("agent {iteration}.{attempt}{telling}")
+            let session = session.as_ref().map_or_else(String::new, |session| format!(" in {session}"));
+            format!("agent {iteration}.{attempt}{session}{telling}")
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
         Order::Hold { cause, ms } => format!("hold {} {ms}", word(cause)),

@@ -115,7 +115,7 @@ fn durations_have_a_unit_and_are_never_zero() {
 fn a_bad_variable_is_named() {
     // req: D-22 partly: without LOOP_TEMPLATES_DIR and LOOPD_SOCKET
     for (variable, value) in
-        [("LOOP_AGENT", "clod"), ("LOOP_CHECKPOINT", "zip"), ("LOOP_MAX_ITER", "0"), ("LOOP_TIMEOUT", "5")]
+        [("LOOP_AGENT", "c lod"), ("LOOP_CHECKPOINT", "zip"), ("LOOP_MAX_ITER", "0"), ("LOOP_TIMEOUT", "5")]
     {
         let error = from_environment(|name| (name == variable).then(|| value.to_owned())).unwrap_err();
         assert!(error.to_string().starts_with(&format!("{variable}: ")), "{error}");

@@ -30,6 +30,8 @@ struct Storm<'a> {
     asked_for: BTreeMap<OrderId, u32>,
     now: At,
     injected: u32,
+    /// Before this nobody may call the provider.
+    not_before: Option<u64>,
     visited: bool,
     hit: &'a mut Coverage,
     step: Step,
@@ -109,6 +111,7 @@ impl Storm<'_> {
     fn take(&mut self, event: Event) -> Result<Then, String> {
         self.tick(&event);
         let first = matches!(event, Event::Created(_));
+        self.promised(&event);
         let facts = (self.step)(&self.state, Input { at: self.now, event });
         for (count, fact) in facts.iter().enumerate() {
             if count > 0 && self.seed.one_in(80) {
@@ -156,6 +159,11 @@ impl Storm<'_> {
             return Ok(Some(self.crash()));
         }
         self.world.begin(order, ITERATIONS_MAX)?;
+        if let (Order::RunAgent { .. }, Some(until)) = (order, self.not_before.take())
+            && self.now.wall_ms < until
+        {
+            return Err(format!("a call comes {} ms before the provider's reset", until - self.now.wall_ms));
+        }
         if self.crash_here(order, "during") {
             self.world.half(order);
             return Ok(Some(self.crash()));
@@ -169,7 +177,7 @@ impl Storm<'_> {
             let answer = self.world.fail(order);
             return Ok(Some(Then::Event(Event::Answered { order: id, answer })));
         }
-        let answer = self.world.complete(order, &mut self.seed);
+        let answer = self.world.complete(order, &mut self.seed, self.now.wall_ms);
         if self.crash_here(order, "after") {
             return Ok(Some(self.crash()));
         }
@@ -191,7 +199,7 @@ impl Storm<'_> {
             };
         };
         if open.recalled.is_some() {
-            let answer = self.world.end(&open.order, &mut self.seed);
+            let answer = self.world.end(&open.order, &mut self.seed, self.now.wall_ms);
             if self.crash_here(&open.order, "after") {
                 return Ok(self.crash());
             }
@@ -221,9 +229,28 @@ impl Storm<'_> {
             }
             _ => {
                 let deadline = self.state.next_deadline().ok_or("an open order without a deadline")?;
-                self.now.boot_ms += deadline.due_in_ms(self.now);
+                let ms = deadline.due_in_ms(self.now);
+                (self.now.boot_ms, self.now.wall_ms) = (self.now.boot_ms + ms, self.now.wall_ms + ms);
                 Ok(Then::Event(Event::DeadlinePassed))
             }
+        }
+    }
+
+    /// Until when the provider said that it wants no call; a person may try all the same.
+    fn promised(&mut self, event: &Event) {
+        match event {
+            Event::Asked { request: Request::Resume, .. } => self.not_before = None,
+            Event::Answered { answer: Answer::AgentEnded(report), .. } => {
+                self.not_before = report.heard.reset.map(|reset| reset.at_ms);
+            }
+            Event::Created(_)
+            | Event::Opened
+            | Event::Reopened { .. }
+            | Event::Visited { .. }
+            | Event::Answered { .. }
+            | Event::Asked { .. }
+            | Event::Noticed(_)
+            | Event::DeadlinePassed => {}
         }
     }
 
@@ -245,7 +272,7 @@ impl Storm<'_> {
                 }
                 Fact::Happened(Input {
                     event: Event::Answered { order, answer: Answer::AgentEnded(report) }, ..
-                }) if report.ended != Ended::ByUs => {
+                }) if report.ended != Ended::ByUs && report.heard.failure.is_none() && !report.heard.session_lost => {
                     self.world.acknowledged.extend(self.asked_for.get(order));
                 }
                 Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => {}
@@ -328,6 +355,7 @@ fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> 
         asked_for: BTreeMap::new(),
         now,
         injected: 0,
+        not_before: None,
         visited: false,
         hit,
         step,
@@ -405,7 +433,7 @@ fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
             && !state.agent_ended
         {
             let (iteration, attempt) = (state.iteration, state.attempt);
-            *order = Order::RunAgent { iteration, attempt, news: Vec::new(), injected: None };
+            *order = Order::RunAgent { iteration, attempt, news: Vec::new(), injected: None, session: None };
         }
     }
     facts

@@ -2,6 +2,7 @@
 //! keeps only what was synced. It knows nothing of the core's state and believes only what it saw.
 use std::collections::{BTreeMap, BTreeSet};
 
+use loop_core::agent::{Failure, Reset, ResetSource};
 use loop_core::run::*;
 
 /// A tiny generator, so that a failing seed can be run again.
@@ -35,6 +36,15 @@ pub(crate) struct Edit {
 
 /// A workspace in the middle of a rollback.
 const HALF: Edit = Edit { iteration: u32::MAX, attempt: 0, whole: false };
+
+/// What a provider says that wants no call, or cannot take one.
+fn limited(seed: &mut Seed, wall_ms: u64) -> Heard {
+    let failure = [Failure::RateLimit, Failure::Overload, Failure::Network][seed.below(3) as usize];
+    let ahead = [1_000, 90_000, 900_000][seed.below(3) as usize];
+    let reset = Reset { at_ms: wall_ms + ahead, source: ResetSource::Provider };
+    let session = seed.one_in(2).then(|| "s1".to_owned());
+    Heard { failure: Some(failure), reset: seed.one_in(2).then_some(reset), session, ..Heard::default() }
+}
 
 /// What is there, whatever the run believes.
 #[derive(Debug, Default)]
@@ -127,8 +137,17 @@ impl World {
     }
 
     /// The order is carried out; what comes back is its one answer.
-    pub(crate) fn complete(&mut self, order: &Order, seed: &mut Seed) -> Answer {
+    pub(crate) fn complete(&mut self, order: &Order, seed: &mut Seed, wall_ms: u64) -> Answer {
         match order {
+            Order::RunAgent { session: Some(_), .. } if seed.one_in(10) => {
+                self.agent_alive = None;
+                crate::play::agent_heard(Ended::Exit(1), Heard { session_lost: true, ..Heard::default() })
+            }
+            Order::RunAgent { iteration, attempt, .. } if seed.one_in(5) => {
+                self.agent_alive = None;
+                self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: false });
+                crate::play::agent_heard(Ended::Exit(1), limited(seed, wall_ms))
+            }
             Order::RunAgent { iteration, attempt, .. } => {
                 self.agent_alive = None;
                 self.tree.retain(|edit| (edit.iteration, edit.attempt) != (*iteration, *attempt));
@@ -179,7 +198,7 @@ impl World {
     }
 
     /// The hands end a recalled order; now and then they cannot.
-    pub(crate) fn end(&mut self, order: &Order, seed: &mut Seed) -> Answer {
+    pub(crate) fn end(&mut self, order: &Order, seed: &mut Seed, wall_ms: u64) -> Answer {
         match order {
             Order::RunAgent { iteration, attempt, .. } => {
                 if seed.one_in(6) {
@@ -187,7 +206,7 @@ impl World {
                     return Answer::Lost { left };
                 }
                 if seed.one_in(6) {
-                    return self.complete(order, seed); // It ended by itself as it was recalled.
+                    return self.complete(order, seed, wall_ms); // It ended by itself as it was recalled.
                 }
                 self.agent_alive = None;
                 self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
@@ -209,7 +228,7 @@ impl World {
                 Answer::Failed { what: "took too long".to_owned() }
             }
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
-            Order::Hold { .. } | Order::Notify { .. } | Order::Keep { .. } => self.complete(order, seed),
+            Order::Hold { .. } | Order::Notify { .. } | Order::Keep { .. } => self.complete(order, seed, wall_ms),
         }
     }
 

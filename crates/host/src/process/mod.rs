@@ -13,6 +13,6 @@ pub use follow::{Follower, Piece};
 pub use proc::{check_proc, descendants, identity, lists_children};
 pub use silence::Silence;
 pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_keepers};
-pub use task::{MAIN, Task, TaskEnd, TaskSpec};
+pub use task::{MAIN, Task, TaskEnd, TaskSpec, Voice};
 pub(crate) use transcript::STREAM_BYTES_MAX;
 pub use transcript::{Transcript, tail_of};

@@ -28,6 +28,15 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 /// The kind of order of which there is one at a time: agents and gates.
 pub const MAIN: &str = "main";
 
+/// Where a process wrote something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// Its stdout.
+    Stdout,
+    /// Its stderr.
+    Stderr,
+}
+
 /// What to start.
 #[derive(Debug)]
 pub struct TaskSpec<'a> {
@@ -66,6 +75,8 @@ pub struct Task {
     ended: Option<Ended>,
     /// Whether we ended it.
     by_us: bool,
+    /// How it is asked to end.
+    gentle: Ask,
     /// When its init, which has been told to end it or has told of its end, is taken for lost.
     lost_at: Option<Instant>,
     /// Whether others were alive when its own process ended, and how many.
@@ -76,6 +87,7 @@ pub struct Task {
 
 #[derive(Debug)]
 struct Pipe {
+    voice: Voice,
     from: Option<File>,
     redactor: Redactor,
     to: Transcript,
@@ -83,11 +95,11 @@ struct Pipe {
 
 impl Pipe {
     /// Hands on what is decided. What cannot be kept must not stop the process, which would block on its pipe.
-    fn hand_on(&mut self, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    fn hand_on(&mut self, bytes: &[u8], heard: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        heard(bytes);
+        heard(self.voice, bytes);
         self.to.write(bytes)
     }
 }
@@ -136,10 +148,10 @@ impl Task {
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
         let Begun { order, heard, process, init } = containment.begin(spec.lane, stdio, &command)?;
-        let pipe = |from: OwnedFd, name| -> io::Result<Pipe> {
+        let pipe = |from: OwnedFd, voice, name| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&from, true)?;
             let redactor = Redactor::new(Arc::clone(&spec.secrets));
-            Ok(Pipe { from: Some(File::from(from)), redactor, to: Transcript::new(spec.output.join(name)) })
+            Ok(Pipe { voice, from: Some(File::from(from)), redactor, to: Transcript::new(spec.output.join(name)) })
         };
         Ok(Self {
             lane: spec.lane,
@@ -149,11 +161,12 @@ impl Task {
             init,
             started: Instant::now(),
             // On an error the socket closes, and the init ends what it has just started.
-            pipes: [pipe(stdout, "stdout")?, pipe(stderr, "stderr")?],
+            pipes: [pipe(stdout, Voice::Stdout, "stdout")?, pipe(stderr, Voice::Stderr, "stderr")?],
             came: 0,
             output: spec.output,
             ended: None,
             by_us: false,
+            gentle: Ask::End,
             lost_at: None,
             left: None,
             failed: None,
@@ -196,9 +209,16 @@ impl Task {
     pub fn recall(&mut self) {
         if !self.by_us && self.ended.is_none() {
             self.by_us = true;
-            self.ask(Ask::End);
+            self.ask(self.gentle);
         }
         self.expect_the_end();
+    }
+
+    /// Lets it end in order by an interrupt to its own process alone, which then ends what it started.
+    #[must_use]
+    pub fn interrupted_gently(mut self) -> Self {
+        self.gentle = Ask::Interrupt;
+        self
     }
 
     /// From now on its init has a bounded time to have everybody ended.
@@ -217,7 +237,7 @@ impl Task {
     }
 
     /// Goes on: reads what came. Says how it ended once all are dead. `heard` gets what was written, as it comes.
-    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(&[u8])) -> Option<TaskEnd> {
+    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
         self.read(heard);
         let mut gone = self.listen();
         while let Some(report) = self.next_report() {
@@ -270,7 +290,7 @@ impl Task {
         serde_json::from_slice(&line).ok()
     }
 
-    fn read(&mut self, heard: &mut dyn FnMut(&[u8])) {
+    fn read(&mut self, heard: &mut dyn FnMut(Voice, &[u8])) {
         let mut buffer = [0_u8; READ_BYTES_MAX];
         for pipe in &mut self.pipes {
             let Some(from) = &mut pipe.from else { continue };
@@ -290,7 +310,7 @@ impl Task {
     }
 
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
-    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(&[u8])) -> TaskEnd {
+    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
             let before = self.came;

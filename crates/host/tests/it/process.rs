@@ -55,7 +55,7 @@ fn end_keeping(begun: Begun, recall_at: Option<&str>) -> (TaskEnd, Containment) 
     let began = Instant::now();
     let mut heard = Vec::new();
     loop {
-        if let Some(end) = task.go_on(&mut containment, &mut |bytes| heard.extend_from_slice(bytes)) {
+        if let Some(end) = task.go_on(&mut containment, &mut |_, bytes| heard.extend_from_slice(bytes)) {
             return (end, containment);
         }
         if recall_at.is_some_and(|word| String::from_utf8_lossy(&heard).contains(word)) {
@@ -142,9 +142,9 @@ fn what_a_killed_harness_left_is_swept_by_its_mark_and_others_are_not_touched() 
     let known = ours.task.process();
     let Answer::Cleaned { killed } = sweep("swept7", &register, &[known]) else { panic!("not cleaned") };
     assert!(killed >= 2, "{killed}");
-    assert!(other.task.go_on(&mut other.containment, &mut |_| {}).is_none(), "the other one lives");
+    assert!(other.task.go_on(&mut other.containment, &mut |_, _| {}).is_none(), "the other one lives");
     assert!(!marked_runs().contains(&"swept7".to_owned()));
-    loop_testkit::wait_until("its end is told", || ours.task.go_on(&mut ours.containment, &mut |_| {}).is_some());
+    loop_testkit::wait_until("its end is told", || ours.task.go_on(&mut ours.containment, &mut |_, _| {}).is_some());
     assert!(matches!(sweep("swept7", &register, &[]), Answer::Cleaned { killed: 0 }));
     drop(end(other, Some("")));
 }
@@ -215,7 +215,7 @@ fn a_secret_is_in_no_file_and_on_no_screen_however_it_was_written() {
     let mut task = Task::start(spec, &mut containment).unwrap();
     let mut heard = Vec::new();
     let ended = loop {
-        if let Some(ended) = task.go_on(&mut containment, &mut |bytes| heard.extend_from_slice(bytes)) {
+        if let Some(ended) = task.go_on(&mut containment, &mut |_, bytes| heard.extend_from_slice(bytes)) {
             break ended;
         }
         std::thread::yield_now();

@@ -119,6 +119,8 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
 #[derive(Debug)]
 struct Ending {
     kill_at: Instant,
+    /// Only the command itself was asked: who is left when it has ended has still to be.
+    interrupt: bool,
 }
 
 #[derive(Debug)]
@@ -150,7 +152,8 @@ impl Init {
                 Report::Gone.send(&self.order);
                 return self.ending.is_none();
             }
-            if self.ended && self.ending.is_none() {
+            if self.ended && self.ending.as_ref().is_none_or(|ending| ending.interrupt) {
+                self.ending = None;
                 self.end_leftovers();
             }
             let now = Instant::now();
@@ -205,7 +208,18 @@ impl Init {
         // Who is stopped cannot hear it.
         signal_below(own_pid(), &below, Signal::CONT);
         self.frozen.clear();
-        self.ending = Some(Ending { kill_at: Instant::now() + grace });
+        self.ending = Some(Ending { kill_at: Instant::now() + grace, interrupt: false });
+    }
+
+    /// Asks the command itself, as Ctrl-C would: some end what they started and say how far they got.
+    fn interrupt(&mut self) {
+        let Some(command) = Pid::from_raw(self.command).filter(|_| self.ending.is_none() && !self.ended) else {
+            return self.end(GRACE);
+        };
+        kill_process(command, Signal::INT).ok();
+        kill_process(command, Signal::CONT).ok();
+        self.frozen.clear();
+        self.ending = Some(Ending { kill_at: Instant::now() + GRACE, interrupt: true });
     }
 
     fn kill(&mut self) {
@@ -299,7 +313,8 @@ impl Init {
     fn asked(&mut self, ask: Ask) {
         match ask {
             Ask::End => self.end(GRACE),
-            Ask::Kill => self.ending = Some(Ending { kill_at: Instant::now() }),
+            Ask::Interrupt => self.interrupt(),
+            Ask::Kill => self.ending = Some(Ending { kill_at: Instant::now(), interrupt: false }),
             Ask::Freeze => self.freeze(),
             Ask::Thaw => self.thaw(),
         }

@@ -42,6 +42,8 @@ const KINDS: [(Kind, u8); 4] =
 pub(crate) enum Ask {
     /// End everybody, gently first.
     End,
+    /// Interrupt the command itself, then end who is left.
+    Interrupt,
     /// End everybody now.
     Kill,
     /// Stop everybody where they are.
@@ -50,7 +52,8 @@ pub(crate) enum Ask {
     Thaw,
 }
 
-const ASKS: [(Ask, u8); 4] = [(Ask::End, b'T'), (Ask::Kill, b'K'), (Ask::Freeze, b'Z'), (Ask::Thaw, b'C')];
+const ASKS: [(Ask, u8); 5] =
+    [(Ask::Interrupt, b'I'), (Ask::End, b'T'), (Ask::Kill, b'K'), (Ask::Freeze, b'Z'), (Ask::Thaw, b'C')];
 
 impl Ask {
     pub(crate) fn byte(self) -> u8 {

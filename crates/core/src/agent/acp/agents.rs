@@ -1,0 +1,181 @@
+//! The agents that are driven by the protocol: their programs below our own process, and what each needs to be asked
+//! before it does a thing.
+use serde_json::{Value, json};
+
+use super::reader::{cumulative_reader, reader};
+use crate::agent::adapter::{Adapter, Gentle, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+
+/// Every one of them.
+pub(in crate::agent) const ADAPTERS: [Adapter; 4] = [OPENCODE, CLAUDE, CODEX, GEMINI];
+
+/// opencode by the protocol.
+const OPENCODE: Adapter = Adapter {
+    name: "opencode-acp",
+    program: "opencode",
+    install: "npm install -g opencode-ai",
+    sign_in: "run `opencode auth login`, or set the provider's key",
+    tried: Some("1.18.33"),
+    variables: &["OPENCODE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_", "GOOGLE_"],
+    keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"],
+    signed_in_files: &[".local/share/opencode/auth.json"],
+    call: opencode,
+    // What it costs is told for the whole session, from whichever process.
+    reader: cumulative_reader,
+    ..COMMON
+};
+
+/// Claude Code by the protocol.
+const CLAUDE: Adapter = Adapter {
+    name: "claude-acp",
+    program: "claude-agent-acp",
+    install: "npm install -g @agentclientprotocol/claude-agent-acp",
+    sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
+    tried: Some("0.49.0"),
+    variables: &["ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR", "IS_SANDBOX"],
+    keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+    signed_in_files: &[".claude/.credentials.json", ".claude.json"],
+    call: claude,
+    ..COMMON
+};
+
+/// Codex by the protocol.
+const CODEX: Adapter = Adapter {
+    name: "codex-acp",
+    program: "codex-acp",
+    install: "npm install -g @zed-industries/codex-acp",
+    sign_in: "run `codex login`, or set OPENAI_API_KEY",
+    variables: &["CODEX_", "OPENAI_"],
+    keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+    signed_in_files: &[".codex/auth.json"],
+    call: codex,
+    ..COMMON
+};
+
+/// Gemini CLI by the protocol.
+const GEMINI: Adapter = Adapter {
+    name: "gemini-acp",
+    program: "gemini",
+    install: "npm install -g @google/gemini-cli",
+    sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
+    tried: Some("0.61.0"),
+    variables: &["GEMINI_", "GOOGLE_"],
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    signed_in_files: &[".gemini/oauth_creds.json"],
+    call: gemini,
+    ..COMMON
+};
+
+/// What they have in common.
+const COMMON: Adapter = Adapter {
+    name: "",
+    program: "",
+    install: "",
+    sign_in: "",
+    tried: None,
+    system: SystemBy::Call,
+    continues: true,
+    gentle: Gentle::Terminate,
+    litter: &[],
+    variables: &[],
+    keys: &[],
+    signed_in_files: &[],
+    worst_cost_micros: 5_000_000,
+    allow_hint: "--permissions work or all",
+    call: codex,
+    reader,
+};
+
+/// Whether the model goes to the agent by the protocol, or by its own flag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ModelBy {
+    Protocol,
+    Flag,
+}
+
+/// Our own process with the agent's program below it; the user's arguments stand last.
+fn bridge(ask: &Ask<'_>, own: &[&str], model: ModelBy) -> Call {
+    let mut argv = vec![ask.harness, "acp-bridge", "--permissions", ask.permissions.word()];
+    if ask.network {
+        argv.push("--network");
+    }
+    argv.extend(["--prompt-file", ask.prompt_file]);
+    if !ask.system.is_empty() {
+        argv.extend(["--system-file", ask.system_file]);
+    }
+    if let Some(session) = ask.session {
+        argv.extend(["--session", session]);
+    }
+    if let Some(model) = ask.model.filter(|_| model == ModelBy::Protocol) {
+        argv.extend(["--model", model]);
+    }
+    argv.extend(["--", ask.program]);
+    argv.extend(own);
+    let argv = argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect();
+    Call { argv, stdin: Stdin::Nothing, ..Call::default() }
+}
+
+fn set(call: &mut Call, ask: &Ask<'_>, variables: &[(&str, &str)]) {
+    let ours = variables.iter().filter(|(name, _)| !ask.ambient.contains_key(*name));
+    call.env.extend(ours.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+}
+
+fn opencode(ask: &Ask<'_>) -> Call {
+    let mut call = bridge(ask, &["acp"], ModelBy::Protocol);
+    let quiet = ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"].map(|name| (name, "1"));
+    set(&mut call, ask, &quiet);
+    call.env.push(("OPENCODE_PERMISSION".to_owned(), opencode_permission(ask).to_string()));
+    call
+}
+
+/// It allows everything unless it is told to ask; then our answers hold. What the user denied stays denied.
+fn opencode_permission(ask: &Ask<'_>) -> Value {
+    let mut keys = match ask.permissions {
+        Permissions::All => json!({"*": "allow", "external_directory": "allow"}),
+        Permissions::Work => {
+            json!({"edit": "ask", "bash": "allow", "webfetch": "ask", "websearch": "ask", "external_directory": "ask"})
+        }
+        Permissions::Edit => {
+            json!({"edit": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask"})
+        }
+    };
+    let theirs = ask.ambient.get("OPENCODE_PERMISSION").and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let theirs = theirs.as_ref().and_then(Value::as_object);
+    for (name, value) in theirs.into_iter().flatten().filter(|(_, value)| value.as_str() == Some("deny")) {
+        keys[name.as_str()] = value.clone();
+    }
+    keys
+}
+
+fn claude(ask: &Ask<'_>) -> Call {
+    let mut call = bridge(ask, &[], ModelBy::Protocol);
+    let quiet = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
+    set(&mut call, ask, &quiet.map(|name| (name, "1")));
+    set(&mut call, ask, &[("CLAUDE_CODE_MAX_RETRIES", "1")]);
+    call
+}
+
+fn codex(ask: &Ask<'_>) -> Call {
+    let network: &[&str] = if ask.network { &["-c", "sandbox_workspace_write.network_access=true"] } else { &[] };
+    bridge(ask, network, ModelBy::Protocol)
+}
+
+fn gemini(ask: &Ask<'_>) -> Call {
+    let mut own = vec!["--acp"];
+    own.extend(ask.model.into_iter().flat_map(|model| ["-m", model]));
+    let mut call = bridge(ask, &own, ModelBy::Flag);
+    // Without these it asks whether to trust the folder, and works in a child that it does not end.
+    let needed = [("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")];
+    call.env.extend(needed.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    if !ask.ambient.contains_key("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") {
+        // The lowest of its settings: what the user set stands above them.
+        let file = format!("{}/gemini-defaults.json", ask.folder);
+        let quiet = json!({
+            "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
+            "privacy": {"usageStatisticsEnabled": false},
+        });
+        call.env.push(("GEMINI_CLI_SYSTEM_DEFAULTS_PATH".to_owned(), file.clone()));
+        call.files.push((file, quiet.to_string()));
+    }
+    call
+}

@@ -1,0 +1,77 @@
+//! Why a run of Claude, or of a program like it, came to nothing: the program's own word for it first, the
+//! provider's status next, and the words of the error last.
+use super::failure::Failure;
+
+/// What is known of an error.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fault<'a> {
+    /// The program's own word for it.
+    pub(super) word: Option<&'a str>,
+    /// The status of the provider's answer.
+    pub(super) status: Option<u64>,
+    /// What is said to people.
+    pub(super) words: &'a str,
+}
+
+/// Words of errors in small letters, and what they mean, the surest first.
+const SAID: &[(&str, Failure)] = &[
+    ("credit balance", Failure::Billing),
+    ("billing", Failure::Billing),
+    ("insufficient_quota", Failure::Billing),
+    ("insufficient balance", Failure::Billing),
+    ("payment required", Failure::Billing),
+    ("prompt is too long", Failure::Context),
+    ("context window", Failure::Context),
+    ("context length", Failure::Context),
+    ("context_length", Failure::Context),
+    ("maximum context", Failure::Context),
+    ("usage policy", Failure::Refusal),
+    ("not logged in", Failure::Auth),
+    ("please run /login", Failure::Auth),
+    ("api key", Failure::Auth),
+    ("oauth token", Failure::Auth),
+    ("authenticat", Failure::Auth),
+    ("unauthorized", Failure::Auth),
+    ("no auth type", Failure::Auth),
+    ("session limit", Failure::RateLimit),
+    ("weekly limit", Failure::RateLimit),
+    ("usage limit", Failure::RateLimit),
+    ("rate limit", Failure::RateLimit),
+    ("overloaded", Failure::Overload),
+    ("internal server error", Failure::Overload),
+    ("unable to connect", Failure::Network),
+    ("connection error", Failure::Network),
+    ("connection refused", Failure::Network),
+    ("econn", Failure::Network),
+    ("enotfound", Failure::Network),
+    ("eai_again", Failure::Network),
+    ("fetch failed", Failure::Network),
+    ("timed out", Failure::Network),
+    ("malformed response", Failure::Network),
+];
+
+impl Fault<'_> {
+    /// What it means; a crash where nothing better can be said.
+    pub(super) fn class(&self) -> Failure {
+        let said = self.by_words();
+        let short = said.filter(|class| matches!(class, Failure::Billing | Failure::Context));
+        let status = self.status.and_then(Failure::of_status);
+        self.by_word().or(short).or(status).or(said).unwrap_or(Failure::Crash)
+    }
+
+    fn by_word(&self) -> Option<Failure> {
+        match self.word? {
+            "authentication_failed" | "oauth_org_not_allowed" => Some(Failure::Auth),
+            "billing_error" => Some(Failure::Billing),
+            "rate_limit" => Some(Failure::RateLimit),
+            "overloaded" => Some(Failure::Overload),
+            "model_not_found" | "max_output_tokens" => Some(Failure::Crash),
+            _ => None,
+        }
+    }
+
+    fn by_words(&self) -> Option<Failure> {
+        let words = self.words.to_lowercase();
+        SAID.iter().find(|(part, _)| words.contains(part)).map(|(_, class)| *class)
+    }
+}

@@ -1,0 +1,263 @@
+//! The lines of Claude's stream-json, as far as they are of use: borrowed, and what is of no use is passed over unread.
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr2, memmem};
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A text in a line, not copied where it has no escapes.
+#[derive(Debug, Deserialize)]
+pub(super) struct Word<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+/// What somebody said: the model, a sub-agent, or the program in the model's place.
+#[derive(Debug, Deserialize)]
+pub(super) struct Assistant<'a> {
+    #[serde(borrow)]
+    pub(super) message: Message<'a>,
+    #[serde(borrow)]
+    parent_tool_use_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+impl Assistant<'_> {
+    /// A sub-agent's words are told by the tool call that it works for.
+    pub(super) fn of_sub_agent(&self) -> bool {
+        self.parent_tool_use_id.is_some()
+    }
+
+    /// What the program says went wrong, in its own word for it.
+    pub(super) fn error(&self) -> Option<String> {
+        self.error.map(plain)
+    }
+}
+
+/// A message, or one block of it: blocks come one by one and share its id.
+#[derive(Debug, Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop_reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) content: Content<'a>,
+}
+
+impl Message<'_> {
+    /// Its id as it stands there, quotes and all: only good to be compared.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.map(RawValue::get)
+    }
+
+    /// Whether no model wrote it.
+    pub(super) fn synthetic(&self) -> bool {
+        self.model.is_some_and(|model| model.get() == "\"<synthetic>\"")
+    }
+
+    /// Whether the model would not.
+    pub(super) fn refused(&self) -> bool {
+        self.stop_reason.is_some_and(|reason| reason.get() == "\"refusal\"")
+    }
+
+    /// Whether no model was paid for it.
+    pub(super) fn unused(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Tokens {
+            #[serde(default)]
+            input_tokens: f64,
+            #[serde(default)]
+            output_tokens: f64,
+        }
+        let tokens = self.usage.and_then(|usage| serde_json::from_str::<Tokens>(usage.get()).ok());
+        tokens.is_none_or(|tokens| tokens.input_tokens + tokens.output_tokens == 0.0)
+    }
+}
+
+/// One piece of a message.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Option<Word<'a>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Word<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Word<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+}
+
+/// The pieces of a message. A bare string is one of text.
+#[derive(Debug, Default)]
+pub(super) struct Content<'a>(pub(super) Vec<Block<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Pieces)
+    }
+}
+
+struct Pieces;
+
+impl Pieces {
+    fn one(text: Cow<'_, str>) -> Content<'_> {
+        let kind = Some(Word(Cow::Borrowed("text")));
+        Content(vec![Block { kind, text: Some(Word(text)), ..Block::default() }])
+    }
+}
+
+impl<'de> Visitor<'de> for Pieces {
+    type Value = Content<'de>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a text or a list of blocks")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Self::one(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Self::one(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
+        let mut content = Content::default();
+        while let Some(block) = blocks.next_element()? {
+            content.0.push(block);
+        }
+        Ok(content)
+    }
+}
+
+/// What the program tells about itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct System<'a> {
+    #[serde(borrow)]
+    pub(super) subtype: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) attempt: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) max_retries: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error_status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) fallback_model: Option<&'a RawValue>,
+}
+
+/// The arguments of a tool, of which one says most to a person.
+#[derive(Debug, Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    file_path: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notebook_path: Option<&'a RawValue>,
+    #[serde(borrow)]
+    path: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pattern: Option<&'a RawValue>,
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    query: Option<&'a RawValue>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+}
+
+/// The most telling argument of a tool call; empty where none is known.
+pub(super) fn telling(input: &str) -> String {
+    let Ok(known) = serde_json::from_str::<Arguments<'_>>(input) else {
+        return String::new();
+    };
+    let by_weight = [
+        known.command,
+        known.file_path,
+        known.notebook_path,
+        known.path,
+        known.pattern,
+        known.url,
+        known.query,
+        known.description,
+    ];
+    by_weight.into_iter().flatten().next().map(plain).unwrap_or_default()
+}
+
+/// A value as text: a string without its quotes, anything else as it stands.
+pub(super) fn plain(value: &RawValue) -> String {
+    serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().to_owned())
+}
+
+/// The kind of a line that begins with it, as every line of the real program does.
+pub(super) fn kind_first(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(b"{\"type\":\"")?;
+    let kind = rest.get(..memchr(b'"', rest)?)?;
+    std::str::from_utf8(kind).ok()
+}
+
+/// The kind of any other line; nothing where it is no object. An object without one has an empty kind.
+pub(super) fn kind_anywhere(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Option<&'a RawValue>,
+    }
+    let kind = serde_json::from_slice::<Kind<'_>>(line).ok()?.kind;
+    Some(kind.map(plain).unwrap_or_default())
+}
+
+/// A piece of text of the model's own in an event of its stream, if that is what the event brings.
+/// Most lines of a stream are such events, so the text is cut out and the rest of the line is not parsed.
+pub(super) fn delta<'a>(line: &'a [u8], mark: &memmem::Finder<'_>) -> Result<Option<Cow<'a, str>>, ()> {
+    let Some(at) = mark.find(line) else {
+        return if line.ends_with(b"}") { Ok(None) } else { Err(()) };
+    };
+    let (before, after) = line.split_at(at + mark.needle().len());
+    let Some((text, rest)) = after.strip_prefix(b",\"text\":").and_then(string) else {
+        return delta_anywhere(line);
+    };
+    if !rest.ends_with(b"}") {
+        return Err(());
+    }
+    let sub_agent = memmem::find(rest, OF_SUB_AGENT).or_else(|| memmem::find(before, OF_SUB_AGENT)).is_some();
+    Ok((!sub_agent).then_some(text))
+}
+
+/// How a line of a sub-agent's says so.
+const OF_SUB_AGENT: &[u8] = b"\"parent_tool_use_id\":\"";
+
+/// The string that the bytes begin with, and what comes after it.
+fn string(bytes: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {
+    let body = bytes.strip_prefix(b"\"")?;
+    let first = memchr2(b'"', b'\\', body)?;
+    if body.get(first) == Some(&b'"') {
+        let (text, rest) = body.split_at(first);
+        return Some((String::from_utf8_lossy(text), rest.get(1..)?));
+    }
+    let mut parts = serde_json::Deserializer::from_slice(bytes).into_iter::<String>();
+    let text = parts.next()?.ok()?;
+    let rest = bytes.get(parts.byte_offset()..)?;
+    Some((Cow::Owned(text), rest))
+}
+
+fn delta_anywhere(line: &[u8]) -> Result<Option<Cow<'_, str>>, ()> {
+    let event: serde_json::Value = serde_json::from_slice(line).map_err(|_| ())?;
+    let text = event.pointer("/event/delta/text").and_then(serde_json::Value::as_str);
+    let sub_agent = event.get("parent_tool_use_id").is_some_and(serde_json::Value::is_string);
+    Ok(text.filter(|_| !sub_agent).map(|text| Cow::Owned(text.to_owned())))
+}

@@ -1,0 +1,407 @@
+//! Reads stream-json as Claude Code writes it, and programs that took it over with habits of their own.
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::adapter::Begin;
+use super::claude_fault::Fault;
+use super::claude_lines::{Assistant, Block, Message, System, delta, kind_anywhere, kind_first, plain, telling};
+use super::claude_result::{self, Outcome, whole};
+use super::failure::{Failure, Reset, ResetSource};
+use super::reading::{End, Live, Reader, Reading, Terminal, Usage};
+use crate::run::Ended;
+use crate::text;
+
+/// In what programs differ that write this stream.
+#[derive(Debug)]
+pub(super) struct Habits {
+    /// Tools by which it asks a person something.
+    pub(super) asks: &'static [&'static str],
+    /// How a message begins that is an error of the provider's, told as if the model had said it.
+    pub(super) error_as_message: Option<&'static str>,
+    /// Its input tokens include those from a cache, and it counts over the whole session.
+    pub(super) counts_all: bool,
+    /// Words that say that a session is not there.
+    pub(super) lost: &'static [&'static str],
+    /// Words on its stderr that people need explained, and the explanation.
+    pub(super) explained: &'static [(&'static str, &'static str)],
+}
+
+/// The end of a message that is kept: a status block stands last.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// Arguments of a tool that are longer than this are not looked into.
+const ARGUMENTS_BYTES_MAX: usize = 256 * 1024;
+/// Kinds of lines that bring nothing that we need.
+const IDLE: [&str; 10] = [
+    "auth_status",
+    "control_cancel_request",
+    "control_request",
+    "control_response",
+    "keep_alive",
+    "prompt_suggestion",
+    "streamlined_text",
+    "streamlined_tool_use_summary",
+    "tool_progress",
+    "tool_use_summary",
+];
+
+/// Reads one attempt.
+#[derive(Debug)]
+pub(super) struct ClaudeStream {
+    habits: &'static Habits,
+    /// What the session had used before.
+    used: Usage,
+    /// Finds the events that bring text.
+    text_mark: Finder<'static>,
+    session: Option<String>,
+    model: Option<String>,
+    /// The last message of the main thread, as far as it came after its last tool call, and its id.
+    said: String,
+    said_id: Option<String>,
+    /// Somebody else spoke since.
+    interrupted: bool,
+    /// Text comes in pieces, so whole messages need not be shown again.
+    streamed: bool,
+    tool_calls: u32,
+    question: Option<String>,
+    /// The program's word for the last error, and its words.
+    error_word: Option<String>,
+    error_words: Option<String>,
+    refused: bool,
+    /// The provider stopped us until then.
+    rejected: bool,
+    resets_ms: Option<u64>,
+    terminal: Terminal,
+    outcome: Outcome,
+    malformed: u32,
+    unknown: u32,
+}
+
+impl ClaudeStream {
+    pub(super) fn new(habits: &'static Habits, begin: Begin) -> Self {
+        Self {
+            habits,
+            used: begin.used,
+            text_mark: Finder::new(b"\"text_delta\""),
+            session: None,
+            model: None,
+            said: String::new(),
+            said_id: None,
+            interrupted: false,
+            streamed: false,
+            tool_calls: 0,
+            question: None,
+            error_word: None,
+            error_words: None,
+            refused: false,
+            rejected: false,
+            resets_ms: None,
+            terminal: Terminal::Missing,
+            outcome: Outcome::default(),
+            malformed: 0,
+            unknown: 0,
+        }
+    }
+
+    fn event(&mut self, kind: &str, line: &[u8], live: &mut Vec<Live>) {
+        let read = match kind {
+            "stream_event" => self.piece(line, live),
+            "user" => self.interrupt(line),
+            "assistant" => self.message(line, live),
+            "system" => self.system(line, live),
+            "rate_limit_event" => self.limit(line, live),
+            "result" => self.result(line),
+            idle if IDLE.contains(&idle) => Some(()),
+            _ => serde_json::from_slice::<serde::de::IgnoredAny>(line).ok().map(|_| self.unknown += 1),
+        };
+        if read.is_none() {
+            self.malformed = self.malformed.saturating_add(1);
+        }
+    }
+
+    fn piece(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        if let Some(text) = delta(line, &self.text_mark).ok()? {
+            self.streamed = true;
+            live.push(Live::Text(fit(text)));
+        }
+        Some(())
+    }
+
+    /// Results of tools and words of the user's: what they hold is not the agent's, and may be long, so it stays unread.
+    fn interrupt(&mut self, line: &[u8]) -> Option<()> {
+        self.interrupted = true;
+        line.ends_with(b"}").then_some(())
+    }
+
+    fn message(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        let mut event: Assistant<'_> = serde_json::from_slice(line).ok()?;
+        let blocks = std::mem::take(&mut event.message.content.0);
+        if event.of_sub_agent() {
+            for block in &blocks {
+                self.tool(block, live);
+            }
+            return Some(());
+        }
+        if let Some(words) = self.error_told(&event, &blocks) {
+            self.error_word = event.error();
+            self.error_words = Some(words);
+            return Some(());
+        }
+        self.error_word = None;
+        self.error_words = None;
+        self.refused = event.message.refused();
+        self.begin_message(&event.message);
+        for block in &blocks {
+            if self.tool(block, live) {
+                self.said.clear();
+            } else if block.kind.as_ref().is_some_and(|kind| kind.0 == "text") {
+                self.say(block.text.as_ref().map_or("", |text| &text.0), live);
+            }
+        }
+        Some(())
+    }
+
+    /// The words of a message that no model wrote.
+    fn error_told(&self, event: &Assistant<'_>, blocks: &[Block<'_>]) -> Option<String> {
+        let first = blocks.iter().find_map(|block| block.text.as_ref()).map_or("", |text| &text.0);
+        let as_message = self.habits.error_as_message.is_some_and(|beginning| first.starts_with(beginning));
+        let told = event.error().is_some() || event.message.synthetic() || as_message && event.message.unused();
+        told.then(|| first.to_owned())
+    }
+
+    /// Blocks of one message come in several lines; only those of the last message are kept.
+    fn begin_message(&mut self, message: &Message<'_>) {
+        let goes_on = match message.id() {
+            Some(id) => self.said_id.as_deref() == Some(id),
+            None => self.said_id.is_none() && !self.interrupted,
+        };
+        self.interrupted = false;
+        if !goes_on {
+            self.said.clear();
+            self.said_id = message.id().map(str::to_owned);
+        }
+    }
+
+    fn say(&mut self, words: &str, live: &mut Vec<Live>) {
+        if !self.said.is_empty() && !self.said.ends_with('\n') {
+            self.said.push('\n');
+        }
+        self.said.push_str(words);
+        if self.said.len() > TEXT_BYTES_MAX {
+            let from = self.said.ceil_char_boundary(self.said.len() - TEXT_BYTES_MAX);
+            self.said.drain(..from);
+        }
+        if !self.streamed {
+            live.push(Live::Text(fit(Cow::Borrowed(words))));
+        }
+    }
+
+    /// Takes a block that calls a tool; says whether it does.
+    fn tool(&mut self, block: &Block<'_>, live: &mut Vec<Live>) -> bool {
+        let calls = block.kind.as_ref().is_some_and(|kind| kind.0.ends_with("tool_use"));
+        if calls {
+            let name = block.name.as_ref().map_or("", |name| &name.0);
+            let input = block.input.map(RawValue::get).filter(|input| input.len() <= ARGUMENTS_BYTES_MAX);
+            let input = input.unwrap_or_default();
+            self.tool_calls = self.tool_calls.saturating_add(1);
+            if self.habits.asks.contains(&name) {
+                self.question = Some(question(input));
+            }
+            live.push(Live::Tool(name.to_owned(), telling(input)));
+        }
+        calls
+    }
+
+    fn system(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        let told: System<'_> = serde_json::from_slice(line).ok()?;
+        let or_unknown = |value: Option<&RawValue>| value.map_or_else(|| "?".to_owned(), plain);
+        match told.subtype.map(plain).unwrap_or_default().as_str() {
+            "init" => {
+                self.session = told.session_id.map(plain);
+                self.model = told.model.map(plain);
+            }
+            "api_retry" => {
+                let why = told.error_status.or(told.error);
+                let (attempt, most) = (or_unknown(told.attempt), or_unknown(told.max_retries));
+                live.push(Live::Note(format!("it tries again, {attempt} of {most}: {}", or_unknown(why))));
+            }
+            "model_fallback" => {
+                live.push(Live::Note(format!("it goes on with {}", or_unknown(told.fallback_model))));
+            }
+            "compact_boundary" => live.push(Live::Note("it shortened the conversation".to_owned())),
+            subtype if subtype.starts_with("model_refusal") => self.refused = true,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn limit(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        let event: Value = serde_json::from_slice(line).ok()?;
+        let info = event.get("rate_limit_info")?;
+        let kind = info.get("rateLimitType").and_then(Value::as_str).unwrap_or("some").replace('_', " ");
+        let status = info.get("status").and_then(Value::as_str).unwrap_or_default();
+        self.rejected = status == "rejected";
+        if self.rejected {
+            self.resets_ms = info.get("resetsAt").and_then(whole).map(milliseconds);
+            live.push(Live::Note(format!("the {kind} limit is reached")));
+        } else if status == "allowed_warning" {
+            let used =
+                info.get("utilization").and_then(Value::as_f64).map(|part| format!(": {:.0} % used", part * 100.0));
+            live.push(Live::Note(format!("the {kind} limit is near{}", used.unwrap_or_default())));
+        }
+        Some(())
+    }
+
+    fn result(&mut self, line: &[u8]) -> Option<()> {
+        let Some(outcome) = claude_result::read(line, self.habits.asks) else {
+            self.terminal = Terminal::Malformed;
+            return None;
+        };
+        let error_as_message = self.error_words.is_some() && self.habits.error_as_message.is_some();
+        self.terminal = if outcome.error || error_as_message { Terminal::Error } else { Terminal::Success };
+        self.session = self.session.take().or_else(|| outcome.session.clone());
+        self.outcome = outcome;
+        Some(())
+    }
+}
+
+/// Text to be shown: what could steer a terminal is taken out. Plain letters, the most by far, need no second look.
+fn fit(words: Cow<'_, str>) -> String {
+    let plain = words.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'));
+    if plain { words.into_owned() } else { text::clean(words.as_bytes()) }
+}
+
+/// What is asked, or all arguments where they are of another form.
+fn question(input: &str) -> String {
+    let asked: Value = serde_json::from_str(input).unwrap_or_default();
+    let first = asked.pointer("/questions/0/question").or_else(|| asked.get("question"));
+    first.and_then(Value::as_str).unwrap_or(input).to_owned()
+}
+
+/// Seconds since 1970, or already milliseconds: no reset lies more than thousands of years ahead.
+fn milliseconds(moment: u64) -> u64 {
+    if moment < 100_000_000_000 { moment.saturating_mul(1000) } else { moment }
+}
+
+impl Reader for ClaudeStream {
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
+        if let Some(kind) = kind_first(line) {
+            return self.event(kind, line, live);
+        }
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        if line.starts_with(b"[")
+            && let Ok(events) = serde_json::from_slice::<Vec<&RawValue>>(line)
+        {
+            return events.iter().for_each(|event| self.line(event.get().as_bytes(), live));
+        }
+        match kind_anywhere(line) {
+            Some(kind) => self.event(&kind, line, live),
+            None => self.malformed = self.malformed.saturating_add(1),
+        }
+    }
+
+    fn long_line(&mut self, head: &[u8]) {
+        self.malformed = self.malformed.saturating_add(1);
+        if kind_first(head) == Some("result") {
+            self.terminal = Terminal::Malformed;
+        }
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+        let mut reading = Reading {
+            terminal: self.terminal,
+            session: self.session.clone(),
+            model: self.model.clone(),
+            usage: self.usage(),
+            tool_calls: Some(self.tool_calls),
+            denials: self.outcome.denials.clone(),
+            question: self.question.clone(),
+            malformed_lines: self.malformed,
+            unknown_lines: self.unknown,
+            ..Reading::default()
+        };
+        let well = self.terminal == Terminal::Success && *end.ended == Ended::Exit(0);
+        if !well {
+            self.failed(end, &mut reading);
+        } else if self.refused || self.outcome.refused {
+            reading.failure = Some(Failure::Refusal);
+        }
+        reading.text = self.text();
+        reading
+    }
+}
+
+impl ClaudeStream {
+    /// The last message; where there were no messages, what the last line says it was.
+    fn text(self) -> String {
+        let told = self.said.is_empty() && self.terminal == Terminal::Success;
+        if told { self.outcome.words } else { self.said }
+    }
+
+    fn usage(&self) -> Usage {
+        let told = self.outcome.usage;
+        if !self.habits.counts_all {
+            return told;
+        }
+        let less = |all: Option<u64>, part: Option<u64>| all.map(|all| all.saturating_sub(part.unwrap_or(0)));
+        Usage {
+            input_tokens: less(less(told.input_tokens, told.cache_read_tokens), self.used.input_tokens),
+            output_tokens: less(told.output_tokens, self.used.output_tokens),
+            cache_read_tokens: less(told.cache_read_tokens, self.used.cache_read_tokens),
+            ..told
+        }
+    }
+
+    /// Says why it came to nothing. That we ended it is no failure, but what the provider said before may be one.
+    fn failed(&self, end: &End<'_>, reading: &mut Reading) {
+        let stderr = text::clean(end.stderr);
+        let words = self.error_said(&stderr);
+        let explained = self.habits.explained.iter().find(|(part, _)| words.contains(part));
+        if self.outcome.subtype == "error_max_budget_usd" {
+            reading.budget_hit = true;
+        } else {
+            let class = self.class(&words);
+            let by_us = *end.ended == Ended::ByUs;
+            reading.failure = (!by_us || class != Failure::Crash).then_some(class);
+        }
+        if reading.failure == Some(Failure::RateLimit) && self.rejected {
+            reading.reset = self.resets_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
+        }
+        if end.continued && self.habits.lost.iter().any(|part| words.contains(part)) {
+            (reading.session_lost, reading.session) = (true, None);
+        }
+        let words = explained.map_or(words.as_str(), |(_, explanation)| explanation);
+        reading.error = (!words.is_empty()).then(|| words.to_owned());
+    }
+
+    /// The words of the error: those of the last line, of the last message, or on stderr.
+    fn error_said(&self, stderr: &str) -> String {
+        let told = self.terminal == Terminal::Error;
+        let from_result = Some(&self.outcome.words).filter(|words| told && !words.is_empty());
+        let from_message = self.error_words.as_ref();
+        from_result.or(from_message).map_or(stderr, String::as_str).trim().to_owned()
+    }
+
+    fn class(&self, words: &str) -> Failure {
+        if self.terminal == Terminal::Malformed {
+            return Failure::Crash;
+        }
+        if self.refused || self.outcome.refused {
+            return Failure::Refusal;
+        }
+        let beginning = self.habits.error_as_message.unwrap_or_default();
+        let number: String =
+            words.strip_prefix(beginning).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+        let status = self.outcome.status.or_else(|| number.parse().ok());
+        let class = Fault { word: self.error_word.as_deref(), status, words }.class();
+        if class == Failure::Crash && self.rejected { Failure::RateLimit } else { class }
+    }
+}

@@ -1,0 +1,181 @@
+//! What codex says in words alone: classes of errors, refusals on its stderr.
+use super::failure::Failure;
+use crate::text;
+
+/// How many lines of stderr make up an error.
+const PLAIN_LINES_MAX: usize = 6;
+
+/// Words by which a class is known, in the order in which they are looked for.
+const CLASSES: [(Failure, &[&str]); 8] = [
+    (Failure::Context, &["context_length_exceeded", "context window", "context length", "input is too long"]),
+    (Failure::RateLimit, &["usage limit", "rate limit", "rate_limit", "too many requests", "limit reached"]),
+    (
+        Failure::Billing,
+        &[
+            "quota exceeded",
+            "insufficient_quota",
+            "exceeded your current quota",
+            "out of credits",
+            "billing",
+            "upgrade to plus",
+            "payment",
+        ],
+    ),
+    (Failure::Refusal, &["content_filter", "content_policy", "content policy", "cyber_policy", "usage policies"]),
+    (
+        Failure::Overload,
+        &["at capacity", "high demand", "overloaded", "internal server error", "service unavailable", "bad gateway"],
+    ),
+    (
+        Failure::Auth,
+        &[
+            "missing environment variable",
+            "not logged in",
+            "log in again",
+            "login again",
+            "sign in again",
+            "codex login",
+            "refresh token",
+            "could not be refreshed",
+            "unauthorized",
+            "authentication",
+            "invalid api key",
+            "incorrect api key",
+        ],
+    ),
+    (
+        Failure::Network,
+        &[
+            "connection failed",
+            "stream disconnected",
+            "error sending request",
+            "connection refused",
+            "failed to lookup address",
+            "network error",
+            "timed out",
+            "timeout waiting",
+            "idle timeout",
+        ],
+    ),
+    (Failure::Crash, &[]),
+];
+
+/// Tools that are a shell by any of its names.
+const SHELLS: [&str; 7] =
+    ["exec_command", "shell", "shell_command", "local_shell", "container.exec", "unified_exec", "write_stdin"];
+
+/// What an error means.
+pub(super) fn class(message: &str) -> Failure {
+    // An address may hold any word.
+    let said = message.split(", url: ").next().unwrap_or_default().to_lowercase();
+    let by_status = status(&said).and_then(Failure::of_status);
+    let by_words =
+        CLASSES.iter().find(|(_, words)| words.iter().any(|word| said.contains(word))).map(|(class, _)| *class);
+    match (by_status, by_words) {
+        // Money and length come as 429 and 400, too.
+        (_, Some(class @ (Failure::Context | Failure::Billing))) => class,
+        (Some(class), _) | (None, Some(class)) => class,
+        (None, None) => Failure::Crash,
+    }
+}
+
+/// The HTTP status in "unexpected status 401 Unauthorized" or "last status: 429 Too Many Requests".
+fn status(said: &str) -> Option<u64> {
+    let rest = said.split_once("status")?.1.trim_start_matches([':', ' ', '=']);
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    rest.get(..digits).filter(|digits| digits.len() == 3)?.parse().ok()
+}
+
+/// A retry that is announced.
+pub(super) struct Retry<'a> {
+    /// Which one it is; 0 where it is not counted.
+    pub(super) count: u32,
+    /// It would go on for ever.
+    pub(super) endless: bool,
+    /// What it retries because of.
+    pub(super) why: &'a str,
+}
+
+/// "Reconnecting... 2/5 (why)".
+pub(super) fn retry(message: &str) -> Option<Retry<'_>> {
+    let rest = message.strip_prefix("Reconnecting")?.trim_start_matches(['.', '…', ' ']);
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let count = rest.get(..digits).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    let why = rest.split_once('(').map_or(rest, |(_, why)| why.strip_suffix(')').unwrap_or(why));
+    Some(Retry { count, endless: rest.starts_with("waiting"), why })
+}
+
+/// What is told of refusals on stderr alone.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// How many calls were refused.
+    pub(super) count: u32,
+    /// The first of them.
+    pub(super) first: Option<String>,
+    /// It wanted to ask something.
+    pub(super) asked: bool,
+}
+
+/// Tool calls that the program refused. The stream does not show them; its log does.
+pub(super) fn refused(stderr: &[u8]) -> Refused {
+    let mut refused = Refused::default();
+    for line in text::clean(stderr).lines() {
+        let Some((_, said)) = line.split_once("tools::router: error=") else { continue };
+        refused.asked |= said.starts_with("request_user_input is unavailable");
+        if let Some(what) = refusal(said) {
+            refused.count = refused.count.saturating_add(1);
+            refused.first.get_or_insert(what);
+        }
+    }
+    refused
+}
+
+/// What was refused, if that is what this line of the log says.
+fn refusal(said: &str) -> Option<String> {
+    if let Some(tool) = said.strip_prefix("unsupported call: ") {
+        return SHELLS.contains(&tool.trim()).then(|| tool.trim().to_owned());
+    }
+    if let Some((_, rest)) = said.split_once("Rejected(") {
+        let command = rest.split('`').nth(1).unwrap_or(rest);
+        return Some(text::one_line(&bare_command(command), 300));
+    }
+    let refused = said.starts_with("patch rejected") || said.contains("reject command");
+    refused.then(|| text::one_line(said, 300))
+}
+
+/// The session that was to be gone on with is gone.
+pub(super) fn session_lost(stderr: &[u8]) -> bool {
+    let said = text::clean(stderr).to_lowercase();
+    ["no rollout found", "thread not found", "session not found", "no saved session", "conversation not found"]
+        .iter()
+        .any(|words| said.contains(words))
+}
+
+/// Whether a line that cannot be read would have been the last of a turn.
+pub(super) fn looks_like_an_end(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head.get(..200).unwrap_or(head)).replace([' ', '\t'], "");
+    ["\"type\":\"turn.completed\"", "\"type\":\"turn.failed\""].iter().any(|end| head.contains(end))
+}
+
+/// What stderr says beside its log and its remarks on stdin.
+pub(super) fn plain(stderr: &[u8]) -> String {
+    let said = text::clean(stderr);
+    let lines = said.lines().map(str::trim_end).filter(|line| {
+        let remark = line.starts_with("Reading ") && line.ends_with("stdin...");
+        let log =
+            line.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) && line.contains("Z ");
+        !(line.is_empty() || remark || log || line.starts_with("WARNING:"))
+    });
+    lines.take(PLAIN_LINES_MAX).collect::<Vec<_>>().join("\n")
+}
+
+/// A command without the shell that it was given to.
+pub(super) fn bare_command(command: &str) -> String {
+    let inner = [" -lc ", " -c "].iter().find_map(|flag| {
+        let (shell, rest) = command.split_once(flag)?;
+        ["bash", "sh", "zsh"].iter().any(|name| shell == *name || shell.ends_with(&format!("/{name}"))).then_some(rest)
+    });
+    let Some(inner) = inner else { return command.to_owned() };
+    let quoted = ['\'', '"'].iter().find_map(|quote| inner.strip_prefix(*quote)?.strip_suffix(*quote));
+    quoted.unwrap_or(inner).to_owned()
+}

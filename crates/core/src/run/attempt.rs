@@ -1,0 +1,197 @@
+//! What becomes of a run when an attempt of its agent ends: another attempt, a wait, or the end of the iteration.
+use super::apply::{CHANGED_NAMES_MAX, NEWS_MAX};
+use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
+use super::report::{AgentReport, Ended, Heard, Measured};
+use super::state::{OpenOrder, RunState, Session, Stage};
+use crate::agent::{Failure, Usage};
+use crate::policy::wait::{self, WORTH_A_GATE_MS};
+
+/// So many iterations in a row that only asked in words, and changed nothing, are a question.
+const ASKING_MAX: u32 = 2;
+
+impl RunState {
+    /// The agent's program told which session it works in.
+    pub(super) fn met(&mut self, id: &str) {
+        if self.session.as_ref().is_none_or(|session| session.id != id) {
+            self.session = Some(Session { id: id.to_owned(), since: self.now, used: Usage::default() });
+        }
+    }
+
+    /// The session that the next attempt goes on with, where that is set or the one before was cut off.
+    pub(super) fn session_to_go_on_with(&self) -> Option<String> {
+        let session = self.session.as_ref()?;
+        let wanted = self.carry_on || self.settings.resolved.get("session") == "continue";
+        let fresh_enough = self.settings.session_expiry_ms.is_none_or(|limit| self.now.ms_since(session.since) < limit);
+        (wanted && fresh_enough).then(|| session.id.clone())
+    }
+
+    pub(super) fn attempt_begins(&mut self, session: Option<&str>) {
+        if session.is_none() {
+            self.session = None;
+        }
+        (self.wait, self.question, self.failure, self.carry_on) = (None, None, None, false);
+    }
+
+    /// A person does not want to wait: neither for the provider nor to answer.
+    pub(super) fn go_on_at_once(&mut self) {
+        let cause = self.main_order().and_then(|(_, open)| match open.order {
+            Order::Hold { cause, .. } => Some(cause),
+            Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::RunAgent { .. }
+            | Order::Measure { .. }
+            | Order::Keep { .. }
+            | Order::Rollback { .. }
+            | Order::RunGate { .. }
+            | Order::Notify { .. } => None,
+        });
+        match cause {
+            Some(HoldCause::Limit) => self.wait = None,
+            Some(HoldCause::Question) => {
+                self.question = None;
+                self.news.retain(|news| !matches!(news, News::NobodyAnswers { .. }));
+            }
+            Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked) | None => {}
+        }
+    }
+
+    /// Somebody opened it again, and may have mended what was wrong. A stated wait still holds.
+    pub(super) fn forget_failures(&mut self) {
+        (self.failure, self.question, self.asking, self.limited) = (None, None, 0, 0);
+    }
+
+    pub(super) fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
+        self.report = Some(report.clone());
+        self.host_failure = report.not_kept.clone().or(self.host_failure.take());
+        self.spend(&report.heard);
+        let by_us = report.ended == Ended::ByUs;
+        if by_us && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
+            self.cut_off();
+            return;
+        }
+        if !by_us && self.came_to_nothing(open, &report.heard) {
+            return;
+        }
+        self.limited = 0;
+        (self.agent_ended, self.stage) = (true, Stage::AgentDone);
+        let stopped = by_us && matches!(open.recalled, Some(RecallCause::Timeout | RecallCause::Silent));
+        (self.failure, self.carry_on) = (report.heard.failure.filter(|_| !by_us), stopped);
+        // What this attempt was told is told; an attempt that was cut off is told again.
+        self.news.clear();
+        self.ask(&report.heard);
+        if by_us && open.recalled == Some(RecallCause::Timeout) {
+            self.timeouts += 1;
+            self.tell(News::TimedOut { limit_ms: self.settings.timeout_ms });
+        } else if by_us && open.recalled == Some(RecallCause::Silent) {
+            self.failure = Some(Failure::Hang);
+            self.tell(News::Silent { limit_ms: self.settings.idle_timeout_ms.unwrap_or(0) });
+        } else if !by_us && report.failed() {
+            let error = report.heard.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+            self.tell(News::AgentFailed { ended: format!("{}{error}", report.ended.brief()) });
+        }
+    }
+
+    /// Whether the attempt came to nothing for a reason that is not the agent's: it is no iteration, and another follows.
+    fn came_to_nothing(&mut self, open: &OpenOrder, heard: &Heard) -> bool {
+        let continued = matches!(&open.order, Order::RunAgent { session: Some(_), .. });
+        let salt = self.salt();
+        if heard.session_lost && continued {
+            self.session = None;
+        } else if let Some(wait) = wait::wait_for(heard, self.now, self.limited + 1, salt) {
+            self.limited += 1;
+            self.carry_on = true;
+            self.tell(News::Limited { attempt: self.attempt });
+            let long = wait.until_ms.saturating_sub(self.now.wall_ms) > WORTH_A_GATE_MS;
+            self.wait = Some(wait);
+            self.injections.given = self.injections.given_before;
+            if long {
+                self.stage = Stage::Cut;
+                return true;
+            }
+        } else {
+            return false;
+        }
+        // What was told is told again, and the gates have nothing new to judge.
+        self.injections.given = self.injections.given_before;
+        let gates = u32::try_from(self.gates.len()).unwrap_or(u32::MAX);
+        let point = GatePoint::Interrupted(self.iteration, self.attempt);
+        self.stage = Stage::Gating { point, next: gates };
+        true
+    }
+
+    /// Tells runs and attempts apart, the same on every replay.
+    fn salt(&self) -> u64 {
+        let id = self.spec.as_ref().map_or("", |spec| spec.id.as_str());
+        let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        id.bytes().fold(u64::from(self.order_count) ^ 0xcbf2_9ce4_8422_2325, fold)
+    }
+
+    fn spend(&mut self, heard: &Heard) {
+        if let Some(id) = &heard.session {
+            self.met(id);
+        }
+        if let Some(session) = &mut self.session {
+            session.used = session.used.plus(heard.usage);
+        }
+        self.spent.untold += u32::from(heard.usage == Usage::default());
+        self.spent.usage = self.spent.usage.plus(heard.usage);
+        self.spent.model = heard.model.clone().or(self.spent.model.take());
+    }
+
+    fn ask(&mut self, heard: &Heard) {
+        let Some(question) = heard.asked() else { return };
+        self.failure = self.failure.or(Some(Failure::Question));
+        self.tell(News::NobodyAnswers { question: question.clone() });
+        self.question = Some(question);
+    }
+
+    /// An attempt ended from outside: what it left is kept, and another one follows.
+    pub(super) fn cut_off(&mut self) {
+        (self.stage, self.carry_on) = (Stage::Cut, true);
+        // The next attempt of the iteration is told again what this one was told.
+        self.injections.given = self.injections.given_before;
+        self.tell(News::Interrupted { attempt: self.attempt });
+    }
+
+    pub(super) fn tell(&mut self, news: News) {
+        if self.news.len() == NEWS_MAX {
+            self.news.remove(0);
+        }
+        self.news.push(news);
+    }
+
+    pub(super) fn measured(&mut self, iteration: u32, measured: &Measured) {
+        self.changes = measured.changes;
+        self.keeping.tree = measured.tree.clone().or(self.keeping.tree.take());
+        for name in &measured.names {
+            self.changed_names.retain(|known| known != name);
+            self.changed_names.push(name.clone());
+        }
+        let surplus = self.changed_names.len().saturating_sub(CHANGED_NAMES_MAX);
+        self.changed_names.drain(..surplus);
+        self.stage = Stage::Gating { point: GatePoint::Iteration(iteration), next: 0 };
+        if measured.changes.is_some_and(|changes| changes.files == 0) {
+            self.nothing_came_of_it();
+        } else {
+            self.asking = 0;
+        }
+    }
+
+    /// An iteration that changed nothing: was it refused everything, or does it ask in words?
+    fn nothing_came_of_it(&mut self) {
+        let Some(heard) = self.report.as_ref().map(|report| report.heard.clone()) else { return };
+        if heard.denials.count > 0 {
+            self.failure = self.failure.or(Some(Failure::Permission));
+            let first = heard.denials.first.clone().unwrap_or_default();
+            self.tell(News::Refused { count: heard.denials.count, first });
+        }
+        self.asking = if heard.asks { self.asking + 1 } else { 0 };
+        if self.asking >= ASKING_MAX && self.question.is_none() {
+            let question =
+                self.report.as_ref().map(|report| crate::text::one_line(&report.said, 400)).unwrap_or_default();
+            self.failure = self.failure.or(Some(Failure::Question));
+            self.tell(News::NobodyAnswers { question: question.clone() });
+            self.question = Some(question);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! One attempt of the agent: its prompt, variables and program made ready, and its words read as they come.
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use loop_core::agent::environment::{self, AgentEnv};
+use loop_core::agent::text::TextReader;
+use loop_core::agent::{
+    self, Adapter, Ask, Begin, Call, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
+};
+use loop_core::run::{AgentReport, Answer, Ended, Heard, RunState};
+use loop_core::text;
+
+use crate::clock;
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
+use crate::prompt_file::{self, Told};
+use crate::runs::RunFolder;
+
+/// How much of an agent's words stands in its report.
+const SAID_BYTES_MAX: usize = 2048;
+
+/// The words of an attempt under way.
+#[derive(Debug)]
+pub(crate) struct Words {
+    stream: Stream,
+    /// Everything that the agent was asked: what stands in there is no word of its own.
+    asked: String,
+    continued: bool,
+    /// Whether the session was told of.
+    told: bool,
+    /// Whether what it writes is a stream for programs: people see what it means instead.
+    coded: bool,
+}
+
+/// What to start for one attempt, and how its words are read.
+struct Ready {
+    call: Call,
+    env: Vec<(String, std::ffi::OsString)>,
+    clear: bool,
+    words: Words,
+    gentle: Gentle,
+}
+
+/// Writes the prompt and starts the agent with it.
+pub(crate) fn start(
+    run: &RunFolder,
+    state: &RunState,
+    told: (Told<'_>, Option<&str>),
+    workspace: &Path,
+    containment: &mut Containment,
+) -> Result<(Task, Words), Answer> {
+    let failed = |what: &str, error: &io::Error| Answer::Failed { what: format!("{what}: {error}") };
+    let folder = run.attempt(state.iteration, state.attempt);
+    let ready = ready(run, state, told, (workspace, &folder));
+    let ready = ready.map_err(|error| failed("cannot write the prompt", &error))?;
+    let spec = TaskSpec {
+        lane: MAIN,
+        argv: &ready.call.argv,
+        clear: ready.clear,
+        env: ready.env,
+        folder: workspace.to_owned(),
+        stdin: (ready.call.stdin == Stdin::Prompt).then(|| folder.join(PROMPT)),
+        output: folder,
+        secrets: std::sync::Arc::default(),
+    };
+    let task =
+        Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))?;
+    let task = match ready.gentle {
+        Gentle::Terminate => task,
+        Gentle::Interrupt => task.interrupted_gently(),
+    };
+    Ok((task, ready.words))
+}
+
+const PROMPT: &str = "prompt.md";
+const SYSTEM: &str = "system.md";
+
+fn ready(
+    run: &RunFolder,
+    state: &RunState,
+    (told, session): (Told<'_>, Option<&str>),
+    (workspace, folder): (&Path, &Path),
+) -> io::Result<Ready> {
+    let adapter = agent::adapter(&state.settings.agent);
+    let system = system(state, adapter.is_some());
+    let mut prompt = prompt_file::text(run, state, told)?;
+    let in_prompt = adapter.is_none_or(|adapter| adapter.system == SystemBy::Prompt);
+    if in_prompt && !system.is_empty() {
+        prompt.push_str(&format!("\n{system}\n"));
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let (prompt_file, system_file) = (folder.join(PROMPT), folder.join(SYSTEM));
+    write(&prompt_file, &prompt)?;
+    let asked = format!("{system}\n{prompt}");
+    let mut env: Vec<(String, std::ffi::OsString)> = vec![
+        ("LOOP_ID".into(), run.id.as_str().into()),
+        ("LOOP_ITERATION".into(), state.iteration.to_string().into()),
+        ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
+        ("LOOP_PROMPT_FILE".into(), prompt_file.clone().into_os_string()),
+    ];
+    let Some(adapter) = adapter else {
+        let call = Call { argv: agent::shell_line(&state.settings.agent_cmd), ..Call::default() };
+        let stream = Stream::new(Box::new(TextReader::default()));
+        let words = Words { stream, asked, continued: false, told: false, coded: false };
+        return Ok(Ready { call, env, clear: false, words, gentle: Gentle::Terminate });
+    };
+    write(&system_file, &system)?;
+    let ambient = variables(adapter, state);
+    let session = session.filter(|_| adapter.continues);
+    let call = ask(adapter, state, &ambient, &Places { workspace, folder }, (&system, session));
+    for (path, text) in &call.files {
+        write(Path::new(path), text)?;
+    }
+    env.extend(ambient.into_iter().map(|(name, value)| (name, value.into())));
+    env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
+    let used = state.session.as_ref().filter(|_| session.is_some()).map(|session| session.used).unwrap_or_default();
+    let stream = Stream::new((adapter.reader)(Begin { used }));
+    let words = Words { stream, asked, continued: session.is_some(), told: false, coded: true };
+    Ok(Ready { call, env, clear: true, words, gentle: adapter.gentle })
+}
+
+struct Places<'a> {
+    workspace: &'a Path,
+    folder: &'a Path,
+}
+
+fn ask(
+    adapter: &Adapter,
+    state: &RunState,
+    ambient: &BTreeMap<String, String>,
+    places: &Places<'_>,
+    (system, session): (&str, Option<&str>),
+) -> Call {
+    let settings = &state.settings.resolved;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
+    let (workspace, folder) = (text(places.workspace), text(places.folder));
+    let (prompt_file, system_file) = (text(&places.folder.join(PROMPT)), text(&places.folder.join(SYSTEM)));
+    // The line was checked when it came in.
+    let args = agent::words::split(settings.get("agent_args")).unwrap_or_default();
+    let model = Some(settings.get("agent_model")).filter(|model| !model.is_empty());
+    let all = settings.is_on("skip_permissions");
+    (adapter.call)(&Ask {
+        program: adapter.program,
+        harness: &harness,
+        workspace: &workspace,
+        folder: &folder,
+        prompt_file: &prompt_file,
+        system,
+        system_file: &system_file,
+        session,
+        permissions: if all { Permissions::All } else { Permissions::of(settings.get("permissions")) },
+        network: settings.is_on("agent_network"),
+        model,
+        args: &args,
+        root: rustix::process::geteuid().is_root(),
+        budget: None,
+        ambient,
+    })
+}
+
+/// What of the person's environment the agent gets.
+fn variables(adapter: &Adapter, state: &RunState) -> BTreeMap<String, String> {
+    let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
+    environment::choose(adapter.variables, ambient(), &extra).passed
+}
+
+/// The person's own variables, those that are text.
+pub(crate) fn ambient() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// What is added to the agent's system prompt. A command of the user's is asked for nothing by itself.
+fn system(state: &RunState, known: bool) -> String {
+    let _ = known;
+    state.settings.resolved.get("append_system_prompt").to_owned()
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+impl Words {
+    /// Takes what the agent wrote; gives what a person is to see of it.
+    pub(crate) fn hear(&mut self, voice: Voice, bytes: &[u8]) -> Option<String> {
+        if voice == Voice::Stderr {
+            return None;
+        }
+        let live = self.stream.push(bytes);
+        self.coded.then(|| live.iter().map(shown).collect())
+    }
+
+    /// The session, once, as soon as it is known.
+    pub(crate) fn session(&mut self) -> Option<String> {
+        let id = self.stream.session().filter(|_| !self.told)?.to_owned();
+        self.told = true;
+        Some(text::one_line(&id, 200))
+    }
+
+    /// What the end of the agent is to the core.
+    pub(crate) fn answer(self, end: TaskEnd) -> Answer {
+        if !end.lost.is_empty() {
+            return Answer::Lost { left: end.lost };
+        }
+        let coded = self.coded;
+        let reading = self.stream.end(&End {
+            ended: &end.ended,
+            stderr: &end.stderr_end,
+            asked: &self.asked,
+            now_ms: clock::now().wall_ms,
+            utc_offset_s: clock::utc_offset_s(),
+            continued: self.continued,
+        });
+        let said = said(&reading, &end, coded);
+        Answer::AgentEnded(AgentReport {
+            ended: end.ended,
+            duration_ms: end.duration_ms,
+            output: end.output,
+            said: text::tail(said.trim(), SAID_BYTES_MAX).to_owned(),
+            left_running: end.left_running,
+            // The agent did its work and was paid for it: that is written down before the failure counts.
+            not_kept: end.failed,
+            heard: Heard::of(reading),
+        })
+    }
+}
+
+/// The end of its own words; else of its error.
+fn said(reading: &Reading, end: &TaskEnd, coded: bool) -> String {
+    let words = if coded { reading.text.clone() } else { text::clean(&end.stdout_end) };
+    let stderr = || text::clean(&end.stderr_end);
+    match (words.trim().is_empty(), &reading.error) {
+        (false, _) => words,
+        (true, Some(error)) => error.clone(),
+        (true, None) if end.ended == Ended::Exit(0) && coded => String::new(),
+        (true, None) => stderr(),
+    }
+}
+
+fn shown(live: &Live) -> String {
+    match live {
+        Live::Text(text) => text.clone(),
+        Live::Tool(name, argument) => format!("\n[{name}] {}\n", text::one_line(argument, 200)),
+        Live::Note(note) => format!("\n[{}]\n", text::one_line(note, 300)),
+    }
+}
