@@ -3,6 +3,7 @@
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
+pub mod agents;
 mod attempt;
 pub mod checkpoint;
 pub mod clock;

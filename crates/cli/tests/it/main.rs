@@ -1,6 +1,7 @@
 //! Journeys of the built program: what a person types, and what comes of it.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod agent;
+mod agents;
 mod asking;
 mod btrfs;
 mod config;
