@@ -80,6 +80,8 @@ pub(crate) enum Verb {
     Config(commands::config::ConfigArgs),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched
     Demo,
+    /// Show which agents are here, and how they would be called
+    Agents(commands::agents::AgentsArgs),
     /// Look at this machine: what loop finds and what it lacks
     Doctor(commands::doctor::DoctorArgs),
     /// Remove the records of loops

@@ -64,6 +64,7 @@ pub(crate) fn start(
         folder: workspace.to_owned(),
         stdin: (ready.call.stdin == Stdin::Prompt).then(|| folder.join(PROMPT)),
         output: folder,
+        secrets: std::sync::Arc::default(),
     };
     let task =
         Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))?;

@@ -4,6 +4,8 @@
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
 pub mod attempt;
+pub mod agents;
+mod attempt;
 pub mod checkpoint;
 pub mod clock;
 pub mod control;

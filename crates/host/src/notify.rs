@@ -1,5 +1,6 @@
 //! Telling the person how a run ended, by a command of theirs.
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use loop_core::run::{Answer, Ended, RunState};
 
@@ -26,8 +27,16 @@ pub(crate) fn start(
     ];
     let env = [("LOOP_ID", id), ("LOOP_RESULT", result), ("LOOP_REASON", text)];
     let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    let spec =
-        TaskSpec { lane: "notify", argv: &argv, clear: false, env, folder: PathBuf::from("/"), stdin: None, output };
+    let spec = TaskSpec {
+        lane: "notify",
+        argv: &argv,
+        clear: false,
+        env,
+        folder: PathBuf::from("/"),
+        stdin: None,
+        output,
+        secrets: Arc::default(),
+    };
     Task::start(spec, containment).map_err(|error| failed(error.to_string()))
 }
 

@@ -1,6 +1,7 @@
 //! Gates: the promise command, run by `sh -c` in the workspace.
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
@@ -40,7 +41,10 @@ fn run_shell(
 ) -> std::io::Result<Task> {
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     let env = vec![("LOOP_ID".to_owned(), run.into()), ("LOOP_ITERATION".to_owned(), iteration.to_string().into())];
-    Task::start(TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output }, containment)
+    Task::start(
+        TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets: Arc::default() },
+        containment,
+    )
 }
 
 fn not_started(error: &std::io::Error) -> GateReport {

@@ -192,8 +192,15 @@ fn containment(context: &Context) -> Finding {
     }
 }
 
+/// The way of keeping processes together that a loop would have, without what is left to say about it.
+pub(super) fn mode_in_force(context: &Context) -> Mode {
+    let word = setting(context, "containment").unwrap_or_else(|| "auto".to_owned());
+    let wish = Mode::ALL.into_iter().find(|mode| mode.name() == word);
+    wish.unwrap_or_else(|| if try_out(Mode::Cgroup).is_ok() { Mode::Cgroup } else { Mode::Plain })
+}
+
 /// A setting as the user's own file has it.
-fn setting(context: &Context, name: &str) -> Option<String> {
+pub(super) fn setting(context: &Context, name: &str) -> Option<String> {
     let given = settings_files::gather(&context.home.config, None).ok()?;
     given.into_iter().rev().find(|given| given.key.name == name).map(|given| given.value)
 }

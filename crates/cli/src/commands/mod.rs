@@ -2,6 +2,8 @@
 pub(crate) mod acp_bridge;
 pub(crate) mod agent_setup;
 mod ask;
+pub(crate) mod agents;
+pub(crate) mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
 pub(crate) mod compare;
@@ -92,6 +94,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
+        Some(Verb::Agents(args)) => agents::run(&context, &args),
         Some(Verb::Doctor(args)) => doctor::run(&context, &args),
         Some(Verb::Rm(args)) => rm::run(&context, &args),
         Some(Verb::Prune(args)) => prune::run(&context, &args),
@@ -120,6 +123,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Rm(_)
         | Verb::Prune(_)
         | Verb::Config(_)
+        | Verb::Agents(_)
         | Verb::Completions(_)
         | Verb::Demo
         | Verb::DemoAgent

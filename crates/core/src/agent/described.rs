@@ -124,7 +124,7 @@ impl Described {
     /// How its system prompt is added to.
     #[must_use]
     pub fn system(&self) -> SystemBy {
-        if self.system.is_some() { SystemBy::Call } else { SystemBy::Prompt }
+        if self.system.is_some() || self.output == Output::Acp { SystemBy::Call } else { SystemBy::Prompt }
     }
 
     /// Whether a session can be gone on with.
@@ -158,8 +158,10 @@ impl Described {
             Permissions::All => self.permissions.all.as_ref().or(self.permissions.work.as_ref()),
         };
         let model = self.model.as_ref().filter(|_| ask.model.is_some());
-        let session = self.session.as_ref().filter(|_| ask.session.is_some());
-        let system = self.system.as_ref().filter(|_| !ask.system.is_empty());
+        // By the protocol these two are told in its own words.
+        let told = self.output == Output::Acp;
+        let session = self.session.as_ref().filter(|_| ask.session.is_some() && !told);
+        let system = self.system.as_ref().filter(|_| !ask.system.is_empty() && !told);
         for template in [permissions, model, session, system].into_iter().flatten() {
             inserted.extend(template.iter().map(|word| filled(word, ask)));
         }
@@ -173,11 +175,35 @@ impl Described {
             }
         }
         argv.append(&mut inserted);
+        if told {
+            return self.bridged(ask, argv);
+        }
         let stdin = match self.prompt {
             PromptBy::Stdin => Stdin::Prompt,
             PromptBy::File => Stdin::Nothing,
         };
         Call { argv, stdin, ..Call::default() }
+    }
+
+    /// An agent that speaks the protocol runs below a process of ours that speaks it too.
+    fn bridged(&self, ask: &Ask<'_>, own: Vec<String>) -> Call {
+        let mut argv = vec![ask.harness, "acp-bridge", "--permissions", ask.permissions.word()];
+        if ask.network {
+            argv.push("--network");
+        }
+        argv.extend(["--prompt-file", ask.prompt_file]);
+        if !ask.system.is_empty() {
+            argv.extend(["--system-file", ask.system_file]);
+        }
+        if let Some(session) = ask.session {
+            argv.extend(["--session", session]);
+        }
+        if let Some(model) = ask.model.filter(|_| self.model.is_none()) {
+            argv.extend(["--model", model]);
+        }
+        argv.push("--");
+        let argv = argv.into_iter().map(str::to_owned).chain(own).collect();
+        Call { argv, stdin: Stdin::Nothing, ..Call::default() }
     }
 
     /// A reader for its stdout.
@@ -189,7 +215,7 @@ impl Described {
             Output::CodexJsonl => known_reader("codex", begin),
             Output::GeminiStream => known_reader("gemini", begin),
             Output::OpencodeJson => known_reader("opencode", begin),
-            Output::Acp => known_reader("gemini-acp", begin),
+            Output::Acp => known_reader("codex-acp", begin),
         };
         match self.success {
             Success::Terminal => reader,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::adapter::{Adapter, Begin, Gentle, SystemBy};
 use super::ask::{Ask, Call, Permissions};
-use super::described::Described;
+use super::described::{Described, Output};
 use super::environment::{self, AgentEnv, Chosen};
 use super::reading::Reader;
 use super::text::TextReader;
@@ -184,7 +184,7 @@ impl Agent {
     pub fn takes_model(&self) -> bool {
         match self {
             Self::Known(_) => true,
-            Self::Described(described) => described.model.is_some(),
+            Self::Described(described) => described.model.is_some() || described.output == Output::Acp,
             Self::Custom(_) => false,
         }
     }

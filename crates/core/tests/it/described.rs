@@ -223,3 +223,15 @@ fn success_is_told_by_the_exit_code_alone_where_that_was_said() {
         assert!(reading(&toml(output), "{}\n", 1).1.is_some(), "{output}");
     }
 }
+
+#[test]
+fn an_agent_that_speaks_the_protocol_runs_below_our_own_program() {
+    let toml = "[agents.mine]\ncommand = [\"mine\", \"acp\"]\noutput = \"acp\"\n";
+    let all = agents_from_toml(toml, "config.toml").unwrap();
+    let (args, nothing) = (["--x".to_owned()], BTreeMap::new());
+    let call = all[0].call(&ask(&args, &nothing));
+    let ours = "/bin/loop acp-bridge --permissions work --prompt-file /f/prompt.md --system-file /f/system.md \
+                --session s{model} --model m1 -- /bin/agent acp --x";
+    assert_eq!((call.argv.join(" ").as_str(), call.stdin), (ours, Stdin::Nothing));
+    assert!(all[0].continues() && all[0].can(Permissions::Edit), "the protocol asks for every step");
+}

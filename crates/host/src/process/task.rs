@@ -5,8 +5,10 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use loop_core::agent::{Redactor, Secrets};
 use loop_core::run::{Ended, Output, ProcessId};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -53,6 +55,8 @@ pub struct TaskSpec<'a> {
     pub stdin: Option<PathBuf>,
     /// The folder in which `stdout` and `stderr` are kept.
     pub output: PathBuf,
+    /// What is taken out of its output before anybody sees it.
+    pub secrets: Arc<Secrets>,
 }
 
 /// A process under way.
@@ -65,6 +69,8 @@ pub struct Task {
     init: ProcessId,
     started: Instant,
     pipes: [Pipe; 2],
+    /// How many bytes came from it, secrets and all.
+    came: u64,
     output: PathBuf,
     ended: Option<Ended>,
     /// Whether we ended it.
@@ -81,8 +87,21 @@ pub struct Task {
 
 #[derive(Debug)]
 struct Pipe {
+    voice: Voice,
     from: Option<File>,
+    redactor: Redactor,
     to: Transcript,
+}
+
+impl Pipe {
+    /// Hands on what is decided. What cannot be kept must not stop the process, which would block on its pipe.
+    fn hand_on(&mut self, bytes: &[u8], heard: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        heard(self.voice, bytes);
+        self.to.write(bytes)
+    }
 }
 
 /// How a task ended.
@@ -129,9 +148,10 @@ impl Task {
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
         let Begun { order, heard, process, init } = containment.begin(spec.lane, stdio, &command)?;
-        let pipe = |from: OwnedFd, name| -> io::Result<Pipe> {
+        let pipe = |from: OwnedFd, voice, name| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&from, true)?;
-            Ok(Pipe { from: Some(File::from(from)), to: Transcript::new(spec.output.join(name)) })
+            let redactor = Redactor::new(Arc::clone(&spec.secrets));
+            Ok(Pipe { voice, from: Some(File::from(from)), redactor, to: Transcript::new(spec.output.join(name)) })
         };
         Ok(Self {
             lane: spec.lane,
@@ -141,7 +161,8 @@ impl Task {
             init,
             started: Instant::now(),
             // On an error the socket closes, and the init ends what it has just started.
-            pipes: [pipe(stdout, "stdout")?, pipe(stderr, "stderr")?],
+            pipes: [pipe(stdout, Voice::Stdout, "stdout")?, pipe(stderr, Voice::Stderr, "stderr")?],
+            came: 0,
             output: spec.output,
             ended: None,
             by_us: false,
@@ -181,7 +202,7 @@ impl Task {
     /// How many bytes it has written.
     #[must_use]
     pub fn written(&self) -> u64 {
-        self.pipes.iter().map(|pipe| pipe.to.bytes()).sum()
+        self.came
     }
 
     /// Asks it to end. Its end is still waited for.
@@ -271,14 +292,14 @@ impl Task {
 
     fn read(&mut self, heard: &mut dyn FnMut(Voice, &[u8])) {
         let mut buffer = [0_u8; READ_BYTES_MAX];
-        for (pipe, voice) in self.pipes.iter_mut().zip([Voice::Stdout, Voice::Stderr]) {
+        for pipe in &mut self.pipes {
             let Some(from) = &mut pipe.from else { continue };
             match from.read(&mut buffer) {
                 Ok(0) => pipe.from = None,
                 Ok(count) => {
-                    heard(voice, &buffer[..count]);
-                    // What cannot be kept must not stop the process, which would block on its pipe.
-                    if let Err(error) = pipe.to.write(&buffer[..count]) {
+                    self.came += u64::try_from(count).unwrap_or(0);
+                    let bytes = pipe.redactor.push(&buffer[..count]);
+                    if let Err(error) = pipe.hand_on(&bytes, heard) {
                         self.failed.get_or_insert(error);
                     }
                 }
@@ -292,10 +313,16 @@ impl Task {
     fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
-            let before = self.written();
+            let before = self.came;
             self.read(heard);
-            if self.written() == before || !lost.is_empty() {
+            if self.came == before || !lost.is_empty() {
                 break;
+            }
+        }
+        for pipe in &mut self.pipes {
+            let rest = pipe.redactor.finish();
+            if let Err(error) = pipe.hand_on(&rest, heard) {
+                self.failed.get_or_insert(error);
             }
         }
         self.done = true;

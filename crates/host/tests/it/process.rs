@@ -1,7 +1,9 @@
 //! Tasks: real processes from start to the death of all that they started.
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use loop_core::agent::Secrets;
 use loop_core::run::{Answer, Ended};
 use loop_host::process::{Containment, Task, TaskEnd, TaskSpec, become_reaper, identity, marked_runs, sweep};
 
@@ -33,6 +35,7 @@ fn begin_in(mut containment: Containment, command: &str, folder: &Path) -> Begun
         folder: folder.to_owned(),
         stdin: None,
         output: folder.join("out"),
+        secrets: Arc::default(),
     };
     let task = Task::start(spec, &mut containment).unwrap();
     Begun { task, containment }
@@ -173,6 +176,7 @@ fn a_command_gets_exactly_the_variables_that_it_is_given_and_the_mark_of_its_run
             folder: folder.path().to_owned(),
             stdin: None,
             output: folder.path().join(format!("out-{clear}")),
+            secrets: Arc::default(),
         };
         let task = Task::start(spec, &mut containment).unwrap();
         let ended = end(Begun { task, containment }, None);
@@ -186,4 +190,41 @@ fn a_command_gets_exactly_the_variables_that_it_is_given_and_the_mark_of_its_run
             assert!(lines.contains(&"ONLY=this one") && lines.iter().any(|line| line.starts_with("PATH=")), "{text}");
         }
     }
+}
+
+#[test]
+fn a_secret_is_in_no_file_and_on_no_screen_however_it_was_written() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (secrets, _) = Secrets::new([("MY_KEY".to_owned(), b"hunter2-hunter3".to_vec())]);
+    let mut containment = contained("p-secret", "plain");
+    // In pieces, on both streams, and cut off at the very end.
+    let command =
+        "printf 'a hunter2-'; printf 'hunter2-hunter3 b\\n'; printf hunter2-hunter3 >&2; printf 'hunter2-hunt'";
+    let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
+    let spec = TaskSpec {
+        lane: "agent",
+        argv: &argv,
+        clear: false,
+        env: Vec::new(),
+        folder: folder.path().to_owned(),
+        stdin: None,
+        output: folder.path().join("out"),
+        secrets: Arc::new(secrets),
+    };
+    let mut task = Task::start(spec, &mut containment).unwrap();
+    let mut heard = Vec::new();
+    let ended = loop {
+        if let Some(ended) = task.go_on(&mut containment, &mut |_, bytes| heard.extend_from_slice(bytes)) {
+            break ended;
+        }
+        std::thread::yield_now();
+    };
+    let text = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name).join("head")).unwrap();
+    assert_eq!(text("stdout"), "a hunter2-[redacted MY_KEY] b\nhunter2-hunt");
+    assert_eq!(text("stderr"), "[redacted MY_KEY]");
+    assert_eq!(ended.stderr_end, b"[redacted MY_KEY]");
+    assert_eq!(ended.output.stdout_bytes, text("stdout").len() as u64);
+    let heard = String::from_utf8(heard).unwrap();
+    assert!(heard.contains("[redacted MY_KEY]") && !heard.contains("hunter3"), "{heard}");
 }
