@@ -91,6 +91,9 @@ pub(crate) enum Verb {
     /// The scripted agent of the demo
     #[command(hide = true)]
     DemoAgent,
+    /// The program between a loop and its agent in a container
+    #[command(hide = true, disable_help_flag = true)]
+    ContainerExec(commands::container_exec::ContainerExecArgs),
 }
 
 /// A run, by its id or the beginning of it.

@@ -4,6 +4,7 @@
 //! from two places and no lock is ever held while waiting.
 pub mod checkpoint;
 pub mod clock;
+pub mod container;
 pub mod control;
 pub mod driver;
 mod hands;

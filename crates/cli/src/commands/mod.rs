@@ -5,6 +5,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod container_exec;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;
@@ -67,6 +68,9 @@ fn dispatch(cli: Cli) -> Done {
     if matches!(cli.command, Some(Verb::DemoAgent)) {
         return demo::agent();
     }
+    if let Some(Verb::ContainerExec(args)) = &cli.command {
+        return container_exec::run(args);
+    }
     let context = Context::new(cli.output.printer())?;
     if cli.command.as_ref().is_none_or(looks_at_loops) {
         start::end_registered(&context);
@@ -92,6 +96,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Prune(args)) => prune::run(&context, &args),
         Some(Verb::Completions(args)) => completions::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
+        Some(Verb::ContainerExec(args)) => container_exec::run(&args),
     }
 }
 
@@ -116,6 +121,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Config(_)
         | Verb::Completions(_)
         | Verb::Demo
-        | Verb::DemoAgent => false,
+        | Verb::DemoAgent
+        | Verb::ContainerExec(_) => false,
     }
 }
