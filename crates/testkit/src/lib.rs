@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod census;
+mod engine;
 mod environment;
 mod flood;
 mod loop_image;
@@ -12,6 +13,7 @@ mod users_git;
 mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of, signal};
+pub use engine::{Engine, IDLE, IMAGE, IMAGE_WITHOUT_SHELL};
 pub use environment::{TestEnv, built, wait_at_most, wait_until};
 pub use flood::{Memory, flood_program};
 pub use loop_image::{Format, LoopImage, MountScratch};

@@ -4,6 +4,8 @@ mod agent;
 mod asking;
 mod btrfs;
 mod config;
+mod containers;
+mod containers_ended;
 mod containment;
 mod diff;
 mod endings;

@@ -192,12 +192,10 @@ impl<'a> Bridge<'a> {
 
     fn came(&mut self, bytes: &[u8]) {
         let (out, muted) = (&mut self.out, self.muted);
-        let pushed = self.frames.push(bytes, &mut |channel, payload| {
-            match out.back_mut() {
-                Some((last, waiting)) if *last == channel => waiting.extend_from_slice(payload),
-                Some(_) | None if muted => {}
-                Some(_) | None => out.push_back((channel, payload.to_vec())),
-            }
+        let pushed = self.frames.push(bytes, &mut |channel, payload| match out.back_mut() {
+            Some((last, waiting)) if *last == channel => waiting.extend_from_slice(payload),
+            Some(_) | None if muted => {}
+            Some(_) | None => out.push_back((channel, payload.to_vec())),
         });
         self.garbled = self.garbled || pushed.is_err();
     }

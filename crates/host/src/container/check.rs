@@ -70,9 +70,11 @@ fn not_there(name: &str, error: &EngineError) -> Refusal {
             error.to_string(),
             "start the engine, or name its socket by DOCKER_HOST=unix://…; you may need to be in the group docker",
         ),
-        EngineError::Refused { .. } | EngineError::Malformed(_) => {
-            Refusal::new(format!("cannot look at the container {name}"), error.to_string(), format!("docker inspect {name}"))
-        }
+        EngineError::Refused { .. } | EngineError::Malformed(_) => Refusal::new(
+            format!("cannot look at the container {name}"),
+            error.to_string(),
+            format!("docker inspect {name}"),
+        ),
     }
 }
 
@@ -99,7 +101,9 @@ impl Missing {
         let folder = workspace.display();
         let hint = format!("docker run -v {folder}:{folder} …   mounts it; or --image IMAGE instead of --container");
         let why = match self {
-            Self::NotMounted => format!("{folder} is mounted nowhere in it, so what an agent does there would be seen by nobody"),
+            Self::NotMounted => {
+                format!("{folder} is mounted nowhere in it, so what an agent does there would be seen by nobody")
+            }
             Self::ReadOnly(place) => format!("{folder} is there as {place}, but read-only"),
         };
         Refusal::new(format!("the workspace is not in the container {name}"), why, hint)

@@ -53,7 +53,8 @@ impl Call {
     fn read(words: &[OsString]) -> Result<Self, String> {
         let mut call = Self::default();
         let mut words = words.iter();
-        let text = |word: &OsString| word.to_str().map(str::to_owned).ok_or_else(|| format!("{} is no text", word.display()));
+        let text =
+            |word: &OsString| word.to_str().map(str::to_owned).ok_or_else(|| format!("{} is no text", word.display()));
         while let Some(word) = words.next() {
             let name = text(word)?;
             if name == "--" {

@@ -45,11 +45,7 @@ pub(super) fn ask(socket: &Path, request: Request<'_>, most: Duration) -> io::Re
 }
 
 /// Asks for a raw stream. Where that is refused the answer says why.
-pub(super) fn upgrade(
-    socket: &Path,
-    request: Request<'_>,
-    most: Duration,
-) -> io::Result<Result<Upgraded, Response>> {
+pub(super) fn upgrade(socket: &Path, request: Request<'_>, most: Duration) -> io::Result<Result<Upgraded, Response>> {
     let words = "Connection: Upgrade\r\nUpgrade: tcp\r\n";
     let mut reading = begin(socket, request, words, Instant::now() + most)?;
     let head = reading.head()?;
@@ -260,7 +256,8 @@ mod tests {
     #[test]
     fn bodies_by_length_by_chunks_and_until_the_end_are_read_alike() {
         assert_eq!(body("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello more").unwrap(), "200 hello");
-        let chunked = "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n";
+        let chunked =
+            "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n";
         assert_eq!(body(chunked).unwrap(), "404 hello");
         assert_eq!(body("HTTP/1.0 200 OK\r\n\r\nhello").unwrap(), "200 hello");
         assert_eq!(body("HTTP/1.1 204 No Content\r\n\r\n").unwrap(), "204 ");
@@ -268,7 +265,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_off_or_no_http_is_an_error() {
-        assert_eq!(body("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").unwrap_err(), "the answer is shorter than it said");
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").unwrap_err(),
+            "the answer is shorter than it said"
+        );
         assert_eq!(body("SSH-2.0\r\n\r\n").unwrap_err(), "the answer is no HTTP");
         assert_eq!(body("HTTP/1.1 200").unwrap_err(), "the answer ended in its head");
         let long = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffff\r\n";

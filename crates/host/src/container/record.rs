@@ -14,8 +14,7 @@ use super::watcher::{Ending, end};
 
 const FILE: &str = "container.json";
 /// After a crash nobody waits for the agent to save its work for long.
-const AFTER_A_CRASH: Ending =
-    Ending { gentle: "TERM", grace: Duration::from_secs(2), most: Duration::from_secs(15) };
+const AFTER_A_CRASH: Ending = Ending { gentle: "TERM", grace: Duration::from_secs(2), most: Duration::from_secs(15) };
 
 /// Where the agents of a run are started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -160,7 +160,8 @@ pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option
         });
         match ended {
             Ok((seen, still)) => {
-                gone.ended = gone.ended.max(u32::try_from(seen.len() - still.len().min(seen.len())).unwrap_or(u32::MAX));
+                gone.ended =
+                    gone.ended.max(u32::try_from(seen.len() - still.len().min(seen.len())).unwrap_or(u32::MAX));
                 if still.is_empty() {
                     return gone;
                 }
