@@ -96,6 +96,9 @@ pub(crate) enum Verb {
     /// Between a loop and an agent that speaks the Agent Client Protocol
     #[command(hide = true)]
     AcpBridge(Box<commands::acp_bridge::AcpBridgeArgs>),
+    /// The program between a loop and its agent in a container
+    #[command(hide = true, disable_help_flag = true)]
+    ContainerExec(commands::container_exec::ContainerExecArgs),
 }
 
 /// A run, by its id or the beginning of it.

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file::{self, Told};
 use crate::runs::RunFolder;
+use crate::secrets;
 
 /// How much of an agent's words stands in its report.
 const SAID_BYTES_MAX: usize = 2048;
@@ -64,7 +65,7 @@ pub(crate) fn start(
         folder: workspace.to_owned(),
         stdin: (ready.call.stdin == Stdin::Prompt).then(|| folder.join(PROMPT)),
         output: folder,
-        secrets: std::sync::Arc::default(),
+        secrets: secrets::of(state),
     };
     let task =
         Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))?;
@@ -91,6 +92,8 @@ fn ready(
     if agent.system() == SystemBy::Prompt && !system.is_empty() {
         prompt.push_str(&format!("\n{system}\n"));
     }
+    let secret = secrets::of(state);
+    let (prompt, system) = (secret.text(&prompt).into_owned(), secret.text(&system).into_owned());
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let (prompt_file, system_file) = (folder.join(PROMPT), folder.join(SYSTEM));
     write(&prompt_file, &prompt)?;
@@ -110,7 +113,8 @@ fn ready(
         ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
         ("LOOP_PROMPT_FILE".into(), prompt_file.into_os_string()),
     ];
-    env.splice(0..0, ambient.into_iter().map(|(name, value)| (name, value.into())));
+    let ambient = ambient.into_iter().filter(|(name, _)| !call.without.contains(name));
+    env.splice(0..0, ambient.map(|(name, value)| (name, value.into())));
     env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
     let used = state.session.as_ref().filter(|_| session.is_some()).map(|session| session.used).unwrap_or_default();
     let words = Words {

@@ -3,11 +3,11 @@
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
-pub mod attempt;
 pub mod agents;
-mod attempt;
+pub mod attempt;
 pub mod checkpoint;
 pub mod clock;
+pub mod container;
 pub mod control;
 pub mod driver;
 mod hands;
@@ -22,6 +22,7 @@ mod prompt_file;
 mod requests;
 pub mod retention;
 pub mod runs;
+mod secrets;
 pub mod settings_files;
 pub mod signals;
 pub mod stop_file;

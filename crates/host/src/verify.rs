@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use loop_core::agent::Secrets;
 use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
 use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, become_reaper, tail_of};
-use crate::runs;
 use crate::signals::Signals;
+use crate::{runs, secrets};
 
 /// How much of a gate's words stands in its report.
 const SAID_BYTES_MAX: usize = 1024;
@@ -27,14 +28,14 @@ pub(crate) fn start(
     let (Some(command), Some(spec)) = (command, &state.spec) else {
         return Err(Answer::Failed { what: format!("there is no gate {gate}") });
     };
-    let spec = (spec.id.as_str(), state.iteration);
+    let spec = (spec.id.as_str(), state.iteration, secrets::of(state));
     run_shell(command.promise().command, spec, folder, output, containment)
         .map_err(|error| Answer::GateEnded(not_started(&error)))
 }
 
 fn run_shell(
     command: &str,
-    (run, iteration): (&str, u32),
+    (run, iteration, secrets): (&str, u32, Arc<Secrets>),
     folder: PathBuf,
     output: PathBuf,
     containment: &mut Containment,
@@ -42,7 +43,7 @@ fn run_shell(
     let argv = ["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     let env = vec![("LOOP_ID".to_owned(), run.into()), ("LOOP_ITERATION".to_owned(), iteration.to_string().into())];
     Task::start(
-        TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets: Arc::default() },
+        TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets },
         containment,
     )
 }
@@ -91,7 +92,13 @@ pub fn rehearse(command: &str, folder: &Path, limit: Duration, containment: &str
     let promise = loop_core::policy::gate::Promise::parse(command);
     let name = format!("rehearsal-{}", std::process::id());
     let mut containment = Containment::new(&name, containment, None)?;
-    let mut task = run_shell(promise.command, ("rehearsal", 0), folder.to_owned(), output.clone(), &mut containment)?;
+    let mut task = run_shell(
+        promise.command,
+        ("rehearsal", 0, Arc::default()),
+        folder.to_owned(),
+        output.clone(),
+        &mut containment,
+    )?;
     let began = Instant::now();
     let end = loop {
         if let Some(end) = task.go_on(&mut containment, &mut |_, _| {}) {

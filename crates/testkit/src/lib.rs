@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 pub mod agents;
 mod census;
+mod engine;
 mod environment;
 mod flood;
 mod loop_image;
@@ -14,6 +15,7 @@ mod users_git;
 mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of, signal};
+pub use engine::{Engine, IDLE, IMAGE, IMAGE_WITHOUT_SHELL};
 pub use environment::{TestEnv, built, wait_at_most, wait_until};
 pub use flood::{Memory, flood_program};
 pub use loop_image::{Format, LoopImage, MountScratch};

@@ -1,7 +1,6 @@
 //! One file a verb: its arguments and what it does.
 pub(crate) mod acp_bridge;
 pub(crate) mod agent_setup;
-mod ask;
 pub(crate) mod agents;
 pub(crate) mod ask;
 pub(crate) mod cancel;
@@ -9,6 +8,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod container_exec;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;
@@ -74,6 +74,12 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::AcpBridge(args)) => return acp_bridge::run(*args),
         command => Cli { command, ..cli },
     };
+    if matches!(cli.command, Some(Verb::DemoAgent)) {
+        return demo::agent();
+    }
+    if let Some(Verb::ContainerExec(args)) = &cli.command {
+        return container_exec::run(args);
+    }
     let context = Context::new(cli.output.printer())?;
     if cli.command.as_ref().is_none_or(looks_at_loops) {
         start::end_registered(&context);
@@ -101,6 +107,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Completions(args)) => completions::run(&context, &args),
         Some(Verb::DemoAgent) => demo::agent(),
         Some(Verb::AcpBridge(args)) => acp_bridge::run(*args),
+        Some(Verb::ContainerExec(args)) => container_exec::run(&args),
     }
 }
 
@@ -128,5 +135,6 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Demo
         | Verb::DemoAgent
         | Verb::AcpBridge(_) => false,
+        Verb::ContainerExec(_) => false,
     }
 }

@@ -6,6 +6,8 @@ mod agents;
 mod asking;
 mod btrfs;
 mod config;
+mod containers;
+mod containers_ended;
 mod containment;
 mod diff;
 mod endings;

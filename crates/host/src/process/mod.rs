@@ -12,6 +12,7 @@ pub use contain::{Containment, Mode, is_kept, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
 pub use proc::{check_proc, descendants, identity, lists_children};
 pub use silence::Silence;
+pub(crate) use sweep::end_with_mark;
 pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_keepers};
 pub use task::{MAIN, Task, TaskEnd, TaskSpec, Voice};
 pub(crate) use transcript::STREAM_BYTES_MAX;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loop_core::run::{Answer, ProcessId};
 use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
@@ -138,9 +138,12 @@ pub fn marked_runs() -> Vec<String> {
 /// Kills those that carry the run's mark, with all below them, which may carry none. Each is stopped as soon as it is
 /// found, so that nobody goes on when another dies, and leaves behind who has no mark. Says who they are.
 fn end_marked(run: &str) -> Vec<ProcessId> {
-    let ours = |mark: &str| mark.split(':').any(|part| part == run);
+    end_those(|mark| mark.split(':').any(|part| part == run))
+}
+
+fn end_those(are_meant: impl Fn(&str) -> bool) -> Vec<ProcessId> {
     let mut ended: Vec<ProcessId> = Vec::new();
-    for (process, _) in marks().filter(|(_, mark)| ours(mark)) {
+    for (process, _) in marks().filter(|(_, mark)| are_meant(mark)) {
         signal_known(process, Signal::STOP);
         ended.push(process);
     }
@@ -153,6 +156,25 @@ fn end_marked(run: &str) -> Vec<ProcessId> {
         signal_known(*process, Signal::KILL);
     }
     ended
+}
+
+/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Says how many they were,
+/// and who is left.
+pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) {
+    let alive = || marks().filter(|(process, mark)| mark == value && !is_dead(process.pid)).map(|(process, _)| process);
+    let mut asked = BTreeSet::new();
+    for process in alive() {
+        // Once each: a list of the newest and one of all may name the same.
+        if asked.insert(process.pid) {
+            signal_known(process, Signal::TERM);
+        }
+    }
+    let until = Instant::now() + grace;
+    while Instant::now() < until && alive().next().is_some() {
+        std::thread::sleep(BETWEEN_PASSES);
+    }
+    let (killed, left) = until_nobody(|| end_those(|mark| mark == value));
+    (killed.max(u32::try_from(asked.len()).unwrap_or(u32::MAX)), names_of(&left))
 }
 
 /// Lets the keepers of a run go on that somebody has stopped; true if there were any.

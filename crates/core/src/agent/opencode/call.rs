@@ -34,6 +34,7 @@ pub(super) fn call(ask: &Ask<'_>) -> Call {
             ("OPENCODE_DISABLE_LSP_DOWNLOAD".to_owned(), "1".to_owned()),
             (PERMISSION.to_owned(), permission(ask).to_string()),
         ],
+        without: Vec::new(),
         stdin: Stdin::Prompt,
         files: vec![(bounds.clone(), BOUNDS.to_owned())],
     };

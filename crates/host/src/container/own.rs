@@ -1,0 +1,116 @@
+//! A container of the run's own, made of an image: the workspace in it at the same path, no network unless it was allowed, and
+//! gone when the run is.
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::check::{Refusal, holds_socket};
+use super::engine::{Engine, EngineError};
+use super::watcher::SHELL;
+
+/// The label that says whose it is.
+const LABEL: &str = "loop.run";
+/// The agent's home: whoever it is there, it can write to it.
+const HOME: &str = "/loop-home";
+/// What the container itself runs: nothing, until it is told to end. It takes in orphans where the engine has no init.
+const IDLE: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
+
+/// What container is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'a> {
+    /// The image.
+    pub image: &'a str,
+    /// The run.
+    pub run: &'a str,
+    /// The folder to mount, at the same path.
+    pub workspace: &'a Path,
+    /// Whether it gets a network.
+    pub network: bool,
+}
+
+/// Makes and starts it; its id comes back. One that is there already for the run is removed first.
+///
+/// # Errors
+/// When the image is not there, or the engine would not.
+pub fn start(socket: &Path, wish: Wish<'_>) -> Result<String, Refusal> {
+    let engine = Engine::at(socket);
+    if holds_socket(wish.workspace, socket) {
+        return Err(Refusal::new(
+            "the workspace cannot be mounted",
+            "the container engine's socket lies in it, and an agent that has it can do whatever you can",
+            "work in a folder of the project alone",
+        ));
+    }
+    let failed = |error: &EngineError| refusal(wish.image, error);
+    remove_of_run(socket, wish.run).map_err(|error| failed(&error))?;
+    let user = user(&engine);
+    let with_init = made(&engine, &wish, &user, true);
+    // An engine without an init of its own cannot start one that needs it.
+    with_init.or_else(|_| made(&engine, &wish, &user, false)).map_err(|error| failed(&error))
+}
+
+/// Whoever we are: files in the workspace stay ours. Of an engine that is ours alone, root is who we are.
+fn user(engine: &Engine) -> String {
+    if engine.is_rootless() {
+        return "0:0".to_owned();
+    }
+    format!("{}:{}", rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}
+
+fn made(engine: &Engine, wish: &Wish<'_>, user: &str, init: bool) -> Result<String, EngineError> {
+    let id = engine.create(&body(wish, user, init))?;
+    let started = engine.start(&id);
+    if let Err(error) = started {
+        engine.remove(&id).ok();
+        return Err(error);
+    }
+    Ok(id)
+}
+
+fn body(wish: &Wish<'_>, user: &str, init: bool) -> Value {
+    let place = wish.workspace.to_string_lossy();
+    json!({
+        "Image": wish.image,
+        "Entrypoint": [SHELL, "-c", IDLE],
+        "Cmd": [],
+        "User": user,
+        "WorkingDir": place,
+        "Env": [format!("HOME={HOME}")],
+        "Labels": { LABEL: wish.run },
+        "HostConfig": {
+            "Init": init,
+            "NetworkMode": if wish.network { "default" } else { "none" },
+            "Mounts": [{ "Type": "bind", "Source": place, "Target": place }],
+            "Tmpfs": { HOME: "rw,exec,nosuid,mode=1777" },
+        },
+    })
+}
+
+fn refusal(image: &str, error: &EngineError) -> Refusal {
+    let what = format!("no container of the image {image}");
+    match error {
+        EngineError::NotFound(why) => Refusal::new(what, why.clone(), format!("docker pull {image}")),
+        EngineError::Unreachable { .. } | EngineError::Refused { .. } | EngineError::Malformed(_) => {
+            Refusal::new(what, error.to_string(), format!("docker run --rm -it {image} {SHELL}   shows what it lacks"))
+        }
+    }
+}
+
+/// Removes a container, whatever runs in it.
+///
+/// # Errors
+/// When the engine would not. One that is gone already is no error.
+pub fn remove(socket: &Path, id: &str) -> Result<(), EngineError> {
+    Engine::at(socket).remove(id)
+}
+
+/// Removes whatever containers of its own a run has, known by their label: after a crash nobody else remembers them.
+///
+/// # Errors
+/// When the engine would not.
+pub fn remove_of_run(socket: &Path, run: &str) -> Result<u32, EngineError> {
+    let engine = Engine::at(socket);
+    let found = engine.labelled(&format!("{LABEL}={run}"))?;
+    found.iter().try_for_each(|id| engine.remove(id))?;
+    Ok(u32::try_from(found.len()).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,22 @@
+//! The values that stand in no file of ours: those of variables that were declared secret, and the agent's own keys.
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+
+use loop_core::agent::Secrets;
+use loop_core::run::RunState;
+
+/// What is secret in a run, by what is set now.
+pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
+    let declared = state.settings.resolved.get("secrets");
+    let declared = declared.split([',', '\n']).map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let agent = state.agent();
+    let keys = agent.iter().flat_map(|agent| agent.keys()).map(|key| (*key).to_owned());
+    Arc::new(named(declared.chain(keys)))
+}
+
+/// The values of variables by their names.
+fn named(names: impl Iterator<Item = String>) -> Secrets {
+    let value = |name: String| std::env::var_os(&name).map(OsString::into_vec).map(|value| (name, value));
+    Secrets::new(names.filter_map(value)).0
+}
