@@ -1,7 +1,7 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use std::io::{IsTerminal, Write};
 
-use loop_core::agent::{Agent, AgentEnv, CLAUDE_AS_ROOT, Described, KNOWN, Permissions, known, words};
+use loop_core::agent::{ADAPTERS, Agent, AgentEnv, CLAUDE_AS_ROOT, Described, Permissions, words};
 use loop_core::settings::{Layer, Resolved, Valued};
 use loop_core::text;
 use loop_host::attempt::{ambient, permissions};
@@ -74,13 +74,13 @@ fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError
             .because(format!("there is no program {program} on PATH"))
     } else {
         CommandError::new(Kind::Wrong, format!("no agent was given, and {name} is not installed"))
-            .because(format!("looked on PATH for {}", KNOWN.map(|known| known.program).join(", ")))
+            .because(format!("looked on PATH for {}", programs().join(", ")))
     };
-    let installed: Vec<_> = KNOWN.iter().filter(|known| program_on_path(known.program).is_some()).collect();
+    let installed: Vec<_> = ADAPTERS.iter().filter(|known| program_on_path(known.program).is_some()).collect();
     for known in &installed {
         error = error.hint(format!("{line} --agent {}", known.name));
     }
-    let install = known(name).map_or(agent.install(), |known| known.install);
+    let install = agent.install();
     if !install.is_empty() && (installed.is_empty() || given) {
         error = error.hint(install.to_owned());
     }
@@ -88,6 +88,17 @@ fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError
         error = error.hint(format!("or give any command: {line} --agent-cmd 'your-agent --its-flags'"));
     }
     error
+}
+
+/// The programs that are looked for, each once.
+fn programs() -> Vec<&'static str> {
+    let mut all: Vec<&str> = Vec::new();
+    for adapter in &ADAPTERS {
+        if !all.contains(&adapter.program) {
+            all.push(adapter.program);
+        }
+    }
+    all
 }
 
 /// Arguments and variables are read once, before anything is made.

@@ -1,6 +1,6 @@
 //! `loop doctor`: what loop finds on this machine and what it lacks, with the next step for each.
 use clap::Args;
-use loop_core::agent::KNOWN;
+use loop_core::agent::ADAPTERS;
 use loop_core::text;
 use loop_host::checkpoint::choose;
 use loop_host::paths::{program_on_path, text_of};
@@ -151,7 +151,7 @@ fn shell() -> Finding {
 
 fn agents() -> Finding {
     let found: Vec<&str> =
-        KNOWN.iter().filter(|agent| program_on_path(agent.program).is_some()).map(|agent| agent.name).collect();
+        ADAPTERS.iter().filter(|agent| program_on_path(agent.program).is_some()).map(|agent| agent.name).collect();
     if found.is_empty() {
         finding("agents", Health::Note, "none of the known ones is installed")
             .next("any command works: --agent-cmd; or see: loop demo")

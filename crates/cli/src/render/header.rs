@@ -1,5 +1,5 @@
 //! The first six lines of a run: what will happen, before it does.
-use loop_core::agent::Permissions;
+use loop_core::agent::{Agent, AgentEnv, Permissions};
 use loop_core::run::RunState;
 use loop_core::settings::{Layer, Resolved, UNLIMITED};
 use loop_core::text;
@@ -15,7 +15,7 @@ pub(crate) fn header(state: &RunState) -> String {
         format!("loop {} in {}", spec.id, spec.workspace.path),
         format!("  task      {}", spec.goal.head),
         format!("  promise   {}", settings.get("promise")),
-        format!("  agent     {}", agent(settings)),
+        format!("  agent     {}{}", agent(settings), withheld(state)),
         format!("  limits    {}", limits(settings)),
         format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(&spec.backend)),
     ];
@@ -31,6 +31,14 @@ fn fitted(line: &str) -> String {
     } else {
         format!("{}\n", text::one_line(line, LETTERS_MAX))
     }
+}
+
+/// How many of the person's variables the agent does not get, and how to see which.
+fn withheld(state: &RunState) -> String {
+    let Some(agent) = state.agent().filter(|agent| !matches!(agent, Agent::Custom(_))) else { return String::new() };
+    let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
+    let count = agent.environment(loop_host::attempt::ambient(), &extra).withheld.len();
+    if count == 0 { String::new() } else { format!(" · {count} variables not passed: loop agents {}", agent.name()) }
 }
 
 /// Which agent, with its command.

@@ -24,6 +24,7 @@ mod looking;
 mod newcomer;
 mod output;
 mod power_cuts;
+mod real;
 mod resume;
 mod rollback;
 mod rollback_points;
