@@ -79,7 +79,8 @@ fn usage(result: &Value) -> Usage {
 /// The sum over all models: it also has what sub-agents and lost answers used, and `usage` does not.
 fn by_model(result: &Value) -> Option<Usage> {
     let models = result.get("modelUsage")?.as_object().filter(|models| !models.is_empty())?;
-    let sum = |name: &str| models.values().filter_map(|model| model.get(name).and_then(whole)).reduce(u64::saturating_add);
+    let sum =
+        |name: &str| models.values().filter_map(|model| model.get(name).and_then(whole)).reduce(u64::saturating_add);
     Some(Usage {
         input_tokens: Some(sum("inputTokens")?),
         output_tokens: sum("outputTokens"),

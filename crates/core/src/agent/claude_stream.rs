@@ -1,13 +1,14 @@
 //! Reads stream-json as Claude Code writes it, and programs that took it over with habits of their own.
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::adapter::Begin;
 use super::claude_fault::Fault;
-use super::claude_lines::{Assistant, Block, Message, System, delta, kind_anywhere, kind_first, plain, telling};
+use super::claude_lines::{
+    Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
+};
 use super::claude_reset::in_words;
 use super::claude_result::{self, Outcome, whole};
 use super::failure::{Failure, Reset, ResetSource};
@@ -54,8 +55,8 @@ pub(super) struct ClaudeStream {
     habits: &'static Habits,
     /// What the session had used before.
     used: Usage,
-    /// Finds the events that bring text.
-    text_mark: Finder<'static>,
+    /// What lines are searched for.
+    marks: Marks,
     session: Option<String>,
     model: Option<String>,
     /// The last message of the main thread, as far as it came after its last tool call, and its id.
@@ -86,7 +87,7 @@ impl ClaudeStream {
         Self {
             habits,
             used: begin.used,
-            text_mark: Finder::new(b"\"text_delta\""),
+            marks: Marks::default(),
             session: None,
             model: None,
             said: String::new(),
@@ -124,7 +125,7 @@ impl ClaudeStream {
     }
 
     fn piece(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        if let Some(text) = delta(line, &self.text_mark).ok()? {
+        if let Some(text) = delta(line, &self.marks).ok()? {
             self.streamed = true;
             live.push(Live::Text(fit(text)));
         }
@@ -138,7 +139,7 @@ impl ClaudeStream {
     }
 
     fn message(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        let mut event: Assistant<'_> = serde_json::from_slice(line).ok()?;
+        let mut event = Assistant::read(line, &self.marks)?;
         self.tool_calls.get_or_insert(0);
         let blocks = std::mem::take(&mut event.message.content.0);
         if event.of_sub_agent() {
@@ -218,6 +219,9 @@ impl ClaudeStream {
     }
 
     fn system(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        if !of_use(line) {
+            return Some(());
+        }
         let told: System<'_> = serde_json::from_slice(line).ok()?;
         let or_unknown = |value: Option<&RawValue>| value.map_or_else(|| "?".to_owned(), plain);
         match told.subtype.map(plain).unwrap_or_default().as_str() {
@@ -252,7 +256,8 @@ impl ClaudeStream {
             self.resets_ms = info.get("resetsAt").and_then(whole).map(milliseconds);
             live.push(Live::Note(format!("the {kind} limit is reached")));
         } else if status == "allowed_warning" {
-            let used = info.get("utilization").and_then(Value::as_f64).map(|part| format!(": {:.0} % used", part * 100.0));
+            let used =
+                info.get("utilization").and_then(Value::as_f64).map(|part| format!(": {:.0} % used", part * 100.0));
             live.push(Live::Note(format!("the {kind} limit is near{}", used.unwrap_or_default())));
         }
         Some(())

@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use loop_core::agent::{
-    Ask, Begin, Call, End, Failure, Live, Permissions, Reading, Reset, ResetSource, Stdin, Stream, Terminal, Usage, adapter,
+    Ask, Begin, Call, End, Failure, Live, Permissions, Reading, Reset, ResetSource, Stdin, Stream, Terminal, Usage,
+    adapter,
 };
 use loop_core::run::Ended;
 use serde_json::{Value, json};
@@ -146,7 +147,8 @@ fn a_question_by_a_tool_is_kept_and_is_no_refused_command() {
         {"tool_name": "Bash", "tool_input": {"command": "cargo test", "description": "d"}},
         {"tool_name": "mcp__x__y", "tool_input": "odd"},
     ]);
-    let reading = read(&[said("a", &tool("AskUserQuestion", &asked)), said("b", &text("I wait")), result], &Ended::Exit(0));
+    let reading =
+        read(&[said("a", &tool("AskUserQuestion", &asked)), said("b", &text("I wait")), result], &Ended::Exit(0));
     assert_eq!(reading.question.as_deref(), Some("Which one?"));
     assert_eq!((reading.denials.count, reading.denials.first.as_deref()), (2, Some("cargo test")));
 }
@@ -159,7 +161,8 @@ fn limit(status: &str, resets_at: &Value) -> Value {
 // req: C-12 partly: the provider's field first, words only on the error of a failed run
 #[test]
 fn a_limit_is_one_only_where_the_run_failed() {
-    let warned = [limit("allowed_warning", &json!(1_794_772_424)), said("a", &text("You've hit your limit")), success("x")];
+    let warned =
+        [limit("allowed_warning", &json!(1_794_772_424)), said("a", &text("You've hit your limit")), success("x")];
     let reading = read(&warned, &Ended::Exit(0));
     assert_eq!((reading.failure, reading.reset), (None, None));
     let lines: String = warned.iter().map(|line| format!("{line}\n")).collect();
@@ -180,9 +183,17 @@ fn a_reset_is_taken_from_the_field_and_else_from_the_words() {
         (limit("rejected", &json!(1_000_000_000)), words, at(1_000_000_000_000, ResetSource::Provider)),
         (limit("rejected", &json!("soon")), words, at(1_794_968_820_000, ResetSource::Text)),
         (json!({"type": "keep_alive"}), words, at(1_794_968_820_000, ResetSource::Text)),
-        (json!({"type": "keep_alive"}), "You've hit your session limit · resets 7pm (UTC)", at(NOW_MS, ResetSource::Text)),
+        (
+            json!({"type": "keep_alive"}),
+            "You've hit your session limit · resets 7pm (UTC)",
+            at(NOW_MS, ResetSource::Text),
+        ),
         (json!({"type": "keep_alive"}), "session limit · resets 8:30am", at(1_794_817_800_000, ResetSource::Text)),
-        (json!({"type": "keep_alive"}), "Claude AI usage limit reached|1794771871", at(1_794_771_871_000, ResetSource::Text)),
+        (
+            json!({"type": "keep_alive"}),
+            "Claude AI usage limit reached|1794771871",
+            at(1_794_771_871_000, ResetSource::Text),
+        ),
         (json!({"type": "keep_alive"}), "rate limit, try again in 1m30s.", at(NOW_MS + 90_000, ResetSource::Text)),
         (json!({"type": "keep_alive"}), "usage limit · resets soon", None),
     ] {
@@ -193,8 +204,10 @@ fn a_reset_is_taken_from_the_field_and_else_from_the_words() {
 
 #[test]
 fn classes_go_by_the_word_then_the_status_then_the_words() {
-    let told = |word: &str| json!({"type": "assistant", "error": word,
-        "message": {"id": "e", "model": "<synthetic>", "content": [{"type": "text", "text": "words"}]}});
+    let told = |word: &str| {
+        json!({"type": "assistant", "error": word,
+        "message": {"id": "e", "model": "<synthetic>", "content": [{"type": "text", "text": "words"}]}})
+    };
     for (word, status, words, failure) in [
         ("billing_error", json!(400), "Credit balance is too low", Failure::Billing),
         ("unknown", json!(429), "You have run out of quota: see billing", Failure::Billing),
@@ -229,8 +242,10 @@ fn a_lost_session_is_told_only_where_one_was_to_be_continued() {
 
 #[test]
 fn live_text_comes_in_pieces_and_once() {
-    let piece = |parent: &Value, words: &str| json!({"type": "stream_event", "parent_tool_use_id": parent,
-        "event": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": words}}});
+    let piece = |parent: &Value, words: &str| {
+        json!({"type": "stream_event", "parent_tool_use_id": parent,
+        "event": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": words}}})
+    };
     let quoted = json!({"type": "stream_event", "event": {"type": "content_block_delta", "delta":
         {"type": "input_json_delta", "partial_json": "{\"x\":\"\\\"text_delta\\\",\\\"text\\\":\\\"no\\\"\"}"}}});
     let lines = [
@@ -243,7 +258,8 @@ fn live_text_comes_in_pieces_and_once() {
     ];
     // As the program writes it, and as some other writer of JSON might.
     let tight: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let tight = tight.replace("{\"text\":\"plain\",\"type\":\"text_delta\"}", "{\"type\":\"text_delta\",\"text\":\"plain\"}");
+    let tight =
+        tight.replace("{\"text\":\"plain\",\"type\":\"text_delta\"}", "{\"type\":\"text_delta\",\"text\":\"plain\"}");
     let wide = tight.replace("\"type\":", "\"type\": ");
     for lines in [tight, wide] {
         let live = read_as("claude", lines.as_bytes(), &end(&Ended::Exit(0))).1;
@@ -320,7 +336,10 @@ fn call(agent: &str, permissions: Permissions) -> Call {
 #[test]
 fn claude_is_called_with_what_each_mode_allows() {
     for (permissions, words) in [
-        (Permissions::Edit, "--permission-mode acceptEdits --allowedTools Glob,Grep --disallowedTools Bash(**),EnterWorktree"),
+        (
+            Permissions::Edit,
+            "--permission-mode acceptEdits --allowedTools Glob,Grep --disallowedTools Bash(**),EnterWorktree",
+        ),
         (Permissions::Work, "--permission-mode acceptEdits --allowedTools Bash --disallowedTools EnterWorktree"),
         (Permissions::All, "--dangerously-skip-permissions --disallowedTools EnterWorktree"),
     ] {
@@ -344,7 +363,8 @@ fn qwen_is_called_with_what_each_mode_allows() {
         (Permissions::All, "--approval-mode yolo"),
     ] {
         let call = call("qwen", permissions);
-        let rest = "--output-format stream-json --include-partial-messages --resume the-session --model the-model --own word";
+        let rest =
+            "--output-format stream-json --include-partial-messages --resume the-session --model the-model --own word";
         assert_eq!(call.argv.join(" "), format!("qwen {words} {rest}"));
         let (file, settings) = &call.files[0];
         assert!(call.env.contains(&("QWEN_CODE_SYSTEM_DEFAULTS_PATH".to_owned(), file.clone())));
