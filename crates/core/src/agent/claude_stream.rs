@@ -77,6 +77,8 @@ pub(super) struct ClaudeStream {
     rejected: bool,
     resets_ms: Option<u64>,
     terminal: Terminal,
+    /// The last line that says how the run came out, and what it says.
+    result: Vec<u8>,
     outcome: Outcome,
     malformed: u32,
     unknown: u32,
@@ -102,6 +104,7 @@ impl ClaudeStream {
             rejected: false,
             resets_ms: None,
             terminal: Terminal::Missing,
+            result: Vec::new(),
             outcome: Outcome::default(),
             malformed: 0,
             unknown: 0,
@@ -213,13 +216,14 @@ impl ClaudeStream {
             if self.habits.asks.contains(&name) {
                 self.question = Some(question(input));
             }
-            live.push(Live::Tool(name.to_owned(), telling(input)));
+            let argument = block.argument.as_deref().map_or_else(|| telling(input), str::to_owned);
+            live.push(Live::Tool(name.to_owned(), argument));
         }
         calls
     }
 
     fn system(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        if !of_use(line) {
+        if !of_use(line, self.session.is_some()) {
             return Some(());
         }
         let told: System<'_> = serde_json::from_slice(line).ok()?;
@@ -263,16 +267,28 @@ impl ClaudeStream {
         Some(())
     }
 
+    /// Only the last of these lines counts, so it is kept and read at the end.
     fn result(&mut self, line: &[u8]) -> Option<()> {
-        let Some(outcome) = claude_result::read(line, self.habits.asks) else {
-            self.terminal = Terminal::Malformed;
-            return None;
+        self.terminal = Terminal::Malformed;
+        self.result.clear();
+        self.result.extend_from_slice(line);
+        line.ends_with(b"}").then_some(())
+    }
+
+    /// Reads the last line that says how the run came out.
+    fn settle(&mut self) {
+        if self.result.is_empty() {
+            return;
+        }
+        let Some(outcome) = claude_result::read(&self.result, self.habits.asks) else {
+            // One that was cut is counted already.
+            self.malformed += u32::from(self.result.ends_with(b"}"));
+            return;
         };
         let error_as_message = self.error_words.is_some() && self.habits.error_as_message.is_some();
         self.terminal = if outcome.error || error_as_message { Terminal::Error } else { Terminal::Success };
         self.session = self.session.take().or_else(|| outcome.session.clone());
         self.outcome = outcome;
-        Some(())
     }
 }
 
@@ -317,6 +333,7 @@ impl Reader for ClaudeStream {
         self.malformed = self.malformed.saturating_add(1);
         if kind_first(head) == Some("result") {
             self.terminal = Terminal::Malformed;
+            self.result.clear();
         }
     }
 
@@ -324,7 +341,8 @@ impl Reader for ClaudeStream {
         self.session.as_deref()
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
+        self.settle();
         let mut reading = Reading {
             terminal: self.terminal,
             session: self.session.clone(),
