@@ -197,8 +197,7 @@ impl ClaudeStream {
         }
         self.said.push_str(words);
         if self.said.len() > TEXT_BYTES_MAX {
-            let from = self.said.ceil_char_boundary(self.said.len() - TEXT_BYTES_MAX);
-            self.said.drain(..from);
+            self.said = text::tail(&self.said, TEXT_BYTES_MAX).to_owned();
         }
         if !self.streamed {
             live.push(Live::Text(fit(Cow::Borrowed(words))));
