@@ -1,13 +1,14 @@
 //! Reads stream-json as Claude Code writes it, and programs that took it over with habits of their own.
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::adapter::Begin;
 use super::claude_fault::Fault;
-use super::claude_lines::{Assistant, Block, Message, System, delta, kind_anywhere, kind_first, plain, telling};
+use super::claude_lines::{
+    Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
+};
 use super::claude_reset::in_words;
 use super::claude_result::{self, Outcome, whole};
 use super::failure::{Failure, Reset, ResetSource};
@@ -54,8 +55,8 @@ pub(super) struct ClaudeStream {
     habits: &'static Habits,
     /// What the session had used before.
     used: Usage,
-    /// Finds the events that bring text.
-    text_mark: Finder<'static>,
+    /// What lines are searched for.
+    marks: Marks,
     session: Option<String>,
     model: Option<String>,
     /// The last message of the main thread, as far as it came after its last tool call, and its id.
@@ -76,6 +77,8 @@ pub(super) struct ClaudeStream {
     rejected: bool,
     resets_ms: Option<u64>,
     terminal: Terminal,
+    /// The last line that says how the run came out, and what it says.
+    result: Vec<u8>,
     outcome: Outcome,
     malformed: u32,
     unknown: u32,
@@ -86,7 +89,7 @@ impl ClaudeStream {
         Self {
             habits,
             used: begin.used,
-            text_mark: Finder::new(b"\"text_delta\""),
+            marks: Marks::default(),
             session: None,
             model: None,
             said: String::new(),
@@ -101,6 +104,7 @@ impl ClaudeStream {
             rejected: false,
             resets_ms: None,
             terminal: Terminal::Missing,
+            result: Vec::new(),
             outcome: Outcome::default(),
             malformed: 0,
             unknown: 0,
@@ -124,7 +128,7 @@ impl ClaudeStream {
     }
 
     fn piece(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        if let Some(text) = delta(line, &self.text_mark).ok()? {
+        if let Some(text) = delta(line, &self.marks).ok()? {
             self.streamed = true;
             live.push(Live::Text(fit(text)));
         }
@@ -138,7 +142,7 @@ impl ClaudeStream {
     }
 
     fn message(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        let mut event: Assistant<'_> = serde_json::from_slice(line).ok()?;
+        let mut event = Assistant::read(line, &self.marks)?;
         self.tool_calls.get_or_insert(0);
         let blocks = std::mem::take(&mut event.message.content.0);
         if event.of_sub_agent() {
@@ -193,8 +197,7 @@ impl ClaudeStream {
         }
         self.said.push_str(words);
         if self.said.len() > TEXT_BYTES_MAX {
-            let from = self.said.ceil_char_boundary(self.said.len() - TEXT_BYTES_MAX);
-            self.said.drain(..from);
+            self.said = text::tail(&self.said, TEXT_BYTES_MAX).to_owned();
         }
         if !self.streamed {
             live.push(Live::Text(fit(Cow::Borrowed(words))));
@@ -212,12 +215,16 @@ impl ClaudeStream {
             if self.habits.asks.contains(&name) {
                 self.question = Some(question(input));
             }
-            live.push(Live::Tool(name.to_owned(), telling(input)));
+            let argument = block.argument.as_deref().map_or_else(|| telling(input), str::to_owned);
+            live.push(Live::Tool(name.to_owned(), argument));
         }
         calls
     }
 
     fn system(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        if !of_use(line, self.session.is_some()) {
+            return Some(());
+        }
         let told: System<'_> = serde_json::from_slice(line).ok()?;
         let or_unknown = |value: Option<&RawValue>| value.map_or_else(|| "?".to_owned(), plain);
         match told.subtype.map(plain).unwrap_or_default().as_str() {
@@ -259,16 +266,28 @@ impl ClaudeStream {
         Some(())
     }
 
+    /// Only the last of these lines counts, so it is kept and read at the end.
     fn result(&mut self, line: &[u8]) -> Option<()> {
-        let Some(outcome) = claude_result::read(line, self.habits.asks) else {
-            self.terminal = Terminal::Malformed;
-            return None;
+        self.terminal = Terminal::Malformed;
+        self.result.clear();
+        self.result.extend_from_slice(line);
+        line.ends_with(b"}").then_some(())
+    }
+
+    /// Reads the last line that says how the run came out.
+    fn settle(&mut self) {
+        if self.result.is_empty() {
+            return;
+        }
+        let Some(outcome) = claude_result::read(&self.result, self.habits.asks) else {
+            // One that was cut is counted already.
+            self.malformed += u32::from(self.result.ends_with(b"}"));
+            return;
         };
         let error_as_message = self.error_words.is_some() && self.habits.error_as_message.is_some();
         self.terminal = if outcome.error || error_as_message { Terminal::Error } else { Terminal::Success };
         self.session = self.session.take().or_else(|| outcome.session.clone());
         self.outcome = outcome;
-        Some(())
     }
 }
 
@@ -313,6 +332,7 @@ impl Reader for ClaudeStream {
         self.malformed = self.malformed.saturating_add(1);
         if kind_first(head) == Some("result") {
             self.terminal = Terminal::Malformed;
+            self.result.clear();
         }
     }
 
@@ -320,7 +340,8 @@ impl Reader for ClaudeStream {
         self.session.as_deref()
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
+        self.settle();
         let mut reading = Reading {
             terminal: self.terminal,
             session: self.session.clone(),
