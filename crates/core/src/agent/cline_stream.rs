@@ -28,6 +28,8 @@ pub(super) struct ClineReader {
     /// There was an event.
     seen: bool,
     broken_end: bool,
+    /// Sub-agents under way: their words come like the agent's own.
+    inner: u32,
     tool_calls: u32,
     calls: BTreeMap<String, String>,
     denials: Denials,
@@ -117,6 +119,11 @@ impl ClineReader {
         self.seen = true;
         self.plain = Vec::new();
         match event["type"].as_str().unwrap_or_default() {
+            "hook_event" if event["parentAgentId"].is_string() => match event["hookEventName"].as_str() {
+                Some("agent_start") => self.inner = self.inner.saturating_add(1),
+                Some("agent_end" | "agent_error" | "agent_abort") => self.inner = self.inner.saturating_sub(1),
+                Some(_) | None => {}
+            },
             "hook_event" => {}
             "agent_event" => self.of_agent(&event["event"], live),
             "error" => self.error(&event, live),
@@ -136,13 +143,14 @@ impl ClineReader {
                     live.push(Live::Text(text::clean(piece.as_bytes())));
                 }
             }
-            ("content_end", "text") => {
+            ("content_end", "text") if self.inner == 0 => {
                 self.said.push_str(event["text"].as_str().unwrap_or_default());
                 keep_end(&mut self.said);
             }
             ("content_start", "tool") => self.tool_use(event, live),
             ("content_end", "tool") => self.tool_result(event),
             ("error", _) => self.error(event, live),
+            ("usage", _) if self.inner > 0 => {}
             ("usage", _) => {
                 self.usage = tokens(
                     event,

@@ -35,12 +35,17 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reader,
 };
 
-/// Weaker than any rule of the user's.
+/// Weaker than any rule of the user's. What belongs to the shell, and the user's own skills, are offered with it.
 const WORK_POLICY: &str = r#"[[rule]]
 toolName = "run_shell_command"
 decision = "allow"
 priority = 0
 allowRedirection = true
+
+[[rule]]
+toolName = ["list_background_processes", "read_background_output", "write_todos", "activate_skill"]
+decision = "allow"
+priority = 0
 "#;
 
 /// The pattern keeps the tool on offer; the second rule does so too where a default would take it away.
@@ -55,6 +60,11 @@ denyMessage = "Commands are not allowed in this run (--permissions edit): change
 toolName = "run_shell_command"
 decision = "allow"
 priority = 998
+
+[[rule]]
+toolName = ["write_todos", "activate_skill"]
+decision = "allow"
+priority = 0
 "#;
 
 /// The variable that names a file of default settings.

@@ -78,3 +78,22 @@ fn a_command_that_is_not_on_offer_was_refused_and_a_question_is_a_question() {
     assert_eq!((reading.denials.count, reading.denials.first.as_deref()), (1, Some("sh run_tests.sh")));
     assert_eq!((reading.question.as_deref(), reading.tool_calls), (Some("Which?"), Some(2)));
 }
+
+#[test]
+fn what_a_sub_agent_says_is_not_the_agents_word_even_when_it_is_cut_off_there() {
+    let hook = |name: &str, parent: &str| {
+        format!(r#"{{"type":"hook_event","hookEventName":"{name}","agentId":"a","parentAgentId":{parent}}}"#)
+    };
+    let says = |text: &str| {
+        format!(r#"{{"type":"agent_event","event":{{"type":"content_end","contentType":"text","text":"{text}"}}}}"#)
+    };
+    let usage = r#"{"type":"agent_event","event":{"type":"usage","totalInputTokens":7,"totalOutputTokens":3}}"#;
+    let lines = [hook("agent_start", "null"), hook("agent_start", "\"a\""), says("sub"), usage.to_owned()];
+    let cut = cline(&lines.each_ref().map(String::as_str), &Ended::ByUs);
+    assert_eq!((cut.text.as_str(), cut.usage.input_tokens), ("", None));
+
+    let own = [&lines[..], &[hook("agent_end", "\"a\""), says("own"), usage.to_owned()]].concat();
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let reading = cline(&own, &Ended::ByUs);
+    assert_eq!((reading.text.as_str(), reading.usage.input_tokens), ("own", Some(7)));
+}

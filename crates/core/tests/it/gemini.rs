@@ -10,7 +10,7 @@ use loop_core::run::Ended;
 pub(crate) const NOW_MS: u64 = 1_794_769_200_000;
 
 static AMBIENT: LazyLock<BTreeMap<String, String>> =
-    LazyLock::new(|| BTreeMap::from([("HOME".to_owned(), "/home/me".to_owned())]));
+    LazyLock::new(|| BTreeMap::from([("HOME".to_owned(), "/h".to_owned())]));
 
 /// The call of an agent, with what matters here to be changed.
 pub(crate) fn called<'a>(agent: &'a str, change: impl FnOnce(&mut Ask<'a>)) -> Call {
@@ -80,7 +80,7 @@ fn the_prompt_comes_by_stdin_and_the_session_by_its_id() {
 fn work_allows_the_shell_below_every_rule_of_the_users_and_edit_refuses_it_above_them() {
     let file = "/state/attempt-1/gemini-policy.toml";
     let work = called("gemini", |_| {});
-    assert!(has(&work, &["--policy", file, "--policy", "/home/me/.gemini/policies"]), "{:?}", work.argv);
+    assert!(has(&work, &["--policy", file, "--policy", "/h/.gemini/policies"]), "{:?}", work.argv);
     assert!(has(&work, &["--approval-mode", "auto_edit"]));
     let (path, policy) = &work.files[0];
     assert!(path == file && policy.contains("decision = \"allow\"\npriority = 0\n"), "{policy}");
