@@ -219,7 +219,6 @@ fn permission_is_given_by_policy() {
     .assert_eq(&out);
 }
 
-// req: C-24 partly: what is refused is counted, with the first command
 #[test]
 fn refusals_are_counted_and_a_request_may_tell_less_than_the_update_before_it() {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "kind": "execute", "title": "Terminal",
@@ -303,7 +302,6 @@ fn a_cancel_is_asked_once_and_pending_permission_is_cancelled_with_it() {
     told(wish(), vec![WeCancel, hello()], &early);
 }
 
-// req: C-12 partly: a session is gone on with by its id alone, and one that is lost is told
 #[test]
 fn a_known_session_is_resumed_or_loaded_and_a_lost_one_is_told() {
     let known = || Wish { session: Some("old".to_owned()), ..wish() };

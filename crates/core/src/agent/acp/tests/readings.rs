@@ -10,7 +10,7 @@ use crate::agent::failure::Failure;
 use crate::agent::reading::Terminal;
 use crate::run::Ended;
 
-// req: C-13 partly: every error of the protocol has a class, and a reset where it says one
+// req: C-05 partly: every error of the Agent Client Protocol has a class, and a reset where it says one
 #[test]
 fn errors_have_a_class_and_a_reset() {
     let errors = [
@@ -82,6 +82,7 @@ fn a_reason_to_stop_that_is_no_end_of_the_work_is_a_failure() {
     .assert_eq(&out);
 }
 
+// req: C-24 partly: agents that speak the Agent Client Protocol
 #[test]
 fn what_is_no_message_is_counted_and_an_agent_that_ends_is_a_crash() {
     let transcript = told(
