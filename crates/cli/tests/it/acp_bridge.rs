@@ -114,7 +114,7 @@ fn cancelled(scene: &str) -> (Reading, Being, Duration) {
     (reading, sleeper, asked.elapsed())
 }
 
-// req: C-06 partly: an agent that speaks the Agent Client Protocol is asked to stop in its own language first
+// req: C-24 partly: an agent that speaks the Agent Client Protocol is asked to stop in its own language first
 #[test]
 fn a_cancel_lets_the_agent_end_its_tool_and_one_that_is_deaf_is_ended_within_the_grace() {
     let (reading, sleeper, took) = cancelled("sleeps");

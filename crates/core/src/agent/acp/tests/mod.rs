@@ -1,4 +1,7 @@
 //! Conversations as text: what the agent says (`<`), what we say (`>`), how it ends (`=`).
+mod calls;
+mod readings;
+
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
@@ -6,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Machine, Wish, reader};
 use crate::agent::adapter::Begin;
-use crate::agent::ask::{Ask, Permissions};
+use crate::agent::ask::Permissions;
 use crate::agent::failure::Failure;
 use crate::agent::reading::{End, Reading, Terminal};
 use crate::agent::stream::Stream;
@@ -216,7 +219,6 @@ fn permission_is_given_by_policy() {
     .assert_eq(&out);
 }
 
-// req: C-24 partly: what is refused is counted, with the first command
 #[test]
 fn refusals_are_counted_and_a_request_may_tell_less_than_the_update_before_it() {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "kind": "execute", "title": "Terminal",
@@ -300,7 +302,6 @@ fn a_cancel_is_asked_once_and_pending_permission_is_cancelled_with_it() {
     told(wish(), vec![WeCancel, hello()], &early);
 }
 
-// req: C-12 partly: a session is gone on with by its id alone, and one that is lost is told
 #[test]
 fn a_known_session_is_resumed_or_loaded_and_a_lost_one_is_told() {
     let known = || Wish { session: Some("old".to_owned()), ..wish() };
@@ -444,226 +445,4 @@ fn signing_in_is_tried_once_and_only_where_it_needs_nobody() {
             = error Authentication required
         "#]],
     );
-}
-
-// req: C-13 partly: every error of the protocol has a class, and a reset where it says one
-#[test]
-fn errors_have_a_class_and_a_reset() {
-    let errors = [
-        json!({"code": -32603, "message": "429", "data": {"errorKind": "rate_limit"}}),
-        json!({"code": -32603, "message": "Internal error: You've hit your session limit · resets 7:44pm (UTC)",
-            "data": {"errorKind": "rate_limit"}}),
-        json!({"code": -32603, "message": "You've hit your weekly limit · resets Nov 18, 2:27am (UTC)"}),
-        json!({"code": -32603, "message": "You’ve hit your usage limit or try again at 7:45 PM."}),
-        json!({"code": 429, "message": "Rate limit exceeded. Try again later.", "data": {"retryDelay": "12s"}}),
-        json!({"code": -32603, "message": "Please retry in 1m30.5s."}),
-        json!({"code": 500, "message": "Internal Server Error"}),
-        json!({"code": -32603, "message": "API Error: 529 Overloaded"}),
-        json!({"code": -32603, "message": "Internal error", "data": {"details": "unexpected status 401 Unauthorized"}}),
-        json!({"code": -32603, "message": "Failed: 403"}),
-        json!({"code": -32603, "message": "Internal error", "data": {"errorKind": "billing_error"}}),
-        json!({"code": 429, "message": "Quota exceeded. Check your plan and billing details."}),
-        json!({"code": -32603, "message": "connect ECONNREFUSED 127.0.0.1:1"}),
-        json!({"code": -32603, "message": "Prompt is too long"}),
-        json!({"code": -32603, "message": "Internal error"}),
-        json!({"code": "odd", "message": 7}),
-        json!("only words"),
-    ];
-    let mut out = String::new();
-    for error in errors {
-        let (_, transcript) = play(wish(), vec![hello(), session(), chunk("429 rate limit"), Error(error.clone())]);
-        let reading = read(&transcript, Ended::Exit(1));
-        assert_eq!(reading.terminal, Terminal::Error);
-        let ahead = reading.reset.map_or("-".to_owned(), |reset| format!("{} s", (reset.at_ms - NOW_MS) / 1000));
-        writeln!(out, "{} {ahead}: {error}", reading.failure.unwrap().word()).unwrap();
-    }
-    expect![[r#"
-        rate_limit -: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"429"}
-        rate_limit 2640 s: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"Internal error: You've hit your session limit · resets 7:44pm (UTC)"}
-        rate_limit 199620 s: {"code":-32603,"message":"You've hit your weekly limit · resets Nov 18, 2:27am (UTC)"}
-        rate_limit 85500 s: {"code":-32603,"message":"You’ve hit your usage limit or try again at 7:45 PM."}
-        rate_limit 12 s: {"code":429,"data":{"retryDelay":"12s"},"message":"Rate limit exceeded. Try again later."}
-        crash -: {"code":-32603,"message":"Please retry in 1m30.5s."}
-        overload -: {"code":500,"message":"Internal Server Error"}
-        overload -: {"code":-32603,"message":"API Error: 529 Overloaded"}
-        auth -: {"code":-32603,"data":{"details":"unexpected status 401 Unauthorized"},"message":"Internal error"}
-        auth -: {"code":-32603,"message":"Failed: 403"}
-        billing -: {"code":-32603,"data":{"errorKind":"billing_error"},"message":"Internal error"}
-        billing -: {"code":429,"message":"Quota exceeded. Check your plan and billing details."}
-        network -: {"code":-32603,"message":"connect ECONNREFUSED 127.0.0.1:1"}
-        context -: {"code":-32603,"message":"Prompt is too long"}
-        crash -: {"code":-32603,"message":"Internal error"}
-        crash -: {"code":"odd","message":7}
-        crash -: "only words"
-    "#]]
-    .assert_eq(&out);
-}
-
-#[test]
-fn a_reason_to_stop_that_is_no_end_of_the_work_is_a_failure() {
-    let mut out = String::new();
-    for stop in ["refusal", "max_tokens", "max_turn_requests", "cancelled", "something new"] {
-        let (_, transcript) = play(wish(), vec![hello(), session(), Result(json!({"stopReason": stop}))]);
-        let reading = read(&transcript, Ended::Exit(1));
-        let words = reading.error.unwrap_or_default();
-        writeln!(out, "{stop}: {:?} {} ({words})", reading.terminal, reading.failure.unwrap().word()).unwrap();
-    }
-    expect![[r#"
-        refusal: Error refusal (the model refused)
-        max_tokens: Error crash (it stopped: max_tokens)
-        max_turn_requests: Error crash (it stopped: max_turn_requests)
-        cancelled: Error crash (it stopped: cancelled)
-        something new: Error crash (it stopped: something new)
-    "#]]
-    .assert_eq(&out);
-}
-
-#[test]
-fn what_is_no_message_is_counted_and_an_agent_that_ends_is_a_crash() {
-    let transcript = told(
-        wish(),
-        vec![Raw("Warning: colours"), Raw("[1,2]"), hello(), Raw("{\"id\":99,\"result\":{}}"), session(), Ends],
-        &expect![[r#"
-            > initialize
-            ! Warning: colours
-            ! [1,2]
-            > session/new {"cwd":"/ws","mcpServers":[]}
-            > session/prompt {"prompt":[{"text":"do it","type":"text"}],"sessionId":"s1"}
-            = agent_ended the agent ended
-        "#]],
-    );
-    let reading = read(&transcript, Ended::Exit(1));
-    assert_eq!((reading.malformed_lines, reading.failure), (2, Some(Failure::Crash)));
-    assert_eq!(reading.session.as_deref(), Some("s1"));
-    assert_eq!(read(&transcript, Ended::ByUs).failure, None);
-}
-
-#[test]
-fn a_last_line_that_cannot_be_read_is_malformed_and_none_at_all_is_missing() {
-    let (_, transcript) = play(wish(), vec![hello(), session(), end_turn()]);
-    let whole = transcript.trim_end();
-    let torn = read(&whole[..whole.len() - 5], Ended::Exit(0));
-    assert_eq!((torn.terminal, torn.failure), (Terminal::Malformed, Some(Failure::Crash)));
-    let cut = whole.lines().take(5).collect::<Vec<_>>().join("\n");
-    let cut = read(&cut, Ended::Signal(9));
-    assert_eq!((cut.terminal, cut.failure), (Terminal::Missing, Some(Failure::Crash)));
-    let (mut machine, _) = Machine::begin(wish());
-    machine.long_line(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/update\"");
-    assert!(machine.finished().is_none(), "only an answer is missed");
-    machine.long_line(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{");
-    assert_eq!(machine.finished().unwrap().why.word(), "malformed");
-}
-
-#[test]
-fn a_sub_agents_words_and_those_of_another_session_are_not_the_agents() {
-    let below = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "below"},
-        "_meta": {"claudeCode": {"parentToolUseId": "t1"}}});
-    let other = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s2", "update":
-        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "elsewhere"}}}});
-    let says = vec![hello(), session(), chunk("mine"), update(below), Own(other), end_turn()];
-    let (_, transcript) = play(wish(), says);
-    assert_eq!(read(&transcript, Ended::Exit(0)).text, "mine");
-}
-
-#[test]
-fn a_limit_that_is_near_is_none_and_one_that_is_met_has_its_reset() {
-    let limit = |status: &str| {
-        update(json!({"sessionUpdate": "usage_update", "used": 1, "size": 2,
-            "_meta": {"_claude/rateLimit": {"status": status, "resetsAt": NOW_MS / 1000 + 60}}}))
-    };
-    let (_, near) = play(wish(), vec![hello(), session(), limit("allowed_warning"), end_turn()]);
-    assert_eq!((read(&near, Ended::Exit(0)).failure, read(&near, Ended::Exit(0)).reset), (None, None));
-    let error = json!({"code": -32603, "message": "limit", "data": {"errorKind": "rate_limit"}});
-    let (_, met) = play(wish(), vec![hello(), session(), limit("rejected"), Error(error)]);
-    assert_eq!(read(&met, Ended::Exit(1)).reset.map(|reset| reset.at_ms), Some(NOW_MS + 60_000));
-}
-
-/// The lines of what an adapter would start.
-fn called(name: &str, permissions: Permissions, more: bool) -> String {
-    let ambient = [("OPENCODE_PERMISSION".to_owned(), r#"{"webfetch":"deny","bash":"allow"}"#.to_owned())].into();
-    let args = ["--own".to_owned()];
-    let ask = Ask {
-        program: "/bin/agent",
-        harness: "/bin/loop",
-        workspace: "/ws",
-        folder: "/attempt",
-        prompt_file: "/attempt/prompt.md",
-        system: if more { "block" } else { "" },
-        system_file: "/attempt/system.md",
-        session: more.then_some("s1"),
-        permissions,
-        network: more,
-        model: more.then_some("big"),
-        args: if more { &args } else { &[] },
-        root: more,
-        budget: None,
-        ambient: &ambient,
-    };
-    let call = (crate::agent::adapter(name).unwrap().call)(&ask);
-    let env: Vec<String> = call.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let files: Vec<&str> = call.files.iter().map(|(path, _)| path.as_str()).collect();
-    format!("{}\n  {}\n  {}\n", call.argv.join(" "), env.join(" "), files.join(" "))
-}
-
-#[test]
-fn an_agent_is_called_below_our_own_process_and_never_with_the_prompt_in_its_words() {
-    let mut out = String::new();
-    for name in ["opencode-acp", "claude-acp", "codex-acp", "gemini-acp"] {
-        out.push_str(&called(name, Permissions::Edit, false));
-        out.push_str(&called(name, Permissions::Work, true));
-    }
-    expect![[r#"
-        /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent acp
-          OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_PERMISSION={"bash":"ask","edit":"ask","external_directory":"ask","webfetch":"deny","websearch":"ask"}
-  
-        /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 --model big -- /bin/agent acp --own
-          OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_PERMISSION={"bash":"allow","edit":"ask","external_directory":"ask","webfetch":"deny","websearch":"ask"}
-  
-        /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 CLAUDE_CODE_MAX_RETRIES=1
-  
-        /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 --model big -- /bin/agent --own
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 CLAUDE_CODE_MAX_RETRIES=1
-  
-        /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent -c features.shell_tool=false
-  
-  
-        /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 --model big -- /bin/agent -c sandbox_workspace_write.network_access=true --own
-  
-  
-        /bin/loop acp-bridge --permissions edit --prompt-file /attempt/prompt.md -- /bin/agent --acp
-          GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_NO_RELAUNCH=true
-  
-        /bin/loop acp-bridge --permissions work --network --prompt-file /attempt/prompt.md --system-file /attempt/system.md --session s1 -- /bin/agent --acp -m big --own
-          GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_NO_RELAUNCH=true GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/attempt/gemini-defaults.json
-          /attempt/gemini-defaults.json
-    "#]].assert_eq(&out);
-}
-
-#[test]
-fn nothing_that_comes_makes_it_panic() {
-    let odd = [
-        "{}",
-        "null",
-        "7",
-        "\"x\"",
-        "{\"id\":1}",
-        "{\"id\":1,\"result\":null}",
-        "{\"id\":null,\"method\":null}",
-        "{\"method\":\"session/update\"}",
-        "{\"id\":[],\"method\":\"session/request_permission\",\"params\":7}",
-        "{\"id\":1,\"error\":{}}",
-        "{\"id\":1,\"result\":{\"protocolVersion\":\"x\",\"authMethods\":{}}}",
-        "\u{0}",
-        "",
-    ];
-    for first in odd {
-        for second in odd {
-            let (mut machine, _) = Machine::begin(wish());
-            machine.line(first.as_bytes());
-            machine.line(second.as_bytes());
-            let lines = format!("{{\"dir\":\"<-\",\"msg\":{first}}}\n{{\"dir\":\"->\",\"msg\":{second}}}\n{first}\n");
-            read(&lines, Ended::Exit(0));
-        }
-    }
 }
