@@ -118,26 +118,44 @@ fn a_limit_ends_it_after_one_request_with_the_providers_moment() {
     assert!(reading.session.is_some(), "so that it can go on");
 }
 
+/// The model says one thing for ever: the class that is read from it, after so many requests at most.
+fn ends_soon(turn: Turn, failure: Failure, requests: usize) {
+    let (env, server) = user([turn]);
+    let reading = attempt(&env, Permissions::Work, None);
+    let seen = server.turns().len();
+    assert_eq!(reading.failure, Some(failure), "after {seen} requests: {reading:?}");
+    assert!(seen <= requests, "{seen} requests");
+    assert!(reading.error.is_some(), "{reading:?}");
+}
+
 #[test]
-fn refusals_and_breakdowns_end_it_soon_and_have_their_class() {
-    let cases = [
-        (Turn::fault(Fault::Auth), Failure::Auth, 1),
-        (Turn::fault(Fault::Forbidden), Failure::Auth, 1),
-        (Turn::fault(Fault::Billing), Failure::Billing, 1),
-        (Turn::fault(Fault::ServerError), Failure::Overload, 2),
-        (Turn::close(), Failure::Network, 2),
-        (Turn::fault(Fault::Context), Failure::Context, 3),
-        (Turn::html(), Failure::Crash, 3),
-    ];
-    for (turn, failure, requests) in cases {
-        let name = format!("{turn:?}");
-        let (env, server) = user([turn]);
-        let reading = attempt(&env, Permissions::Work, None);
-        assert_eq!(reading.failure, Some(failure), "{name}: {reading:?}");
-        let seen = server.turns().len();
-        assert!(seen <= requests, "{name}: {seen} requests");
-        assert!(reading.error.is_some(), "{name}");
-    }
+fn a_401_ends_it_at_once() {
+    ends_soon(Turn::fault(Fault::Auth), Failure::Auth, 1);
+}
+
+#[test]
+fn no_credit_ends_it_at_once() {
+    ends_soon(Turn::fault(Fault::Billing), Failure::Billing, 1);
+}
+
+#[test]
+fn a_server_that_fails_is_asked_once_more_and_not_five_times() {
+    ends_soon(Turn::fault(Fault::ServerError), Failure::Overload, 2);
+}
+
+#[test]
+fn a_connection_that_breaks_is_tried_once_more_and_not_five_times() {
+    ends_soon(Turn::close(), Failure::Network, 2);
+}
+
+#[test]
+fn a_conversation_that_stays_too_long_does_not_go_on_for_ever() {
+    ends_soon(Turn::fault(Fault::Context), Failure::Context, 3);
+}
+
+#[test]
+fn answers_without_an_end_do_not_go_on_for_ever() {
+    ends_soon(Turn::html(), Failure::Crash, 3);
 }
 
 #[test]
