@@ -3,13 +3,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use loop_core::agent::{Agent, is_token};
+use loop_core::agent::{Agent, Secrets};
 use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
@@ -26,18 +27,11 @@ const VERSION_LETTERS_MAX: usize = 60;
 /// Children have no descriptor to wait for in std: how often we look whether one has ended with its output left open.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The user's variables that are text, our own tokens left out.
+/// The secrets among the user's variables, by their names, and which of them cannot be taken out.
 #[must_use]
-pub fn ambient() -> BTreeMap<String, String> {
-    let text =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    text.filter(|(name, _)| !is_token(name)).collect()
-}
-
-/// Whether we are root.
-#[must_use]
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+pub fn declared<'a>(names: impl IntoIterator<Item = &'a str>) -> (Secrets, Vec<String>) {
+    let values = names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?.into_vec())));
+    Secrets::new(values)
 }
 
 /// The file of a program: on PATH, or where its path says.

@@ -1,16 +1,17 @@
 //! One attempt of the agent: its prompt, variables and program made ready, and its words read as they come.
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use loop_core::agent::environment::{self, AgentEnv};
-use loop_core::agent::text::TextReader;
 use loop_core::agent::{
-    self, Adapter, Ask, Begin, Call, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
+    self, Agent, AgentEnv, Ask, Begin, Call, Dialect, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
 };
+use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, Heard, RunState};
+use loop_core::settings::{Resolved, Settings};
 use loop_core::text;
 
 use crate::clock;
@@ -37,7 +38,7 @@ pub(crate) struct Words {
 /// What to start for one attempt, and how its words are read.
 struct Ready {
     call: Call,
-    env: Vec<(String, std::ffi::OsString)>,
+    env: Vec<(String, OsString)>,
     clear: bool,
     words: Words,
     gentle: Gentle,
@@ -83,42 +84,44 @@ fn ready(
     (told, session): (Told<'_>, Option<&str>),
     (workspace, folder): (&Path, &Path),
 ) -> io::Result<Ready> {
-    let adapter = agent::adapter(&state.settings.agent);
-    let system = system(state, adapter.is_some());
+    let agent = state.agent().ok_or_else(|| io::Error::other("there is no such agent"))?;
+    let known = !matches!(agent, Agent::Custom(_));
+    let system = system(state, known);
     let mut prompt = prompt_file::text(run, state, told)?;
-    let in_prompt = adapter.is_none_or(|adapter| adapter.system == SystemBy::Prompt);
-    if in_prompt && !system.is_empty() {
+    if agent.system() == SystemBy::Prompt && !system.is_empty() {
         prompt.push_str(&format!("\n{system}\n"));
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let (prompt_file, system_file) = (folder.join(PROMPT), folder.join(SYSTEM));
     write(&prompt_file, &prompt)?;
-    let asked = format!("{system}\n{prompt}");
-    let mut env: Vec<(String, std::ffi::OsString)> = vec![
-        ("LOOP_ID".into(), run.id.as_str().into()),
-        ("LOOP_ITERATION".into(), state.iteration.to_string().into()),
-        ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
-        ("LOOP_PROMPT_FILE".into(), prompt_file.clone().into_os_string()),
-    ];
-    let Some(adapter) = adapter else {
-        let call = Call { argv: agent::shell_line(&state.settings.agent_cmd), ..Call::default() };
-        let stream = Stream::new(Box::new(TextReader::default()));
-        let words = Words { stream, asked, continued: false, told: false, coded: false };
-        return Ok(Ready { call, env, clear: false, words, gentle: Gentle::Terminate });
-    };
-    write(&system_file, &system)?;
-    let ambient = variables(adapter, state);
-    let session = session.filter(|_| adapter.continues);
-    let call = ask(adapter, state, &ambient, &Places { workspace, folder }, (&system, session));
+    if known {
+        write(&system_file, &system)?;
+    }
+    let session = session.filter(|_| agent.continues());
+    let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
+    let ambient = agent.environment(ambient(), &extra).passed;
+    let call = ask(&agent, state, &ambient, &Places { workspace, folder }, (&system, session));
     for (path, text) in &call.files {
         write(Path::new(path), text)?;
     }
-    env.extend(ambient.into_iter().map(|(name, value)| (name, value.into())));
+    let mut env: Vec<(String, OsString)> = vec![
+        ("LOOP_ID".into(), run.id.as_str().into()),
+        ("LOOP_ITERATION".into(), state.iteration.to_string().into()),
+        ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
+        ("LOOP_PROMPT_FILE".into(), prompt_file.into_os_string()),
+    ];
+    env.splice(0..0, ambient.into_iter().map(|(name, value)| (name, value.into())));
     env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
     let used = state.session.as_ref().filter(|_| session.is_some()).map(|session| session.used).unwrap_or_default();
-    let stream = Stream::new((adapter.reader)(Begin { used }));
-    let words = Words { stream, asked, continued: session.is_some(), told: false, coded: true };
-    Ok(Ready { call, env, clear: true, words, gentle: adapter.gentle })
+    let words = Words {
+        stream: Stream::new(agent.reader(Begin { used })),
+        asked: format!("{system}\n{prompt}"),
+        continued: session.is_some(),
+        told: false,
+        coded: known,
+    };
+    // A command of the user's gets the whole environment, also what is no text in it.
+    Ok(Ready { call, env, clear: known, words, gentle: agent.gentle() })
 }
 
 struct Places<'a> {
@@ -127,7 +130,7 @@ struct Places<'a> {
 }
 
 fn ask(
-    adapter: &Adapter,
+    agent: &Agent,
     state: &RunState,
     ambient: &BTreeMap<String, String>,
     places: &Places<'_>,
@@ -140,10 +143,8 @@ fn ask(
     let (prompt_file, system_file) = (text(&places.folder.join(PROMPT)), text(&places.folder.join(SYSTEM)));
     // The line was checked when it came in.
     let args = agent::words::split(settings.get("agent_args")).unwrap_or_default();
-    let model = Some(settings.get("agent_model")).filter(|model| !model.is_empty());
-    let all = settings.is_on("skip_permissions");
-    (adapter.call)(&Ask {
-        program: adapter.program,
+    agent.call(&Ask {
+        program: agent.program().unwrap_or_default(),
         harness: &harness,
         workspace: &workspace,
         folder: &folder,
@@ -151,9 +152,9 @@ fn ask(
         system,
         system_file: &system_file,
         session,
-        permissions: if all { Permissions::All } else { Permissions::of(settings.get("permissions")) },
+        permissions: permissions(settings),
         network: settings.is_on("agent_network"),
-        model,
+        model: Some(settings.get("agent_model")).filter(|model| !model.is_empty()),
         args: &args,
         root: rustix::process::geteuid().is_root(),
         budget: None,
@@ -161,21 +162,36 @@ fn ask(
     })
 }
 
-/// What of the person's environment the agent gets.
-fn variables(adapter: &Adapter, state: &RunState) -> BTreeMap<String, String> {
-    let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
-    environment::choose(adapter.variables, ambient(), &extra).passed
+/// How an agent would be called, with words where the files of an attempt would be.
+#[must_use]
+pub fn example(agent: &Agent, settings: &Resolved, workspace: &Path) -> Call {
+    let state = RunState { settings: std::sync::Arc::new(Settings::of(settings)), ..RunState::default() };
+    let extra = AgentEnv::parse(settings.get("agent_env")).unwrap_or_default();
+    let ambient = agent.environment(ambient(), &extra).passed;
+    let places = Places { workspace, folder: Path::new("ATTEMPT") };
+    ask(agent, &state, &ambient, &places, ("SYSTEM PROMPT", None))
+}
+
+/// What the agent may do.
+#[must_use]
+pub fn permissions(settings: &Resolved) -> Permissions {
+    if settings.is_on("skip_permissions") { Permissions::All } else { Permissions::of(settings.get("permissions")) }
 }
 
 /// The person's own variables, those that are text.
-pub(crate) fn ambient() -> impl Iterator<Item = (String, String)> {
+pub fn ambient() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// What is added to the agent's system prompt. A command of the user's is asked for nothing by itself.
+/// What is added to the agent's system prompt. A command of the user's is asked for no status block.
 fn system(state: &RunState, known: bool) -> String {
-    let _ = known;
-    state.settings.resolved.get("append_system_prompt").to_owned()
+    let settings = &state.settings.resolved;
+    let dialect = match settings.get("status_block") {
+        "loopr" => Some(Dialect::Loopr),
+        "none" => None,
+        _ => Some(Dialect::Loop),
+    };
+    system_prompt(dialect.filter(|_| known), settings.get("append_system_prompt"))
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

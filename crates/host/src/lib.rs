@@ -4,7 +4,7 @@
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
 pub mod agents;
-mod attempt;
+pub mod attempt;
 pub mod checkpoint;
 pub mod clock;
 pub mod control;

@@ -150,6 +150,12 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
         .find(|file| fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0))
 }
 
+/// Whether we are root.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// How long nobody may write into a pipe that is to be read.
 const WRITER_WITHIN: Duration = Duration::from_secs(5);
 

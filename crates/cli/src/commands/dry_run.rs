@@ -1,6 +1,7 @@
 //! `loop start --dry-run`: what would happen, at the price of one run of the promise.
 use std::time::Duration;
 
+use loop_core::agent::Call;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
 use loop_core::settings::{GateSpec, Settings};
@@ -36,7 +37,7 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
     }
     let prompt = prompt(ready, &settings, &seen);
     if as_json {
-        context.printer.json(&as_value(ready, &settings, &seen, &prompt));
+        context.printer.json(&as_value(ready, &seen, &prompt));
         return Ok(0);
     }
     let holds = seen.iter().all(|(gate, seen)| verdict(gate, seen) == Verdict::Kept);
@@ -74,7 +75,7 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
     let mut line = |name: &str, value: &str| told.push_str(&format!("  {name:<15}{value}\n"));
     line("workspace", &ready.setup.place.path);
     line("agent", &format!("{} ({})", settings.agent, origin("agent")));
-    line("argv", &format!("sh -c {} ({}), prompt on stdin", quoted(&settings.agent_cmd), origin("agent_cmd")));
+    line("argv", &argv(ready, settings));
     for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
         line(key, &format!("{} ({})", resolved.get(key), origin(key)));
     }
@@ -83,6 +84,18 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
         line("no snapshots", why);
     }
     told
+}
+
+/// How the agent would be called, with places for what is not there yet.
+fn call(ready: &Ready) -> Call {
+    loop_host::attempt::example(&ready.agent, &ready.setup.settings, &ready.setup.path)
+}
+
+fn argv(ready: &Ready, settings: &Settings) -> String {
+    let words: Vec<String> = call(ready).argv.iter().map(|word| quoted(&text::one_line(word, 80))).collect();
+    let origin = ready.setup.settings.valued("agent_cmd").map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let origin = if settings.agent == "custom" { format!(" ({origin})") } else { String::new() };
+    format!("{}{origin}, prompt on stdin or by file", words.join(" "))
 }
 
 fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
@@ -102,7 +115,7 @@ fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -
     })
 }
 
-fn as_value(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
+fn as_value(ready: &Ready, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
     let baseline: Vec<_> = seen
         .iter()
         .map(|(gate, seen)| {
@@ -111,7 +124,7 @@ fn as_value(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)],
         .collect();
     json!({
         "version": 1, "dry_run": true, "workspace": ready.setup.place.path,
-        "argv": ["sh", "-c", settings.agent_cmd], "settings": ready.setup.settings,
+        "argv": call(ready).argv, "settings": ready.setup.settings,
         "baseline": baseline, "prompt": prompt,
     })
 }

@@ -1,7 +1,8 @@
 //! One file a verb: its arguments and what it does.
 pub(crate) mod acp_bridge;
+pub(crate) mod agent_setup;
 pub(crate) mod agents;
-pub(crate) mod ask;
+mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
 pub(crate) mod compare;

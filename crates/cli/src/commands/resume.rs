@@ -160,8 +160,13 @@ pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<S
             let sum = millis(held).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
             Ok(duration_text(sum))
         }
-        Takes::SizeOrUnlimited | Takes::Switch | Takes::Choice(_) | Takes::Command | Takes::Path | Takes::Paths => {
-            Err(wrong("only numbers and durations can be added to"))
-        }
+        Takes::SizeOrUnlimited
+        | Takes::Switch
+        | Takes::Choice(_)
+        | Takes::Command
+        | Takes::Word
+        | Takes::Text
+        | Takes::Path
+        | Takes::Paths => Err(wrong("only numbers and durations can be added to")),
     }
 }

@@ -1,17 +1,18 @@
 //! From flags, files and the environment to settings that hold, with every wrong thing refused first.
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::{KNOWN, known};
+use loop_core::agent::Described;
 use loop_core::run::WorkspaceRef;
-use loop_core::settings::{Given, KEYS, Key, Layer, Resolved, SettingsError, Valued, resolve, too_wide};
+use loop_core::settings::{Given, KEYS, Key, Resolved, SettingsError, Valued, resolve, too_wide};
 use loop_host::checkpoint::{Chosen, choose};
 use loop_host::checkpoint::{check_state_folder, cut_off};
-use loop_host::paths::{program_on_path, text_of};
+use loop_host::paths::text_of;
 use loop_host::process::{Mode, check_proc, try_out};
 use loop_host::runs::store_name;
-use loop_host::settings_files::{FilesError, USER_FILE, gather};
+use loop_host::settings_files::{FilesError, USER_FILE, described, gather};
 use loop_host::workspace::{self, WorkspaceError};
 
+use super::agent_setup;
 use crate::context::{Context, home_folder, runs_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -21,6 +22,8 @@ pub(crate) struct Setup {
     pub(crate) path: PathBuf,
     pub(crate) place: WorkspaceRef,
     pub(crate) settings: Resolved,
+    /// The agents that the user's own settings describe.
+    pub(crate) described: Vec<Described>,
 }
 
 /// Resolves the layers for a workspace and looks at the workspace.
@@ -41,7 +44,8 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
     let allow_any = settings.is_on("allow_any_workspace");
     let found = workspace::look(&asked, home_folder().as_deref(), allow_any);
     let (path, place) = found.map_err(|error| workspace_error(&error))?;
-    Ok(Setup { path, place, settings })
+    let described = described(&context.home.config).map_err(|error| files_error(&error))?;
+    Ok(Setup { path, place, settings, described })
 }
 
 /// What holds in the end. An agent command alone means the custom agent.
@@ -52,6 +56,7 @@ pub(crate) fn settle(given: Vec<Given>) -> Resolved {
     if let Some(command) = command.filter(|command| Some(command.origin.layer) > agent) {
         settings.set("agent", Valued { value: "custom".to_owned(), origin: command.origin });
     }
+    agent_setup::defaults(&mut settings);
     settings
 }
 
@@ -135,37 +140,6 @@ pub(crate) fn backend(context: &Context, setup: &Setup) -> Result<Chosen, Comman
             .because(why)
             .hint("leave it out: auto takes what can be had")
     })
-}
-
-/// Refuses a start without an agent that this version can drive, and says which could be.
-pub(crate) fn check_agent(settings: &Resolved, line: &str) -> Result<(), CommandError> {
-    let (agent, command) = (settings.get("agent"), settings.get("agent_cmd"));
-    if agent == "custom" {
-        if command.is_empty() {
-            return Err(CommandError::new(Kind::Wrong, "the custom agent has no command")
-                .because("--agent custom runs the command that --agent-cmd names")
-                .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
-        }
-        return Ok(());
-    }
-    let program = known(agent).map_or(agent, |known| known.program);
-    let given = settings.valued("agent").is_some_and(|valued| valued.origin.layer != Layer::Default);
-    let mut error = if given || program_on_path(program).is_some() {
-        CommandError::new(Kind::Wrong, format!("the agent {agent} comes with a later version"))
-            .because("this version drives any agent by its command: --agent-cmd")
-    } else {
-        CommandError::new(Kind::Wrong, format!("no agent was given, and {agent} is not installed"))
-            .because(format!("looked on PATH for {}", KNOWN.map(|known| known.program).join(", ")))
-    };
-    let installed: Vec<_> = KNOWN.iter().filter(|known| program_on_path(known.program).is_some()).collect();
-    for known in &installed {
-        error = error.hint(format!("{line} --agent-cmd {}", quoted(known.command)));
-    }
-    if installed.is_empty() {
-        let install = known(agent).map_or("", |known| known.install);
-        error = error.hint(format!("{install}, or give any command: {line} --agent-cmd 'your-agent --its-flags'"));
-    }
-    Err(error)
 }
 
 /// A text as one word of a shell line.

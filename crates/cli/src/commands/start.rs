@@ -4,11 +4,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use loop_core::agent::{Agent, Described};
 use loop_core::ids::RunId;
 use loop_core::policy::gate::Promise;
 use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
-use loop_core::settings::{KEYS, Resolved, Valued};
+use loop_core::settings::{KEYS, Layer, Origin, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::checkpoint::Chosen;
@@ -23,7 +24,7 @@ use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
 use super::setup::{self, Setup, quoted};
-use super::{dry_run, room, visit};
+use super::{agent_setup, dry_run, room, visit};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -51,6 +52,9 @@ pub(crate) struct StartArgs {
     json: bool,
     #[command(flatten)]
     flags: StartFlags,
+    /// Arguments for the agent's own program, passed on as they are
+    #[arg(last = true, value_name = "AGENT ARGS")]
+    rest: Vec<String>,
 }
 
 /// How much is read of a text: one byte more than may be is enough to refuse it.
@@ -65,6 +69,10 @@ pub(crate) struct Ready {
     pub(crate) inject: Vec<String>,
     /// How the workspace is kept.
     pub(crate) chosen: Chosen,
+    /// Who works.
+    pub(crate) agent: Agent,
+    /// The same, where the user's own settings describe it.
+    pub(crate) described: Option<Described>,
 }
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
@@ -125,7 +133,8 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
             .because("without a check of its own, loop could only believe the agent")
             .hint(format!("{line} …, with the command that shows that the work is done")));
     }
-    setup::check_agent(&setup.settings, &line)?;
+    add_arguments(&mut setup.settings, &args.rest);
+    let (agent, described) = agent_setup::find(&setup, &line)?;
     setup::check_containment(&setup.settings)?;
     check_shell(&setup.settings)?;
     let inject = injected(&setup.settings)?;
@@ -137,7 +146,10 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     result_path(&mut setup.settings)?;
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
     let chosen = setup::backend(context, &setup)?;
-    Ok(Ready { setup, goal, inject, chosen })
+    if !args.dry_run {
+        agent_setup::confirm(context, &setup.settings)?;
+    }
+    Ok(Ready { setup, goal, inject, chosen, agent, described })
 }
 
 /// A line that no shell can read says nothing about the work, and a `!` before several commands would
@@ -163,6 +175,16 @@ fn check_shell(settings: &Resolved) -> Result<(), CommandError> {
             )));
     }
     Ok(())
+}
+
+/// What stands after `--` is the agent's, behind what the settings have for it.
+fn add_arguments(settings: &mut Resolved, more: &[String]) {
+    if more.is_empty() {
+        return;
+    }
+    let value = agent_setup::joined(settings.get("agent_args"), more);
+    let origin = Origin { layer: Layer::Flag, place: "--".to_owned() };
+    settings.set("agent_args", Valued { value, origin });
 }
 
 fn goal(args: &StartArgs) -> Result<String, CommandError> {
@@ -303,6 +325,7 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         workspace: ready.setup.place.clone(),
         backend: ready.chosen.backend.to_owned(),
         store: runs::store_name(&ready.setup.path),
+        described: ready.described.clone(),
         settings,
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;

@@ -1,4 +1,5 @@
 //! The first six lines of a run: what will happen, before it does.
+use loop_core::agent::Permissions;
 use loop_core::run::RunState;
 use loop_core::settings::{Layer, Resolved, UNLIMITED};
 use loop_core::text;
@@ -34,7 +35,18 @@ fn fitted(line: &str) -> String {
 
 /// Which agent, with its command.
 pub(crate) fn agent(settings: &Resolved) -> String {
-    format!("{}: {}", settings.get("agent"), settings.get("agent_cmd"))
+    let name = settings.get("agent");
+    if name == "custom" {
+        return format!("{name}: {}", settings.get("agent_cmd"));
+    }
+    let model = Some(settings.get("agent_model")).filter(|model| !model.is_empty());
+    let model = model.map_or_else(String::new, |model| format!(" ({model})"));
+    let may = match loop_host::attempt::permissions(settings) {
+        Permissions::Edit => "may edit files here, runs nothing",
+        Permissions::Work => "may edit files and run commands here",
+        Permissions::All => "MAY DO ANYTHING, here and elsewhere",
+    };
+    format!("{name}{model} · {may}")
 }
 
 /// The limits in one line.

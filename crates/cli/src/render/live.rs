@@ -14,6 +14,7 @@ use loop_host::driver::Reporter;
 use super::diff::brief;
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
+use super::words;
 
 /// How wide the live line may get.
 const LINE_LETTERS_MAX: usize = 78;
@@ -128,7 +129,7 @@ impl Live {
             | Event::Opened
             | Event::Visited { .. }
             | Event::Reopened { .. }
-            | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
+            | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. } | Notice::Session { .. })
             | Event::DeadlinePassed => {}
         }
     }
@@ -136,8 +137,10 @@ impl Live {
     fn answered(&mut self, answer: &Answer, state: &RunState) {
         match answer {
             Answer::AgentEnded(report) => {
-                let took = time::spaced(report.duration_ms);
-                self.line(Some(Paint::Dim), &format!("{:>7}  agent: {} after {took}", of(state), report.ended.brief()));
+                self.line(Some(Paint::Dim), &format!("{:>7}  {}", of(state), words::ended(report)));
+                for said in words::heard(report, state) {
+                    self.line(Some(Paint::Warn), &format!("         {said}"));
+                }
                 // Said once: the same again would not be news.
                 if state.timeouts == 2 && state.news.iter().any(|news| matches!(news, News::TimedOut { .. })) {
                     let double = loop_core::settings::duration_text(state.settings.timeout_ms.saturating_mul(2));
@@ -179,6 +182,9 @@ impl Live {
             Answer::Measured(measured) => {
                 if let Some(changes) = measured.changes {
                     self.line(Some(Paint::Dim), &format!("{:>7}  changed: {}", of(state), brief(changes)));
+                }
+                if let Some(refused) = words::refused(state) {
+                    self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
             Answer::Cleaned { .. } | Answer::Held | Answer::Notified { .. } => {}
@@ -232,6 +238,10 @@ impl Live {
                 format!("waits until that is mended · loop resume {}", name_of(state))
             }
             Order::Rollback { to, .. } => format!("going back to {to} · {spent}"),
+            Order::Hold { cause: HoldCause::Question, .. } => {
+                format!("waits for an answer · loop inject {}", name_of(state))
+            }
+            Order::Hold { cause: HoldCause::Limit, .. } => words::countdown(state, now)?,
             Order::Hold { cause: HoldCause::Delay, .. } => format!("waiting · {spent} of {limit}"),
             Order::Checkpoint { .. } | Order::Measure { .. } => "keeping the workspace".to_owned(),
             Order::Notify { .. } | Order::Keep { .. } => return None,
@@ -337,6 +347,16 @@ impl Reporter for Live {
             Fact::Ordered { order: Order::Hold { cause: HoldCause::Blocked, .. }, .. } => {
                 let id = name_of(state);
                 self.line(Some(Paint::Warn), &format!("paused until that is mended; then: loop resume {id}"));
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Limit, .. }, .. } => {
+                if let Some(wait) = words::waits(state, &name_of(state)) {
+                    self.line(Some(Paint::Warn), &wait);
+                }
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Question, .. }, .. } => {
+                let (id, question) = (name_of(state), state.question.clone().unwrap_or_default());
+                self.line(Some(Paint::Warn), &format!("the agent asks: {}", text::one_line(&question, 400)));
+                self.line(Some(Paint::Warn), &format!("answer: loop inject {id} \"…\", then: loop resume {id}"));
             }
             Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request | RecallCause::Rollback, .. }
             | Fact::Recalled { .. }

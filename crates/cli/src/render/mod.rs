@@ -8,3 +8,4 @@ pub(crate) mod pager;
 pub(crate) mod printer;
 pub(crate) mod summary;
 pub(crate) mod table;
+pub(crate) mod words;

@@ -44,12 +44,22 @@ pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> Stri
     }
     let changes = if spec.keeps() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}  changes   {changes}\n  cost      not known for a custom agent · {iterations} in {}\n  status    {} ({})\n{next}",
+        "{head}{}  changes   {changes}\n  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),
+        cost(state),
         time::spaced(state.active_ms(state.now)),
         standing.status,
         over.reason.code.name(),
     )
+}
+
+/// What it cost, as far as anybody told.
+pub(crate) fn cost(state: &RunState) -> String {
+    let usage = state.spent.usage;
+    let money = usage.cost_usd().map(|cost| format!("${cost:.4}"));
+    let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
+    let told: Vec<String> = money.into_iter().chain(tokens).collect();
+    if told.is_empty() { format!("not told by {}", state.settings.agent) } else { told.join(", ") }
 }
 
 /// Two commands: how to see it, and how to go on.
@@ -67,6 +77,11 @@ pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
         Some(ReasonCode::IterationLimit) => format!("loop resume {id} -n +5"),
         Some(ReasonCode::TimeLimit) => format!("loop resume {id} --max-time +1h"),
         Some(ReasonCode::AgentCrashes) => format!("loop resume {id} --agent-cmd '…'   (the agent mended)"),
+        Some(ReasonCode::AgentLogin) => format!("loop resume {id}   (when the agent is signed in)"),
+        Some(ReasonCode::AgentBilling) => format!("loop resume {id}   (when there is credit)"),
+        Some(ReasonCode::ProviderDown) => format!("loop resume {id}   (when the provider works again)"),
+        Some(ReasonCode::BudgetLimit) => format!("loop resume {id}   (with more money)"),
+        Some(ReasonCode::Question) => format!("loop resume {id} --on-question decide"),
         Some(ReasonCode::GateUnverifiable) => format!("loop resume {id}   (when the promise can be run)"),
         Some(ReasonCode::HostFailure) => format!("loop resume {id}   (when that is mended)"),
         Some(ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost) | None => {

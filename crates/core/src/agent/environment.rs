@@ -69,6 +69,12 @@ impl AgentEnv {
         self.entries.iter().any(|entry| matches!(entry, Entry::Pass(known) if known == name))
     }
 
+    /// Whether the value of this one stands in it.
+    #[must_use]
+    pub fn sets(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, Entry::Set(known, _) if known == name))
+    }
+
     fn fits(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Glob(glob) if glob_fits(glob, name)))
     }

@@ -22,7 +22,8 @@ impl RunState {
         let session = self.session.as_ref()?;
         let wanted = self.carry_on || self.settings.resolved.get("session") == "continue";
         let fresh_enough = self.settings.session_expiry_ms.is_none_or(|limit| self.now.ms_since(session.since) < limit);
-        (wanted && fresh_enough).then(|| session.id.clone())
+        let can = self.agent().is_some_and(|agent| agent.continues());
+        (wanted && fresh_enough && can).then(|| session.id.clone())
     }
 
     pub(super) fn attempt_begins(&mut self, session: Option<&str>) {

@@ -1,6 +1,7 @@
 //! What a run was started with: the first fact of its journal.
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Described;
 use crate::ids::RunId;
 use crate::settings::Resolved;
 
@@ -31,6 +32,9 @@ pub struct RunSpec {
     /// Where checkpoints are: the name of the store beside those of other workspaces.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub store: String,
+    /// The agent, where the user's own settings describe it: a file that changes later changes nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described: Option<Described>,
     /// Every setting with its origin.
     pub settings: Resolved,
 }

@@ -7,7 +7,7 @@ use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::outcome::{Ending, Outcome};
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;
-use crate::agent::{Failure, Usage};
+use crate::agent::{Agent, Failure, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::policy::wait::Wait;
@@ -327,6 +327,13 @@ impl RunState {
             .gates
             .iter()
             .all(|gate| gate.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept))
+    }
+
+    /// The agent that works.
+    #[must_use]
+    pub fn agent(&self) -> Option<Agent> {
+        let described = self.spec.as_ref().and_then(|spec| spec.described.as_ref());
+        Agent::find(&self.settings.agent, described.map_or(&[], std::slice::from_ref), &self.settings.agent_cmd)
     }
 
     /// Whether the workspace is kept at all.

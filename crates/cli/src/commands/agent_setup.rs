@@ -1,0 +1,169 @@
+//! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
+use std::io::{IsTerminal, Write};
+
+use loop_core::agent::{Agent, AgentEnv, CLAUDE_AS_ROOT, Described, KNOWN, Permissions, known, words};
+use loop_core::settings::{Layer, Resolved, Valued};
+use loop_core::text;
+use loop_host::attempt::{ambient, permissions};
+use loop_host::paths::{is_root, program_on_path};
+
+use super::setup::{Setup, quoted};
+use crate::context::Context;
+use crate::render::error::{CommandError, Kind};
+
+/// How long an agent that we know may work, and be silent, where nobody says anything.
+const KNOWN_LIMITS: [(&str, &str); 2] = [("timeout", "30m"), ("idle_timeout", "10m")];
+
+/// What holds for an agent that we know, or that is described, where nobody says anything.
+pub(super) fn defaults(settings: &mut Resolved) {
+    if settings.get("agent") == "custom" {
+        return;
+    }
+    for (key, value) in KNOWN_LIMITS {
+        let unset = settings.valued(key).filter(|valued| valued.origin.layer == Layer::Default).cloned();
+        if let Some(valued) = unset {
+            settings.set(key, Valued { value: value.to_owned(), ..valued });
+        }
+    }
+}
+
+/// The agent of a start, or why there is none; `line` is the start as it could be typed again.
+pub(crate) fn find(setup: &Setup, line: &str) -> Result<(Agent, Option<Described>), CommandError> {
+    let settings = &setup.settings;
+    let (name, command) = (settings.get("agent"), settings.get("agent_cmd"));
+    if name == "custom" && command.is_empty() {
+        return Err(CommandError::new(Kind::Wrong, "the custom agent has no command")
+            .because("--agent custom runs the command that --agent-cmd names")
+            .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
+    }
+    let agent = Agent::find(name, &setup.described, command).ok_or_else(|| unknown(setup, name))?;
+    let inside = ["container", "image"].iter().any(|key| !settings.get(key).is_empty());
+    if let Some(program) = agent.program().filter(|_| !inside)
+        && !is_there(program)
+    {
+        return Err(not_installed(settings, &agent, line));
+    }
+    check_words(settings)?;
+    check_permissions(settings, &agent)?;
+    let described = setup.described.iter().find(|one| one.name == name).cloned();
+    Ok((agent, described))
+}
+
+/// On PATH, or where its path says.
+fn is_there(program: &str) -> bool {
+    if program.contains('/') { std::path::Path::new(program).exists() } else { program_on_path(program).is_some() }
+}
+
+fn unknown(setup: &Setup, name: &str) -> CommandError {
+    let names: Vec<&str> = Agent::names(&setup.described).collect();
+    let place = setup.settings.valued("agent").map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let told = CommandError::new(Kind::Wrong, format!("{place}: there is no agent {name:?}"))
+        .because(format!("there are {}", names.join(", ")));
+    match text::nearest(name, names.iter().copied()) {
+        Some(near) => told.hint(format!("did you mean {near}?")),
+        None => told.hint("loop agents lists them; any command works too: --agent-cmd 'your-agent --its-flags'"),
+    }
+}
+
+fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError {
+    let name = agent.name();
+    let given = settings.valued("agent").is_some_and(|valued| valued.origin.layer != Layer::Default);
+    let program = agent.program().unwrap_or_default();
+    let mut error = if given {
+        CommandError::new(Kind::Wrong, format!("the agent {name} is not installed"))
+            .because(format!("there is no program {program} on PATH"))
+    } else {
+        CommandError::new(Kind::Wrong, format!("no agent was given, and {name} is not installed"))
+            .because(format!("looked on PATH for {}", KNOWN.map(|known| known.program).join(", ")))
+    };
+    let installed: Vec<_> = KNOWN.iter().filter(|known| program_on_path(known.program).is_some()).collect();
+    for known in &installed {
+        error = error.hint(format!("{line} --agent {}", known.name));
+    }
+    let install = known(name).map_or(agent.install(), |known| known.install);
+    if !install.is_empty() && (installed.is_empty() || given) {
+        error = error.hint(install.to_owned());
+    }
+    if installed.is_empty() {
+        error = error.hint(format!("or give any command: {line} --agent-cmd 'your-agent --its-flags'"));
+    }
+    error
+}
+
+/// Arguments and variables are read once, before anything is made.
+fn check_words(settings: &Resolved) -> Result<(), CommandError> {
+    words::split(settings.get("agent_args")).map_err(|error| {
+        CommandError::new(Kind::Wrong, "--agent-args cannot be split into words")
+            .because(error.to_string())
+            .hint(error.hint())
+    })?;
+    let wrong = |what: &str, why: String, hint: &str| CommandError::new(Kind::Wrong, what).because(why).hint(hint);
+    let extra = AgentEnv::parse(settings.get("agent_env")).map_err(|error| {
+        wrong("--agent-env cannot be read", error.to_string(), "write NAME or NAME=VALUE, several with commas")
+    })?;
+    for name in secrets(settings) {
+        if extra.sets(name) {
+            return Err(wrong(
+                &format!("the value of {name} must not stand on the command line"),
+                "it is declared as a secret, and settings are written down".to_owned(),
+                &format!("export {name} and pass its name alone: --agent-env {name}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The names of variables that are declared as secret.
+pub(crate) fn secrets(settings: &Resolved) -> impl Iterator<Item = &str> {
+    settings.get("secrets").split([',', '\n']).map(str::trim).filter(|name| !name.is_empty())
+}
+
+fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandError> {
+    let wanted = permissions(settings);
+    if !agent.can(wanted) {
+        let name = agent.name();
+        return Err(CommandError::new(
+            Kind::Wrong,
+            format!("{name} cannot be held to --permissions {}", wanted.word()),
+        )
+        .because("its command does what its own flags say")
+        .hint("leave it out, and give the command the flags that hold it back"));
+    }
+    let root = is_root();
+    let sandbox = || {
+        settings.get("agent_env").contains("IS_SANDBOX=1")
+            || ambient().any(|(name, value)| (name.as_str(), value.as_str()) == ("IS_SANDBOX", "1"))
+    };
+    if agent.name() == "claude" && wanted == Permissions::All && root && !sandbox() {
+        return Err(CommandError::new(Kind::Wrong, "claude would refuse to start")
+            .because(CLAUDE_AS_ROOT)
+            .hint("--permissions work lets it edit and run commands in the workspace"));
+    }
+    Ok(())
+}
+
+/// On a terminal a person is asked before an agent may do anything it wants. Elsewhere the flag is the answer.
+pub(crate) fn confirm(context: &Context, settings: &Resolved) -> Result<(), CommandError> {
+    let asked = permissions(settings) == Permissions::All && !settings.is_on("auto_confirm");
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !asked || !terminal {
+        return Ok(());
+    }
+    context.printer.progress("The agent may change and run anything that you may, here and elsewhere. Go on? [y/N] ");
+    std::io::stderr().flush().ok();
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    if read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+        return Ok(());
+    }
+    Err(CommandError::new(Kind::Wrong, "nothing was started")
+        .because("--permissions all was not confirmed")
+        .hint("leave it out, or say --auto-confirm"))
+}
+
+/// The user's own arguments after `--`, as words of a line that is split again.
+pub(crate) fn joined(line: &str, more: &[String]) -> String {
+    let more = more.iter().map(|word| quoted(word));
+    let line = Some(line.to_owned()).filter(|line| !line.is_empty());
+    line.into_iter().chain(more).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,72 @@
+//! What an agent's words amounted to, in lines for people.
+use loop_core::agent::Failure;
+use loop_core::run::{AgentReport, RunState};
+use loop_core::text;
+use loop_core::time::{self, At};
+
+/// How an attempt ended, what it used.
+pub(crate) fn ended(report: &AgentReport) -> String {
+    let usage = report.heard.usage;
+    let turns = usage.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
+    let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
+    let cost = usage.cost_usd().map(|cost| format!("${cost:.4}"));
+    let used: Vec<String> = [turns, tokens, cost].into_iter().flatten().collect();
+    let used = if used.is_empty() { String::new() } else { format!(" · {}", used.join(", ")) };
+    format!("agent: {} after {}{used}", report.ended.brief(), time::spaced(report.duration_ms))
+}
+
+/// What else there is to say about it, a line each.
+pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
+    let heard = &report.heard;
+    let mut said = Vec::new();
+    if heard.session_lost {
+        said.push("its session is gone: a new one is begun".to_owned());
+    } else if let Some(failure) = heard.failure.filter(|_| !report.said.is_empty() || heard.error.is_some()) {
+        let error = heard.error.clone().unwrap_or_else(|| report.said.clone());
+        said.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
+    }
+    if heard.malformed_lines > 0 {
+        said.push(format!("{} lines of its output could not be read", heard.malformed_lines));
+    }
+    if let Some(why) = &heard.block_error {
+        said.push(format!("its status block does not count: {}", text::one_line(why, 200)));
+    }
+    if matches!(heard.failure, Some(Failure::Auth)) {
+        let sign_in = state.agent().map(|agent| agent.sign_in().to_owned()).filter(|hint| !hint.is_empty());
+        said.extend(sign_in.map(|hint| format!("sign in: {hint}")));
+    }
+    said
+}
+
+/// An iteration whose agent was refused commands and that came to nothing.
+pub(crate) fn refused(state: &RunState) -> Option<String> {
+    let report = state.report.as_ref()?;
+    let denials = &report.heard.denials;
+    if denials.count == 0 || state.changes.is_none_or(|changes| changes.files > 0) {
+        return None;
+    }
+    let what = if denials.count == 1 { "a command".to_owned() } else { format!("{} commands", denials.count) };
+    let first =
+        denials.first.as_ref().map_or_else(String::new, |first| format!(" (first: `{}`)", text::one_line(first, 80)));
+    let hint = state.agent().map(|agent| agent.allow_hint()).unwrap_or_default();
+    Some(format!("{} was refused {what}{first}; allow them with {hint}", state.settings.agent))
+}
+
+/// The start of a wait.
+pub(crate) fn waits(state: &RunState, id: &str) -> Option<String> {
+    let wait = state.wait.as_ref()?;
+    let left = wait.until_ms.saturating_sub(state.now.wall_ms);
+    Some(format!(
+        "{}; waits until {} ({}); try now: loop resume {id}, or Enter",
+        text::one_line(&wait.why, 200),
+        time::rfc3339(wait.until_ms),
+        time::spaced(left / 1000 * 1000),
+    ))
+}
+
+/// A wait as it goes.
+pub(crate) fn countdown(state: &RunState, now: At) -> Option<String> {
+    let wait = state.waiting()?;
+    let left = time::compact(wait.until_ms.saturating_sub(now.wall_ms) / 1000 * 1000);
+    Some(format!("{} · {left} left · Enter tries now", wait.failure.word().replace('_', " ")))
+}
