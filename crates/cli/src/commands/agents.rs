@@ -122,8 +122,12 @@ fn overview(context: &Context, rows: &[Row]) -> String {
         })
         .collect();
     let mut text = table(&["AGENT", "VERSION", "TRIED WITH", "SIGNED IN", "WHERE"], &lines);
+    text.push('\n');
+    for (row, why) in rows.iter().filter_map(|row| Some((row, row.version.as_ref()?.as_ref().err()?))) {
+        text.push_str(&format!("{}: {why}\n", row.agent.name()));
+    }
     let mode = mode_in_force(context);
-    text.push_str(&format!("\ncontainment: {}; not caught: {}\n", mode.name(), mode.misses()));
+    text.push_str(&format!("containment: {}; not caught: {}\n", mode.name(), mode.misses()));
     for socket in engine_sockets() {
         text.push_str(&format!(
             "{} is open to you, and so to any program of yours: an agent that uses it can start what outlives the loop\n",
