@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use loop_core::agent::{Agent, is_token};
+use loop_core::agent::Agent;
 use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
@@ -19,26 +19,14 @@ use crate::paths::program_on_path;
 
 /// A program that has not told its version by then is ended.
 const VERSION_TAKES_MAX: Duration = Duration::from_secs(10);
+/// So many are asked at once: each of them may be a whole interpreter, and its time runs.
+const AT_ONCE_MAX: usize = 3;
 /// More than this is no version.
 const VERSION_BYTES_MAX: usize = 16 * 1024;
 /// The same as it is shown.
 const VERSION_LETTERS_MAX: usize = 60;
 /// Children have no descriptor to wait for in std: how often we look whether one has ended with its output left open.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// The user's variables that are text, our own tokens left out.
-#[must_use]
-pub fn ambient() -> BTreeMap<String, String> {
-    let text =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    text.filter(|(name, _)| !is_token(name)).collect()
-}
-
-/// Whether we are root.
-#[must_use]
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
 
 /// The file of a program: on PATH, or where its path says.
 #[must_use]
@@ -50,24 +38,28 @@ pub fn find(program: &str) -> Option<PathBuf> {
     access(&path, Access::EXEC_OK).is_ok().then_some(path).filter(|path| path.is_file())
 }
 
-/// What programs say to `--version`, asked all at once, each with exactly these variables; else why nothing is known.
+/// What programs say to `--version`, a few asked at once, each with exactly these variables; else why nothing is known.
 #[must_use]
 pub fn versions(programs: Vec<(PathBuf, BTreeMap<String, String>)>) -> Vec<Result<String, String>> {
-    let until = Instant::now() + VERSION_TAKES_MAX;
-    let mut asked: Vec<Result<Asked, String>> =
-        programs.into_iter().map(|(path, env)| Asked::start(&path, env).map_err(|error| error.to_string())).collect();
-    while Instant::now() < until && asked.iter().flatten().any(|one| !one.ended) {
-        wait(&asked, until);
+    let mut waiting = programs.into_iter();
+    let mut asked: Vec<Result<Asked, String>> = Vec::new();
+    loop {
+        let open = asked.iter().flatten().filter(|one| !one.is_over()).count();
+        let next = waiting.by_ref().take(AT_ONCE_MAX.saturating_sub(open));
+        let started = next.map(|(path, env)| Asked::start(&path, env).map_err(|error| error.to_string()));
+        asked.extend(started);
+        if waiting.len() == 0 && asked.iter().flatten().all(Asked::is_over) {
+            return asked.into_iter().map(|one| one.and_then(Asked::told)).collect();
+        }
+        wait(&asked);
         asked.iter_mut().flatten().for_each(Asked::go_on);
     }
-    asked.into_iter().map(|one| one.and_then(Asked::told)).collect()
 }
 
-fn wait(asked: &[Result<Asked, String>], until: Instant) {
-    let pipes = asked.iter().flatten().filter(|one| !one.ended).flat_map(|one| one.pipes.iter().flatten());
+fn wait(asked: &[Result<Asked, String>]) {
+    let pipes = asked.iter().flatten().filter(|one| !one.is_over()).flat_map(|one| one.pipes.iter().flatten());
     let mut fds: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)).collect();
-    let most = until.saturating_duration_since(Instant::now()).min(LOOK_AGAIN);
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() })).ok();
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() })).ok();
 }
 
 /// One program that was asked.
@@ -77,10 +69,17 @@ struct Asked {
     said: [Vec<u8>; 2],
     ended: bool,
     well: bool,
+    is_gone: bool,
+    until: Instant,
 }
 
 impl Asked {
+    fn is_over(&self) -> bool {
+        self.ended || Instant::now() >= self.until
+    }
+
     fn start(path: &Path, env: BTreeMap<String, String>) -> io::Result<Self> {
+        let until = Instant::now() + VERSION_TAKES_MAX;
         let mut command = Command::new(path);
         command.arg("--version").env_clear().envs(env).current_dir("/").process_group(0);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -89,11 +88,22 @@ impl Asked {
         for pipe in [&stdout, &stderr].into_iter().flatten() {
             rustix::io::ioctl_fionbio(pipe, true)?;
         }
-        Ok(Self { child, pipes: [stdout, stderr], said: [Vec::new(), Vec::new()], ended: false, well: false })
+        Ok(Self {
+            child,
+            pipes: [stdout, stderr],
+            said: [Vec::new(), Vec::new()],
+            ended: false,
+            well: false,
+            is_gone: false,
+            until,
+        })
     }
 
     /// Reads what came. It is over when the program has ended, whoever still holds its output.
     fn go_on(&mut self) {
+        if self.is_over() {
+            return self.end();
+        }
         let status = self.child.try_wait();
         let mut buffer = [0_u8; 4096];
         for (pipe, said) in self.pipes.iter_mut().zip(&mut self.said) {
@@ -131,6 +141,9 @@ impl Asked {
 
     /// Ends it, with whatever it started in its group.
     fn end(&mut self) {
+        if std::mem::replace(&mut self.is_gone, true) {
+            return;
+        }
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             kill_process_group(group, Signal::KILL).ok();
         }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use loop_core::agent::{Agent, AgentEnv, Ask, Call, Chosen, PERMISSIONS, Permissions, Stdin, SystemBy, Why, words};
 use loop_core::text::{self, nearest};
-use loop_host::agents::{SignIn, ambient, engine_sockets, find, number, sign_in, versions};
-use loop_host::paths::text_of;
+use loop_host::agents::{SignIn, engine_sockets, find, number, sign_in, versions};
+use loop_host::attempt::ambient;
+use loop_host::paths::{is_root, text_of};
 use loop_host::settings_files;
 use serde_json::{Value, json};
 
@@ -83,10 +84,10 @@ fn wanted(context: &Context, name: Option<&str>) -> Result<Vec<Agent>, CommandEr
 }
 
 fn look(agents: Vec<Agent>) -> Vec<Row> {
-    let (ambient, home) = (ambient(), home_folder());
+    let home = home_folder();
     let mut rows: Vec<Row> = Vec::new();
     for agent in agents {
-        let chosen = agent.environment(ambient.clone(), &AgentEnv::default());
+        let chosen = agent.environment(ambient(), &AgentEnv::default());
         let sign_in = sign_in(&agent, &chosen.passed, home.as_deref());
         let path = agent.program().and_then(find);
         rows.push(Row { agent, path, version: None, sign_in, chosen });
@@ -121,8 +122,12 @@ fn overview(context: &Context, rows: &[Row]) -> String {
         })
         .collect();
     let mut text = table(&["AGENT", "VERSION", "TRIED WITH", "SIGNED IN", "WHERE"], &lines);
+    text.push('\n');
+    for (row, why) in rows.iter().filter_map(|row| Some((row, row.version.as_ref()?.as_ref().err()?))) {
+        text.push_str(&format!("{}: {why}\n", row.agent.name()));
+    }
     let mode = mode_in_force(context);
-    text.push_str(&format!("\ncontainment: {}; not caught: {}\n", mode.name(), mode.misses()));
+    text.push_str(&format!("containment: {}; not caught: {}\n", mode.name(), mode.misses()));
     for socket in engine_sockets() {
         text.push_str(&format!(
             "{} is open to you, and so to any program of yours: an agent that uses it can start what outlives the loop\n",
@@ -240,7 +245,7 @@ fn call(agent: &Agent, permissions: Permissions) -> Call {
         network: false,
         model: None,
         args: &[],
-        root: loop_host::agents::is_root(),
+        root: is_root(),
         budget: None,
         ambient: &nothing,
     })

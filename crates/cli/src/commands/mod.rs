@@ -2,7 +2,7 @@
 pub(crate) mod acp_bridge;
 pub(crate) mod agent_setup;
 pub(crate) mod agents;
-pub(crate) mod ask;
+mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
 pub(crate) mod compare;
