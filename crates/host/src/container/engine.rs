@@ -119,9 +119,16 @@ impl Engine {
 
     fn ask(&self, method: &str, path: &str, body: Option<&Value>, most: Duration) -> Result<Vec<u8>, EngineError> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        let request = Request { method, path, body: body.as_bytes() };
+        self.send(Request { method, path, body: body.as_bytes() }, most)
+    }
+
+    fn send(&self, request: Request<'_>, most: Duration) -> Result<Vec<u8>, EngineError> {
         let answer = http::ask(&self.socket, request, most).map_err(|source| self.unreachable(source))?;
-        if (200..400).contains(&answer.status) { Ok(answer.body) } else { Err(refused(&answer)) }
+        if (200..300).contains(&answer.status) || answer.status == 304 {
+            Ok(answer.body)
+        } else {
+            Err(refused(&answer))
+        }
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, EngineError> {
@@ -144,6 +151,12 @@ impl Engine {
             Err(EngineError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Takes an archive out at the root of a container.
+    pub(super) fn put(&self, container: &str, archive: &[u8]) -> Result<(), EngineError> {
+        let path = format!("/containers/{}/archive?path=%2F", escaped(container));
+        self.send(Request { method: "PUT", path: &path, body: archive }, MAKING_TAKES_MAX).map(drop)
     }
 
     /// Whether the engine is an ordinary user's own, in whose containers root is that user.
@@ -179,8 +192,9 @@ impl Engine {
         self.get(&format!("/exec/{}/json", escaped(exec)))
     }
 
-    pub(super) fn create(&self, body: &Value) -> Result<String, EngineError> {
-        let made: Made = read(&self.ask("POST", "/containers/create", Some(body), MAKING_TAKES_MAX)?)?;
+    pub(super) fn create(&self, name: &str, body: &Value) -> Result<String, EngineError> {
+        let path = format!("/containers/create?name={}", escaped(name));
+        let made: Made = read(&self.ask("POST", &path, Some(body), MAKING_TAKES_MAX)?)?;
         Ok(made.id)
     }
 

@@ -58,7 +58,7 @@ fn user(engine: &Engine) -> String {
 }
 
 fn made(engine: &Engine, wish: &Wish<'_>, user: &str, init: bool) -> Result<String, EngineError> {
-    let id = engine.create(&body(wish, user, init))?;
+    let id = engine.create(&format!("loop-{}", wish.run), &body(wish, user, init))?;
     let started = engine.start(&id);
     if let Err(error) = started {
         engine.remove(&id).ok();
