@@ -7,7 +7,7 @@ use loop_testkit::{Engine, IMAGE, Ran, Running, TestEnv};
 
 use crate::user;
 
-/// An engine, a container that waits in it, and a user whose workspace is `/work` there.
+/// An engine, a container that waits in it, and a user whose workspace is `/inside` there.
 pub(crate) struct Place {
     pub(crate) engine: Engine,
     pub(crate) user: TestEnv,
@@ -31,7 +31,7 @@ impl Place {
     pub(crate) fn words(&self, run: &str, command: &[&str]) -> Vec<String> {
         let socket = self.engine.socket();
         let report = self.user.root().join(run);
-        let words = ["container-exec", "--container", BOX, "--workdir", "/work", "--run", run];
+        let words = ["container-exec", "--container", BOX, "--workdir", "/inside", "--run", run];
         let paths = ["--socket", socket.to_str().unwrap(), "--report", report.to_str().unwrap(), "--"];
         words.into_iter().chain(paths).chain(command.iter().copied()).map(str::to_owned).collect()
     }
@@ -62,7 +62,7 @@ fn what_goes_into_a_container_and_comes_out_of_it_is_what_the_agent_sees_and_say
     // req: C-01 partly: exec without a terminal, streams told apart, exit code; before loop start has the flag
     let Some(place) = Place::docker() else { return };
     let ran = place.ran(&["sh", "-c", "cat; pwd; echo aside >&2; exit 7"], b"the prompt\n").expect_code(7);
-    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("the prompt\n/work\n", "aside\n"));
+    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("the prompt\n/inside\n", "aside\n"));
     assert_eq!(place.ended("run"), 0);
 
     // More than any buffer between us holds, both ways at once.
@@ -120,10 +120,10 @@ fn a_container_that_cannot_be_worked_in_is_found_out_before_anything_begins() {
     let check = |name: &str| container::check(&socket, name, &work);
     let refused = |name: &str| -> Refusal { check(name).unwrap_err() };
     let found = check(BOX).unwrap();
-    assert_eq!((found.workdir.as_str(), found.warnings.len()), ("/work", 0), "{found:?}");
+    assert_eq!((found.workdir.as_str(), found.warnings.len()), ("/inside", 0), "{found:?}");
     assert!(found.id.len() == 64 && found.id.starts_with(&place.engine.run(&["ps", "-q"])));
     fs::create_dir(work.join("part")).unwrap();
-    assert_eq!(container::check(&socket, &found.id, &work.join("part")).unwrap().workdir, "/work/part");
+    assert_eq!(container::check(&socket, &found.id, &work.join("part")).unwrap().workdir, "/inside/part");
 
     assert_eq!(refused("nobody").what, "no container nobody");
     assert!(refused("../../info").what.contains("../../info"), "a name is no path of the API");
@@ -208,9 +208,9 @@ fn podman_does_the_same_behind_its_socket() {
     let Some(engine) = Engine::podman() else { return };
     let place = Place::of(engine, &[]);
     let ran = place.ran(&["sh", "-c", "cat; pwd; echo aside >&2; exit 7"], b"the prompt\n").expect_code(7);
-    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("the prompt\n/work\n", "aside\n"));
+    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("the prompt\n/inside\n", "aside\n"));
     let found = container::check(&place.engine.socket(), BOX, &place.user.work()).unwrap();
-    assert_eq!((found.workdir.as_str(), found.warnings.len()), ("/work", 0), "{found:?}");
+    assert_eq!((found.workdir.as_str(), found.warnings.len()), ("/inside", 0), "{found:?}");
     let missing = container::check(&place.engine.socket(), "nobody", &place.user.work()).unwrap_err();
     assert_eq!(missing.what, "no container nobody");
     crate::containers_ended::cancelled(&place, "podman-1");

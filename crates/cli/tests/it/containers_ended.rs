@@ -140,7 +140,7 @@ fn when_we_are_killed_nobody_is_left_in_the_container_either() {
 fn a_container_without_a_shell_is_cleaned_from_outside() {
     let Some(engine) = Engine::docker() else { return };
     let user = user();
-    let mount = format!("{}:/work", user.work().display());
+    let mount = format!("{}:/inside", user.work().display());
     let words =
         ["run", "--detach", "--name", BOX, "--network", "none", "--volume", &mount, "--init", IMAGE_WITHOUT_SHELL];
     drop(engine.run(&[&words[..], &["/bin/busybox", "sleep", "100000"]].concat()));

@@ -34,6 +34,9 @@ pub enum EngineError {
         /// Its own words.
         message: String,
     },
+    /// The shell that it started in a container says something else than it should, or nothing.
+    #[error("{shell} in the container does not answer: {0}", shell = super::watcher::SHELL)]
+    Shell(String),
     /// Its answer makes no sense to us.
     #[error("the container engine's answer cannot be read: {0}")]
     Malformed(String),
