@@ -136,9 +136,9 @@ impl Engine {
         assert!(import.wait().expect("docker").success(), "docker import");
     }
 
-    /// Starts a container that waits, with a folder of ours mounted as `/work`.
+    /// Starts a container that waits, with a folder of ours mounted as `/inside`.
     pub fn container(&self, name: &str, workspace: &Path, more: &[&str]) {
-        let mount = format!("{}:/work", workspace.display());
+        let mount = format!("{}:/inside", workspace.display());
         let mut words = vec!["run", "--detach", "--name", name, "--network", "none", "--volume", &mount];
         words.extend(more);
         words.extend([IMAGE, "sh", "-c", IDLE]);

@@ -70,7 +70,7 @@ fn not_there(name: &str, error: &EngineError) -> Refusal {
             error.to_string(),
             "start the engine, or name its socket by DOCKER_HOST=unix://…; you may need to be in the group docker",
         ),
-        EngineError::Refused { .. } | EngineError::Malformed(_) => Refusal::new(
+        EngineError::Refused { .. } | EngineError::Shell(_) | EngineError::Malformed(_) => Refusal::new(
             format!("cannot look at the container {name}"),
             error.to_string(),
             format!("docker inspect {name}"),
@@ -167,17 +167,17 @@ mod tests {
     #[test]
     fn the_workspace_is_found_by_the_nearest_mount_that_is_not_covered() {
         let mounts = [
-            mount("/nowhere/me", "/home/me", true),
+            mount("/nowhere/me", "/inside/me", true),
             mount("/nowhere/me/code", "/code", true),
             mount("/nowhere/me/code/secret", "/code/secret", false),
         ];
         let at = |path: &str| place(&mounts, Path::new(path));
         assert_eq!(at("/nowhere/me/code/app").unwrap(), "/code/app");
         assert_eq!(at("/nowhere/me/code").unwrap(), "/code");
-        assert_eq!(at("/nowhere/me/other").unwrap(), "/home/me/other");
+        assert_eq!(at("/nowhere/me/other").unwrap(), "/inside/me/other");
         assert_eq!(at("/nowhere/code"), Err(Missing::NotMounted));
         // By the nearest it can only be read; the wider one shows the same files.
-        assert_eq!(at("/nowhere/me/code/secret").unwrap(), "/home/me/code/secret");
+        assert_eq!(at("/nowhere/me/code/secret").unwrap(), "/inside/me/code/secret");
         let only = [mount("/nowhere/me", "/me", false)];
         assert_eq!(place(&only, Path::new("/nowhere/me")), Err(Missing::ReadOnly("/me".to_owned())));
     }

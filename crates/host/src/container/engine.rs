@@ -34,6 +34,9 @@ pub enum EngineError {
         /// Its own words.
         message: String,
     },
+    /// The shell that it started in a container says something else than it should, or nothing.
+    #[error("{shell} in the container does not answer: {0}", shell = super::watcher::SHELL)]
+    Shell(String),
     /// Its answer makes no sense to us.
     #[error("the container engine's answer cannot be read: {0}")]
     Malformed(String),
@@ -119,9 +122,16 @@ impl Engine {
 
     fn ask(&self, method: &str, path: &str, body: Option<&Value>, most: Duration) -> Result<Vec<u8>, EngineError> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        let request = Request { method, path, body: body.as_bytes() };
+        self.send(Request { method, path, body: body.as_bytes() }, most)
+    }
+
+    fn send(&self, request: Request<'_>, most: Duration) -> Result<Vec<u8>, EngineError> {
         let answer = http::ask(&self.socket, request, most).map_err(|source| self.unreachable(source))?;
-        if (200..400).contains(&answer.status) { Ok(answer.body) } else { Err(refused(&answer)) }
+        if (200..300).contains(&answer.status) || answer.status == 304 {
+            Ok(answer.body)
+        } else {
+            Err(refused(&answer))
+        }
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, EngineError> {
@@ -144,6 +154,12 @@ impl Engine {
             Err(EngineError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Takes an archive out at the root of a container.
+    pub(super) fn put(&self, container: &str, archive: &[u8]) -> Result<(), EngineError> {
+        let path = format!("/containers/{}/archive?path=%2F", escaped(container));
+        self.send(Request { method: "PUT", path: &path, body: archive }, MAKING_TAKES_MAX).map(drop)
     }
 
     /// Whether the engine is an ordinary user's own, in whose containers root is that user.
@@ -179,8 +195,9 @@ impl Engine {
         self.get(&format!("/exec/{}/json", escaped(exec)))
     }
 
-    pub(super) fn create(&self, body: &Value) -> Result<String, EngineError> {
-        let made: Made = read(&self.ask("POST", "/containers/create", Some(body), MAKING_TAKES_MAX)?)?;
+    pub(super) fn create(&self, name: &str, body: &Value) -> Result<String, EngineError> {
+        let path = format!("/containers/create?name={}", escaped(name));
+        let made: Made = read(&self.ask("POST", &path, Some(body), MAKING_TAKES_MAX)?)?;
         Ok(made.id)
     }
 

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -123,6 +124,9 @@ fn run(call: &Call) -> Result<u8, String> {
     let argv: Vec<String> = wrapped.chain(call.argv.iter().cloned()).collect();
     let argv = argv.iter().map(String::as_str).collect();
     let exec = Exec { argv, env, workdir: call.workdir.as_deref(), user };
+    if is_asked(&signals) {
+        return Err("asked to end before the agent was started".to_owned());
+    }
     let (exec, streams) = engine.exec(&call.container, &exec).map_err(|error| named(call, &error))?;
     let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| said(&error))?;
     let over = pass_on(&mut bridge, &signals, || has_ended(&engine, &exec));
@@ -148,6 +152,12 @@ fn signals() -> io::Result<UnixStream> {
         pipe::register(signal, write.try_clone()?)?;
     }
     Ok(read)
+}
+
+/// Whether a signal has come.
+fn is_asked(signals: &UnixStream) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&now)).is_ok_and(|count| count > 0)
 }
 
 fn ours() -> io::Result<Ours<'static>> {

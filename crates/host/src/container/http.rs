@@ -17,7 +17,7 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Request<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
-    /// JSON, or nothing.
+    /// JSON, an archive, or nothing.
     pub(super) body: &'a [u8],
 }
 
@@ -60,7 +60,11 @@ pub(super) fn upgrade(socket: &Path, request: Request<'_>, most: Duration) -> io
 fn begin(socket: &Path, request: Request<'_>, words: &str, until: Instant) -> io::Result<Reading> {
     let mut stream = connected(socket, left(until)?)?;
     let Request { method, path, body } = request;
-    let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+    let kind = match (method, body) {
+        (_, []) => "",
+        ("PUT", _) => "Content-Type: application/x-tar\r\n",
+        _ => "Content-Type: application/json\r\n",
+    };
     let length = body.len();
     let head = format!("{method} {path} HTTP/1.1\r\nHost: engine\r\n{words}{kind}Content-Length: {length}\r\n\r\n");
     stream.write_all(&[head.as_bytes(), body].concat())?;

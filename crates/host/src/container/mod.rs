@@ -14,6 +14,7 @@ mod frames;
 mod http;
 mod mark;
 mod own;
+mod put;
 mod record;
 mod socket;
 mod watcher;
@@ -22,6 +23,7 @@ pub use self::check::{Found, Refusal, check};
 pub use self::engine::EngineError;
 pub use self::mark::Gone;
 pub use self::own::{Wish, remove, remove_of_run, start};
+pub use self::put::put;
 pub use self::record::{Kept, clean};
 pub use self::socket::find;
 

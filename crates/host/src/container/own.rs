@@ -58,7 +58,7 @@ fn user(engine: &Engine) -> String {
 }
 
 fn made(engine: &Engine, wish: &Wish<'_>, user: &str, init: bool) -> Result<String, EngineError> {
-    let id = engine.create(&body(wish, user, init))?;
+    let id = engine.create(&format!("loop-{}", wish.run), &body(wish, user, init))?;
     let started = engine.start(&id);
     if let Err(error) = started {
         engine.remove(&id).ok();
@@ -90,7 +90,10 @@ fn refusal(image: &str, error: &EngineError) -> Refusal {
     let what = format!("no container of the image {image}");
     match error {
         EngineError::NotFound(why) => Refusal::new(what, why.clone(), format!("docker pull {image}")),
-        EngineError::Unreachable { .. } | EngineError::Refused { .. } | EngineError::Malformed(_) => {
+        EngineError::Unreachable { .. }
+        | EngineError::Refused { .. }
+        | EngineError::Shell(_)
+        | EngineError::Malformed(_) => {
             Refusal::new(what, error.to_string(), format!("docker run --rm -it {image} {SHELL}   shows what it lacks"))
         }
     }

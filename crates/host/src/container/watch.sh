@@ -1,4 +1,4 @@
-# Waits in the container beside the agent: finds whoever carries the marks of the run ($1 in the environment, $2 as a
+# loop-watch: waits in the container beside the agent, finds whoever carries the marks of the run ($1 in the environment, $2 as a
 # limit) and signals them. It starts nothing, so that it works where no more processes may be; one line in, one out.
 look() {
   marked= others=

@@ -50,7 +50,7 @@ impl Watcher {
         let (variable, limit) = (mark.variable(), mark.limit());
         let argv = vec![SHELL, "-c", SCRIPT, "loop-watch", &variable, &limit];
         let (_, upgraded) = engine.exec(container, &Exec { argv, workdir: Some("/"), user, env: Vec::new() })?;
-        let failed = |error: io::Error| EngineError::Malformed(format!("no shell in the container: {error}"));
+        let failed = |error: io::Error| EngineError::Shell(error.to_string());
         let mut watcher = Self { stream: upgraded.stream, frames: Frames::default(), said: Vec::new() };
         watcher.heard(&upgraded.rest).map_err(failed)?;
         let first = watcher.line(Instant::now() + READY_TAKES_MAX).map_err(failed)?;
@@ -81,13 +81,14 @@ impl Watcher {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
+                return Err(late());
             }
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended")),
                 Ok(count) => self.heard(bytes.get(..count).unwrap_or_default())?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
                 Err(error) => return Err(error),
             }
         }
@@ -197,6 +198,10 @@ fn from_outside(engine: &Engine, container: &str, mark: &Mark, ending: Ending) -
     })
 }
 
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "it took too long")
+}
+
 fn names(left: &[u32]) -> Vec<String> {
     let mut names: Vec<String> = left.iter().take(NAMED_MAX).map(|pid| format!("pid {pid} in the container")).collect();
     if left.len() > NAMED_MAX {
@@ -210,6 +215,11 @@ pub(super) fn is_running(engine: &Engine, container: &str) -> bool {
     match engine.container(container) {
         Ok(container) => container.state.running,
         Err(EngineError::NotFound(_)) => false,
-        Err(EngineError::Unreachable { .. } | EngineError::Refused { .. } | EngineError::Malformed(_)) => true,
+        Err(
+            EngineError::Unreachable { .. }
+            | EngineError::Refused { .. }
+            | EngineError::Shell(_)
+            | EngineError::Malformed(_),
+        ) => true,
     }
 }
