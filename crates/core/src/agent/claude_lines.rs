@@ -21,6 +21,32 @@ pub(super) struct Assistant<'a> {
     error: Option<&'a RawValue>,
 }
 
+impl<'a> Assistant<'a> {
+    /// Reads a line. Where its fields stand in the order of the real program, most of it is passed over.
+    pub(super) fn read(line: &'a [u8], marks: &Marks) -> Option<Self> {
+        Self::in_order(line, marks).or_else(|| serde_json::from_slice(line).ok())
+    }
+
+    /// A message of the model's in the main thread, and nothing else: whatever looks different is read in full.
+    fn in_order(line: &'a [u8], marks: &Marks) -> Option<Self> {
+        let rest = line.strip_prefix(b"{\"type\":\"assistant\",\"message\":{\"id\":")?;
+        let (id, rest) = quoted(rest)?;
+        let rest = rest.strip_prefix(b",\"type\":\"message\",\"role\":\"assistant\",\"model\":")?;
+        let (model, rest) = quoted(rest)?;
+        let rest = rest.strip_prefix(b",\"content\":")?;
+        let mut parts = serde_json::Deserializer::from_slice(rest).into_iter::<Content<'a>>();
+        let content = parts.next()?.ok()?;
+        let rest = rest.get(parts.byte_offset()..)?.strip_prefix(b",\"stop_reason\":")?;
+        let odd = rest.starts_with(b"\"refusal\"") || model == "\"<synthetic>\"" || !rest.ends_with(b"}");
+        if odd || marks.sub_agent.find(rest).is_some() || marks.error.find(rest).is_some() {
+            return None;
+        }
+        let raw = |text: &'a str| serde_json::from_str::<&'a RawValue>(text).ok();
+        let message = Message { id: raw(id), model: None, stop_reason: None, usage: None, content };
+        Some(Self { message, parent_tool_use_id: None, error: None })
+    }
+}
+
 impl Assistant<'_> {
     /// A sub-agent's words are told by the tool call that it works for.
     pub(super) fn of_sub_agent(&self) -> bool {
@@ -138,6 +164,14 @@ impl<'de> Visitor<'de> for Pieces {
     }
 }
 
+/// Whether the line tells something about the program that is of use: it often tells that it still works.
+pub(super) fn of_use(line: &[u8]) -> bool {
+    let subtype = line.strip_prefix(b"{\"type\":\"system\",\"subtype\":").and_then(quoted);
+    let used = ["\"init\"", "\"api_retry\"", "\"model_fallback\"", "\"compact_boundary\""];
+    !line.ends_with(b"}")
+        || subtype.is_none_or(|(subtype, _)| used.contains(&subtype) || subtype.starts_with("\"model_refusal"))
+}
+
 /// What the program tells about itself.
 #[derive(Debug, Deserialize)]
 pub(super) struct System<'a> {
@@ -205,7 +239,8 @@ pub(super) fn plain(value: &RawValue) -> String {
 
 /// The kind of a line that begins with it, as every line of the real program does.
 pub(super) fn kind_first(line: &[u8]) -> Option<&str> {
-    let rest = line.strip_prefix(b"{\"type\":\"")?;
+    let rest = line.strip_prefix(b"{\"type\":")?;
+    let rest = rest.strip_prefix(b" ").unwrap_or(rest).strip_prefix(b"\"")?;
     let kind = rest.get(..memchr(b'"', rest)?)?;
     std::str::from_utf8(kind).ok()
 }
@@ -221,25 +256,49 @@ pub(super) fn kind_anywhere(line: &[u8]) -> Option<String> {
     Some(kind.map(plain).unwrap_or_default())
 }
 
-/// A piece of text of the model's own in an event of its stream, if that is what the event brings.
-/// Most lines of a stream are such events, so the text is cut out and the rest of the line is not parsed.
-pub(super) fn delta<'a>(line: &'a [u8], mark: &memmem::Finder<'_>) -> Result<Option<Cow<'a, str>>, ()> {
-    let Some(at) = mark.find(line) else {
-        return if line.ends_with(b"}") { Ok(None) } else { Err(()) };
-    };
-    let (before, after) = line.split_at(at + mark.needle().len());
-    let Some((text, rest)) = after.strip_prefix(b",\"text\":").and_then(string) else {
-        return delta_anywhere(line);
-    };
-    if !rest.ends_with(b"}") {
-        return Err(());
-    }
-    let sub_agent = memmem::find(rest, OF_SUB_AGENT).or_else(|| memmem::find(before, OF_SUB_AGENT)).is_some();
-    Ok((!sub_agent).then_some(text))
+/// What lines are searched for, prepared once.
+#[derive(Debug)]
+pub(super) struct Marks {
+    text: memmem::Finder<'static>,
+    sub_agent: memmem::Finder<'static>,
+    error: memmem::Finder<'static>,
 }
 
-/// How a line of a sub-agent's says so.
-const OF_SUB_AGENT: &[u8] = b"\"parent_tool_use_id\":\"";
+impl Default for Marks {
+    fn default() -> Self {
+        Self {
+            text: memmem::Finder::new(b"\"text_delta\""),
+            sub_agent: memmem::Finder::new(b"\"parent_tool_use_id\":\""),
+            error: memmem::Finder::new(b"\"error\":\""),
+        }
+    }
+}
+
+/// A piece of text of the model's own in an event of its stream, if that is what the event brings.
+/// Most lines of a stream are such events, so the text is cut out and the rest of the line is not parsed.
+pub(super) fn delta<'a>(line: &'a [u8], marks: &Marks) -> Result<Option<Cow<'a, str>>, ()> {
+    if !line.ends_with(b"}") {
+        return Err(());
+    }
+    if let Some(event) = line.strip_prefix(b"{\"type\":\"stream_event\",\"event\":{\"type\":\"") {
+        let Some(event) = event.strip_prefix(b"content_block_delta\"") else {
+            return Ok(None);
+        };
+        let content = memchr(b'{', event).and_then(|at| event.get(at..)).unwrap_or_default();
+        if let Some((text, rest)) = content.strip_prefix(b"{\"type\":\"text_delta\",\"text\":").and_then(string) {
+            return Ok(marks.sub_agent.find(rest).is_none().then_some(text));
+        }
+    }
+    if marks.text.find(line).is_none() { Ok(None) } else { delta_anywhere(line) }
+}
+
+/// The string that the bytes begin with, quotes and all, where nothing in it is escaped, and what comes after it.
+fn quoted(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let body = bytes.strip_prefix(b"\"")?;
+    let end = memchr2(b'"', b'\\', body).filter(|at| body.get(*at) == Some(&b'"'))?;
+    let (text, rest) = bytes.split_at_checked(end + 2)?;
+    Some((std::str::from_utf8(text).ok()?, rest))
+}
 
 /// The string that the bytes begin with, and what comes after it.
 fn string(bytes: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {

@@ -1,13 +1,15 @@
 //! Reads stream-json as Claude Code writes it, and programs that took it over with habits of their own.
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::adapter::Begin;
 use super::claude_fault::Fault;
-use super::claude_lines::{Assistant, Block, Message, System, delta, kind_anywhere, kind_first, plain, telling};
+use super::claude_lines::{
+    Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
+};
+use super::claude_reset::in_words;
 use super::claude_result::{self, Outcome, whole};
 use super::failure::{Failure, Reset, ResetSource};
 use super::reading::{End, Live, Reader, Reading, Terminal, Usage};
@@ -53,8 +55,8 @@ pub(super) struct ClaudeStream {
     habits: &'static Habits,
     /// What the session had used before.
     used: Usage,
-    /// Finds the events that bring text.
-    text_mark: Finder<'static>,
+    /// What lines are searched for.
+    marks: Marks,
     session: Option<String>,
     model: Option<String>,
     /// The last message of the main thread, as far as it came after its last tool call, and its id.
@@ -64,7 +66,8 @@ pub(super) struct ClaudeStream {
     interrupted: bool,
     /// Text comes in pieces, so whole messages need not be shown again.
     streamed: bool,
-    tool_calls: u32,
+    /// How many tools were called; unknown before the first sign of the program.
+    tool_calls: Option<u32>,
     question: Option<String>,
     /// The program's word for the last error, and its words.
     error_word: Option<String>,
@@ -84,14 +87,14 @@ impl ClaudeStream {
         Self {
             habits,
             used: begin.used,
-            text_mark: Finder::new(b"\"text_delta\""),
+            marks: Marks::default(),
             session: None,
             model: None,
             said: String::new(),
             said_id: None,
             interrupted: false,
             streamed: false,
-            tool_calls: 0,
+            tool_calls: None,
             question: None,
             error_word: None,
             error_words: None,
@@ -122,7 +125,7 @@ impl ClaudeStream {
     }
 
     fn piece(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        if let Some(text) = delta(line, &self.text_mark).ok()? {
+        if let Some(text) = delta(line, &self.marks).ok()? {
             self.streamed = true;
             live.push(Live::Text(fit(text)));
         }
@@ -136,7 +139,8 @@ impl ClaudeStream {
     }
 
     fn message(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        let mut event: Assistant<'_> = serde_json::from_slice(line).ok()?;
+        let mut event = Assistant::read(line, &self.marks)?;
+        self.tool_calls.get_or_insert(0);
         let blocks = std::mem::take(&mut event.message.content.0);
         if event.of_sub_agent() {
             for block in &blocks {
@@ -205,7 +209,7 @@ impl ClaudeStream {
             let name = block.name.as_ref().map_or("", |name| &name.0);
             let input = block.input.map(RawValue::get).filter(|input| input.len() <= ARGUMENTS_BYTES_MAX);
             let input = input.unwrap_or_default();
-            self.tool_calls = self.tool_calls.saturating_add(1);
+            self.tool_calls = Some(self.tool_calls.unwrap_or(0).saturating_add(1));
             if self.habits.asks.contains(&name) {
                 self.question = Some(question(input));
             }
@@ -215,10 +219,14 @@ impl ClaudeStream {
     }
 
     fn system(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
+        if !of_use(line) {
+            return Some(());
+        }
         let told: System<'_> = serde_json::from_slice(line).ok()?;
         let or_unknown = |value: Option<&RawValue>| value.map_or_else(|| "?".to_owned(), plain);
         match told.subtype.map(plain).unwrap_or_default().as_str() {
             "init" => {
+                self.tool_calls.get_or_insert(0);
                 self.session = told.session_id.map(plain);
                 self.model = told.model.map(plain);
             }
@@ -243,6 +251,7 @@ impl ClaudeStream {
         let kind = info.get("rateLimitType").and_then(Value::as_str).unwrap_or("some").replace('_', " ");
         let status = info.get("status").and_then(Value::as_str).unwrap_or_default();
         self.rejected = status == "rejected";
+        self.resets_ms = None;
         if self.rejected {
             self.resets_ms = info.get("resetsAt").and_then(whole).map(milliseconds);
             live.push(Live::Note(format!("the {kind} limit is reached")));
@@ -321,7 +330,7 @@ impl Reader for ClaudeStream {
             session: self.session.clone(),
             model: self.model.clone(),
             usage: self.usage(),
-            tool_calls: Some(self.tool_calls),
+            tool_calls: self.tool_calls,
             denials: self.outcome.denials.clone(),
             question: self.question.clone(),
             malformed_lines: self.malformed,
@@ -372,8 +381,10 @@ impl ClaudeStream {
             let by_us = *end.ended == Ended::ByUs;
             reading.failure = (!by_us || class != Failure::Crash).then_some(class);
         }
-        if reading.failure == Some(Failure::RateLimit) && self.rejected {
-            reading.reset = self.resets_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
+        if reading.failure == Some(Failure::RateLimit) {
+            let told = self.resets_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
+            let read = || in_words(&words, end.now_ms, end.utc_offset_s);
+            reading.reset = told.or_else(|| read().map(|at_ms| Reset { at_ms, source: ResetSource::Text }));
         }
         if end.continued && self.habits.lost.iter().any(|part| words.contains(part)) {
             (reading.session_lost, reading.session) = (true, None);

@@ -5,6 +5,7 @@ pub mod ask;
 mod claude;
 mod claude_fault;
 mod claude_lines;
+mod claude_reset;
 mod claude_result;
 mod claude_stream;
 mod cline;

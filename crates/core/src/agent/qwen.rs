@@ -61,9 +61,10 @@ fn call(ask: &Ask<'_>) -> Call {
     Call {
         argv: argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect(),
         env,
+        // With it, it would wait by itself and for ever.
+        without: vec!["QWEN_CODE_UNATTENDED_RETRY".to_owned()],
         stdin: Stdin::Prompt,
         files,
-        ..Call::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stories, laws and storms of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod adversarial;
+mod claude;
 mod decide;
 mod gate;
 mod history;
