@@ -171,6 +171,10 @@ impl CodexReader {
             _ if self.terminal == Terminal::Malformed => {
                 Some((Failure::Crash, "its last line cannot be read".to_owned()))
             }
+            // What it prints beside the stream when all is well says nothing.
+            Ended::Exit(0) if told.is_none() => {
+                Some((Failure::Crash, "its stream ended without its last event".to_owned()))
+            }
             Ended::Exit(_) | Ended::Signal(_) | Ended::ByUs => {
                 let words = if well { None } else { told };
                 let words = words.unwrap_or_else(|| codex_words::plain(end.stderr));

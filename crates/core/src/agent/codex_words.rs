@@ -8,56 +8,57 @@ const PLAIN_LINES_MAX: usize = 6;
 /// Words by which a class is known, in the order in which they are looked for.
 const CLASSES: [(Failure, &[&str]); 8] = [
     (Failure::Context, &["context_length_exceeded", "context window", "context length", "input is too long"]),
-    (Failure::RateLimit, &["usage limit", "rate limit", "rate_limit", "too many requests", "limit reached"]),
+    // A limit on requests may go on to say how billing would raise it.
+    (Failure::RateLimit, &["usage limit", "rate limit", "rate_limit"]),
     (
         Failure::Billing,
         &[
             "quota exceeded",
             "insufficient_quota",
-            "exceeded your current quota",
+            "current quota",
             "out of credits",
             "billing",
             "upgrade to plus",
             "payment",
         ],
     ),
+    (Failure::RateLimit, &["too many requests", "limit reached"]),
     (Failure::Refusal, &["content_filter", "content_policy", "content policy", "cyber_policy", "usage policies"]),
     (
         Failure::Overload,
         &["at capacity", "high demand", "overloaded", "internal server error", "service unavailable", "bad gateway"],
     ),
-    (
-        Failure::Auth,
-        &[
-            "missing environment variable",
-            "not logged in",
-            "log in again",
-            "login again",
-            "sign in again",
-            "codex login",
-            "refresh token",
-            "could not be refreshed",
-            "unauthorized",
-            "authentication",
-            "invalid api key",
-            "incorrect api key",
-        ],
-    ),
-    (
-        Failure::Network,
-        &[
-            "connection failed",
-            "stream disconnected",
-            "error sending request",
-            "connection refused",
-            "failed to lookup address",
-            "network error",
-            "timed out",
-            "timeout waiting",
-            "idle timeout",
-        ],
-    ),
-    (Failure::Crash, &[]),
+    (Failure::Auth, &SIGNED_OUT),
+    (Failure::Network, &UNREACHABLE),
+];
+
+/// Words of somebody who is not signed in.
+const SIGNED_OUT: [&str; 12] = [
+    "missing environment variable",
+    "not logged in",
+    "log in again",
+    "login again",
+    "sign in again",
+    "codex login",
+    "refresh token",
+    "could not be refreshed",
+    "unauthorized",
+    "authentication",
+    "invalid api key",
+    "incorrect api key",
+];
+
+/// Words of a connection that failed.
+const UNREACHABLE: [&str; 9] = [
+    "connection failed",
+    "stream disconnected",
+    "error sending request",
+    "connection refused",
+    "failed to lookup address",
+    "network error",
+    "timed out",
+    "timeout waiting",
+    "idle timeout",
 ];
 
 /// Tools that are a shell by any of its names.

@@ -1,8 +1,8 @@
 //! `cursor`: Cursor's command line, by its documentation: nobody here could try it.
 use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call};
+use super::ask::{Ask, Call, Permissions};
+use super::cursor_stream::CursorReader;
 use super::reading::Reader;
-use super::text::TextReader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -19,15 +19,30 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["CURSOR_API_KEY"],
     signed_in_files: &[],
     worst_cost_micros: 5_000_000,
-    allow_hint: "--permissions all",
+    allow_hint: "--permissions work, or \"permissions\" in ~/.cursor/cli-config.json",
     call,
     reader,
 };
 
+/// Its only switch is `--force`, without which it changes nothing when nobody watches. What may not be run even then stands in the
+/// person's own `cli-config.json`; by it alone could a shell be refused and files be changed, so *edit* is no narrower than that.
 fn call(ask: &Ask<'_>) -> Call {
-    Call { argv: vec![ask.program.to_owned()], ..Call::default() }
+    let mut argv: Vec<String> =
+        [ask.program, "--print", "--output-format", "stream-json", "--stream-partial-output"].map(str::to_owned).into();
+    match ask.permissions {
+        Permissions::Edit => {}
+        Permissions::Work | Permissions::All => argv.push("--force".to_owned()),
+    }
+    if let Some(session) = ask.session {
+        argv.extend(["--resume".to_owned(), session.to_owned()]);
+    }
+    if let Some(model) = ask.model {
+        argv.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    argv.extend(ask.args.iter().cloned());
+    Call { argv, ..Call::default() }
 }
 
 fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(TextReader::default())
+    Box::new(CursorReader::default())
 }

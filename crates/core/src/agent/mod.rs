@@ -1,6 +1,7 @@
 //! How agents are called and understood. Pure: argv, environment and bytes as values.
 pub mod adapter;
 mod aider;
+mod aider_text;
 pub mod ask;
 mod claude;
 mod claude_fault;
@@ -13,6 +14,7 @@ mod codex;
 mod codex_stream;
 mod codex_words;
 mod cursor;
+mod cursor_stream;
 mod custom;
 pub mod failure;
 mod gemini;

@@ -2,6 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod adversarial;
 mod claude;
+mod agent_aider;
+mod agent_codex;
+mod agent_cursor;
+mod agent_play;
 mod decide;
 mod gate;
 mod history;

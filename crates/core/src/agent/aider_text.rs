@@ -1,0 +1,287 @@
+//! What aider prints: a head of its own, then answers of the model, each closed by a line that counts tokens, and errors between.
+//!
+//! An error counts only if no answer was closed after it: so words of the model that look like one do not.
+use super::failure::Failure;
+use super::limits::{self, Clock};
+use super::reading::{End, Live, Reader, Reading, Terminal, Usage};
+use crate::run::Ended;
+use crate::text;
+
+/// The end of an answer that is kept.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// How many lines an error may have.
+const ERROR_LINES_MAX: usize = 12;
+/// So many retries of its own are let go by.
+const RETRIES_MAX: u32 = 2;
+
+/// How lines of its log begin that belong to what was asked.
+const ASKED: [&str; 4] = ["USER", "SYSTEM", "TO LLM 2", "-------"];
+
+/// An error of its own.
+#[derive(Debug)]
+struct Trouble {
+    words: String,
+    lines: usize,
+    /// Its words go on in the next line.
+    open: bool,
+    /// It waits and tries again.
+    retried: bool,
+}
+
+/// Reads one attempt.
+#[derive(Debug, Default)]
+pub(super) struct AiderReader {
+    /// Its own first lines have begun, and have ended.
+    head: (bool, bool),
+    /// What came since the last answer was closed.
+    segment: String,
+    /// The last answer that was closed.
+    text: Option<String>,
+    trouble: Option<Trouble>,
+    retries: u32,
+    usage: Usage,
+    malformed_lines: u32,
+}
+
+impl AiderReader {
+    fn own_line(&mut self, line: &str) -> bool {
+        if let Some(trouble) = self.trouble.as_mut().filter(|trouble| trouble.open) {
+            if line.starts_with("Retrying in ") {
+                (trouble.open, trouble.retried) = (false, true);
+                self.retries = self.retries.saturating_add(1);
+                // What was said before a retry is said again after it.
+                self.segment.clear();
+            } else if line.trim().is_empty() || trouble.lines >= ERROR_LINES_MAX {
+                trouble.open = false;
+            } else {
+                trouble.words = format!("{} {}", trouble.words.trim_end(), line.trim());
+                trouble.lines += 1;
+            }
+            return true;
+        }
+        // Without a key it waits for somebody to sign in by a browser.
+        let signed_out = line.starts_with("No LLM model was specified and no API keys were provided");
+        let begins = error_name(line).is_some()
+            || (line.starts_with("Model ") && line.trim_end().ends_with(" has hit a token limit!"));
+        if begins || signed_out {
+            let words = line.trim().to_owned();
+            self.trouble = Some(Trouble { words, lines: 1, open: begins, retried: signed_out });
+        }
+        false
+    }
+
+    /// "Tokens: 1.2k sent, 300 cache hit, 34 received. Cost: $0.01 message, $0.05 session."
+    fn close(&mut self, counted: Counted) {
+        let add = |sum: &mut Option<u64>, more: u64| *sum = Some(sum.unwrap_or(0).saturating_add(more));
+        add(&mut self.usage.input_tokens, counted.sent.saturating_sub(counted.cache_read));
+        add(&mut self.usage.output_tokens, counted.received);
+        if counted.cache_read + counted.cache_made > 0 {
+            add(&mut self.usage.cache_read_tokens, counted.cache_read);
+            add(&mut self.usage.cache_creation_tokens, counted.cache_made);
+        }
+        self.usage.cost_micros = counted.session_micros.or(self.usage.cost_micros);
+        self.usage.turns = Some(self.usage.turns.unwrap_or(0).saturating_add(1));
+        self.text = Some(std::mem::take(&mut self.segment));
+        self.trouble = None;
+        self.retries = 0;
+    }
+
+    fn failure(&self, end: &End<'_>) -> Option<(Failure, String)> {
+        let trouble = self.trouble.as_ref().map(|trouble| (class(&trouble.words), trouble.words.clone()));
+        match end.ended {
+            Ended::ByUs => trouble.filter(|_| self.trouble.as_ref().is_some_and(|trouble| trouble.retried)),
+            Ended::NotStarted(why) => Some((Failure::Crash, why.clone())),
+            Ended::Exit(0) if trouble.is_none() && self.text.is_some() => None,
+            Ended::Exit(_) | Ended::Signal(_) => {
+                Some(trouble.unwrap_or_else(|| (Failure::Crash, "it ended without an answer".to_owned())))
+            }
+        }
+    }
+}
+
+impl Reader for AiderReader {
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
+        let line = text::clean(line);
+        let (begun, ended) = self.head;
+        if !ended {
+            self.head = (begun || line.starts_with("Aider v"), begun && line.trim().is_empty());
+            self.own_line(&line);
+            return;
+        }
+        if let Some(counted) = counted(&line) {
+            live.push(Live::Note(line));
+            self.close(counted);
+            return;
+        }
+        if self.own_line(&line) {
+            live.push(Live::Note(line));
+            return;
+        }
+        self.segment.push_str(&line);
+        self.segment.push('\n');
+        if self.segment.len() > 2 * TEXT_BYTES_MAX {
+            self.segment = text::tail(&self.segment, TEXT_BYTES_MAX).to_owned();
+        }
+        live.push(Live::Text(format!("{line}\n")));
+    }
+
+    fn long_line(&mut self, _head: &[u8]) {
+        self.malformed_lines = self.malformed_lines.saturating_add(1);
+    }
+
+    fn session(&self) -> Option<&str> {
+        None
+    }
+
+    fn retrying(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| {
+            let now = matches!(class(&trouble.words), Failure::RateLimit | Failure::Auth | Failure::Billing);
+            trouble.retried && (now || self.retries > RETRIES_MAX)
+        })
+    }
+
+    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+        let failed = self.failure(end);
+        let terminal = match (&self.text, &self.trouble) {
+            (_, Some(_)) => Terminal::Error,
+            (Some(_), None) => Terminal::Success,
+            (None, None) => Terminal::Missing,
+        };
+        let failure = failed.as_ref().map(|(failure, _)| *failure);
+        let error = failed.map(|(_, words)| words.split_whitespace().collect::<Vec<_>>().join(" "));
+        let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
+        let waits = matches!(failure, Some(Failure::RateLimit | Failure::Overload));
+        let logged = logged(end.stderr).filter(|_| terminal == Terminal::Success);
+        Reading {
+            text: logged.unwrap_or_else(|| self.text.as_deref().map(answer).unwrap_or_default()),
+            terminal,
+            reset: error.as_deref().filter(|_| waits).and_then(|words| limits::reset(words, clock)),
+            failure,
+            error,
+            usage: self.usage,
+            malformed_lines: self.malformed_lines,
+            ..Reading::default()
+        }
+    }
+}
+
+/// What one such line counts.
+struct Counted {
+    sent: u64,
+    received: u64,
+    cache_read: u64,
+    cache_made: u64,
+    session_micros: Option<u64>,
+}
+
+fn counted(line: &str) -> Option<Counted> {
+    let (tokens, cost) = line.trim().strip_prefix("Tokens: ")?.split_once(" received.")?;
+    let parts: Vec<&str> = tokens.split(", ").collect();
+    let count = |ending: &str| parts.iter().find_map(|part| thousands(part.strip_suffix(ending)?));
+    let (sent, received) = (count(" sent")?, thousands(parts.last()?)?);
+    let session = cost.split('$').nth(2).and_then(|rest| micros(rest.split(' ').next()?));
+    Some(Counted {
+        sent,
+        received,
+        cache_read: count(" cache hit").unwrap_or(0),
+        cache_made: count(" cache write").unwrap_or(0),
+        session_micros: session,
+    })
+}
+
+/// "42", "1.8k", "12k", "1,234".
+fn thousands(text: &str) -> Option<u64> {
+    let text = text.trim().replace(',', "");
+    match text.strip_suffix('k') {
+        Some(thousands) => Some(micros(thousands)? / 1000),
+        None => text.parse().ok(),
+    }
+}
+
+/// A decimal number in millionths.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let part: String = part.chars().chain(std::iter::repeat('0')).take(6).collect();
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part.parse().ok()?)
+}
+
+/// The name of the error that begins in this line.
+fn error_name(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("litellm.")?.split(':').next()?;
+    let known = name.ends_with("Error") || name == "Timeout";
+    (known && name.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(name)
+}
+
+/// What an error of its own means: its name first, then its words.
+fn class(words: &str) -> Failure {
+    let said = words.to_lowercase();
+    let has = |any: &[&str]| any.iter().any(|word| said.contains(word));
+    let by_words =
+        if has(&["context window", "context length", "context_length", "maximum context", "token limit", "too long"]) {
+            Some(Failure::Context)
+        } else if has(&[
+            "insufficient_quota",
+            "exceeded your current quota",
+            "credit balance",
+            "billing",
+            "payment required",
+        ]) {
+            Some(Failure::Billing)
+        } else if has(&[
+            "no api keys were provided",
+            "invalid api key",
+            "incorrect api key",
+            "api key not valid",
+            "api_key",
+        ]) {
+            Some(Failure::Auth)
+        } else {
+            None
+        };
+    let connection = has(&["connection error", "connection refused", "cannot connect", "timed out"]);
+    match error_name(words).unwrap_or_default() {
+        "AuthenticationError" | "PermissionDeniedError" => Failure::Auth,
+        "ContextWindowExceededError" => Failure::Context,
+        "BudgetExceededError" => Failure::Billing,
+        "ContentPolicyViolationError" => Failure::Refusal,
+        // A limit on requests may go on to say how billing would raise it; a quota that ends by itself says when.
+        "RateLimitError" | "RouterRateLimitError" => {
+            let spent =
+                has(&["insufficient_quota", "current quota", "credit balance"]) && !has(&["retry in", "try again in"]);
+            if spent { Failure::Billing } else { Failure::RateLimit }
+        }
+        "APIConnectionError" | "Timeout" => Failure::Network,
+        "InternalServerError" | "ServiceUnavailableError" | "BadGatewayError" if connection => Failure::Network,
+        "InternalServerError" | "ServiceUnavailableError" | "BadGatewayError" => Failure::Overload,
+        _ if connection => Failure::Network,
+        _ => by_words.unwrap_or(Failure::Crash),
+    }
+}
+
+/// The words of the last answer without what it says itself at their beginning.
+fn answer(segment: &str) -> String {
+    let own = ["Applied edit to ", "Commit ", "You can use /undo", "diff> ", "Only 3 reflections"];
+    let mut rest = segment.trim_start();
+    while let Some(line) = rest.lines().next().filter(|line| own.iter().any(|own| line.starts_with(own))) {
+        rest = rest.get(line.len()..).unwrap_or_default().trim_start();
+    }
+    text::tail(rest.trim_end(), TEXT_BYTES_MAX).to_owned()
+}
+
+/// The last answer in its log, in which every line begins with the name of whoever said it. Its beginning may be cut off.
+fn logged(stderr: &[u8]) -> Option<String> {
+    let log = text::clean(stderr);
+    let lines: Vec<&str> = log.lines().collect();
+    let mut said: Vec<&str> = Vec::new();
+    for (at, line) in lines.iter().enumerate().rev() {
+        match line.strip_prefix("ASSISTANT") {
+            Some(words) => said.push(words.strip_prefix(' ').unwrap_or(words)),
+            // An answer that was asked for, and no other: what was asked holds answers of old.
+            None if line.starts_with("LLM RESPONSE 2") || at == 0 => break,
+            None if said.is_empty() && !ASKED.iter().any(|word| line.starts_with(word)) => {}
+            None => return None,
+        }
+    }
+    said.reverse();
+    (!said.is_empty()).then(|| said.join("\n"))
+}
