@@ -109,8 +109,11 @@ impl Reader for GeminiReader {
             None => Terminal::Missing,
         };
         let well = terminal == Terminal::Success && *end.ended == Ended::Exit(0);
-        let error = result.as_ref().and_then(error_of).or_else(|| self.told.take());
-        let error = if well { error } else { error.or_else(|| last_words(&stderr)) };
+        let idle = result.is_none() && self.tool_calls == 0 && self.said.is_empty();
+        let retrying = if idle { still_retrying(&stderr) } else { None };
+        let error = result.as_ref().and_then(error_of).or_else(|| self.told.take()).or_else(|| retrying.clone());
+        let of_stderr = !well && *end.ended != Ended::ByUs;
+        let error = error.or_else(|| if of_stderr { last_words(&stderr) } else { None });
         let mut reading = Reading {
             text: text::clean(self.said.as_bytes()),
             terminal,
@@ -118,16 +121,16 @@ impl Reader for GeminiReader {
             session_lost: end.continued && *end.ended == Ended::Exit(42) && lost(&stderr),
             model: self.model,
             usage: result.as_ref().map(usage).unwrap_or_default(),
-            tool_calls: result.as_ref().and_then(|result| count(result.pointer("/stats/tool_calls"))),
+            tool_calls: result.as_ref().and_then(calls_made).or(self.seen.then_some(self.tool_calls)),
             denials: self.denials,
             question: self.question,
             malformed_lines: self.malformed,
             unknown_lines: self.unknown,
             ..Reading::default()
         };
-        reading.tool_calls = reading.tool_calls.or(self.seen.then_some(self.tool_calls));
         if !well {
-            (reading.failure, reading.reset) = why(terminal, error.as_deref().unwrap_or_default(), end);
+            let certain = terminal == Terminal::Error || retrying.is_some();
+            (reading.failure, reading.reset) = why(certain, error.as_deref().unwrap_or_default(), end);
         }
         reading.error = error;
         reading
@@ -253,8 +256,8 @@ impl GeminiReader {
     }
 }
 
-/// Why it came to nothing, and when that is over.
-fn why(terminal: Terminal, error: &str, end: &End<'_>) -> (Option<Failure>, Option<Reset>) {
+/// Why it came to nothing, and when that is over. `certain` says that the error is the run's own, not just the last words.
+fn why(certain: bool, error: &str, end: &End<'_>) -> (Option<Failure>, Option<Reset>) {
     let body = provider_words::object_in(error, "error");
     let body = body.as_ref().map(|body| &body["error"]);
     let code = match end.ended {
@@ -273,7 +276,7 @@ fn why(terminal: Terminal, error: &str, end: &End<'_>) -> (Option<Failure>, Opti
     };
     let class = if code == Some(41) { Some(Failure::Auth) } else { class };
     let class = match class {
-        Some(class) if terminal == Terminal::Error || code.is_some_and(|code| code != 0) => class,
+        Some(class) if certain || code.is_some_and(|code| code != 0) => class,
         Some(_) | None if *end.ended == Ended::ByUs => return (None, None),
         Some(_) | None => Failure::Crash,
     };
@@ -313,6 +316,13 @@ fn last_words(stderr: &str) -> Option<String> {
     (!last.is_empty()).then(|| last.join("\n"))
 }
 
+/// The error that it was waiting out when it was ended, where that is the last thing that its stderr tells.
+fn still_retrying(stderr: &str) -> Option<String> {
+    let last = stderr.get(stderr.rfind("Attempt ")?..)?;
+    let (error, _) = last.split_once("\n    at ").unwrap_or((last, ""));
+    (error.contains("Retrying") && error.contains("failed")).then(|| text::clean(error.trim().as_bytes()))
+}
+
 fn lost(stderr: &str) -> bool {
     ["Error resuming session", "Invalid session identifier", "No previous sessions"]
         .iter()
@@ -344,8 +354,9 @@ fn number(value: Option<&Value>) -> Option<u64> {
     value.as_u64().or_else(|| format!("{:.0}", value.as_f64()?).parse().ok())
 }
 
-fn count(value: Option<&Value>) -> Option<u32> {
-    number(value).and_then(|number| u32::try_from(number).ok())
+fn calls_made(result: &Value) -> Option<u32> {
+    let told = ["/stats/tool_calls", "/stats/tools/totalCalls"].iter().find_map(|path| number(result.pointer(path)));
+    told.and_then(|number| u32::try_from(number).ok())
 }
 
 /// The text of a content that is a string or a list of parts.

@@ -10,6 +10,7 @@ mod claude_reset;
 mod claude_result;
 mod claude_stream;
 mod cline;
+mod cline_stream;
 mod codex;
 mod codex_stream;
 mod codex_words;

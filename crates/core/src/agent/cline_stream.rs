@@ -1,0 +1,296 @@
+//! The events of Cline's command line, one a line.
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::failure::{Failure, Reset, ResetSource};
+use super::provider_words;
+use super::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::run::Ended;
+use crate::text;
+
+/// The end of a message that is kept: a status block stands last.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// Tool calls under way that are remembered, to tell what was refused.
+const CALLS_MAX: usize = 256;
+/// How many letters of a command or a question are kept.
+const BRIEF_LETTERS: usize = 200;
+/// Tools that it takes away, and what models call them; a call of one that it does not know was not allowed.
+const KEPT_BACK: [&str; 6] = ["run_commands", "execute_command", "shell", "bash", "editor", "apply_patch"];
+
+/// Reads them.
+#[derive(Debug, Default)]
+pub(super) struct ClineReader {
+    /// What was said since the last tool call, whole messages.
+    said: String,
+    /// What is no event; it counts only where there was none at all.
+    plain: Vec<u8>,
+    /// There was an event.
+    seen: bool,
+    broken_end: bool,
+    tool_calls: u32,
+    calls: BTreeMap<String, String>,
+    denials: Denials,
+    question: Option<String>,
+    usage: Usage,
+    /// The last error, with its class by Cline's own word.
+    told: Option<(String, String)>,
+    result: Option<Value>,
+    malformed: u32,
+    unknown: u32,
+}
+
+impl Reader for ClineReader {
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
+        match serde_json::from_slice::<Value>(line) {
+            Ok(event) if event.get("type").is_some() => self.event(event, live),
+            Ok(_) => self.unknown += 1,
+            Err(_) if line.starts_with(b"{") => {
+                self.seen = true;
+                self.malformed += 1;
+                self.broken_end |= holds_the_end(line);
+            }
+            Err(_) if self.seen => self.malformed += u32::from(!line.trim_ascii().is_empty()),
+            Err(_) => self.plain_line(line, live),
+        }
+    }
+
+    fn long_line(&mut self, head: &[u8]) {
+        self.malformed += 1;
+        self.seen |= head.starts_with(b"{");
+        self.broken_end |= holds_the_end(head);
+    }
+
+    fn session(&self) -> Option<&str> {
+        None
+    }
+
+    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
+        let stderr = String::from_utf8_lossy(end.stderr).into_owned();
+        let mut terminal = match &self.result {
+            Some(result) if result["finishReason"] == "completed" => Terminal::Success,
+            Some(_) => Terminal::Error,
+            None if self.broken_end => Terminal::Malformed,
+            None => Terminal::Missing,
+        };
+        let plain = if self.seen { String::new() } else { after_the_last_tool(&text::clean(&self.plain)) };
+        if !self.seen && *end.ended == Ended::Exit(0) && !plain.trim().is_empty() {
+            terminal = Terminal::Success;
+            self.said = plain;
+        }
+        let well = terminal == Terminal::Success && *end.ended == Ended::Exit(0);
+        let result = self.result.take().unwrap_or_default();
+        // Of a run that failed this is the text of the error.
+        if let (Terminal::Success, Some(text)) = (terminal, result["text"].as_str()) {
+            text.clone_into(&mut self.said);
+        }
+        let mut reading = Reading {
+            text: text::clean(self.said.as_bytes()),
+            terminal,
+            model: result.pointer("/model/id").and_then(Value::as_str).map(str::to_owned),
+            usage: self.usage(&result),
+            tool_calls: self.seen.then_some(self.tool_calls),
+            denials: self.denials,
+            question: self.question,
+            malformed_lines: self.malformed,
+            unknown_lines: self.unknown,
+            ..Reading::default()
+        };
+        if !well {
+            let (class, told) = self.told.unwrap_or_default();
+            let told = if told.is_empty() { last_words(&stderr) } else { Some(told) };
+            let words = told.as_deref().unwrap_or_default();
+            reading.failure = why(&class, words, end.ended);
+            if matches!(reading.failure, Some(Failure::RateLimit | Failure::Overload)) {
+                let wait = provider_words::wait_ms(words);
+                reading.reset =
+                    wait.map(|wait| Reset { at_ms: end.now_ms.saturating_add(wait), source: ResetSource::Text });
+            }
+            reading.error = told;
+        }
+        reading
+    }
+}
+
+impl ClineReader {
+    fn event(&mut self, event: Value, live: &mut Vec<Live>) {
+        self.seen = true;
+        self.plain = Vec::new();
+        match event["type"].as_str().unwrap_or_default() {
+            "hook_event" => {}
+            "agent_event" => self.of_agent(&event["event"], live),
+            "error" => self.error(&event, live),
+            "run_result" => {
+                self.broken_end = false;
+                self.result = Some(event);
+            }
+            _ => self.unknown += 1,
+        }
+    }
+
+    fn of_agent(&mut self, event: &Value, live: &mut Vec<Live>) {
+        let kind = event["type"].as_str().unwrap_or_default();
+        match (kind, event["contentType"].as_str().unwrap_or_default()) {
+            ("content_start", "text") => {
+                if let Some(piece) = event["text"].as_str().filter(|piece| !piece.is_empty()) {
+                    live.push(Live::Text(text::clean(piece.as_bytes())));
+                }
+            }
+            ("content_end", "text") => {
+                self.said.push_str(event["text"].as_str().unwrap_or_default());
+                keep_end(&mut self.said);
+            }
+            ("content_start", "tool") => self.tool_use(event, live),
+            ("content_end", "tool") => self.tool_result(event),
+            ("error", _) => self.error(event, live),
+            ("usage", _) => {
+                self.usage = tokens(
+                    event,
+                    ["totalInputTokens", "totalOutputTokens", "totalCacheReadTokens", "totalCacheWriteTokens"],
+                )
+            }
+            (
+                "content_start" | "content_update" | "content_end" | "iteration_start" | "iteration_end" | "done"
+                | "notice",
+                _,
+            ) => {}
+            _ => self.unknown += 1,
+        }
+    }
+
+    fn error(&mut self, event: &Value, live: &mut Vec<Live>) {
+        let message = event.pointer("/error/message").or_else(|| event.get("message")).and_then(Value::as_str);
+        if let Some(message) = message {
+            live.push(Live::Note(text::one_line(message, BRIEF_LETTERS)));
+            let class = event["errorClass"].as_str().unwrap_or_default();
+            self.told = Some((class.to_owned(), message.to_owned()));
+        }
+    }
+
+    fn tool_use(&mut self, event: &Value, live: &mut Vec<Live>) {
+        self.said.clear();
+        self.tool_calls = self.tool_calls.saturating_add(1);
+        let name = event["toolName"].as_str().unwrap_or("a tool");
+        let input = &event["input"];
+        let with = telling(input);
+        if name == "ask_question" || name == "ask_followup_question" {
+            self.question = Some(text::one_line(input["question"].as_str().unwrap_or(&with), BRIEF_LETTERS));
+        }
+        live.push(Live::Tool(name.to_owned(), with.clone()));
+        if let Some(id) = event["toolCallId"].as_str()
+            && self.calls.len() < CALLS_MAX
+        {
+            let command = input["commands"].is_array() || input["command"].is_string();
+            let brief = if command { with } else { format!("{name} {with}").trim().to_owned() };
+            self.calls.insert(id.to_owned(), brief);
+        }
+    }
+
+    fn tool_result(&mut self, event: &Value) {
+        self.said.clear();
+        let brief = event["toolCallId"].as_str().and_then(|id| self.calls.remove(id));
+        let Some(error) = event["error"].as_str() else { return };
+        let name = event["toolName"].as_str().unwrap_or_default();
+        let refused = ["requires approval", "is disabled by policy", "was blocked by a runtime hook"];
+        let absent = error.contains("rejected before execution: AI_NoSuchToolError") || error.contains("Unknown tool");
+        if refused.iter().any(|word| error.contains(word)) || (absent && KEPT_BACK.contains(&name)) {
+            self.denials.count = self.denials.count.saturating_add(1);
+            self.denials.first.get_or_insert(brief.unwrap_or_else(|| name.to_owned()));
+        }
+    }
+
+    fn plain_line(&mut self, line: &[u8], live: &mut Vec<Live>) {
+        live.push(Live::Text(text::clean(line)));
+        self.plain.extend_from_slice(line);
+        self.plain.push(b'\n');
+        if self.plain.len() > 2 * TEXT_BYTES_MAX {
+            self.plain.drain(..self.plain.len() - TEXT_BYTES_MAX);
+        }
+    }
+
+    /// By the last event, or as far as it was told until then.
+    fn usage(&self, result: &Value) -> Usage {
+        let whole = ["aggregateUsage", "usage"].iter().map(|name| &result[*name]).find(|usage| usage.is_object());
+        let Some(whole) = whole else { return self.usage };
+        let mut usage = tokens(whole, ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
+        usage.turns = number(&result["iterations"]).and_then(|turns| u32::try_from(turns).ok());
+        usage
+    }
+}
+
+/// Input, output, read from a cache and written to one, by their names there. The input counts what was cached.
+fn tokens(told: &Value, names: [&str; 4]) -> Usage {
+    let [input, output, read, written] = names.map(|name| number(&told[name]));
+    Usage {
+        input_tokens: input.map(|input| input.saturating_sub(read.unwrap_or(0))),
+        output_tokens: output,
+        cache_read_tokens: read,
+        cache_creation_tokens: written,
+        cost_micros: told["totalCost"].as_f64().and_then(|cost| format!("{:.0}", cost * 1e6).parse().ok()),
+        turns: None,
+    }
+}
+
+/// Why it came to nothing.
+fn why(class: &str, error: &str, ended: &Ended) -> Option<Failure> {
+    let by_class = match class {
+        "auth" => Some(Failure::Auth),
+        "rate_limit" => Some(Failure::RateLimit),
+        "network" => Some(Failure::Network),
+        "context" | "context_window" => Some(Failure::Context),
+        _ => None,
+    };
+    // A refused tool call is told as an error too, and is none of the run.
+    let of_tools = error.contains("tool call(s) failed");
+    let found = by_class.or_else(|| if of_tools { None } else { provider_words::failure(error) });
+    match ended {
+        Ended::ByUs => None,
+        Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(found.unwrap_or(Failure::Crash)),
+    }
+}
+
+/// The last error on stderr: an event, or a line of text.
+fn last_words(stderr: &str) -> Option<String> {
+    let clean = text::clean(stderr.as_bytes());
+    let event = |line: &str| serde_json::from_str::<Value>(line).ok()?["message"].as_str().map(str::to_owned);
+    let line = |line: &str| line.strip_prefix("error:").map(|rest| rest.trim().to_owned());
+    clean.lines().rev().find_map(|text| event(text).or_else(|| line(text)))
+}
+
+/// Without events its tools are lines of their own, the last one of each a mark and what came of it.
+fn after_the_last_tool(plain: &str) -> String {
+    let last = plain.lines().rev().take_while(|line| !line.trim_start().starts_with('⎿'));
+    let mut lines: Vec<&str> = last.collect();
+    lines.reverse();
+    lines.join("\n")
+}
+
+/// A number that may have been written as a float.
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| format!("{:.0}", value.as_f64()?).parse().ok())
+}
+
+/// The argument that says most about a call.
+fn telling(input: &Value) -> String {
+    let names = ["command", "path", "query", "url", "question", "prompt", "task"];
+    let first = |name: &&str| input[*name].as_str();
+    let value = input.pointer("/commands/0").and_then(Value::as_str).or_else(|| names.iter().find_map(first));
+    text::one_line(value.unwrap_or_default(), BRIEF_LETTERS)
+}
+
+/// Keeps the end of a text that grew too long.
+fn keep_end(text: &mut String) {
+    if text.len() > 2 * TEXT_BYTES_MAX {
+        let mut from = text.len() - TEXT_BYTES_MAX;
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        text.drain(..from);
+    }
+}
+
+/// Whether a line that cannot be read would have been the last event. Its kind comes after a time.
+fn holds_the_end(line: &[u8]) -> bool {
+    let head: String = String::from_utf8_lossy(line.get(..96).unwrap_or(line)).split_ascii_whitespace().collect();
+    head.contains("\"type\":\"run_result\"")
+}
