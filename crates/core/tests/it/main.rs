@@ -1,13 +1,14 @@
 //! Stories, laws and storms of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod adversarial;
-mod claude;
 mod agent_aider;
 mod agent_codex;
 mod agent_cursor;
 mod agent_play;
+mod claude;
 mod cline;
 mod decide;
+mod fuzz;
 mod gate;
 mod gemini;
 mod history;
