@@ -220,6 +220,11 @@ impl Words {
         Some(text::one_line(&id, 200))
     }
 
+    /// Whether the agent has begun to wait by itself for what only we wait for.
+    pub(crate) fn retrying(&self) -> bool {
+        self.stream.retrying()
+    }
+
     /// What the end of the agent is to the core.
     pub(crate) fn answer(self, end: TaskEnd) -> Answer {
         if !end.lost.is_empty() {

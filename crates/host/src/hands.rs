@@ -67,6 +67,13 @@ impl OpenKind {
         }
     }
 
+    fn retrying(&self) -> bool {
+        match self {
+            Self::Agent(words) => words.retrying(),
+            Self::Gate | Self::Notify => false,
+        }
+    }
+
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
             Self::Agent(words) => words.answer(end),
@@ -248,6 +255,9 @@ impl Hands {
             let ended = open.task.go_on(containment, &mut |voice, bytes| kind.hear(voice, bytes, heard));
             let session = open.kind.session().map(|session| Notice::Session { order: open.id, id: session });
             events.extend(session.map(Event::Noticed));
+            if ended.is_none() && open.kind.retrying() {
+                open.task.recall();
+            }
             match ended {
                 Some(end) => {
                     let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);

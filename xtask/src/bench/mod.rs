@@ -7,7 +7,7 @@
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
-//!   [`checkpoint`], [`btrfs`]
+//!   [`checkpoint`], [`btrfs`], [`parser`]
 
 pub mod btrfs;
 pub mod checkpoint;
@@ -16,6 +16,7 @@ pub mod figure;
 pub mod flat;
 pub mod memory;
 pub mod overhead;
+pub mod parser;
 pub mod proc;
 pub mod scratch;
 pub mod syncs;
@@ -42,6 +43,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("flat", flat::measure),
     ("checkpoint", checkpoint::measure),
     ("btrfs", btrfs::measure),
+    ("parser", parser::measure),
 ];
 
 /// What was asked for.

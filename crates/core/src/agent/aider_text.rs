@@ -81,7 +81,8 @@ impl AiderReader {
         }
         self.usage.cost_micros = counted.session_micros.or(self.usage.cost_micros);
         self.usage.turns = Some(self.usage.turns.unwrap_or(0).saturating_add(1));
-        self.text = Some(std::mem::take(&mut self.segment));
+        // Cleaned as a whole: a sequence may span lines.
+        self.text = Some(text::clean(std::mem::take(&mut self.segment).as_bytes()));
         self.trouble = None;
         self.retries = 0;
     }
@@ -100,8 +101,8 @@ impl AiderReader {
 }
 
 impl Reader for AiderReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        let line = text::clean(line);
+    fn line(&mut self, raw: &[u8], live: &mut Vec<Live>) {
+        let line = text::clean(raw);
         let (begun, ended) = self.head;
         if !ended {
             self.head = (begun || line.starts_with("Aider v"), begun && line.trim().is_empty());
@@ -117,7 +118,7 @@ impl Reader for AiderReader {
             live.push(Live::Note(line));
             return;
         }
-        self.segment.push_str(&line);
+        self.segment.push_str(&String::from_utf8_lossy(raw));
         self.segment.push('\n');
         if self.segment.len() > 2 * TEXT_BYTES_MAX {
             self.segment = text::tail(&self.segment, TEXT_BYTES_MAX).to_owned();

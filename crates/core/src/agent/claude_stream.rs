@@ -143,6 +143,9 @@ impl ClaudeStream {
 
     fn message(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
         let mut event = Assistant::read(line, &self.marks)?;
+        if self.session.as_ref().is_some_and(|ours| of_another_session(line, ours)) {
+            return Some(());
+        }
         self.tool_calls.get_or_insert(0);
         let blocks = std::mem::take(&mut event.message.content.0);
         if event.of_sub_agent() {
@@ -432,4 +435,11 @@ impl ClaudeStream {
         let class = Fault { word: self.error_word.as_deref(), status, words }.class();
         if class == Failure::Crash && self.rejected { Failure::RateLimit } else { class }
     }
+}
+
+/// Whether a line names another session than ours. The name stands near its end; within a text its quotes would be escaped.
+fn of_another_session(line: &[u8], ours: &str) -> bool {
+    const NAME: &[u8] = b"\"session_id\":\"";
+    let named = memchr::memmem::rfind(line, NAME).and_then(|at| line.get(at + NAME.len()..));
+    named.is_some_and(|rest| !rest.strip_prefix(ours.as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
 }

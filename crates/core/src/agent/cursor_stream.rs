@@ -32,7 +32,10 @@ pub(super) struct CursorReader {
 impl CursorReader {
     fn event(&mut self, event: &Value, live: &mut Vec<Live>) {
         if let Some(session) = event.get("session_id").and_then(Value::as_str) {
-            self.session = Some(session.to_owned());
+            // Words of another session are not its words.
+            if self.session.get_or_insert_with(|| session.to_owned()) != session {
+                return;
+            }
         }
         match (word(event, "type"), word(event, "subtype")) {
             ("system", "init") => self.model = event.get("model").and_then(Value::as_str).map(str::to_owned),

@@ -254,13 +254,17 @@ fn bare(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || letter == '*' || letter == '`')
 }
 
-/// The words of all blocks in what was asked, however they stand there.
+/// The words of all blocks in what was asked, quoted or not.
 fn bodies(asked: &str) -> BTreeSet<String> {
     let clean = text::clean(asked.as_bytes());
-    let lines: Vec<&str> = clean.lines().map(|line| line.trim_start_matches(['>', ' ', '\t'])).collect();
-    let (found, _) = blocks(lines.iter().copied().enumerate());
-    let body = |block: Found| body(lines.get(block.first..=block.last).unwrap_or_default().iter().copied());
-    found.into_iter().map(body).collect()
+    let plain: Vec<&str> = clean.lines().collect();
+    let unquoted: Vec<&str> = plain.iter().map(|line| line.trim_start_matches(['>', ' ', '\t'])).collect();
+    let all = |lines: &[&str]| -> Vec<String> {
+        let (found, _) = blocks(lines.iter().copied().enumerate());
+        let body = |block: Found| body(lines.get(block.first..=block.last).unwrap_or_default().iter().copied());
+        found.into_iter().map(body).collect()
+    };
+    all(&plain).into_iter().chain(all(&unquoted)).collect()
 }
 
 /// The words of a block, so that neither emphasis nor where lines are broken matters.

@@ -70,13 +70,15 @@ impl RunState {
             self.cut_off();
             return;
         }
-        if !by_us && self.came_to_nothing(open, &report.heard) {
+        // Who began to wait by itself was ended by the hands, which nobody had asked for.
+        let asked = open.recalled.is_some();
+        if !(by_us && asked) && self.came_to_nothing(open, &report.heard) {
             return;
         }
         self.limited = 0;
         (self.agent_ended, self.stage) = (true, Stage::AgentDone);
         let stopped = by_us && matches!(open.recalled, Some(RecallCause::Timeout | RecallCause::Silent));
-        (self.failure, self.carry_on) = (report.heard.failure.filter(|_| !by_us), stopped);
+        (self.failure, self.carry_on) = (report.heard.failure.filter(|_| !(by_us && asked)), stopped);
         // What this attempt was told is told; an attempt that was cut off is told again.
         self.news.clear();
         self.ask(&report.heard);

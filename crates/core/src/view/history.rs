@@ -285,9 +285,9 @@ impl History {
         match (order, answer) {
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => {
                 let word = attempt_word(report, self.recalled.get(&id).copied());
-                self.hear(report);
+                self.hear(report, self.recalled.contains_key(&id));
                 // The state has it taken in: an iteration whose agent did not end has another attempt to come.
-                let limited = !self.state.agent_ended && report.ended != Ended::ByUs;
+                let limited = !self.state.agent_ended && (self.state.wait.is_some() || report.heard.session_lost);
                 self.end_attempt(if limited { "limited" } else { word }, Some(report.duration_ms));
             }
             (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
@@ -312,7 +312,7 @@ impl History {
     }
 
     /// What the words of an attempt amounted to.
-    fn hear(&mut self, report: &AgentReport) {
+    fn hear(&mut self, report: &AgentReport, recalled: bool) {
         let heard = &report.heard;
         self.used = self.used.plus(heard.usage);
         let (used, agent_ended, failure) = (self.used, self.state.agent_ended, self.state.failure);
@@ -321,7 +321,7 @@ impl History {
         row.usage = UsageRow::of(used);
         row.session = heard.session.clone().or(row.session.take());
         if let Some(attempt) = row.attempts.last_mut() {
-            let own = heard.failure.filter(|_| report.ended != Ended::ByUs);
+            let own = heard.failure.filter(|_| !recalled);
             attempt.failure = own.or(failure.filter(|_| agent_ended)).map(Failure::word);
             attempt.reset_at = reset_at.clone();
             attempt.usage = UsageRow::of(heard.usage);
@@ -393,7 +393,9 @@ fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static
     match (&report.ended, recalled) {
         (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit)) => "timed_out",
         (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
-        (Ended::ByUs, Some(RecallCause::Request | RecallCause::Rollback) | None) => "interrupted",
+        (Ended::ByUs, Some(RecallCause::Request | RecallCause::Rollback)) => "interrupted",
+        // The hands ended one that would only have waited by itself.
+        (Ended::ByUs, None) => "agent_failed",
         (Ended::Exit(0), _) if report.failed() => "agent_failed",
         (Ended::Exit(0), _) => "ended",
         (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",

@@ -11,6 +11,7 @@ mod cline;
 mod decide;
 mod described;
 mod environment;
+mod fuzz;
 mod gate;
 mod gemini;
 mod history;

@@ -21,6 +21,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         workspace: WorkspaceRef { path: "/somewhere".to_owned(), device: 1, inode: 2 },
         backend: "none".to_owned(),
         store: String::new(),
+        described: None,
         settings: resolve(given.collect()),
     }
 }

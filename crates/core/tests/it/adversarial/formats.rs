@@ -352,6 +352,9 @@ fn cursor(steps: &[Step]) -> Vec<Value> {
     lines
 }
 
+/// How aider closes an answer.
+const ANSWERED: &str = "Tokens: 1.8k sent, 42 received.\n\n";
+
 /// What a program prints that knows no events: all in one text, with what is shown in fences or behind marks.
 fn plain(agent: &str, steps: &[Step]) -> String {
     let aider = agent == "aider";
@@ -362,6 +365,7 @@ fn plain(agent: &str, steps: &[Step]) -> String {
     for step in steps {
         let behind = |mark: &str, words: &str| words.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
         out.push_str(&match step {
+            Step::Say(words) | Step::Final(words) if aider => format!("{words}\n\n{ANSWERED}"),
             Step::Say(words) | Step::Final(words) => format!("{words}\n\n"),
             Step::Prompt(words) | Step::Think(words) => behind("> ", words),
             Step::Command(words) => format!("Running make test\n```\n{words}\n```\n\n"),
@@ -372,7 +376,7 @@ fn plain(agent: &str, steps: &[Step]) -> String {
         });
     }
     if aider {
-        out.push_str("Tokens: 1.8k sent, 42 received.\n\na.md\nApplied edit to a.md\nCommit 2f76ec5 feat: add a.md\n");
+        out.push_str("a.md\nApplied edit to a.md\nCommit 2f76ec5 feat: add a.md\n");
     }
     out
 }

@@ -1,0 +1,51 @@
+//! What it costs to read an agent's stream: against a plain search of line ends, and with a long stream against a short one.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::scratch::Scratch;
+use super::{Figure, median};
+use crate::workspace_root;
+
+/// The program that measures: a process of its own, so that its memory is only the reader's.
+const PROGRAM: &str = "parser_bench";
+
+/// Claude's stream-json by our reader against the bare search, and the memory held over a long stream against a short one.
+///
+/// # Errors
+/// When the program cannot be built, or reads something else than it wrote.
+pub fn measure(_scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
+    let (rounds, mib, short, long) = if quick { (5, 32, 25, 100) } else { (21, 200, 50, 500) };
+    let rounds = numbers(&["speed", &rounds.to_string(), &mib.to_string()])?;
+    let rounds: Vec<[f64; 2]> = rounds.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let ratios: Vec<f64> = rounds.iter().map(|[scan, read]| read / scan).collect();
+    let speed = |column: usize| {
+        let time = median(&rounds.iter().map(|round| round[column]).collect::<Vec<_>>());
+        f64::from(mib) * 1_048_576.0 / time
+    };
+    let how = format!("{:.2} GB/s against {:.2} GB/s for a search of line ends, {mib} MiB", speed(1), speed(0));
+    let held = |mib: u32| -> Result<f64> {
+        let most = numbers(&["memory", &mib.to_string()])?;
+        most.first().copied().context("no memory was told")
+    };
+    let (few, many) = (held(short)?, held(long)?);
+    let flat = format!("{:.1} MiB after {long} MiB of stream, {:.1} MiB after {short}", many / 1024.0, few / 1024.0);
+    Ok(vec![
+        Figure::of("parser-speed", &ratios, "×", 12.0).note(how),
+        Figure::once("parser-memory", many / few, "×", 1.25).note(flat),
+    ])
+}
+
+/// Runs the program; what it prints are numbers.
+fn numbers(words: &[&str]) -> Result<Vec<f64>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--release", "--quiet", "-p", "loop-core", "--example", PROGRAM, "--"]).args(words);
+    let output = command.current_dir(workspace_root()).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    ensure!(output.status.success(), "{PROGRAM} ended with {}", output.status);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    ensure!(!numbers.is_empty(), "{PROGRAM} measured nothing");
+    Ok(numbers)
+}
