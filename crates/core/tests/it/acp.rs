@@ -40,7 +40,7 @@ fn recordings(of: &str) -> Vec<Recording> {
 }
 
 fn recording(path: &std::path::Path) -> Recording {
-    let file = fs::read(path).unwrap();
+    let file = crate::bytes_of(path);
     let text = String::from_utf8(file.clone()).unwrap();
     let (mut asked, mut theirs, mut cancelled) = (Vec::new(), Vec::new(), false);
     for line in text.lines() {

@@ -177,7 +177,7 @@ fn recorded(agent: &str) -> Vec<Vec<u8>> {
     let mut outputs: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "stdout")).collect();
     outputs.sort();
     let read = |path: &PathBuf| {
-        let mut bytes = fs::read(path).unwrap();
+        let mut bytes = crate::bytes_of(path);
         bytes.truncate(INPUT_BYTES_MAX);
         bytes
     };

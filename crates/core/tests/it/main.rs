@@ -34,3 +34,13 @@ mod text;
 mod time;
 mod transcripts;
 mod world;
+
+/// The bytes of a file; empty where there is none.
+fn bytes_of(path: impl AsRef<std::path::Path>) -> Vec<u8> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = std::fs::File::open(path) {
+        file.read_to_end(&mut bytes).unwrap();
+    }
+    bytes
+}

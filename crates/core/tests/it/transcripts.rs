@@ -33,7 +33,7 @@ fn cases(agent: &str) -> Vec<Case> {
 }
 
 fn case(folder: &std::path::Path, name: String) -> Case {
-    let read = |ending: &str| fs::read(folder.join(format!("{name}.{ending}"))).unwrap_or_default();
+    let read = |ending: &str| crate::bytes_of(folder.join(format!("{name}.{ending}")));
     let meta: serde_json::Value = serde_json::from_slice(&read("json")).unwrap();
     let ended = if meta["timed_out_by_recorder"] == true {
         Ended::ByUs
