@@ -22,6 +22,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         backend: "none".to_owned(),
         store: String::new(),
         settings: resolve(given.collect()),
+        described: None,
     }
 }
 
