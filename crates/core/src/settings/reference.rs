@@ -52,7 +52,9 @@ fn section(page: &mut String, key: &Key) {
 #[must_use]
 pub fn schema() -> String {
     let keys = KEYS.iter().filter(|key| key.in_file);
-    let properties: Map<String, Value> = keys.map(|key| (key.name.to_owned(), property(key))).collect();
+    let mut properties: Map<String, Value> = keys.map(|key| (key.name.to_owned(), property(key))).collect();
+    // Agents of the user's own: `loop config check` knows more about them.
+    properties.insert("agents".to_owned(), json!({"type": "object", "additionalProperties": {"type": "object"}}));
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "loop: config.toml",
