@@ -19,6 +19,14 @@ const GUARDIAN: &str = r#"
 cat >/dev/null
 docker ps --all --quiet | while read -r id; do docker rm --force "$id"; done
 kill "$1"
+for _ in $(seq 300); do
+  case "$(cat "/proc/$1/stat")" in '' | *') Z '*) break ;; esac
+  sleep 0.1
+done
+# Podman keeps one of these for each exec, minutes after its end.
+for file in /proc/[0-9]*; do
+  case "$(tr '\0' ' ' <"$file/cmdline")" in *conmon\ *"$2"/*) kill -KILL "${file#/proc/}" ;; esac
+done
 "#;
 
 /// Waits in a container, and takes in who is dead.
@@ -82,8 +90,9 @@ impl Engine {
         command.env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null()).stdout(log()).stderr(log());
         let daemon = command.process_group(0).spawn().expect("a container engine: run ./check --install");
         let mut guardian = Command::new("sh");
-        guardian.args(["-c", GUARDIAN, "guardian", &daemon.id().to_string()]).process_group(0);
-        guardian.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        guardian.args(["-c", GUARDIAN, "guardian", &daemon.id().to_string()]).arg(&root).process_group(0);
+        // Its folder stays until it has done its work.
+        guardian.stdin(Stdio::piped()).stdout(scratch.held()).stderr(Stdio::null());
         let guardian = as_client(&mut guardian, &root).spawn().expect("sh");
         let engine = Self { daemon, guardian, scratch };
         let up = wait_at_most(std::time::Duration::from_secs(60), || engine.client(&["version"]).is_ok());

@@ -1,6 +1,7 @@
 //! Real file systems in files: made, mounted, cut off from their power, and gone when the test is, however it ends.
 use std::fs;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,12 @@ impl MountScratch {
             .spawn()
             .expect("sh");
         Self { path, guardian }
+    }
+
+    /// Whoever has this as a stream keeps the folder from being removed.
+    pub(crate) fn held(&self) -> Stdio {
+        let pipe = self.guardian.stdin.as_ref().expect("a pipe");
+        Stdio::from(pipe.as_fd().try_clone_to_owned().expect("a pipe"))
     }
 
     /// Where it lies.
