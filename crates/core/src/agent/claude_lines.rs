@@ -34,9 +34,8 @@ impl<'a> Assistant<'a> {
         let rest = rest.strip_prefix(b",\"type\":\"message\",\"role\":\"assistant\",\"model\":")?;
         let (model, rest) = quoted(rest)?;
         let rest = rest.strip_prefix(b",\"content\":")?;
-        let mut parts = serde_json::Deserializer::from_slice(rest).into_iter::<Content<'a>>();
-        let content = parts.next()?.ok()?;
-        let rest = rest.get(parts.byte_offset()..)?.strip_prefix(b",\"stop_reason\":")?;
+        let (content, rest) = one_block(rest, marks).or_else(|| blocks(rest))?;
+        let rest = rest.strip_prefix(b",\"stop_reason\":")?;
         let odd = rest.starts_with(b"\"refusal\"") || model == "\"<synthetic>\"" || !rest.ends_with(b"}");
         if odd || marks.sub_agent.find(rest).is_some() || marks.error.find(rest).is_some() {
             return None;
@@ -115,6 +114,9 @@ pub(super) struct Block<'a> {
     pub(super) name: Option<Word<'a>>,
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
+    /// The most telling argument, where the line was cut and not parsed.
+    #[serde(skip)]
+    pub(super) argument: Option<Cow<'a, str>>,
 }
 
 /// The pieces of a message. A bare string is one of text.
@@ -164,12 +166,15 @@ impl<'de> Visitor<'de> for Pieces {
     }
 }
 
-/// Whether the line tells something about the program that is of use: it often tells that it still works.
-pub(super) fn of_use(line: &[u8]) -> bool {
+/// Whether the line tells something about the program that is of use: it often tells only that it still works, and
+/// how it began only once.
+pub(super) fn of_use(line: &[u8], began: bool) -> bool {
     let subtype = line.strip_prefix(b"{\"type\":\"system\",\"subtype\":").and_then(quoted);
-    let used = ["\"init\"", "\"api_retry\"", "\"model_fallback\"", "\"compact_boundary\""];
-    !line.ends_with(b"}")
-        || subtype.is_none_or(|(subtype, _)| used.contains(&subtype) || subtype.starts_with("\"model_refusal"))
+    let Some((subtype, _)) = subtype.filter(|_| line.ends_with(b"}")) else {
+        return true;
+    };
+    let used = ["\"api_retry\"", "\"model_fallback\"", "\"compact_boundary\""].contains(&subtype);
+    used || subtype == "\"init\"" && !began || subtype.starts_with("\"model_refusal")
 }
 
 /// What the program tells about itself.
@@ -256,12 +261,43 @@ pub(super) fn kind_anywhere(line: &[u8]) -> Option<String> {
     Some(kind.map(plain).unwrap_or_default())
 }
 
+/// The pieces of a message, parsed, and what comes after them.
+fn blocks(bytes: &[u8]) -> Option<(Content<'_>, &[u8])> {
+    let mut parts = serde_json::Deserializer::from_slice(bytes).into_iter::<Content<'_>>();
+    let content = parts.next()?.ok()?;
+    Some((content, bytes.get(parts.byte_offset()..)?))
+}
+
+/// The one piece of a message that a line of the real program holds, cut out: words, or a tool whose first argument
+/// says most. The rest of the arguments may be a whole file.
+fn one_block<'a>(bytes: &'a [u8], marks: &Marks) -> Option<(Content<'a>, &'a [u8])> {
+    if let Some(words) = bytes.strip_prefix(b"[{\"type\":\"text\",\"text\":") {
+        let (text, rest) = string(words)?;
+        return Some((Pieces::one(text), rest.strip_prefix(b"}]")?));
+    }
+    let (_, rest) = quoted(bytes.strip_prefix(b"[{\"type\":\"tool_use\",\"id\":")?)?;
+    let (name, rest) = quoted(rest.strip_prefix(b",\"name\":")?)?;
+    let (first, value) = quoted(rest.strip_prefix(b",\"input\":{")?)?;
+    let known = ["\"command\"", "\"file_path\"", "\"pattern\""].contains(&first);
+    let (argument, rest) = string(value.strip_prefix(b":").filter(|_| known)?)?;
+    let (arguments, rest) = rest.split_at_checked(marks.end.find(rest)? + 2)?;
+    if marks.next.find(arguments).is_some() {
+        return None;
+    }
+    let word = |text: &'a str| Some(Word(Cow::Borrowed(text)));
+    let name = name.get(1..name.len().checked_sub(1)?)?;
+    let block = Block { kind: word("tool_use"), name: word(name), argument: Some(argument), ..Block::default() };
+    Some((Content(vec![block]), rest))
+}
+
 /// What lines are searched for, prepared once.
 #[derive(Debug)]
 pub(super) struct Marks {
     text: memmem::Finder<'static>,
     sub_agent: memmem::Finder<'static>,
     error: memmem::Finder<'static>,
+    end: memmem::Finder<'static>,
+    next: memmem::Finder<'static>,
 }
 
 impl Default for Marks {
@@ -270,6 +306,8 @@ impl Default for Marks {
             text: memmem::Finder::new(b"\"text_delta\""),
             sub_agent: memmem::Finder::new(b"\"parent_tool_use_id\":\""),
             error: memmem::Finder::new(b"\"error\":\""),
+            end: memmem::Finder::new(b"}],\"stop_reason\":"),
+            next: memmem::Finder::new(b"},{"),
         }
     }
 }

@@ -77,6 +77,8 @@ pub(super) struct ClaudeStream {
     rejected: bool,
     resets_ms: Option<u64>,
     terminal: Terminal,
+    /// The last line that says how the run came out, and what it says.
+    result: Vec<u8>,
     outcome: Outcome,
     malformed: u32,
     unknown: u32,
@@ -102,6 +104,7 @@ impl ClaudeStream {
             rejected: false,
             resets_ms: None,
             terminal: Terminal::Missing,
+            result: Vec::new(),
             outcome: Outcome::default(),
             malformed: 0,
             unknown: 0,
@@ -197,8 +200,7 @@ impl ClaudeStream {
         }
         self.said.push_str(words);
         if self.said.len() > TEXT_BYTES_MAX {
-            let from = self.said.ceil_char_boundary(self.said.len() - TEXT_BYTES_MAX);
-            self.said.drain(..from);
+            self.said = text::tail(&self.said, TEXT_BYTES_MAX).to_owned();
         }
         if !self.streamed {
             live.push(Live::Text(fit(Cow::Borrowed(words))));
@@ -216,13 +218,14 @@ impl ClaudeStream {
             if self.habits.asks.contains(&name) {
                 self.question = Some(question(input));
             }
-            live.push(Live::Tool(name.to_owned(), telling(input)));
+            let argument = block.argument.as_deref().map_or_else(|| telling(input), str::to_owned);
+            live.push(Live::Tool(name.to_owned(), argument));
         }
         calls
     }
 
     fn system(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
-        if !of_use(line) {
+        if !of_use(line, self.session.is_some()) {
             return Some(());
         }
         let told: System<'_> = serde_json::from_slice(line).ok()?;
@@ -266,16 +269,28 @@ impl ClaudeStream {
         Some(())
     }
 
+    /// Only the last of these lines counts, so it is kept and read at the end.
     fn result(&mut self, line: &[u8]) -> Option<()> {
-        let Some(outcome) = claude_result::read(line, self.habits.asks) else {
-            self.terminal = Terminal::Malformed;
-            return None;
+        self.terminal = Terminal::Malformed;
+        self.result.clear();
+        self.result.extend_from_slice(line);
+        line.ends_with(b"}").then_some(())
+    }
+
+    /// Reads the last line that says how the run came out.
+    fn settle(&mut self) {
+        if self.result.is_empty() {
+            return;
+        }
+        let Some(outcome) = claude_result::read(&self.result, self.habits.asks) else {
+            // One that was cut is counted already.
+            self.malformed += u32::from(self.result.ends_with(b"}"));
+            return;
         };
         let error_as_message = self.error_words.is_some() && self.habits.error_as_message.is_some();
         self.terminal = if outcome.error || error_as_message { Terminal::Error } else { Terminal::Success };
         self.session = self.session.take().or_else(|| outcome.session.clone());
         self.outcome = outcome;
-        Some(())
     }
 }
 
@@ -320,6 +335,7 @@ impl Reader for ClaudeStream {
         self.malformed = self.malformed.saturating_add(1);
         if kind_first(head) == Some("result") {
             self.terminal = Terminal::Malformed;
+            self.result.clear();
         }
     }
 
@@ -327,7 +343,8 @@ impl Reader for ClaudeStream {
         self.session.as_deref()
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
+        self.settle();
         let mut reading = Reading {
             terminal: self.terminal,
             session: self.session.clone(),

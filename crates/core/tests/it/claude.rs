@@ -269,6 +269,40 @@ fn live_text_comes_in_pieces_and_once() {
     }
 }
 
+/// A line with its fields in the order of the real program, which is read by another way than others.
+fn in_order(content: &Value, parent: &Value, more: &str) -> String {
+    let head = "{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"c\",\"content\":";
+    let content =
+        content.to_string().replace("{\"text\":", "{\"type\":\"text\",\"text\":").replace(",\"type\":\"text\"}", "}");
+    let content = content.replace(
+        "{\"id\":\"t\",\"input\":{\"command\":\"ls\"},\"name\":\"Bash\",\"type\":\"tool_use\"}",
+        "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Bash\",\"input\":{\"command\":\"ls\"}}",
+    );
+    format!("{head}{content},\"stop_reason\":null{more}}},\"parent_tool_use_id\":{parent}}}\n")
+}
+
+#[test]
+fn a_line_that_is_cut_reads_like_one_that_is_parsed() {
+    let call = tool("Bash", &json!({"command": "ls"}));
+    let both = json!([call[0], {"type": "text", "text": "after"}]);
+    for content in [text("plain"), text("a \"quoted\" \\ line\nü"), text(""), call.clone(), both] {
+        for (parent, more) in [(Value::Null, ""), (json!("t"), ""), (Value::Null, ",\"error\":\"unknown\"")] {
+            let cut = in_order(&content, &parent, more);
+            let parsed = cut.replacen("{\"type\":\"assistant\",", "{ \"type\":\"assistant\",", 1);
+            assert_ne!(cut, parsed);
+            let (cut, parsed) = (cut + &success("").to_string(), parsed + &success("").to_string());
+            let read = |lines: &str| read_as("claude", lines.as_bytes(), &end(&Ended::Exit(0)));
+            assert_eq!(read(&cut), read(&parsed), "{cut}");
+            assert_eq!(read(&cut).0.malformed_lines, 0, "{cut}");
+        }
+    }
+    let lines =
+        in_order(&tool("Bash", &json!({"command": "ls"})), &Value::Null, "") + &in_order(&text("x"), &Value::Null, "");
+    let (reading, live) = read_as("claude", lines.as_bytes(), &end(&Ended::Exit(0)));
+    assert_eq!((reading.text.as_str(), reading.tool_calls), ("x", Some(1)));
+    assert_eq!(live, [Live::Tool("Bash".to_owned(), "ls".to_owned()), Live::Text("x".to_owned())]);
+}
+
 fn qwen(words: &str, tokens: u64) -> Reading {
     let message = json!({"type": "assistant", "message":
         {"id": "a", "content": [{"type": "text", "text": words}], "usage": {"input_tokens": tokens, "output_tokens": 0}}});
