@@ -167,7 +167,8 @@ fn assistant(content: &Value) -> Value {
 
 fn last_line() -> Vec<u8> {
     let block = "Done.\n\n---LOOP_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_LOOP_STATUS---\n";
-    let said = in_order(&assistant(&json!({"type":"text","text":block}))).replace("msg_01e9bc7801ae2141c382771d1b", "msg_2");
+    let said =
+        in_order(&assistant(&json!({"type":"text","text":block}))).replace("msg_01e9bc7801ae2141c382771d1b", "msg_2");
     let result = json!({"type":"result","subtype":"success","is_error":false,"num_turns":3,"result":block,"session_id":SESSION,
         "total_cost_usd":0.01,"usage":{"input_tokens":1400,"output_tokens":100}});
     format!("{said}\n{}\n", in_order(&result)).into_bytes()
