@@ -136,7 +136,7 @@ impl Lines {
                     "session_id":SESSION,"parent_tool_use_id":null,"uuid":"842cb47a-6a89-4d0f-bc57-603b6e19c1d8"})
             }
         };
-        format!("{value}\n").into_bytes()
+        format!("{}\n", in_order(&value)).into_bytes()
     }
 
     fn result(&mut self, least: usize, more: usize) -> Value {
@@ -168,8 +168,25 @@ fn assistant(content: &Value) -> Value {
 fn last_line() -> Vec<u8> {
     let block = "Done.\n\n---LOOP_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_LOOP_STATUS---\n";
     let said =
-        assistant(&json!({"type":"text","text":block})).to_string().replace("msg_01e9bc7801ae2141c382771d1b", "msg_2");
+        in_order(&assistant(&json!({"type":"text","text":block}))).replace("msg_01e9bc7801ae2141c382771d1b", "msg_2");
     let result = json!({"type":"result","subtype":"success","is_error":false,"num_turns":3,"result":block,"session_id":SESSION,
         "total_cost_usd":0.01,"usage":{"input_tokens":1400,"output_tokens":100}});
-    format!("{said}\n{result}\n").into_bytes()
+    format!("{said}\n{}\n", in_order(&result)).into_bytes()
+}
+
+/// A value with its fields in the order in which the real programs write them, by which readers may take a short way.
+fn in_order(value: &Value) -> String {
+    const MESSAGE: [&str; 8] = ["id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"];
+    const OTHER: [&str; 6] = ["type", "subtype", "is_error", "message", "event", "id"];
+    match value {
+        Value::Object(fields) => {
+            let first: &[&str] = if fields.contains_key("role") { &MESSAGE } else { &OTHER };
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort_by_key(|name| first.iter().position(|known| known == name).unwrap_or(first.len()));
+            let fields = names.into_iter().map(|name| format!("{}:{}", json!(name), in_order(&fields[name])));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(in_order).collect::<Vec<_>>().join(",")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
 }

@@ -2,7 +2,12 @@
 //!
 //! Each target runs for its share of a minute, for `FUZZ_SECONDS` where that is set, and from `FUZZ_SEED` where one failed before. An
 //! input that comes out in a new way is kept and spoiled further (`docs/decisions/0020-fuzzing.md`).
-#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test that is told how long to run")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    reason = "a test that reads recordings, is told how long to run, and says how much it tried"
+)]
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -18,7 +18,24 @@ pub(crate) fn stdout(agent: &str, steps: &[Step]) -> Vec<u8> {
         "cursor" => cursor(steps),
         _ => return plain(agent, steps).into_bytes(),
     };
-    lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+    lines.iter().flat_map(|line| format!("{}\n", in_order(line)).into_bytes()).collect()
+}
+
+/// A value with its fields in the order in which the real programs write them, by which readers may take a short way.
+fn in_order(value: &Value) -> String {
+    const MESSAGE: [&str; 8] = ["id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"];
+    const EVENT: [&str; 6] = ["type", "subtype", "is_error", "message", "event", "id"];
+    match value {
+        Value::Object(fields) => {
+            let first: &[&str] = if fields.contains_key("role") { &MESSAGE } else { &EVENT };
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort_by_key(|name| first.iter().position(|known| known == name).unwrap_or(first.len()));
+            let fields = names.into_iter().map(|name| format!("{}:{}", json!(name), in_order(&fields[name])));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(in_order).collect::<Vec<_>>().join(",")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
 }
 
 fn last_words(steps: &[Step]) -> &str {
