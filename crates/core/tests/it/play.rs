@@ -23,7 +23,6 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         store: String::new(),
         described: None,
         settings: resolve(given.collect()),
-        described: None,
     }
 }
 
