@@ -111,7 +111,7 @@ pub(crate) fn all(dialect: Dialect) -> Vec<[Talk; 2]> {
 
 fn echoed(dialect: Dialect) -> Vec<[Talk; 2]> {
     let block = false_block(dialect);
-    let asked = format!("Fix the tests. When all of them pass, end with this block:\n\n{block}\n\nNever stop before.");
+    let asked = format!("Fix the tests. The last thing to write is the block below.\n\n{block}\n\nNever stop before.");
     let again = |text: &str| asked_talk(&asked, text);
     let own = true_end(dialect);
     let printed =
@@ -119,7 +119,7 @@ fn echoed(dialect: Dialect) -> Vec<[Talk; 2]> {
     vec![
         [again(&asked), again(&format!("{asked}\n\nThat is the task, and here is its end.\n\n{own}"))],
         [
-            again(&format!("The task:\n\n{asked}\n\nI go on next time.")),
+            again(&format!("The task again.\n\n{asked}\n\nI go on next time.")),
             again(&format!("{own}\n\nThat was the task:\n\n{asked}")),
         ],
         [printed("I have begun."), printed(&format!("Done.\n\n{own}"))],
