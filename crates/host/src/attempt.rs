@@ -207,7 +207,9 @@ impl Words {
     /// Takes what the agent wrote; gives what a person is to see of it.
     pub(crate) fn hear(&mut self, voice: Voice, bytes: &[u8]) -> Option<String> {
         if voice == Voice::Stderr {
-            return None;
+            self.stream.aside(bytes);
+            // Some write there what is only for us.
+            return self.stream.keeps_aside().then(String::new);
         }
         let live = self.stream.push(bytes);
         self.coded.then(|| live.iter().map(shown).collect())

@@ -143,6 +143,8 @@ fn gemini(env: TestEnv, url: &str) -> TestEnv {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": false},
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+        // Left to itself it asks a model which model to ask, in a form that no script speaks.
+        "model": {"name": "gemini-2.5-pro"},
     });
     env.write("home/.gemini/settings.json", &settings.to_string());
     env.with("GEMINI_API_KEY", "dummy-key").with("GOOGLE_GEMINI_BASE_URL", url)

@@ -198,10 +198,8 @@ real! {
 #[test]
 fn aider_does_a_whole_loop_by_blocks_of_text() {
     let env = user();
-    let block =
-        |text: &str| Turn::text(&format!("hello.txt\n```\n<<<<<<< SEARCH\n=======\n{text}\n>>>>>>> REPLACE\n```\n"));
-    let mend = Turn::text("hello.txt\n```\n<<<<<<< SEARCH\nhelo\n=======\nhello\n>>>>>>> REPLACE\n```\n");
-    let server = ModelServer::start(Script::new([block("helo"), mend]).counting_all());
+    let whole = |text: &str| Turn::text(&format!("hello.txt\n```\n{text}\n```\n"));
+    let server = ModelServer::start(Script::new([whole("helo"), whole("hello")]).counting_all());
     let env = with_real(env, RealAgent::Aider, &server);
     let ran = start(&env, "aider", &["-n", "3"]).expect_code(0);
     assert_eq!(env.read("work/hello.txt"), "hello\n", "{}", ran.text());

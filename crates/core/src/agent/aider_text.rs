@@ -101,6 +101,11 @@ impl AiderReader {
 }
 
 impl Reader for AiderReader {
+    /// The log of what was said to the model, without which nobody could tell whose words are whose.
+    fn keeps_aside(&self) -> bool {
+        true
+    }
+
     fn line(&mut self, raw: &[u8], live: &mut Vec<Live>) {
         let line = text::clean(raw);
         let (begun, ended) = self.head;

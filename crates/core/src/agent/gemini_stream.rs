@@ -43,6 +43,9 @@ const NOISE: [&str; 9] = [
     "Security Warning: Skipping system defaults",
 ];
 
+/// As long as the words that are looked for, and not much more.
+const ASIDE_BYTES_KEPT: usize = 32;
+
 /// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct GeminiReader {
@@ -63,6 +66,10 @@ pub(super) struct GeminiReader {
     /// The last error that was told before the end.
     told: Option<String>,
     result: Option<Value>,
+    /// The end of its stderr, to find words that came in two pieces.
+    aside: Vec<u8>,
+    /// It waits by itself.
+    waits: bool,
     malformed: u32,
     unknown: u32,
 }
@@ -96,6 +103,17 @@ impl Reader for GeminiReader {
         self.session.as_deref()
     }
 
+    fn aside(&mut self, bytes: &[u8]) {
+        self.aside.extend_from_slice(bytes);
+        self.waits |= memchr::memmem::find(&self.aside, b"Retrying after").is_some();
+        let surplus = self.aside.len().saturating_sub(ASIDE_BYTES_KEPT);
+        self.aside.drain(..surplus);
+    }
+
+    fn retrying(&self) -> bool {
+        self.waits && self.result.is_none()
+    }
+
     fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
         let stderr = String::from_utf8_lossy(end.stderr).into_owned();
         if !self.seen {
@@ -109,7 +127,7 @@ impl Reader for GeminiReader {
             None => Terminal::Missing,
         };
         let well = terminal == Terminal::Success && *end.ended == Ended::Exit(0);
-        let idle = result.is_none() && self.tool_calls == 0 && self.said.is_empty();
+        let idle = result.is_none() && (self.waits || (self.tool_calls == 0 && self.said.is_empty()));
         let retrying = if idle { still_retrying(&stderr) } else { None };
         let error = result.as_ref().and_then(error_of).or_else(|| self.told.take()).or_else(|| retrying.clone());
         let of_stderr = !well && *end.ended != Ended::ByUs;

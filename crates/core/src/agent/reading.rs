@@ -170,6 +170,12 @@ pub trait Reader: std::fmt::Debug + Send {
     fn long_line(&mut self, head: &[u8]);
     /// The session, as soon as it is known.
     fn session(&self) -> Option<&str>;
+    /// Takes a piece of its stderr, where some tell that they wait.
+    fn aside(&mut self, _bytes: &[u8]) {}
+    /// Whether its stderr is for us alone, and nothing that a person would want to see.
+    fn keeps_aside(&self) -> bool {
+        false
+    }
     /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
     fn retrying(&self) -> bool {
         false

@@ -48,6 +48,17 @@ impl Stream {
         self.reader.session()
     }
 
+    /// Takes what the program wrote beside its stream.
+    pub fn aside(&mut self, bytes: &[u8]) {
+        self.reader.aside(bytes);
+    }
+
+    /// Whether what it writes beside its stream is for us alone.
+    #[must_use]
+    pub fn keeps_aside(&self) -> bool {
+        self.reader.keeps_aside()
+    }
+
     /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
     #[must_use]
     pub fn retrying(&self) -> bool {

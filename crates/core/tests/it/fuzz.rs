@@ -1,7 +1,7 @@
 //! Recorded runs, spoiled in every way: no reader may panic, hold more than it should, or depend on where the bytes were cut.
 //!
 //! Each target runs for its share of a minute, for `FUZZ_SECONDS` where that is set, and from `FUZZ_SEED` where one failed before. An
-//! input that comes out in a new way is kept and spoiled further (`docs/decisions/0020-fuzzing.md`).
+//! input that comes out in a new way is kept and spoiled further (`docs/decisions/0022-fuzzing.md`).
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
