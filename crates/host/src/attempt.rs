@@ -32,8 +32,6 @@ pub(crate) struct Words {
     continued: bool,
     /// Whether the session was told of.
     told: bool,
-    /// Whether what it writes is a stream for programs: people see what it means instead.
-    coded: bool,
 }
 
 /// What to start for one attempt, and how its words are read.
@@ -122,7 +120,6 @@ fn ready(
         asked: format!("{system}\n{prompt}"),
         continued: session.is_some(),
         told: false,
-        coded: known,
     };
     // A command of the user's gets the whole environment, also what is no text in it.
     Ok(Ready { call, env, clear: known, words, gentle: agent.gentle() })
@@ -212,7 +209,7 @@ impl Words {
             return self.stream.keeps_aside().then(String::new);
         }
         let live = self.stream.push(bytes);
-        self.coded.then(|| live.iter().map(shown).collect())
+        (!self.stream.is_plain()).then(|| live.iter().map(shown).collect())
     }
 
     /// The session, once, as soon as it is known.
@@ -232,7 +229,7 @@ impl Words {
         if !end.lost.is_empty() {
             return Answer::Lost { left: end.lost };
         }
-        let coded = self.coded;
+        let coded = !self.stream.is_plain();
         let reading = self.stream.end(&End {
             ended: &end.ended,
             stderr: &end.stderr_end,
@@ -252,6 +249,27 @@ impl Words {
             not_kept: end.failed,
             heard: Heard::of(reading),
         })
+    }
+}
+
+/// What the output of an agent means to people, for views that read it again.
+#[derive(Debug, Default)]
+pub struct Meaning(Option<Stream>);
+
+impl Meaning {
+    /// Of what the agent of this run writes.
+    #[must_use]
+    pub fn of(state: &RunState) -> Self {
+        let known = state.agent().filter(|agent| !matches!(agent, Agent::Custom(_)));
+        Self(known.map(|agent| Stream::new(agent.reader(Begin::default()))))
+    }
+
+    /// What a person is to see of these bytes.
+    pub fn shown(&mut self, bytes: &[u8]) -> Vec<u8> {
+        match &mut self.0 {
+            Some(stream) if !stream.is_plain() => stream.push(bytes).iter().map(shown).collect::<String>().into_bytes(),
+            Some(_) | None => bytes.to_vec(),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! `loop history`: the iterations of a loop.
 use clap::Args;
-use loop_core::run::{Entry, Fact, Order};
+use loop_core::run::{Entry, Fact, Order, RunState};
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{History, IterationRow};
+use loop_host::attempt::Meaning;
 use loop_host::journal;
 use loop_host::process::tail_of;
 use loop_host::retention::is_thinned;
@@ -53,8 +54,10 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
     context.printer.answer(&told(&history, context.printer));
     context.printer.answer(&beside(&history, folder.id.as_str()));
     if context.printer.loudness == Loudness::Verbose {
-        for (iteration, attempt) in attempts(&reading.entries) {
-            context.printer.answer(&said(&folder, iteration, attempt));
+        let entries = reading.entries.clone();
+        let state = reading.fold();
+        for (iteration, attempt) in attempts(&entries) {
+            context.printer.answer(&said(&folder, &state, iteration, attempt));
         }
         if is_thinned(&folder) {
             context.printer.answer("\noutputs were removed to make room for those of other loops (keep_bytes)\n");
@@ -103,9 +106,14 @@ fn row(row: &IterationRow) -> Vec<String> {
     )]
     let duration =
         row.duration_seconds.map_or_else(|| "-".to_owned(), |seconds| time::spaced((seconds * 1000.0) as u64));
-    let attempts = match row.attempts.len() {
-        0 | 1 => String::new(),
-        count => format!(" ({count} attempts)"),
+    let mut failures: Vec<&str> = row.attempts.iter().filter_map(|attempt| attempt.failure).collect();
+    failures.extend(row.failure.filter(|failure| failures.last() != Some(failure)));
+    failures.dedup();
+    let attempts = match (row.attempts.len(), failures.is_empty()) {
+        (0 | 1, true) => String::new(),
+        (0 | 1, false) => format!(" ({})", failures.join(", ")),
+        (count, true) => format!(" ({count} attempts)"),
+        (count, false) => format!(" ({count} attempts: {})", failures.join(", ")),
     };
     vec![
         row.iteration.to_string(),
@@ -164,13 +172,13 @@ fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {
     asked.collect()
 }
 
-fn said(folder: &RunFolder, iteration: u32, attempt: u32) -> String {
+fn said(folder: &RunFolder, state: &RunState, iteration: u32, attempt: u32) -> String {
     let place = folder.attempt(iteration, attempt);
     let prompt = std::fs::read(place.join("prompt.md")).unwrap_or_default();
     let mut text = format!("\n━━ iteration {iteration}, attempt {attempt} ━━\n");
     let pieces = [
         ("prompt", prompt),
-        ("stdout", tail_of(&place.join("stdout"), SHOWN_BYTES_MAX)),
+        ("stdout", Meaning::of(state).shown(&tail_of(&place.join("stdout"), SHOWN_BYTES_MAX))),
         ("stderr", tail_of(&place.join("stderr"), SHOWN_BYTES_MAX)),
     ];
     for (name, bytes) in pieces {

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use clap::Args;
 use loop_core::run::{Answer, Event, Fact, Order, RunState};
+use loop_host::attempt::Meaning;
 use loop_host::driver::Reporter;
 use loop_host::journal::Tail;
 use loop_host::process::Follower;
@@ -79,7 +80,7 @@ struct Watch {
     state: RunState,
     live: Live,
     /// What the agent that is at work writes.
-    streams: Vec<Follower>,
+    streams: Vec<(Follower, Meaning)>,
     since_ms: u64,
 }
 
@@ -101,7 +102,8 @@ impl Watch {
             self.live.told(&entry, &self.state);
             if let Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } = &entry.fact {
                 let place = self.folder.attempt(*iteration, *attempt);
-                self.streams = ["stdout", "stderr"].map(|name| Follower::new(place.join(name))).into();
+                let streams = [("stdout", Meaning::of(&self.state)), ("stderr", Meaning::default())];
+                self.streams = streams.map(|(name, meaning)| (Follower::new(place.join(name)), meaning)).into();
             }
         }
         self.hear()
@@ -111,7 +113,7 @@ impl Watch {
     /// show must not keep us from seeing anything else.
     fn hear(&mut self) -> std::io::Result<bool> {
         let mut more = false;
-        for stream in &mut self.streams {
+        for (stream, meaning) in &mut self.streams {
             for count in 1..=PIECES_MAX {
                 let piece = stream.next_piece()?;
                 if piece.gap {
@@ -120,7 +122,7 @@ impl Watch {
                 if piece.bytes.is_empty() {
                     break;
                 }
-                self.live.heard(&piece.bytes);
+                self.live.heard(&meaning.shown(&piece.bytes));
                 // Nothing waits for a watcher, so it waits for its reader and leaves nothing out.
                 self.live.keep_up();
                 more |= count == PIECES_MAX;

@@ -50,10 +50,10 @@ fn a_mistyped_flag_command_or_value_is_explained() {
     refused(
         &start("true", "true", &["--agent", "cluade"]),
         &expect![[r#"
-        error: --agent: agent cannot be "cluade"
-          because: it must be one of: opencode, claude, codex, gemini, aider, cursor, cline, custom
-        hint: did you mean claude?
-    "#]],
+            error: --agent: there is no agent "cluade"
+              because: there are opencode, claude, codex, gemini, aider, cursor, cline, qwen, opencode-acp, claude-acp, codex-acp, gemini-acp, custom
+            hint: did you mean claude?
+        "#]],
     );
 }
 
@@ -158,10 +158,11 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
     refused(
         &["start", "fix it", "-p", "npm test"],
         &expect![[r#"
-        error: no agent was given, and opencode is not installed
-          because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline
-        hint: npm install -g opencode-ai, or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
-    "#]],
+            error: no agent was given, and opencode is not installed
+              because: looked on PATH for opencode, claude, codex, gemini, aider, cursor-agent, cline, qwen, claude-agent-acp, codex-acp
+            hint: npm install -g opencode-ai
+            hint: or give any command: loop start 'fix it' --promise 'npm test' --agent-cmd 'your-agent --its-flags'
+        "#]],
     );
     refused(
         &["start", "fix it", "-p", "npm test", "--agent", "custom"],
@@ -175,11 +176,7 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
     user.program("claude", "true");
     user.program("codex", "true");
     let ran = user.run(&["start", "fix it", "-p", "npm test"]).expect_code(4);
-    assert!(
-        ran.err().contains("hint: loop start 'fix it' --promise 'npm test' --agent claude\n"),
-        "{}",
-        ran.text()
-    );
+    assert!(ran.err().contains("hint: loop start 'fix it' --promise 'npm test' --agent claude\n"), "{}", ran.text());
     assert!(ran.err().contains("--agent codex\n"), "{}", ran.text());
     let ran = user.run(&["start", "fix it", "-p", "npm test", "--agent", "gemini"]).expect_code(4);
     assert!(ran.err().starts_with("error: the agent gemini is not installed\n"), "{}", ran.text());

@@ -41,6 +41,7 @@ fn list_and_status_have_their_documented_shape() {
               "started_at": "$MOMENT",
               "updated_at": "$MOMENT",
               "bytes": $BYTES
+              "waiting": null,
               "thinned": false
             }
           ]
@@ -82,12 +83,37 @@ fn a_history_has_its_documented_shape() {
               },
               "agent": "custom",
               "outcome": "broken",
+              "failure": null,
+              "reset_at": null,
+              "usage": {
+                "input_tokens": null,
+                "output_tokens": null,
+                "cache_read_tokens": null,
+                "cache_creation_tokens": null,
+                "cost_usd": null,
+                "turns": null
+              },
+              "session": null,
+              "claimed": null,
+              "denials": 0,
+              "malformed_lines": 0,
               "attempts": [
                 {
                   "attempt": 1,
                   "outcome": "ended",
                   "started_at": "$MOMENT",
-                  "duration_seconds": $SECONDS
+                  "duration_seconds": $SECONDS,
+                  "failure": null,
+                  "reset_at": null,
+                  "usage": {
+                    "input_tokens": null,
+                    "output_tokens": null,
+                    "cache_read_tokens": null,
+                    "cache_creation_tokens": null,
+                    "cost_usd": null,
+                    "turns": null
+                  },
+                  "session": null
                 }
               ]
             }

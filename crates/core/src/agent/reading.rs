@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, Reset};
 use super::status_block::Claim;
+use super::stream::LINE_BYTES_MAX;
 use crate::run::Ended;
 
 /// How the stream of an agent ended by its own account.
@@ -170,6 +171,14 @@ pub trait Reader: std::fmt::Debug + Send {
     fn long_line(&mut self, head: &[u8]);
     /// The session, as soon as it is known.
     fn session(&self) -> Option<&str>;
+    /// Whether people can read it as it is.
+    fn is_plain(&self) -> bool {
+        false
+    }
+    /// A line longer than this is skipped whole.
+    fn line_bytes_max(&self) -> usize {
+        LINE_BYTES_MAX
+    }
     /// Takes a piece of its stderr, where some tell that they wait.
     fn aside(&mut self, _bytes: &[u8]) {}
     /// Whether its stderr is for us alone, and nothing that a person would want to see.

@@ -15,13 +15,15 @@ pub struct Stream {
     partial: Vec<u8>,
     /// That line is already longer than the cap: only its head is kept.
     skipping: bool,
+    line_bytes_max: usize,
 }
 
 impl Stream {
     /// A stream for this reader.
     #[must_use]
     pub fn new(reader: Box<dyn Reader>) -> Self {
-        Self { reader, partial: Vec::new(), skipping: false }
+        let line_bytes_max = reader.line_bytes_max();
+        Self { reader, partial: Vec::new(), skipping: false, line_bytes_max }
     }
 
     /// Takes the next bytes; says what there is to show.
@@ -31,7 +33,7 @@ impl Stream {
         while let Some(at) = memchr::memchr(b'\n', rest) {
             let (line, after) = rest.split_at(at);
             rest = after.get(1..).unwrap_or_default();
-            if self.partial.is_empty() && !self.skipping && line.len() <= LINE_BYTES_MAX {
+            if self.partial.is_empty() && !self.skipping && line.len() <= self.line_bytes_max {
                 self.reader.line(trimmed(line), &mut live);
                 continue;
             }
@@ -46,6 +48,12 @@ impl Stream {
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.reader.session()
+    }
+
+    /// Whether people can read it as it is.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.reader.is_plain()
     }
 
     /// Takes what the program wrote beside its stream.
@@ -84,7 +92,7 @@ impl Stream {
             return;
         }
         self.partial.extend_from_slice(piece);
-        if self.partial.len() > LINE_BYTES_MAX {
+        if self.partial.len() > self.line_bytes_max {
             self.skipping = true;
             self.partial.truncate(HEAD_BYTES);
             self.partial.shrink_to_fit();
@@ -99,6 +107,8 @@ impl Stream {
         }
         self.skipping = false;
         self.partial.clear();
+        // One long line must not be paid for to the end.
+        self.partial.shrink_to(HEAD_BYTES);
     }
 }
 

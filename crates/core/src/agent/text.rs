@@ -5,7 +5,9 @@ use crate::run::Ended;
 use crate::text;
 
 /// The end of a text that is kept: a status block stands last.
-const TEXT_BYTES_MAX: usize = 256 * 1024;
+const TEXT_BYTES_MAX: usize = 128 * 1024;
+/// What is longer without an end of line is no line of a message.
+const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Keeps the end of what comes.
 #[derive(Debug, Default)]
@@ -22,18 +24,24 @@ impl TextReader {
 }
 
 impl Reader for TextReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
+    fn line(&mut self, line: &[u8], _live: &mut Vec<Live>) {
         self.text.extend_from_slice(line);
         self.text.push(b'\n');
         if self.text.len() > 2 * TEXT_BYTES_MAX {
             self.text.drain(..self.text.len() - TEXT_BYTES_MAX);
         }
-        live.push(Live::Text(text::clean(line)));
     }
 
     fn long_line(&mut self, head: &[u8]) {
-        self.text.extend_from_slice(head);
-        self.text.push(b'\n');
+        self.line(head, &mut Vec::new());
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn line_bytes_max(&self) -> usize {
+        LINE_BYTES_MAX
     }
 
     fn session(&self) -> Option<&str> {
