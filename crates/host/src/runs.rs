@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use loop_core::agent::Agent;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
 use loop_core::text;
@@ -146,7 +147,10 @@ impl RunFolder {
     #[must_use]
     pub fn checkpoints(&self, spec: &RunSpec) -> Place {
         let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        let described = spec.described.as_ref().map_or(&[][..], std::slice::from_ref);
+        let agent = Agent::find(spec.settings.get("agent"), described, "");
         Place {
+            litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),
             run: self.id.to_string(),
             store: state.join(CHECKPOINTS).join(&spec.store),
             workspace: path_of(&spec.workspace.path),

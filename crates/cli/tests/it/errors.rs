@@ -176,13 +176,14 @@ fn without_an_agent_it_says_what_was_looked_for_and_what_could_be_typed() {
     user.program("codex", "true");
     let ran = user.run(&["start", "fix it", "-p", "npm test"]).expect_code(4);
     assert!(
-        ran.err().contains("hint: loop start 'fix it' --promise 'npm test' --agent-cmd 'claude -p'\n"),
+        ran.err().contains("hint: loop start 'fix it' --promise 'npm test' --agent claude\n"),
         "{}",
         ran.text()
     );
-    assert!(ran.err().contains("--agent-cmd 'codex exec -'\n"), "{}", ran.text());
-    let ran = user.run(&["start", "fix it", "-p", "npm test", "--agent", "claude"]).expect_code(4);
-    assert!(ran.err().starts_with("error: the agent claude comes with a later version\n"), "{}", ran.text());
+    assert!(ran.err().contains("--agent codex\n"), "{}", ran.text());
+    let ran = user.run(&["start", "fix it", "-p", "npm test", "--agent", "gemini"]).expect_code(4);
+    assert!(ran.err().starts_with("error: the agent gemini is not installed\n"), "{}", ran.text());
+    assert!(ran.err().contains("hint: npm install -g @google/gemini-cli\n"), "{}", ran.text());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod acp_bridge;
 mod agent;
+mod agent_calls;
 mod agents;
 mod asking;
 mod btrfs;

@@ -22,6 +22,9 @@ fn with(agent: RealAgent, turns: impl IntoIterator<Item = Turn>) -> (TestEnv, Mo
     let env = user();
     env.write("work/run_tests.sh", TESTS);
     let server = ModelServer::start(Script::new(turns).in_folder(env.work()));
+    // As from inside a person's own session of such a program.
+    let inside = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "GEMINI_CLI", "OPENCODE", "CODEX_SANDBOX", "QWEN_CODE"];
+    let env = inside.into_iter().fold(env, |env, marker| env.with(marker, "1"));
     (with_real(env, agent, &server), server)
 }
 
@@ -203,7 +206,9 @@ fn aider_does_a_whole_loop_by_blocks_of_text() {
     let env = with_real(env, RealAgent::Aider, &server);
     let ran = start(&env, "aider", &["-n", "3"]).expect_code(0);
     assert_eq!(env.read("work/hello.txt"), "hello\n", "{}", ran.text());
-    assert_eq!(history(&env).len(), 2, "{}", ran.text());
+    let rows = history(&env);
+    assert_eq!(rows.len(), 2, "{}", ran.text());
+    assert_eq!(rows[0]["changes"]["files"], 1, "what it leaves lying about is no change: {rows:#?}");
     assert_eq!(server.turns().len(), 2);
 }
 

@@ -14,7 +14,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     system: SystemBy::Prompt,
     continues: false,
     gentle: Gentle::Terminate,
-    litter: &[".aider*"],
+    // Not `.aider*`: a person's `.aider.conf.yml` is a part of the work.
+    litter: &[".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache.v*"],
     variables: &[
         "AIDER_",
         "LITELLM_",

@@ -48,6 +48,8 @@ pub struct Place {
     pub settings: Resolved,
     /// Who keeps the contents of files: `git` or `btrfs`.
     pub backend: String,
+    /// What the agent leaves lying about, as rules: no part of the work either.
+    pub litter: Vec<String>,
     /// Whose excludes hold.
     pub user: User,
 }

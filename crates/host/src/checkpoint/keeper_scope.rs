@@ -17,7 +17,8 @@ pub(super) fn rules_of(place: &Place) -> Rules {
     let settings = &place.settings;
     let found = user_git::rules_of(&place.workspace, &place.user);
     let state = place.store.parent().and_then(Path::parent).and_then(|state| inside(&place.workspace, state));
-    let outside = OURS.map(str::to_owned).into_iter().chain(state.as_deref().and_then(pattern_of)).collect();
+    let ours = OURS.map(str::to_owned).into_iter().chain(place.litter.iter().cloned());
+    let outside = ours.chain(state.as_deref().and_then(pattern_of)).collect();
     Rules::of(RuleTexts {
         repository: found.is_repository,
         excludes: found.texts,

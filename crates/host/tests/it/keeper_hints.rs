@@ -23,6 +23,7 @@ fn keeper(scratch: &Path, name: &str) -> Keeper {
         store: scratch.join(name),
         workspace: scratch.join("work"),
         settings: Resolved::defaults(KEYS),
+        litter: Vec::new(),
         user: User::default(),
         backend: "git".to_owned(),
     };
