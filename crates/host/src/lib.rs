@@ -22,7 +22,7 @@ mod prompt_file;
 mod requests;
 pub mod retention;
 pub mod runs;
-mod secrets;
+pub mod secrets;
 pub mod settings_files;
 pub mod signals;
 pub mod stop_file;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loop_core::agent::Secrets;
 use loop_core::run::RunState;
+use loop_core::settings::Resolved;
 
 /// What is secret in a run, by what is set now.
 pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
@@ -13,6 +14,13 @@ pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
     let agent = state.agent();
     let keys = agent.iter().flat_map(|agent| agent.keys()).map(|key| (*key).to_owned());
     Arc::new(named(declared.chain(keys)))
+}
+
+/// What is declared secret by these settings.
+#[must_use]
+pub fn declared(settings: &Resolved) -> Secrets {
+    let names = settings.get("secrets").split([',', '\n']).map(str::trim).filter(|name| !name.is_empty());
+    named(names.map(str::to_owned))
 }
 
 /// The values of variables by their names.

@@ -14,6 +14,9 @@ use crate::render::error::{CommandError, Kind};
 /// How long an agent that we know may work, and be silent, where nobody says anything.
 const KNOWN_LIMITS: [(&str, &str); 2] = [("timeout", "30m"), ("idle_timeout", "10m")];
 
+/// More agents than this are not proposed: loop agents lists them.
+const HINTS_MAX: usize = 4;
+
 /// What holds for an agent that we know, or that is described, where nobody says anything.
 pub(super) fn defaults(settings: &mut Resolved) {
     if settings.get("agent") == "custom" {
@@ -77,12 +80,12 @@ fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError
             .because(format!("looked on PATH for {}", programs().join(", ")))
     };
     let installed: Vec<_> = ADAPTERS.iter().filter(|known| program_on_path(known.program).is_some()).collect();
-    for known in &installed {
-        error = error.hint(format!("{line} --agent {}", known.name));
-    }
     let install = agent.install();
     if !install.is_empty() && (installed.is_empty() || given) {
         error = error.hint(install.to_owned());
+    }
+    for known in installed.iter().filter(|known| !known.name.ends_with("-acp")).take(HINTS_MAX) {
+        error = error.hint(format!("{line} --agent {}", known.name));
     }
     if installed.is_empty() {
         error = error.hint(format!("or give any command: {line} --agent-cmd 'your-agent --its-flags'"));

@@ -312,10 +312,11 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         }
     }
     let mut files = LongTexts::new();
-    let goal = runs::keep(&ready.goal, "goal.md", &mut files);
-    let numbered = ready.inject.iter().zip(1..);
+    let secret = loop_host::secrets::declared(&settings);
+    let goal = runs::keep(&secret.text(&ready.goal), "goal.md", &mut files);
+    let numbered = ready.inject.iter().map(|text| secret.text(text)).zip(1..);
     let inject =
-        numbered.map(|(text, number)| runs::keep_as_file(text, &format!("inject-{number}.md"), &mut files)).collect();
+        numbered.map(|(text, number)| runs::keep_as_file(&text, &format!("inject-{number}.md"), &mut files)).collect();
     let spec = RunSpec {
         id,
         rules: RULES,

@@ -106,8 +106,14 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     for (name, value) in kept(&state, &row.id) {
         detail(name, &value);
     }
+    if let Some(wait) = &row.waiting {
+        detail("waits", &format!("until {}: {} · try now: loop resume {}", wait.until, wait.why, row.id));
+    }
     match (&row.why, &row.reason) {
         (Some(why), Some(reason)) => detail("ended", &format!("{why} ({reason})")),
+        (Some(why), None) if why.starts_with("the agent asks") => {
+            detail("asks", &format!("{why} · answer: loop inject {0} \"…\", then: loop resume {0}", row.id));
+        }
         (Some(why), None) => detail("waits", &format!("until this is mended: {why}")),
         (None, _) => {}
     }

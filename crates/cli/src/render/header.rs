@@ -38,7 +38,11 @@ fn withheld(state: &RunState) -> String {
     let Some(agent) = state.agent().filter(|agent| !matches!(agent, Agent::Custom(_))) else { return String::new() };
     let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
     let count = agent.environment(loop_host::attempt::ambient(), &extra).withheld.len();
-    if count == 0 { String::new() } else { format!(" · {count} variables not passed: loop agents {}", agent.name()) }
+    match count {
+        0 => String::new(),
+        1 => format!(" · 1 variable not passed: loop agents {}", agent.name()),
+        count => format!(" · {count} variables not passed: loop agents {}", agent.name()),
+    }
 }
 
 /// Which agent, with its command.
@@ -50,8 +54,8 @@ pub(crate) fn agent(settings: &Resolved) -> String {
     let model = Some(settings.get("agent_model")).filter(|model| !model.is_empty());
     let model = model.map_or_else(String::new, |model| format!(" ({model})"));
     let may = match loop_host::attempt::permissions(settings) {
-        Permissions::Edit => "may edit files here, runs nothing",
-        Permissions::Work => "may edit files and run commands here",
+        Permissions::Edit => "edits files here, runs nothing",
+        Permissions::Work => "edits files and runs commands here",
         Permissions::All => "MAY DO ANYTHING, here and elsewhere",
     };
     format!("{name}{model} · {may}")

@@ -80,7 +80,7 @@ pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
         Some(ReasonCode::AgentLogin) => format!("loop resume {id}   (when the agent is signed in)"),
         Some(ReasonCode::AgentBilling) => format!("loop resume {id}   (when there is credit)"),
         Some(ReasonCode::ProviderDown) => format!("loop resume {id}   (when the provider works again)"),
-        Some(ReasonCode::BudgetLimit) => format!("loop resume {id}   (with more money)"),
+        Some(ReasonCode::BudgetLimit) => format!("loop resume {id} --agent-args '…'   (with more money for the agent)"),
         Some(ReasonCode::Question) => format!("loop resume {id} --on-question decide"),
         Some(ReasonCode::GateUnverifiable) => format!("loop resume {id}   (when the promise can be run)"),
         Some(ReasonCode::HostFailure) => format!("loop resume {id}   (when that is mended)"),

@@ -1,5 +1,5 @@
 //! What an agent's words amounted to, in lines for people.
-use loop_core::agent::Failure;
+use loop_core::agent::{Failure, Permissions};
 use loop_core::run::{AgentReport, RunState};
 use loop_core::text;
 use loop_core::time::{self, At};
@@ -8,8 +8,11 @@ use loop_core::time::{self, At};
 pub(crate) fn ended(report: &AgentReport) -> String {
     let usage = report.heard.usage;
     let turns = usage.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
-    let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
-    let cost = usage.cost_usd().map(|cost| format!("${cost:.4}"));
+    // An attempt that came to nothing used nothing: that is no figure.
+    let told = usage.tokens().is_some_and(|tokens| tokens > 0);
+    let turns = turns.filter(|_| told || usage.tokens().is_none());
+    let tokens = usage.tokens().filter(|_| told).map(|tokens| format!("{tokens} tokens"));
+    let cost = usage.cost_usd().filter(|_| told).map(|cost| format!("${cost:.4}"));
     let used: Vec<String> = [turns, tokens, cost].into_iter().flatten().collect();
     let used = if used.is_empty() { String::new() } else { format!(" · {}", used.join(", ")) };
     format!("agent: {} after {}{used}", report.ended.brief(), time::spaced(report.duration_ms))
@@ -25,8 +28,13 @@ pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
         let error = heard.error.clone().unwrap_or_else(|| report.said.clone());
         said.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
     }
-    if heard.malformed_lines > 0 {
-        said.push(format!("{} lines of its output could not be read", heard.malformed_lines));
+    match heard.malformed_lines {
+        0 => {}
+        1 => said.push("a line of its output could not be read".to_owned()),
+        count => said.push(format!("{count} lines of its output could not be read")),
+    }
+    if let Some(question) = heard.asked() {
+        said.push(format!("it asks: {}", text::one_line(&question, 200)));
     }
     if let Some(why) = &heard.block_error {
         said.push(format!("its status block does not count: {}", text::one_line(why, 200)));
@@ -48,7 +56,10 @@ pub(crate) fn refused(state: &RunState) -> Option<String> {
     let what = if denials.count == 1 { "a command".to_owned() } else { format!("{} commands", denials.count) };
     let first =
         denials.first.as_ref().map_or_else(String::new, |first| format!(" (first: `{}`)", text::one_line(first, 80)));
-    let hint = state.agent().map(|agent| agent.allow_hint()).unwrap_or_default();
+    let edits = loop_host::attempt::permissions(&state.settings.resolved) == Permissions::Edit;
+    let hint =
+        if edits { Some("--permissions work".to_owned()) } else { state.agent().map(|agent| agent.allow_hint()) };
+    let hint = hint.unwrap_or_default();
     Some(format!("{} was refused {what}{first}; allow them with {hint}", state.settings.agent))
 }
 

@@ -144,6 +144,10 @@ fn news(news: &News) -> String {
             "- You asked: {}. Nobody answers here. Decide by yourself, say what you assumed, and go on.",
             harmless(&text::one_line(question, 400))
         ),
+        News::Answered { question } => format!(
+            "- You asked: {}. A person has let you go on; what they answered stands in added-by-the-user, if they said anything.",
+            harmless(&text::one_line(question, 400))
+        ),
         News::Refused { count, first } => format!(
             "- {count} of your tool calls were refused ({}), and nothing changed. Work by what you are allowed.",
             harmless(&text::one_line(first, 200))

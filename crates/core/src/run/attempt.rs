@@ -49,8 +49,10 @@ impl RunState {
         match cause {
             Some(HoldCause::Limit) => self.wait = None,
             Some(HoldCause::Question) => {
-                self.question = None;
                 self.news.retain(|news| !matches!(news, News::NobodyAnswers { .. }));
+                let question = self.question.take();
+                question.into_iter().for_each(|question| self.tell(News::Answered { question }));
+                self.carry_on = true;
             }
             Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked) | None => {}
         }

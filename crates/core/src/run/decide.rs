@@ -216,10 +216,11 @@ fn iteration_cap(state: &RunState) -> Option<Next> {
         return None;
     }
     let word = if most == 1 { "iteration" } else { "iterations" };
+    let failure = state.failure.map_or(String::new(), |failure| format!("; the last one failed: {}", failure.word()));
     conclude(
         Outcome::Exhausted,
         ReasonCode::IterationLimit,
-        format!("{most} {word} done and the promise does not hold"),
+        format!("{most} {word} done and the promise does not hold{failure}"),
     )
 }
 

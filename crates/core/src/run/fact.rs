@@ -304,6 +304,11 @@ pub enum News {
         /// What.
         question: String,
     },
+    /// It asked something, and a person has answered: the answer is among the user's texts.
+    Answered {
+        /// What it had asked.
+        question: String,
+    },
     /// Its program refused it commands.
     Refused {
         /// How many.

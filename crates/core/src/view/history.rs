@@ -375,6 +375,7 @@ impl History {
         let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
         row.outcome = match (verdict, last) {
             (Verdict::Kept, _) => "kept",
+            (_, "limited") => "waiting",
             (_, "agent_failed" | "timed_out" | "interrupted" | "cancelled") => last,
             (Verdict::Broken, _) => "broken",
             (Verdict::Unverifiable, _) => "unverifiable",
