@@ -1,4 +1,5 @@
 //! One attempt of the agent: its prompt, variables and program made ready, and its words read as they come.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
@@ -265,10 +266,12 @@ impl Meaning {
     }
 
     /// What a person is to see of these bytes.
-    pub fn shown(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub fn shown<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match &mut self.0 {
-            Some(stream) if !stream.is_plain() => stream.push(bytes).iter().map(shown).collect::<String>().into_bytes(),
-            Some(_) | None => bytes.to_vec(),
+            Some(stream) if !stream.is_plain() => {
+                stream.push(bytes).iter().map(shown).collect::<String>().into_bytes().into()
+            }
+            Some(_) | None => bytes.into(),
         }
     }
 }

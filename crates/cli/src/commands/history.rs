@@ -178,7 +178,7 @@ fn said(folder: &RunFolder, state: &RunState, iteration: u32, attempt: u32) -> S
     let mut text = format!("\n━━ iteration {iteration}, attempt {attempt} ━━\n");
     let pieces = [
         ("prompt", prompt),
-        ("stdout", Meaning::of(state).shown(&tail_of(&place.join("stdout"), SHOWN_BYTES_MAX))),
+        ("stdout", Meaning::of(state).shown(&tail_of(&place.join("stdout"), SHOWN_BYTES_MAX)).into_owned()),
         ("stderr", tail_of(&place.join("stderr"), SHOWN_BYTES_MAX)),
     ];
     for (name, bytes) in pieces {

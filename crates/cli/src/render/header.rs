@@ -5,7 +5,7 @@ use loop_core::settings::{Layer, Resolved, UNLIMITED};
 use loop_core::text;
 
 /// How wide a line of the header may get.
-const LETTERS_MAX: usize = 100;
+const LETTERS_MAX: usize = 110;
 
 /// At most six lines.
 pub(crate) fn header(state: &RunState) -> String {
@@ -55,7 +55,7 @@ pub(crate) fn agent(settings: &Resolved) -> String {
     let model = model.map_or_else(String::new, |model| format!(" ({model})"));
     let may = match loop_host::attempt::permissions(settings) {
         Permissions::Edit => "edits files here, runs nothing",
-        Permissions::Work => "edits files and runs commands here",
+        Permissions::Work => "edits and runs commands here",
         Permissions::All => "MAY DO ANYTHING, here and elsewhere",
     };
     format!("{name}{model} · {may}")

@@ -72,7 +72,7 @@ fn model_arguments_variables_and_the_rest_of_the_line_reach_the_agent_and_no_she
     }
     assert!(!variables.contains("SSH_AUTH_SOCK"), "{variables}");
     assert!(env.read("home/prompt-0").contains("do it"));
-    assert!(ran.err().contains("variables not passed: loop agents claude"), "{}", ran.text());
+    assert!(ran.err().contains("1 variable not passed: loop agents claude"), "{}", ran.text());
     let row = &rows(&env)[0];
     assert_eq!(row["usage"]["cost_usd"], 0.25, "{row:#}");
     assert_eq!((&row["usage"]["input_tokens"], &row["usage"]["cache_read_tokens"]), (&10.into(), &3.into()), "{row:#}");

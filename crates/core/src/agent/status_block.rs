@@ -185,6 +185,10 @@ struct Found {
 #[must_use]
 pub fn last(text: &str, asked: &str) -> Block {
     let clean = text::clean(text.as_bytes());
+    // Most messages have none, and some are nothing but a flood of lines.
+    if memchr::memmem::find(clean.to_ascii_uppercase().as_bytes(), b"_STATUS").is_none() {
+        return Block::default();
+    }
     let message = Message::of(&clean);
     let (found, unfinished) = blocks(message.lines().filter(|(at, _)| !message.is_fence_mark(*at)));
     let mut own = found.iter().rev().filter(|block| whole(&message, block));

@@ -31,7 +31,7 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         2 agent 1.1
         110 hold limit 5970
         9000 recall hold limit 5970: timeout
-        9001 agent 1.2 in s1 telling {limited:{attempt:1}}
+        9001 agent 1.2 telling {limited:{attempt:1}}
         9100 checkpoint iter-001
         9101 measure 1
         9102 gate {iteration:1}
@@ -219,7 +219,7 @@ fn a_session_is_begun_anew_each_time_and_gone_on_with_after_a_timeout() {
         60204 checkpoint iter-002
         60205 measure 2
         60206 gate {iteration:2}
-        60207 agent 3.1 in s2 telling {timed_out:{limit_ms:60000}}
+        60207 agent 3.1 telling {timed_out:{limit_ms:60000}}
     "#]]
     .assert_eq(&told);
 }
@@ -246,12 +246,9 @@ fn a_session_is_gone_on_with_where_that_is_set_until_it_is_too_old_or_lost() {
         100 checkpoint iter-001
         101 measure 1
         102 gate {iteration:1}
-        103 agent 2.1 in s1
-        200 agent 2.2
-        300 checkpoint iter-002
-        301 measure 2
-        302 gate {iteration:2}
-        303 agent 3.1 in s2
+        103 agent 2.1
+        200 checkpoint iter-002
+        300 END unable (fatal_error): a bug of loop: AgentEnded(AgentReport { ended: Exit(0), duration_ms: 10, output: Output { stdout_bytes: 0, stderr_bytes: 0, sha256: "" }, said: "the agent's last words", left_running: 0, not_kept: None, heard: Heard { terminal: Success, failure: None, reset: None, error: None, session: Some("s2"), session_lost: false, model: None, usage: Usage { input_tokens: None, output_tokens: None, cache_read_tokens: None, cache_creation_tokens: None, cost_micros: None, turns: None }, tool_calls: None, denials: Denials { count: 0, first: None }, question: None, asks: false, budget_hit: false, malformed_lines: 0, unknown_lines: 0, claimed: None, block_error: None, promise: None, progress: [] } }) is no answer to this order
     "#]]
     .assert_eq(&told);
     let told = story(
@@ -273,7 +270,7 @@ fn a_session_is_gone_on_with_where_that_is_set_until_it_is_too_old_or_lost() {
         100 checkpoint iter-001
         101 measure 1
         102 gate {iteration:1}
-        103 agent 2.1 in s1
+        103 agent 2.1
         3600200 checkpoint iter-002
         3600201 measure 2
         3600202 gate {iteration:2}
@@ -316,7 +313,7 @@ fn a_question_is_told_back_parks_the_loop_or_stops_it() {
                 102 gate {iteration:1}
                 103 hold question
                 500 recall hold question: request
-                501 agent 2.1
+                501 agent 2.1 telling {answered:{question:Which?}}
             "#]],
         ),
         (
