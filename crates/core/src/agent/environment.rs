@@ -207,6 +207,15 @@ pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>,
     chosen
 }
 
+/// Chooses for an agent that works in a container, where paths and toolchains are others: its own and those named by hand.
+pub fn choose_inside(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+    let mut chosen = choose(own, ambient, extra);
+    let is_own = |name: &str| own.iter().any(|beginning| !beginning.is_empty() && name.starts_with(beginning));
+    let by_hand = |name: &str| extra.names(name) || extra.sets(name) || extra.fits(name);
+    chosen.passed.retain(|name, _| is_own(name) || by_hand(name));
+    chosen
+}
+
 /// Whether a variable is passed; else why not, where that is worth telling.
 fn judge(own: &[&str], name: &str, extra: &AgentEnv) -> Result<(), Option<Why>> {
     if is_token(name) {
