@@ -73,7 +73,7 @@ fn a_loop_works_in_a_container_by_a_command_of_the_users() {
     assert!(!variables.contains(&outside) && !variables.contains("CARGO_HOME"), "{variables}");
     let attempt = place.user.run_folder(&place.user.id()).join("iterations/000002/attempt-1");
     let file = |name: &str| fs::read_to_string(attempt.join(name)).unwrap();
-    assert_eq!((file("stdout").as_str(), file("stderr").as_str()), ("said\n", "aside\n"));
+    assert_eq!((file("stdout/head").as_str(), file("stderr/head").as_str()), ("said\n", "aside\n"));
     place.nobody_but(&before);
     assert!(!place.record().exists(), "nothing is left to be ended");
     let files = place.engine.run(&["exec", BOX, "ls", "/loop-files"]);
