@@ -126,9 +126,12 @@ pub(crate) fn begin(inside: &Inside, folder: &RunFolder) -> Result<(), CommandEr
     if let Some(before) = Kept::read(&folder.path) {
         let gone = before.clean();
         if !gone.left.is_empty() {
-            return Err(CommandError::new(Kind::Wrong, format!("processes of loop {} are still in its container", folder.id))
-                .because(format!("they could not be ended: {}", gone.left.join(", ")))
-                .hint("end them by hand, then try again"));
+            return Err(CommandError::new(
+                Kind::Wrong,
+                format!("processes of loop {} are still in its container", folder.id),
+            )
+            .because(format!("they could not be ended: {}", gone.left.join(", ")))
+            .hint("end them by hand, then try again"));
         }
     }
     let run = folder.id.to_string();
@@ -182,7 +185,9 @@ pub(crate) fn end(context: &Context, folder: &RunFolder, state: Option<&RunState
         let left = if clean { Vec::new() } else { kept.clean().left };
         if !left.is_empty() {
             let left = left.join(", ");
-            context.printer.error(&format!("warning: could not be ended in the container of loop {}: {left}\n", kept.run));
+            context
+                .printer
+                .error(&format!("warning: could not be ended in the container of loop {}: {left}\n", kept.run));
             return;
         }
         // The prompt of the last attempt is nobody else's. A container that is gone has none.
