@@ -110,12 +110,15 @@ impl Inside {
 pub(crate) fn cleaned(run: &RunFolder, swept: Answer) -> Answer {
     let Some(kept) = Kept::read(&run.path) else { return swept };
     let Gone { ended, left } = kept.clean();
-    match swept {
-        Answer::Cleaned { killed } if left.is_empty() => Answer::Cleaned { killed: killed.saturating_add(ended) },
-        Answer::Lost { left: here } => Answer::Lost { left: [here, left].concat() },
-        _ if !left.is_empty() => Answer::Lost { left },
-        other => other,
+    let here = if let Answer::Lost { left } = &swept { left.clone() } else { Vec::new() };
+    let left = [here, left].concat();
+    if !left.is_empty() {
+        return Answer::Lost { left };
     }
+    if let Answer::Cleaned { killed } = swept {
+        return Answer::Cleaned { killed: killed.saturating_add(ended) };
+    }
+    swept
 }
 
 /// Nobody drives the run: a container of its own goes. One that cannot be removed now is remembered.

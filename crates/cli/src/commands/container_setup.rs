@@ -87,6 +87,12 @@ pub(crate) fn look(
         Place::Running { name: name.to_owned(), found }
     };
     let program = agent.program().map(str::to_owned);
+    if let (Place::Own { network: false, .. }, Some(_)) = (&place, &program) {
+        let name = agent.name();
+        context
+            .printer
+            .progress(&format!("note: no network there; {name} reaches a provider only with --agent-network\n"));
+    }
     let inside = Inside { socket, workspace: workspace.to_owned(), place, program };
     if let Place::Running { name, found } = &inside.place {
         refuse_missing(&inside, &found.id, &format!("the container {name}"))?;

@@ -100,6 +100,8 @@ fn an_agent_that_loop_knows_is_driven_in_a_container_as_it_is_elsewhere() {
     assert!(ran.err().contains("claude is not installed in the container box"), "{}", ran.text());
     assert_eq!(place.user.ids(), Vec::<String>::new());
     install_claude(&place);
+    let dry = place.user.run(&[&words[..], &["--dry-run".to_owned()]].concat()).expect_code(0);
+    assert!(dry.out().contains("in container box"), "{}", dry.text());
     let key = "sk-ant-only-in-the-container";
     let mut command = place.user.command(&words);
     let child = command.env("ANTHROPIC_API_KEY", key).env("OTHER", "1").spawn().unwrap();
@@ -272,7 +274,8 @@ fn a_container_in_which_nobody_can_work_is_refused_before_anything_is_made() {
     no(&["--container", "nobody"], &["no container nobody"]);
     no(&["--container", BOX, "--image", IMAGE], &["--container and --image are both given"]);
     no(&["--image", "no-such-image"], &["no container of the image no-such-image", "docker pull no-such-image"]);
-    no(&["--image", IMAGE, "--agent", "claude", "--agent-cmd", ""], &["claude is not installed in the image"]);
+    let claude = ["--image", IMAGE, "--agent", "claude", "--agent-cmd", ""];
+    no(&claude, &["claude is not installed in the image", "only with --agent-network"]);
     no(
         &["--container", BOX, "--agent", "opencode-acp", "--agent-cmd", ""],
         &["opencode-acp cannot work in a container"],

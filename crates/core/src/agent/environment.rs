@@ -207,12 +207,18 @@ pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>,
     chosen
 }
 
-/// Chooses for an agent that works in a container, where paths and toolchains are others: its own and those named by hand.
+/// Ends of the names of variables that name a place on this machine.
+const PLACES: [&str; 5] = ["_HOME", "_DIR", "_PATH", "_FILE", "_CONFIG"];
+
+/// Chooses for an agent that works in a container, where paths and toolchains are others: its own, unless they name a place here, and
+/// those named by hand.
 pub fn choose_inside(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
     let mut chosen = choose(own, ambient, extra);
     let is_own = |name: &str| own.iter().any(|beginning| !beginning.is_empty() && name.starts_with(beginning));
     let by_hand = |name: &str| extra.names(name) || extra.sets(name) || extra.fits(name);
-    chosen.passed.retain(|name, _| is_own(name) || by_hand(name));
+    let is_place =
+        |name: &str, value: &str| value.starts_with('/') && PLACES.iter().any(|ending| name.ends_with(ending));
+    chosen.passed.retain(|name, value| (is_own(name) && !is_place(name, value)) || by_hand(name));
     chosen
 }
 
