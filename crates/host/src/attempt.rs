@@ -104,6 +104,9 @@ fn ready(
     }
     let session = session.filter(|_| agent.continues());
     let inside = Inside::of(run, state, folder)?;
+    if inside.is_some() && agent.is_behind_bridge() {
+        return Err(io::Error::other(format!("{} cannot work in a container", agent.name())));
+    }
     // As the agent sees them.
     let (workspace, folder) = match &inside {
         Some(inside) => (PathBuf::from(inside.workdir()), PathBuf::from(inside.files())),

@@ -1,4 +1,6 @@
 //! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
+use std::sync::Arc;
+
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Change, Event, Order, Outcome, RunState};
@@ -66,7 +68,8 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     refuse_used_up(&settings, &changes, &held.state)?;
     check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), clear_stop)?;
     let workspace = path_of(&spec.workspace.path);
-    let agent = held.state.agent().filter(|_| workspace.is_dir());
+    let changed = RunState { settings: Arc::new(settings.clone()), ..held.state.clone() };
+    let agent = changed.agent().filter(|_| workspace.is_dir());
     let inside = agent.map(|agent| container_setup::look(context, &settings.resolved, &agent, &workspace));
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
