@@ -42,6 +42,8 @@ fn list_and_status_have_their_documented_shape() {
               "updated_at": "$MOMENT",
               "bytes": $BYTES
               "waiting": null,
+              "project": null,
+              "agent_name": null,
               "thinned": false
             }
           ]
