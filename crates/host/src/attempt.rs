@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loop_core::agent::{
     self, Agent, AgentEnv, Ask, Begin, Call, Dialect, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
@@ -14,6 +14,7 @@ use loop_core::run::{AgentReport, Answer, Ended, Heard, RunState};
 use loop_core::settings::{Resolved, Settings};
 use loop_core::text;
 
+use crate::attempt_container::{self, Inside};
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file::{self, Told};
@@ -34,6 +35,8 @@ pub(crate) struct Words {
     told: bool,
     /// Whether what it writes is a stream for programs: people see what it means instead.
     coded: bool,
+    /// The container that it works in.
+    inside: Option<Inside>,
 }
 
 /// What to start for one attempt, and how its words are read.
@@ -95,23 +98,32 @@ fn ready(
     let secret = secrets::of(state);
     let (prompt, system) = (secret.text(&prompt).into_owned(), secret.text(&system).into_owned());
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let (prompt_file, system_file) = (folder.join(PROMPT), folder.join(SYSTEM));
-    write(&prompt_file, &prompt)?;
+    write(&folder.join(PROMPT), &prompt)?;
     if known {
-        write(&system_file, &system)?;
+        write(&folder.join(SYSTEM), &system)?;
     }
     let session = session.filter(|_| agent.continues());
-    let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
-    let ambient = agent.environment(ambient(), &extra).passed;
-    let call = ask(&agent, state, &ambient, &Places { workspace, folder }, (&system, session));
-    for (path, text) in &call.files {
-        write(Path::new(path), text)?;
+    let inside = Inside::of(run, state, folder)?;
+    if inside.is_some() && agent.is_behind_bridge() {
+        return Err(io::Error::other(format!("{} cannot work in a container", agent.name())));
+    }
+    // As the agent sees them.
+    let (workspace, folder) = match &inside {
+        Some(inside) => (PathBuf::from(inside.workdir()), PathBuf::from(inside.files())),
+        None => (workspace.to_owned(), folder.to_owned()),
+    };
+    let places = Places { workspace: &workspace, folder: &folder };
+    let ambient = passed(&agent, &state.settings.resolved);
+    let call = ask(&agent, state, &ambient, &places, (&system, session));
+    match &inside {
+        Some(inside) => inside.put(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
+        None => call.files.iter().try_for_each(|(path, text)| write(Path::new(path), text))?,
     }
     let mut env: Vec<(String, OsString)> = vec![
         ("LOOP_ID".into(), run.id.as_str().into()),
         ("LOOP_ITERATION".into(), state.iteration.to_string().into()),
         ("LOOP_ATTEMPT".into(), state.attempt.to_string().into()),
-        ("LOOP_PROMPT_FILE".into(), prompt_file.into_os_string()),
+        ("LOOP_PROMPT_FILE".into(), folder.join(PROMPT).into_os_string()),
     ];
     let ambient = ambient.into_iter().filter(|(name, _)| !call.without.contains(name));
     env.splice(0..0, ambient.map(|(name, value)| (name, value.into())));
@@ -123,9 +135,25 @@ fn ready(
         continued: session.is_some(),
         told: false,
         coded: known,
+        inside,
     };
+    if let Some(inside) = &words.inside {
+        // Its stand-in on this side knows the signal that the agent ends on.
+        let (call, env) = inside.stand_in(call, env, agent.gentle());
+        return Ok(Ready { call, env, clear: true, words, gentle: Gentle::Terminate });
+    }
     // A command of the user's gets the whole environment, also what is no text in it.
     Ok(Ready { call, env, clear: known, words, gentle: agent.gentle() })
+}
+
+/// Which of the person's variables the agent gets.
+fn passed(agent: &Agent, settings: &Resolved) -> BTreeMap<String, String> {
+    let extra = AgentEnv::parse(settings.get("agent_env")).unwrap_or_default();
+    if attempt_container::is_asked(settings) {
+        agent.environment_inside(ambient(), &extra).passed
+    } else {
+        agent.environment(ambient(), &extra).passed
+    }
 }
 
 struct Places<'a> {
@@ -160,7 +188,8 @@ fn ask(
         network: settings.is_on("agent_network"),
         model: Some(settings.get("agent_model")).filter(|model| !model.is_empty()),
         args: &args,
-        root: rustix::process::geteuid().is_root(),
+        // What we put into a container is root's there.
+        root: rustix::process::geteuid().is_root() || attempt_container::is_asked(settings),
         budget: None,
         ambient,
     })
@@ -170,8 +199,7 @@ fn ask(
 #[must_use]
 pub fn example(agent: &Agent, settings: &Resolved, workspace: &Path) -> Call {
     let state = RunState { settings: std::sync::Arc::new(Settings::of(settings)), ..RunState::default() };
-    let extra = AgentEnv::parse(settings.get("agent_env")).unwrap_or_default();
-    let ambient = agent.environment(ambient(), &extra).passed;
+    let ambient = passed(agent, settings);
     let places = Places { workspace, folder: Path::new("ATTEMPT") };
     ask(agent, &state, &ambient, &places, ("SYSTEM PROMPT", None))
 }
@@ -225,8 +253,17 @@ impl Words {
         self.stream.retrying()
     }
 
+    /// Whether it works in a container: what the machine shows of our own process there says nothing about it.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.is_some()
+    }
+
     /// What the end of the agent is to the core.
     pub(crate) fn answer(self, end: TaskEnd) -> Answer {
+        let end = match &self.inside {
+            Some(inside) => inside.settled(end),
+            None => end,
+        };
         if !end.lost.is_empty() {
             return Answer::Lost { left: end.lost };
         }

@@ -6,6 +6,7 @@ use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
 
 use crate::attempt::{self, Words};
+use crate::attempt_container;
 use crate::keeping::Keeping;
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
@@ -74,6 +75,13 @@ impl OpenKind {
         }
     }
 
+    fn is_inside(&self) -> bool {
+        match self {
+            Self::Agent(words) => words.is_inside(),
+            Self::Gate | Self::Notify => false,
+        }
+    }
+
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
             Self::Agent(words) => words.answer(end),
@@ -90,8 +98,9 @@ impl Open {
         if self.task.written() > written_before {
             silence.heard();
         }
-        let task = &self.task;
-        let silent = silence.is_over(Instant::now(), || task.ticks());
+        // The processor time of our own process would be taken for the agent's.
+        let (task, inside) = (&self.task, self.kind.is_inside());
+        let silent = silence.is_over(Instant::now(), || if inside { 0 } else { task.ticks() });
         silent.then_some(Event::Noticed(Notice::Silent { order: self.id }))
     }
 }
@@ -106,7 +115,10 @@ impl Hands {
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
         let begun = match order {
-            Order::CleanUp { processes } => Err(sweep(self.run.id.as_str(), &self.run.register(), processes)),
+            Order::CleanUp { processes } => {
+                let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
+                Err(attempt_container::cleaned(&self.run, swept))
+            }
             Order::Checkpoint { .. } | Order::Measure { .. } | Order::Keep { .. } | Order::Rollback { .. } => {
                 match self.keep(id, order, state) {
                     None => return None,

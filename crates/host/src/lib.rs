@@ -5,6 +5,7 @@
 pub mod acp_bridge;
 pub mod agents;
 pub mod attempt;
+mod attempt_container;
 pub mod checkpoint;
 pub mod clock;
 pub mod container;

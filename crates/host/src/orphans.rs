@@ -4,6 +4,7 @@ use std::fs;
 use loop_core::ids::RunId;
 use loop_core::run::Answer;
 
+use crate::attempt_container;
 use crate::paths::{Home, socket_of};
 use crate::process::{is_kept, marked_runs, sweep, wake_keepers};
 use crate::runs::{LOCK, RunFolder, lock};
@@ -63,7 +64,8 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         return None;
     }
     let Ok(Some(_held)) = lock(&run.path.join(LOCK)) else { return None };
-    let (ended, left) = match sweep(run.id.as_str(), &run.register(), &[]) {
+    let swept = sweep(run.id.as_str(), &run.register(), &[]);
+    let (ended, left) = match attempt_container::cleaned(&run, swept) {
         Answer::Cleaned { killed } => (killed, Vec::new()),
         Answer::Lost { left } => (0, left),
         Answer::Saved(_)
@@ -78,5 +80,8 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         | Answer::Notified { .. }
         | Answer::Failed { .. } => (0, Vec::new()),
     };
+    if left.is_empty() {
+        attempt_container::forget(&run);
+    }
     Some(Orphans { run, ended, left })
 }

@@ -7,6 +7,7 @@ use loop_core::text;
 use loop_host::attempt::{ambient, permissions};
 use loop_host::paths::{is_root, program_on_path};
 
+use super::container_setup;
 use super::setup::{Setup, quoted};
 use crate::context::Context;
 use crate::render::error::{CommandError, Kind};
@@ -37,8 +38,7 @@ pub(crate) fn find(setup: &Setup, line: &str) -> Result<(Agent, Option<Described
             .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
     }
     let agent = Agent::find(name, &setup.described, command).ok_or_else(|| unknown(setup, name))?;
-    let inside = ["container", "image"].iter().any(|key| !settings.get(key).is_empty());
-    if let Some(program) = agent.program().filter(|_| !inside)
+    if let Some(program) = agent.program().filter(|_| !container_setup::is_asked(settings))
         && !is_there(program)
     {
         return Err(not_installed(settings, &agent, line));
@@ -140,7 +140,8 @@ fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandEr
         .because("its command does what its own flags say")
         .hint("leave it out, and give the command the flags that hold it back"));
     }
-    let root = is_root();
+    // In a container it is told that it is shut in.
+    let root = is_root() && !container_setup::is_asked(settings);
     let sandbox = || {
         settings.get("agent_env").contains("IS_SANDBOX=1")
             || ambient().any(|(name, value)| (name.as_str(), value.as_str()) == ("IS_SANDBOX", "1"))

@@ -12,6 +12,7 @@ use loop_host::verify::{self, Rehearsal};
 use loop_host::workspace::claim;
 use serde_json::json;
 
+use super::container_setup;
 use super::setup::{self, quoted};
 use super::start::Ready;
 use crate::context::{Context, Done, runs_error};
@@ -75,6 +76,9 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
     let mut line = |name: &str, value: &str| told.push_str(&format!("  {name:<15}{value}\n"));
     line("workspace", &ready.setup.place.path);
     line("agent", &format!("{} ({})", settings.agent, origin("agent")));
+    if let Some(place) = container_setup::place(resolved) {
+        line("works", &place);
+    }
     line("argv", &argv(ready, settings));
     for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
         line(key, &format!("{} ({})", resolved.get(key), origin(key)));
@@ -88,7 +92,8 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
 
 /// How the agent would be called, with places for what is not there yet.
 fn call(ready: &Ready) -> Call {
-    loop_host::attempt::example(&ready.agent, &ready.setup.settings, &ready.setup.path)
+    let workspace = ready.inside.as_ref().map_or(ready.setup.path.as_path(), |inside| inside.workdir());
+    loop_host::attempt::example(&ready.agent, &ready.setup.settings, workspace)
 }
 
 fn argv(ready: &Ready, settings: &Settings) -> String {

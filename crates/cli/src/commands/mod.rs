@@ -9,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod container_exec;
+pub(crate) mod container_setup;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;

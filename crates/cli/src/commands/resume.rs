@@ -1,4 +1,6 @@
 //! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
+use std::sync::Arc;
+
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Change, Event, Order, Outcome, RunState};
@@ -9,7 +11,7 @@ use loop_host::runs::{RunFolder, RunsError, StartLock};
 use loop_host::workspace::{WorkspaceError, claim};
 
 use super::start::{check_stop_file, clear_stop_file, go, write_result};
-use super::{ask, setup};
+use super::{ask, container_setup, setup};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::{ResumeFlags, given};
@@ -65,6 +67,10 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     refuse_used_up(&settings, &changes, &held.state)?;
     check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), clear_stop)?;
+    let workspace = path_of(&spec.workspace.path);
+    let changed = RunState { settings: Arc::new(settings.clone()), ..held.state.clone() };
+    let agent = changed.agent().filter(|_| workspace.is_dir());
+    let inside = agent.map(|agent| container_setup::look(context, &settings.resolved, &agent, &workspace));
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
     let claimed = claimed.map_err(|error| gone(&error).unwrap_or_else(|| setup::workspace_error(&error)))?;
@@ -72,8 +78,11 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     if clear_stop {
         clear_stop_file(&settings.resolved, &path_of(&spec.workspace.path))?;
     }
+    if let Some(inside) = inside.transpose()?.flatten() {
+        container_setup::begin(&inside, &held.folder)?;
+    }
     let opening = Event::Reopened { by: "loop resume".to_owned(), changes };
-    go(context, held.with_claim(claimed), &path_of(&spec.workspace.path), opening, args.json)
+    go(context, held.with_claim(claimed), &workspace, opening, args.json)
 }
 
 /// A run that is at work is asked: settings first, then to go on.

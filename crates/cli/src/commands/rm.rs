@@ -4,7 +4,7 @@ use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::{Store, forget_run};
 use loop_host::runs::RunFolder;
 
-use super::visit;
+use super::{container_setup, visit};
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -69,6 +69,9 @@ pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
 /// Removes the records of a loop and its checkpoints.
 pub(crate) fn remove(context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
     let kept = visit::checkpoints_of(folder).ok();
+    if folder.holder().is_none() {
+        container_setup::end(context, folder, None);
+    }
     folder.remove().map_err(|error| runs_error(&error))?;
     if let Some((place, _)) = kept
         && let Err(error) = forget_run(&place)

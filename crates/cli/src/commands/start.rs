@@ -23,6 +23,7 @@ use loop_host::stop_file::StopFile;
 use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
+use super::container_setup::{self, Inside};
 use super::setup::{self, Setup, quoted};
 use super::{agent_setup, dry_run, room, visit};
 use crate::args::PlaceArg;
@@ -73,6 +74,8 @@ pub(crate) struct Ready {
     pub(crate) agent: Agent,
     /// The same, where the user's own settings describe it.
     pub(crate) described: Option<Described>,
+    /// The container that it works in; none if on this machine.
+    pub(crate) inside: Option<Inside>,
 }
 
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
@@ -86,6 +89,7 @@ pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<R
         return dry_run::run(context, &ready, args.json).map(|code| (code, None));
     }
     let (held, path) = make(context, &ready)?;
+    let held = container_setup::begin_first(ready.inside.as_ref(), held)?;
     if let Some(why) = &ready.chosen.why {
         context.printer.progress(&format!("note: no btrfs snapshots here, a git store keeps the iterations: {why}\n"));
     }
@@ -146,10 +150,11 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     result_path(&mut setup.settings)?;
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
     let chosen = setup::backend(context, &setup)?;
+    let inside = container_setup::look(context, &setup.settings, &agent, &setup.path)?;
     if !args.dry_run {
         agent_setup::confirm(context, &setup.settings)?;
     }
-    Ok(Ready { setup, goal, inject, chosen, agent, described })
+    Ok(Ready { setup, goal, inject, chosen, agent, described, inside })
 }
 
 /// A line that no shell can read says nothing about the work, and a `!` before several commands would
@@ -383,6 +388,7 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     live.at_the_end(Box::new(write_result));
     let driven = drive(held, workspace, vec![opening], signals, &mut live);
     live.finish();
+    container_setup::end(context, &folder, driven.as_ref().ok());
     match driven {
         Ok(state) => {
             let begun = !(state.stage == Stage::Fresh && state.host_failure.is_some());

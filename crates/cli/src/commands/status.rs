@@ -100,6 +100,9 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     let mut detail = |name: &str, value: &str| text.push_str(&format!("  {name:<11}{value}\n"));
     detail("task", &row.goal);
     detail("workspace", &loop_core::text::escape_path(row.workspace.as_bytes()));
+    for (name, value) in [("project", &row.project), ("worker", &row.agent_name)] {
+        value.iter().for_each(|value| detail(name, value));
+    }
     detail("gate", &gate);
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);

@@ -4,6 +4,8 @@ use loop_core::run::RunState;
 use loop_core::settings::{Layer, Resolved, UNLIMITED};
 use loop_core::text;
 
+use crate::commands::container_setup;
+
 /// How wide a line of the header may get.
 const LETTERS_MAX: usize = 100;
 
@@ -36,6 +38,9 @@ fn fitted(line: &str) -> String {
 /// How many of the person's variables the agent does not get, and how to see which.
 fn withheld(state: &RunState) -> String {
     let Some(agent) = state.agent().filter(|agent| !matches!(agent, Agent::Custom(_))) else { return String::new() };
+    if container_setup::is_asked(&state.settings.resolved) {
+        return String::new();
+    }
     let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
     let count = agent.environment(loop_host::attempt::ambient(), &extra).withheld.len();
     if count == 0 { String::new() } else { format!(" · {count} variables not passed: loop agents {}", agent.name()) }
@@ -44,17 +49,19 @@ fn withheld(state: &RunState) -> String {
 /// Which agent, with its command.
 pub(crate) fn agent(settings: &Resolved) -> String {
     let name = settings.get("agent");
+    let place = container_setup::place(settings).map_or_else(String::new, |place| format!(" {place}"));
     if name == "custom" {
-        return format!("{name}: {}", settings.get("agent_cmd"));
+        return format!("{name}{place}: {}", settings.get("agent_cmd"));
     }
     let model = Some(settings.get("agent_model")).filter(|model| !model.is_empty());
     let model = model.map_or_else(String::new, |model| format!(" ({model})"));
     let may = match loop_host::attempt::permissions(settings) {
         Permissions::Edit => "may edit files here, runs nothing",
         Permissions::Work => "may edit files and run commands here",
+        Permissions::All if !place.is_empty() => "may do anything there",
         Permissions::All => "MAY DO ANYTHING, here and elsewhere",
     };
-    format!("{name}{model} · {may}")
+    format!("{name}{model}{place} · {may}")
 }
 
 /// The limits in one line.

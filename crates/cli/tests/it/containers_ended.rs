@@ -127,7 +127,8 @@ fn when_we_are_killed_nobody_is_left_in_the_container_either() {
     assert!(alive(), "without the shell they live on: {:#?}", place.engine.processes(BOX));
     let folder = place.user.root().join("run");
     std::fs::create_dir(&folder).unwrap();
-    let kept = Kept { socket: place.engine.socket(), container: BOX.into(), run: "killed".into(), own: false };
+    let (socket, workdir) = (place.engine.socket(), "/inside".to_owned());
+    let kept = Kept { socket, container: BOX.into(), run: "killed".into(), workdir, own: false };
     kept.write(&folder).unwrap();
     let gone = Kept::read(&folder).unwrap().clean();
     assert!(gone.ended >= 6 && gone.left.is_empty(), "{gone:?}");

@@ -41,6 +41,9 @@ fn list_and_status_have_their_documented_shape() {
               "started_at": "$MOMENT",
               "updated_at": "$MOMENT",
               "bytes": $BYTES
+              "waiting": null,
+              "project": null,
+              "agent_name": null,
               "thinned": false
             }
           ]

@@ -8,6 +8,7 @@ mod btrfs;
 mod config;
 mod containers;
 mod containers_ended;
+mod containers_runs;
 mod containment;
 mod diff;
 mod endings;

@@ -207,6 +207,21 @@ pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>,
     chosen
 }
 
+/// Ends of the names of variables that name a place on this machine.
+const PLACES: [&str; 5] = ["_HOME", "_DIR", "_PATH", "_FILE", "_CONFIG"];
+
+/// Chooses for an agent that works in a container, where paths and toolchains are others: its own, unless they name a place here, and
+/// those named by hand.
+pub fn choose_inside(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+    let mut chosen = choose(own, ambient, extra);
+    let is_own = |name: &str| own.iter().any(|beginning| !beginning.is_empty() && name.starts_with(beginning));
+    let by_hand = |name: &str| extra.names(name) || extra.sets(name) || extra.fits(name);
+    let is_place =
+        |name: &str, value: &str| value.starts_with('/') && PLACES.iter().any(|ending| name.ends_with(ending));
+    chosen.passed.retain(|name, value| (is_own(name) && !is_place(name, value)) || by_hand(name));
+    chosen
+}
+
 /// Whether a variable is passed; else why not, where that is worth telling.
 fn judge(own: &[&str], name: &str, extra: &AgentEnv) -> Result<(), Option<Why>> {
     if is_token(name) {

@@ -41,7 +41,7 @@ pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
 pub use claude::AS_ROOT as CLAUDE_AS_ROOT;
 pub use described::Described;
-pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, everything, is_token};
+pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, choose_inside, everything, is_token};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use secrets::{Redactor, Secrets};

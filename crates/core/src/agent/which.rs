@@ -7,7 +7,7 @@ use super::described::{Described, Output};
 use super::environment::{self, AgentEnv, Chosen};
 use super::reading::Reader;
 use super::text::TextReader;
-use super::{ADAPTERS, adapter};
+use super::{ACP_ADAPTERS, ADAPTERS, adapter};
 
 /// What one run of an agent that we know nothing about is taken to cost at worst, in millionths of a dollar.
 const WORST_COST_MICROS: u64 = 5_000_000;
@@ -202,6 +202,29 @@ impl Agent {
                 chosen
             }
             Self::Custom(_) => environment::everything(ambient, extra),
+        }
+    }
+
+    /// Which variables it gets in a container.
+    #[must_use]
+    pub fn environment_inside(&self, ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+        match self {
+            Self::Known(adapter) => environment::choose_inside(adapter.variables, ambient, extra),
+            Self::Described(described) => {
+                let own = AgentEnv::of_names(described.env.iter().map(String::as_str));
+                environment::choose_inside(&[], ambient, &own.and(extra))
+            }
+            Self::Custom(_) => environment::choose_inside(&[], ambient, extra),
+        }
+    }
+
+    /// Whether a program of ours stands between us and it, and speaks to it by a protocol.
+    #[must_use]
+    pub fn is_behind_bridge(&self) -> bool {
+        match self {
+            Self::Known(adapter) => ACP_ADAPTERS.iter().any(|known| known.name == adapter.name),
+            Self::Described(described) => described.output == Output::Acp,
+            Self::Custom(_) => false,
         }
     }
 

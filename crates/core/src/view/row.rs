@@ -80,6 +80,12 @@ pub struct Row {
     /// What the provider makes it wait for; null while it does not.
     #[serde(default)]
     pub waiting: Option<Waiting>,
+    /// What the project is called; null where nobody said.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// What the worker is called; null where nobody said.
+    #[serde(default)]
+    pub agent_name: Option<String>,
     /// Whether outputs of it were removed to keep the records of all loops within their bound.
     #[serde(default)]
     pub thinned: bool,
@@ -106,9 +112,9 @@ impl Waiting {
     }
 }
 
-/// The model that the user named.
-fn chosen_model(state: &RunState) -> Option<String> {
-    Some(state.settings.resolved.get("agent_model").to_owned()).filter(|model| !model.is_empty())
+/// What the user named, such as the model.
+fn chosen(state: &RunState, key: &str) -> Option<String> {
+    Some(text::one_line(state.settings.resolved.get(key), GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
 }
 
 /// What a person must mend or answer.
@@ -140,7 +146,7 @@ impl Row {
             max_iterations: state.settings.max_iterations,
             promise: text::one_line(state.settings.resolved.get("promise"), 4096),
             agent: state.settings.agent.clone(),
-            model: state.spent.model.clone().or_else(|| chosen_model(state)),
+            model: state.spent.model.clone().or_else(|| chosen(state, "agent_model")),
             elapsed_seconds: seconds(state.active_ms(at)),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
@@ -155,6 +161,8 @@ impl Row {
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,
             waiting: Waiting::of(state).filter(|_| driven),
+            project: chosen(state, "project"),
+            agent_name: chosen(state, "agent_name"),
             thinned: false,
         })
     }

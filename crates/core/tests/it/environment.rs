@@ -1,6 +1,6 @@
 //! Which variables an agent gets, and how a line of arguments becomes words.
 use loop_core::agent::words::{self, WordsError};
-use loop_core::agent::{AgentEnv, Chosen, Why, adapter, choose, everything};
+use loop_core::agent::{AgentEnv, Chosen, Why, adapter, choose, choose_inside, everything};
 
 fn pairs(names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| ((*name).to_owned(), format!("value of {name}"))).collect()
@@ -178,4 +178,15 @@ fn words_joined_are_split_into_the_same_words() {
         let line = words::join(all.iter().map(String::as_str));
         assert_eq!(words::split(&line).unwrap(), all, "{line}");
     }
+}
+
+#[test]
+fn an_agent_in_a_container_gets_its_own_variables_and_those_named_by_hand() {
+    let place = |name: &str| (name.to_owned(), "/srv/there".to_owned());
+    let mut all = pairs(&["PATH", "HOME", "LANG", "CARGO_HOME", "https_proxy", "ANTHROPIC_API_KEY", "MINE", "OTHER"]);
+    all.extend([place("CLAUDE_CONFIG_DIR"), place("AWS_HOME")]);
+    let extra = AgentEnv::parse("MINE,https_*,SET=1,AWS_HOME").unwrap();
+    let got = choose_inside(adapter("claude").unwrap().variables, all, &extra);
+    let names: Vec<&str> = got.passed.keys().map(String::as_str).collect();
+    assert_eq!(names, ["ANTHROPIC_API_KEY", "AWS_HOME", "MINE", "SET", "https_proxy"]);
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -85,13 +86,16 @@ impl Call {
 /// Does all of it; what comes back is how the program ends.
 #[must_use]
 pub fn main(words: &[OsString]) -> u8 {
-    match Call::read(words).and_then(|call| run(&call)) {
-        Ok(code) => code,
-        Err(why) => {
-            say(&why);
-            OWN_ERROR
-        }
-    }
+    let done = Call::read(words).and_then(|call| {
+        run(&call).inspect_err(|why| {
+            let gone = call.report.as_ref().and_then(|path| reported(path));
+            report(&call, &Report { gone, failed: Some(why.clone()) });
+        })
+    });
+    done.unwrap_or_else(|why| {
+        say(&why);
+        OWN_ERROR
+    })
 }
 
 /// To whoever reads the agent's stderr; if nobody does, nobody needs it.
@@ -138,7 +142,7 @@ fn run(call: &Call) -> Result<u8, String> {
     };
     let ending = Ending { gentle: if call.interrupt { "INT" } else { "TERM" }, grace, most };
     let gone = end_all(&mut bridge, || end(&engine, &call.container, &mark, watcher, ending));
-    report(call, &gone);
+    report(call, &Report { gone: Some(gone.clone()), failed: None });
     over?;
     if !gone.left.is_empty() {
         return Err(format!("could not be ended in the container: {}", gone.left.join(", ")));
@@ -256,14 +260,39 @@ fn environment(call: &Call, mark: &Mark) -> io::Result<Vec<String>> {
     let text = call.env_file.as_ref().map(fs::read_to_string).transpose()?.unwrap_or_default();
     let between = if text.contains('\0') { '\0' } else { '\n' };
     let variable = mark.variable();
-    let ours = |line: &&str| line.contains('=') && !line.starts_with("LOOP_MARK=");
-    Ok(text.split(between).filter(ours).map(str::to_owned).chain([variable]).collect())
+    let ours = |line: &String| line.contains('=') && !line.starts_with("LOOP_MARK=");
+    let lines = text.split(between).map(str::to_owned).chain(handed());
+    Ok(lines.filter(ours).chain([variable]).collect())
 }
 
-/// Who was left, for those who started us.
-fn report(call: &Call, gone: &Gone) {
+/// What the names of our own variables begin with that are the agent's: no file holds them, and none of them means anything to us.
+const HANDED: &str = "LOOP_INSIDE_";
+
+/// A variable for the agent, as it is handed to us.
+#[must_use]
+pub fn for_agent(name: &str) -> String {
+    format!("{HANDED}{name}")
+}
+
+fn handed() -> impl Iterator<Item = String> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        Some(format!("{}={value}", name.strip_prefix(HANDED)?))
+    })
+}
+
+/// What those who started us are told beside the exit code.
+#[derive(Debug, Serialize, Deserialize)]
+struct Report {
+    /// Who was left; none if nobody looked.
+    gone: Option<Gone>,
+    /// What failed, where it was not the agent.
+    failed: Option<String>,
+}
+
+fn report(call: &Call, report: &Report) {
     if let Some(path) = &call.report
-        && let Ok(text) = serde_json::to_vec(gone)
+        && let Ok(text) = serde_json::to_vec(report)
         && let Err(error) = fs::write(path, text)
     {
         say(&format!("cannot write {}: {error}", path.display()));
@@ -273,5 +302,15 @@ fn report(call: &Call, gone: &Gone) {
 /// What was reported of an attempt: how many were left running in the container and were ended, and who could not be.
 #[must_use]
 pub fn reported(path: &Path) -> Option<Gone> {
+    read_report(path)?.gone
+}
+
+/// What failed that was not the agent, as it was reported.
+#[must_use]
+pub fn failure(path: &Path) -> Option<String> {
+    read_report(path)?.failed
+}
+
+fn read_report(path: &Path) -> Option<Report> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

@@ -12,6 +12,7 @@ mod engine;
 pub mod exec;
 mod frames;
 mod http;
+mod inside;
 mod mark;
 mod own;
 mod put;
@@ -21,6 +22,7 @@ mod watcher;
 
 pub use self::check::{Found, Refusal, check};
 pub use self::engine::EngineError;
+pub use self::inside::{has_program, remove_folder};
 pub use self::mark::Gone;
 pub use self::own::{Wish, remove, remove_of_run, start};
 pub use self::put::put;

@@ -25,6 +25,9 @@ pub struct Kept {
     pub container: String,
     /// The run, which is what they are marked with.
     pub run: String,
+    /// Where the workspace is inside.
+    #[serde(default)]
+    pub workdir: String,
     /// Whether the container is the run's own, and goes with it.
     pub own: bool,
 }
@@ -40,6 +43,12 @@ impl Kept {
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_data()?;
         fs::rename(beside, path)
+    }
+
+    /// The folder inside for what an agent is to read. Each attempt writes over that of the one before.
+    #[must_use]
+    pub fn files(&self) -> String {
+        format!("/loop-files/{}", self.run)
     }
 
     /// What a run's folder says; none if its agents are in no container.
