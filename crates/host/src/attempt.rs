@@ -277,7 +277,7 @@ impl Words {
             continued: self.continued,
         });
         let said = said(&reading, &end, coded);
-        Answer::AgentEnded(AgentReport {
+        Answer::AgentEnded(Box::new(AgentReport {
             ended: end.ended,
             duration_ms: end.duration_ms,
             output: end.output,
@@ -286,7 +286,7 @@ impl Words {
             // The agent did its work and was paid for it: that is written down before the failure counts.
             not_kept: end.failed,
             heard: Heard::of(reading),
-        })
+        }))
     }
 }
 

@@ -184,7 +184,7 @@ impl Driver {
         let control = self.control.iter().flat_map(Control::wants);
         self.arm_wall();
         let timers = [&self.timer, &self.wall].into_iter().flatten().map(AsFd::as_fd);
-        let keys = self.keys().then(|| rustix::stdio::stdin());
+        let keys = self.keys().then(rustix::stdio::stdin);
         let fds = self.hands.wants().chain(self.signals.wants()).chain(control).chain(timers).chain(keys);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let most = most.map(|most| Timespec {

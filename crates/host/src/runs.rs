@@ -147,7 +147,7 @@ impl RunFolder {
     #[must_use]
     pub fn checkpoints(&self, spec: &RunSpec) -> Place {
         let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
-        let described = spec.described.as_ref().map_or(&[][..], std::slice::from_ref);
+        let described = spec.described.as_slice();
         let agent = Agent::find(spec.settings.get("agent"), described, "");
         Place {
             litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),

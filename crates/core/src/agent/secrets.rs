@@ -19,11 +19,14 @@ const BASE64_LETTERS_MIN: usize = 12;
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// A form of a value, and what stands in its place.
+type Hidden = (Vec<u8>, Arc<str>);
+
 /// What must not be written down. Does not show it either.
 #[derive(Clone, Default)]
 pub struct Secrets {
     /// What to look for by its first byte, the longest first, and what stands in its place.
-    by_first: BTreeMap<u8, Vec<(Vec<u8>, Arc<str>)>>,
+    by_first: BTreeMap<u8, Vec<Hidden>>,
     names: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ pub enum Answer {
     /// What changed since the checkpoint before.
     Measured(Measured),
     /// The agent and all that it started are dead, and its output was read.
-    AgentEnded(AgentReport),
+    AgentEnded(Box<AgentReport>),
     /// The gate and all that it started are dead.
     GateEnded(GateReport),
     /// Nothing of an earlier attempt runs any more.

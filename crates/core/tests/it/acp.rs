@@ -2,7 +2,6 @@
 //!
 //! The recordings hold both directions, ours from another client. Here the agent's lines are given to our own
 //! machine, each answer under the number that our request has, and the transcript that comes of it is read.
-#![expect(clippy::disallowed_methods, reason = "recordings are files")]
 use std::fmt::Write as _;
 use std::fs;
 

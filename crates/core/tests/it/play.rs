@@ -143,7 +143,7 @@ pub(crate) fn agent(ended: Ended) -> Answer {
 
 /// An agent whose words say something.
 pub(crate) fn agent_heard(ended: Ended, heard: Heard) -> Answer {
-    Answer::AgentEnded(AgentReport {
+    Answer::AgentEnded(Box::new(AgentReport {
         ended,
         duration_ms: 10,
         output: Output::default(),
@@ -151,7 +151,7 @@ pub(crate) fn agent_heard(ended: Ended, heard: Heard) -> Answer {
         left_running: 0,
         not_kept: None,
         heard,
-    })
+    }))
 }
 
 /// What the gate printed is told by a word, so that a story can say that it is the same again.

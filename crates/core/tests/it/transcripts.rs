@@ -31,8 +31,6 @@ fn cases(agent: &str) -> Vec<Case> {
     names.sort();
     names.into_iter().map(|name| case(&folder, name)).collect()
 }
-
-#[expect(clippy::disallowed_methods, reason = "the recordings are files")]
 fn case(folder: &std::path::Path, name: String) -> Case {
     let read = |ending: &str| crate::bytes_of(folder.join(format!("{name}.{ending}")));
     let meta: serde_json::Value = serde_json::from_slice(&read("json")).unwrap();

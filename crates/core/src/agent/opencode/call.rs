@@ -37,7 +37,6 @@ pub(super) fn call(ask: &Ask<'_>) -> Call {
         without: Vec::new(),
         stdin: Stdin::Prompt,
         files: vec![(bounds.clone(), BOUNDS.to_owned())],
-        ..Call::default()
     };
     let ours = config(ask, &bounds);
     match ask.ambient.get(CONFIG).map(|text| serde_json::from_str(text)) {
