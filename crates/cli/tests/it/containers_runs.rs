@@ -106,7 +106,7 @@ fn an_agent_that_loop_knows_is_driven_in_a_container_as_it_is_elsewhere() {
     let mut command = place.user.command(&words);
     let child = command.env("ANTHROPIC_API_KEY", key).env("OTHER", "1").spawn().unwrap();
     let ran = Running::of(child, place.user.root()).end().expect_code(0);
-    assert!(ran.err().contains("claude in container box · may edit files and run commands here"), "{}", ran.text());
+    assert!(ran.err().contains("claude in container box · edits and runs commands here"), "{}", ran.text());
     let history = place.history();
     let iteration = &history["iterations"][0];
     assert_eq!(iteration["session"], "2eb73acb-0e34-4381-bc77-1af1fe161dde", "{history}");
