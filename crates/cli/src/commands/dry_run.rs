@@ -99,8 +99,12 @@ fn call(ready: &Ready) -> Call {
 fn argv(ready: &Ready, settings: &Settings) -> String {
     let words: Vec<String> = call(ready).argv.iter().map(|word| quoted(&text::one_line(word, 80))).collect();
     let origin = ready.setup.settings.valued("agent_cmd").map(|valued| valued.origin.to_string()).unwrap_or_default();
-    let origin = if settings.agent == "custom" { format!(" ({origin})") } else { String::new() };
-    format!("{}{origin}, prompt on stdin or by file", words.join(" "))
+    let how = if settings.agent == "custom" {
+        format!(" ({origin}), prompt on stdin")
+    } else {
+        ", prompt on stdin or by file".to_owned()
+    };
+    format!("{}{how}", words.join(" "))
 }
 
 fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {

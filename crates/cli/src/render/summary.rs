@@ -59,7 +59,11 @@ pub(crate) fn cost(state: &RunState) -> String {
     let money = usage.cost_usd().map(|cost| format!("${cost:.4}"));
     let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
     let told: Vec<String> = money.into_iter().chain(tokens).collect();
-    if told.is_empty() { format!("not told by {}", state.settings.agent) } else { told.join(", ") }
+    match (told.is_empty(), state.settings.agent.as_str()) {
+        (false, _) => told.join(", "),
+        (true, "custom") => "not known for a custom agent".to_owned(),
+        (true, agent) => format!("not told by {agent}"),
+    }
 }
 
 /// Two commands: how to see it, and how to go on.

@@ -5,7 +5,7 @@ use crate::run::Ended;
 use crate::text;
 
 /// The end of a text that is kept: a status block stands last.
-const TEXT_BYTES_MAX: usize = 32 * 1024;
+const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// What is longer without an end of line is no line of a message.
 const LINE_BYTES_MAX: usize = 16 * 1024;
 
