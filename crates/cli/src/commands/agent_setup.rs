@@ -15,6 +15,8 @@ use crate::render::error::{CommandError, Kind};
 /// How long an agent that we know may work, and be silent, where nobody says anything.
 const KNOWN_LIMITS: [(&str, &str); 2] = [("timeout", "30m"), ("idle_timeout", "10m")];
 
+/// Shorter values would be found everywhere.
+const SECRET_BYTES_MIN: usize = 6;
 /// More agents than this are not proposed: loop agents lists them.
 const HINTS_MAX: usize = 4;
 
@@ -47,6 +49,7 @@ pub(crate) fn find(setup: &Setup, line: &str) -> Result<(Agent, Option<Described
         return Err(not_installed(settings, &agent, line));
     }
     check_words(settings)?;
+    check_fits(settings, &agent)?;
     check_permissions(settings, &agent)?;
     let described = setup.described.iter().find(|one| one.name == name).cloned();
     Ok((agent, described))
@@ -123,6 +126,15 @@ fn check_words(settings: &Resolved) -> Result<(), CommandError> {
                 &format!("export {name} and pass its name alone: --agent-env {name}"),
             ));
         }
+        let value = std::env::var(name).unwrap_or_default();
+        let told = settings.iter().find(|(_, valued)| value.len() >= SECRET_BYTES_MIN && valued.value.contains(&value));
+        if let Some((key, _)) = told {
+            return Err(wrong(
+                &format!("the value of {name} must not stand in {key}"),
+                "it is declared as a secret, and settings are written down".to_owned(),
+                "leave it out: the agent and the promise can read the variable themselves",
+            ));
+        }
     }
     Ok(())
 }
@@ -130,6 +142,25 @@ fn check_words(settings: &Resolved) -> Result<(), CommandError> {
 /// The names of variables that are declared as secret.
 pub(crate) fn secrets(settings: &Resolved) -> impl Iterator<Item = &str> {
     settings.get("secrets").split([',', '\n']).map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// What would be dropped without a word is refused.
+fn check_fits(settings: &Resolved, agent: &Agent) -> Result<(), CommandError> {
+    let typed = |key: &str| {
+        settings.valued(key).is_some_and(|valued| valued.origin.layer == Layer::Flag && !valued.value.is_empty())
+    };
+    let name = agent.name();
+    if typed("agent_model") && !agent.takes_model() {
+        return Err(CommandError::new(Kind::Wrong, format!("--agent-model does not reach the agent {name}"))
+            .because("loop does not know how its command is told of a model")
+            .hint("name the model in the command itself"));
+    }
+    if typed("agent_cmd") && typed("agent") && name != "custom" {
+        return Err(CommandError::new(Kind::Wrong, "--agent and --agent-cmd name two agents")
+            .because(format!("--agent-cmd is the command of the custom agent, not of {name}"))
+            .hint(format!("leave one of them out; more arguments for {name}: --agent-args '…'")));
+    }
+    Ok(())
 }
 
 fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandError> {

@@ -28,6 +28,9 @@ pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
         let error = heard.error.clone().unwrap_or_else(|| report.said.clone());
         said.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
     }
+    if heard.failure == Some(Failure::Context) {
+        said.push("its conversation was too long: a new one is begun".to_owned());
+    }
     match heard.malformed_lines {
         0 => {}
         1 => said.push("a line of its output could not be read".to_owned()),

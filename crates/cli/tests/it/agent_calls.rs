@@ -232,3 +232,39 @@ fn a_question_parks_the_loop_until_somebody_answers() {
     assert!(env.read("home/prompt-1").contains("Blue."), "{}", env.read("home/prompt-1"));
     assert_eq!(rows(&env)[0]["failure"], "question");
 }
+
+#[test]
+fn what_would_be_dropped_without_a_word_or_written_down_is_refused() {
+    let env = claude("", 0).with("TOKEN", "correct-horse-battery");
+    let refused = |words: &[&str], what: &str| {
+        let ran = env.run(words).expect_code(4);
+        assert!(ran.err().contains(what) && ran.err().contains("hint: "), "{}", ran.text());
+    };
+    refused(
+        &["start", "x", "-p", "true", "--agent-cmd", "true", "--agent-model", "m"],
+        "does not reach the agent custom",
+    );
+    refused(&start(&["--agent-cmd", "true"]), "name two agents");
+    let more = ["--secrets", "TOKEN", "--append-system-prompt", "use correct-horse-battery"];
+    refused(&start(&more), "must not stand in append_system_prompt");
+}
+
+#[test]
+fn a_time_on_the_wall_is_read_in_the_zone_that_has_a_name() {
+    let env = user().with("TZ", "Asia/Tokyo").with("OPENAI_API_KEY", "dummy-key");
+    let failed = r#"{"type":"turn.failed","error":{"message":"You’ve hit your usage limit. Upgrade to Pro, or try again at 7:45 PM."}}"#;
+    env.program(
+        "codex",
+        &format!(
+            "cat > /dev/null; echo '{{\"type\":\"thread.started\",\"thread_id\":\"t1\"}}'; echo '{failed}'; exit 1"
+        ),
+    );
+    let running = env.begin(&["start", "do it", "-p", "false", "--agent", "codex"]);
+    env.wait_for_fact("\"limit\"");
+    wait_until("it waits", || !waiting(&env).is_null());
+    let until = waiting(&env)["until"].as_str().unwrap().to_owned();
+    env.run(&["cancel", &env.id()]).expect_code(0);
+    running.end();
+    // 19:45 in Tokyo is 10:45 in Greenwich, and the whole of that minute has to pass.
+    assert!(until.contains("T10:45:59") || until.contains("T10:46:"), "{until}");
+}

@@ -47,7 +47,7 @@ impl Stream {
     /// The session, as soon as it is known.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        self.reader.session()
+        self.reader.session().filter(|id| is_sane(id))
     }
 
     /// Whether people can read it as it is.
@@ -80,6 +80,7 @@ impl Stream {
             self.finish_line(&mut Vec::new());
         }
         let mut reading = self.reader.end(end);
+        reading.session = reading.session.filter(|id| is_sane(id));
         let block = status_block::last(&reading.text, end.asked);
         (reading.claimed, reading.block_error) = (block.claim, block.error);
         let marks = markers::find(&reading.text, end.asked);
@@ -110,6 +111,12 @@ impl Stream {
         // One long line must not be paid for to the end.
         self.partial.shrink_to(HEAD_BYTES);
     }
+}
+
+/// Whether it can be the name of a session: it goes back to the program as an argument, and must not be a flag there.
+fn is_sane(id: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    id.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && id.len() <= 128 && id.bytes().all(fits)
 }
 
 fn trimmed(line: &[u8]) -> &[u8] {

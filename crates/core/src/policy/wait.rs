@@ -107,15 +107,21 @@ pub fn wait_for(heard: &Heard, now: At, tries: u32, salt: u64) -> Option<Wait> {
                 ResetSource::Provider => WaitSource::Provider,
                 ResetSource::Text => WaitSource::Text,
             };
-            (reset.at_ms + jitter(salt, most), source)
+            // A reset that proved wrong twice is not believed alone any more: the wait grows all the same.
+            let least = if tries > 2 { now.wall_ms + backed_off(tries - 2, patience.longest_ms) } else { 0 };
+            ((reset.at_ms + jitter(salt, most)).max(least), source)
         }
         None => {
-            let doubled = FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(20));
-            let ms = doubled.min(patience.longest_ms);
+            let ms = backed_off(tries, patience.longest_ms);
             (now.wall_ms + ms + jitter(salt, ms / 5), WaitSource::BackOff)
         }
     };
     Some(Wait { until_ms, source, failure, why })
+}
+
+/// Twice as long each time.
+fn backed_off(tries: u32, longest_ms: u64) -> u64 {
+    FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(longest_ms)
 }
 
 /// Something between a twentieth of the most and the most, the same for the same salt.

@@ -81,6 +81,10 @@ impl RunState {
         (self.agent_ended, self.stage) = (true, Stage::AgentDone);
         let stopped = by_us && matches!(open.recalled, Some(RecallCause::Timeout | RecallCause::Silent));
         (self.failure, self.carry_on) = (report.heard.failure.filter(|_| !(by_us && asked)), stopped);
+        if self.failure == Some(Failure::Context) {
+            // To go on with a conversation that is full would fail in the same way.
+            self.session = None;
+        }
         // What this attempt was told is told; an attempt that was cut off is told again.
         self.news.clear();
         self.ask(&report.heard);

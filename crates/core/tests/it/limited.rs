@@ -7,7 +7,9 @@ use crate::play::{Story, play, play_with};
 const BEGIN: &str = "0 opened\n1 saved\n2 broken\n";
 
 fn story(settings: &[(&str, &str)], script: &str) -> String {
-    play_with(settings, &format!("{BEGIN}{script}"))
+    // One that has sessions.
+    let settings = [&[("agent", "claude")], settings].concat();
+    play_with(&settings, &format!("{BEGIN}{script}"))
 }
 
 #[test]
@@ -31,7 +33,7 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         2 agent 1.1
         110 hold limit 5970
         9000 recall hold limit 5970: timeout
-        9001 agent 1.2 telling {limited:{attempt:1}}
+        9001 agent 1.2 in s1 telling {limited:{attempt:1}}
         9100 checkpoint iter-001
         9101 measure 1
         9102 gate {iteration:1}
@@ -164,7 +166,7 @@ fn an_agent_that_is_not_signed_in_is_not_asked_again() {
         110 checkpoint iter-001
         111 measure 1
         112 gate {iteration:1}
-        113 END unable (fatal_error): custom is not signed in, or was refused: the agent's last words
+        113 END unable (fatal_error): claude is not signed in, or was refused: the agent's last words
     "#]]
     .assert_eq(&told);
 }
@@ -219,7 +221,7 @@ fn a_session_is_begun_anew_each_time_and_gone_on_with_after_a_timeout() {
         60204 checkpoint iter-002
         60205 measure 2
         60206 gate {iteration:2}
-        60207 agent 3.1 telling {timed_out:{limit_ms:60000}}
+        60207 agent 3.1 in s2 telling {timed_out:{limit_ms:60000}}
     "#]]
     .assert_eq(&told);
 }
@@ -246,9 +248,12 @@ fn a_session_is_gone_on_with_where_that_is_set_until_it_is_too_old_or_lost() {
         100 checkpoint iter-001
         101 measure 1
         102 gate {iteration:1}
-        103 agent 2.1
-        200 checkpoint iter-002
-        300 END unable (fatal_error): a bug of loop: AgentEnded(AgentReport { ended: Exit(0), duration_ms: 10, output: Output { stdout_bytes: 0, stderr_bytes: 0, sha256: "" }, said: "the agent's last words", left_running: 0, not_kept: None, heard: Heard { terminal: Success, failure: None, reset: None, error: None, session: Some("s2"), session_lost: false, model: None, usage: Usage { input_tokens: None, output_tokens: None, cache_read_tokens: None, cache_creation_tokens: None, cost_micros: None, turns: None }, tool_calls: None, denials: Denials { count: 0, first: None }, question: None, asks: false, budget_hit: false, malformed_lines: 0, unknown_lines: 0, claimed: None, block_error: None, promise: None, progress: [] } }) is no answer to this order
+        103 agent 2.1 in s1
+        200 agent 2.2
+        300 checkpoint iter-002
+        301 measure 2
+        302 gate {iteration:2}
+        303 agent 3.1 in s2
     "#]]
     .assert_eq(&told);
     let told = story(
@@ -270,7 +275,7 @@ fn a_session_is_gone_on_with_where_that_is_set_until_it_is_too_old_or_lost() {
         100 checkpoint iter-001
         101 measure 1
         102 gate {iteration:1}
-        103 agent 2.1
+        103 agent 2.1 in s1
         3600200 checkpoint iter-002
         3600201 measure 2
         3600202 gate {iteration:2}
@@ -410,4 +415,49 @@ fn a_person_who_goes_on_does_not_wait_for_the_provider() {
         201 agent 1.2 telling {limited:{attempt:1}}
     "#]]
     .assert_eq(&told);
+}
+
+#[test]
+fn a_conversation_that_is_full_is_not_gone_on_with() {
+    let told = story(
+        &[("session", "continue")],
+        "
+        100 agent-heard session=s1
+        101 saved
+        102 measured
+        103 broken
+        200 agent-heard context session=s1
+        201 saved
+        202 measured
+        203 broken",
+    );
+    expect![[r#"
+        0 checkpoint initial
+        1 gate baseline
+        2 agent 1.1
+        100 checkpoint iter-001
+        101 measure 1
+        102 gate {iteration:1}
+        103 agent 2.1 in s1
+        200 checkpoint iter-002
+        201 measure 2
+        202 gate {iteration:2}
+        203 agent 3.1 telling {agent_failed:{ended:exit 1}}
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn a_stated_reset_that_proves_wrong_again_and_again_is_waited_for_ever_longer() {
+    let mut story = Story::new(&[]);
+    story.play(BEGIN);
+    let (mut now, mut waits) = (100, Vec::new());
+    for _ in 0..6 {
+        story.play(&format!("{now} agent-heard rate_limit={}", now + 350));
+        let until = story.state.wait.clone().unwrap().until_ms - crate::play::at(0).wall_ms;
+        waits.push(until - now);
+        now = until;
+        story.play(&format!("{now} deadline\n{now} held"));
+    }
+    assert!(waits[0] < 6000 && waits[5] >= 40_000, "{waits:?}");
 }

@@ -49,6 +49,7 @@ impl Storm<'_> {
     fn run(&mut self) -> Result<(), String> {
         let spec = spec(&[
             ("max_iterations", "4"),
+            ("agent", "claude"),
             ("timeout", "2s"),
             ("max_time", "1h"),
             ("notify", "true"),
