@@ -264,7 +264,7 @@ fn a_time_on_the_wall_is_read_in_the_zone_that_has_a_name() {
     wait_until("it waits", || !waiting(&env).is_null());
     let until = waiting(&env)["until"].as_str().unwrap().to_owned();
     env.run(&["cancel", &env.id()]).expect_code(0);
-    running.end();
+    running.end().expect_code(2);
     // 19:45 in Tokyo is 10:45 in Greenwich, and the whole of that minute has to pass.
     assert!(until.contains("T10:45:59") || until.contains("T10:46:"), "{until}");
 }
