@@ -51,7 +51,10 @@ impl CodexReader {
             self.retry = None;
         }
         match kind {
-            "thread.started" => self.session = event.get("thread_id").and_then(Value::as_str).map(str::to_owned),
+            "thread.started" => {
+                let name = Some(word(event, "thread_id")).filter(|name| codex_words::names_a_session(name));
+                self.session = name.map(str::to_owned);
+            }
             "turn.started" => {}
             "item.started" | "item.updated" | "item.completed" => self.item(kind, event.get("item"), live),
             "turn.completed" => {
@@ -143,8 +146,14 @@ impl CodexReader {
             cache_creation_tokens: count("cache_write_input_tokens"),
             ..Usage::default()
         };
-        let less = |now: Option<u64>, used: Option<u64>| now.unwrap_or(0) < used.unwrap_or(0);
-        if less(now.input_tokens, self.used.input_tokens) || less(now.output_tokens, self.used.output_tokens) {
+        // A thread that goes on never counts less than before. Less in any field is another thread, or a count of this turn
+        // alone: nothing of that was counted before, and it is taken as it is.
+        let less = |now: Option<u64>, used: Option<u64>| now.zip(used).is_some_and(|(now, used)| now < used);
+        if less(now.input_tokens, self.used.input_tokens)
+            || less(now.output_tokens, self.used.output_tokens)
+            || less(now.cache_read_tokens, self.used.cache_read_tokens)
+            || less(now.cache_creation_tokens, self.used.cache_creation_tokens)
+        {
             return now;
         }
         let rest = |now: Option<u64>, used: Option<u64>| now.map(|now| now.saturating_sub(used.unwrap_or(0)));

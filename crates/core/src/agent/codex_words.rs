@@ -23,7 +23,18 @@ const CLASSES: [(Failure, &[&str]); 8] = [
         ],
     ),
     (Failure::RateLimit, &["too many requests", "limit reached"]),
-    (Failure::Refusal, &["content_filter", "content_policy", "content policy", "cyber_policy", "usage policies"]),
+    (
+        Failure::Refusal,
+        &[
+            "content_filter",
+            "content_policy",
+            "content policy",
+            "cyber_policy",
+            "usage policies",
+            "usage policy",
+            "flagged as potentially violating",
+        ],
+    ),
     (
         Failure::Overload,
         &["at capacity", "high demand", "overloaded", "internal server error", "service unavailable", "bad gateway"],
@@ -33,7 +44,7 @@ const CLASSES: [(Failure, &[&str]); 8] = [
 ];
 
 /// Words of somebody who is not signed in.
-const SIGNED_OUT: [&str; 12] = [
+const SIGNED_OUT: [&str; 13] = [
     "missing environment variable",
     "not logged in",
     "log in again",
@@ -46,6 +57,7 @@ const SIGNED_OUT: [&str; 12] = [
     "authentication",
     "invalid api key",
     "incorrect api key",
+    "organization has been disabled",
 ];
 
 /// Words of a connection that failed.
@@ -142,6 +154,12 @@ fn refusal(said: &str) -> Option<String> {
     }
     let refused = said.starts_with("patch rejected") || said.contains("reject command");
     refused.then(|| text::one_line(said, 300))
+}
+
+/// Whether a program's word can be the name of a session. It is given back as an argument: an option must not come of it.
+pub(super) fn names_a_session(word: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !word.is_empty() && !word.starts_with('-') && word.bytes().all(fits)
 }
 
 /// The session that was to be gone on with is gone.

@@ -70,6 +70,21 @@ fn what_a_session_used_before_is_not_used_again() {
     let more = Usage { input_tokens: Some(9000), ..used };
     let usage = read("codex", &lines(&[THREAD, DONE]), &Played { used: more, ..Played::default() }).usage;
     assert_eq!(usage.input_tokens, Some(400), "it did not count over the session after all");
+    let cached = Usage { cache_read_tokens: Some(5000), ..used };
+    let usage = read("codex", &lines(&[THREAD, DONE]), &Played { used: cached, ..Played::default() }).usage;
+    let all = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens);
+    assert_eq!(all, (Some(400), Some(100), Some(1000)), "less in one field alone is another thread, too");
+}
+
+#[test]
+fn a_thread_whose_name_could_be_an_option_or_a_path_is_no_session() {
+    for (name, expected) in
+        [("01a1-B_2", Some("01a1-B_2")), ("", None), ("--last", None), ("../x", None), ("a b", None), ("a\u{e9}", None)]
+    {
+        let thread = serde_json::json!({"type": "thread.started", "thread_id": name}).to_string();
+        let reading = read("codex", &lines(&[&thread, &said("done"), DONE]), &exit(0));
+        assert_eq!((reading.session.as_deref(), reading.failure), (expected, None), "{name}");
+    }
 }
 
 // req: C-12 partly: codex
@@ -107,6 +122,8 @@ fn each_error_has_its_class() {
             Failure::Billing,
         ),
         ("Incomplete response returned, reason: content_filter", Failure::Refusal),
+        ("Your prompt was flagged as potentially violating our usage policy", Failure::Refusal),
+        ("This organization has been disabled.", Failure::Auth),
         ("something that nobody has seen", Failure::Crash),
         ("", Failure::Crash),
     ];

@@ -2,6 +2,16 @@
 use serde_json::Value;
 
 use crate::agent::failure::{Failure, Reset, ResetSource};
+use crate::agent::limits::{self, Clock};
+
+/// How old an error may be for its own moment to be counted from, and how long ago a limit may have ended.
+const RECENT_MS: u64 = 10 * 60 * 1000;
+/// Nobody limits for longer.
+const LONGEST_MS: u64 = 400 * 24 * 3600 * 1000;
+/// A number over this is seconds since 1970.
+const EPOCH_S_FROM: u64 = 1_000_000_000;
+/// A number over this is milliseconds since 1970.
+const EPOCH_MS_FROM: u64 = 100_000_000_000;
 
 /// What an error amounts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,19 +21,35 @@ pub(super) struct Found {
     pub(super) message: String,
 }
 
-/// Reads the `error` of an event that came at this moment.
-pub(super) fn found(error: &Value, at_ms: u64) -> Found {
+/// Reads the `error` of an event that came at this moment, if it told one.
+pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> Found {
     let data = &error["data"];
-    let name = error["name"].as_str().unwrap_or_default();
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let message = text(&data["message"]).or_else(|| text(&error["message"])).or_else(|| text(error));
-    let message = message.unwrap_or_else(|| name.to_owned());
+    let message = message(error);
     let body = body(&data["responseBody"]);
-    let failure = failure(name, &message, data, &body);
+    let failure = failure(error["name"].as_str().unwrap_or_default(), &message, data, &body);
     let waits = matches!(failure, Failure::RateLimit | Failure::Overload);
-    let reset = waits.then(|| reset(&data["responseHeaders"], &body, at_ms)).flatten();
-    let reset = reset.or_else(|| if waits { told(&message, at_ms) } else { None });
-    Found { failure, reset, message }
+    let now_ms = clock.now_ms;
+    // A clock that is far off, or an error that came long ago, says nothing about when to go on.
+    let from_ms = at_ms.filter(|at| *at <= now_ms && now_ms - at <= RECENT_MS).unwrap_or(now_ms);
+    let answer = Answer { headers: &data["responseHeaders"], error: &body["error"], from_ms };
+    let moments = answer.moments(&body, failure == Failure::RateLimit);
+    let told = moments.into_iter().filter(|at| likely(*at, now_ms)).max();
+    let reset = told.map(|at_ms| Reset { at_ms, source: ResetSource::Provider }).or_else(|| {
+        let clock = Clock { now_ms: from_ms, ..clock };
+        limits::reset(&message, clock).filter(|reset| likely(reset.at_ms, now_ms))
+    });
+    Found { failure, reset: reset.filter(|_| waits), message }
+}
+
+/// The words of an error.
+pub(super) fn message(error: &Value) -> String {
+    let words = [&error["data"]["message"], &error["message"], error, &error["name"]];
+    words.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Whether a limit may end then: not long ago, and not in another age.
+fn likely(at_ms: u64, now_ms: u64) -> bool {
+    at_ms >= now_ms.saturating_sub(RECENT_MS) && at_ms <= now_ms.saturating_add(LONGEST_MS)
 }
 
 /// The body of a provider's answer: JSON in a text, or JSON as it is.
@@ -126,52 +152,79 @@ fn of_text(message: &str, answered: bool) -> Option<Failure> {
     always.or_else(|| if answered { None } else { UNANSWERED.iter().find_map(hit) })
 }
 
-/// When the provider goes on, by its own fields.
-fn reset(headers: &Value, body: &Value, at_ms: u64) -> Option<Reset> {
-    let header = |name: &str| {
-        let fields = headers.as_object()?;
+/// What tells when the provider goes on.
+struct Answer<'a> {
+    headers: &'a Value,
+    error: &'a Value,
+    /// The moment that seconds are counted from.
+    from_ms: u64,
+}
+
+impl Answer<'_> {
+    /// All moments that its fields name. The last of them counts: before that, one limit still holds.
+    fn moments(&self, body: &Value, limited: bool) -> Vec<u64> {
+        let after = |seconds: f64| self.after(seconds);
+        let wait = self.header("retry-after-ms").and_then(float).and_then(|millis| after(millis / 1000.0));
+        let wait = wait.or_else(|| {
+            let value = self.header("retry-after")?;
+            moment(value).or_else(|| after(float(value)?))
+        });
+        let mut all = vec![
+            moment(&self.error["resets_at"]),
+            moment(&body["resets_at"]),
+            float(&self.error["resets_in_seconds"]).and_then(after),
+            retry_info(self.error).and_then(after),
+            wait,
+        ];
+        for kind in ["unified", "requests", "tokens", "input-tokens", "output-tokens"] {
+            let name = |field: &str| format!("anthropic-ratelimit-{kind}-{field}");
+            if limited || self.remaining(&name("remaining")) == Some(0) {
+                all.push(self.header(&name("reset")).and_then(moment));
+            }
+        }
+        for kind in ["", "-requests", "-tokens"] {
+            // What is not used up keeps nobody waiting.
+            if self.remaining(&format!("x-ratelimit-remaining{kind}")).unwrap_or(0) == 0 {
+                all.push(self.header(&format!("x-ratelimit-reset{kind}")).and_then(|value| {
+                    let seconds = float(value).or_else(|| span(value.as_str()?));
+                    moment(value).or_else(|| after(seconds?))
+                }));
+            }
+        }
+        all.into_iter().flatten().collect()
+    }
+
+    fn header(&self, name: &str) -> Option<&Value> {
+        let fields = self.headers.as_object()?;
         fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    };
-    let moment = |value: &Value| number(value).filter(|seconds| *seconds > 1_000_000_000).map(|at| at * 1000);
-    let after = |seconds: f64| at_ms.saturating_add(whole(seconds * 1000.0));
-    let error = &body["error"];
-    let at_ms = moment(&error["resets_at"])
-        .or_else(|| moment(&body["resets_at"]))
-        .or_else(|| moment(header("anthropic-ratelimit-unified-reset")?))
-        .or_else(|| float(&error["resets_in_seconds"]).map(after))
-        .or_else(|| float(header("retry-after-ms")?).map(|millis| after(millis / 1000.0)))
-        .or_else(|| header("retry-after").and_then(|value| float(value).map(after).or_else(|| date(value))))
-        .or_else(|| retry_info(error).map(after))
-        .or_else(|| span(header("x-ratelimit-reset-requests")?.as_str()?).map(after))
-        .or_else(|| span(header("x-ratelimit-reset-tokens")?.as_str()?).map(after))
-        .or_else(|| {
-            let value = header("x-ratelimit-reset")?;
-            moment(value).or_else(|| float(value).map(after))
-        })?;
-    Some(Reset { at_ms, source: ResetSource::Provider })
+    }
+
+    fn remaining(&self, name: &str) -> Option<u64> {
+        self.header(name).and_then(number)
+    }
+
+    /// So many seconds on; none where nobody would wait that long.
+    fn after(&self, seconds: f64) -> Option<u64> {
+        let millis = format!("{:.0}", seconds * 1000.0).parse::<u64>().ok().filter(|millis| *millis <= LONGEST_MS)?;
+        Some(self.from_ms.saturating_add(millis))
+    }
+}
+
+/// A moment: seconds or milliseconds since 1970, as ISO 8601 or as a header writes dates.
+fn moment(value: &Value) -> Option<u64> {
+    if let Some(number) = number(value) {
+        let at_ms = if number > EPOCH_MS_FROM { number } else { number.checked_mul(1000)? };
+        return (number > EPOCH_S_FROM).then_some(at_ms);
+    }
+    let text = value.as_str()?.trim();
+    let iso = || text.parse::<jiff::Timestamp>().ok();
+    let moment = iso().or_else(|| Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp()))?;
+    u64::try_from(moment.as_millisecond()).ok()
 }
 
 /// Google's own field.
 fn retry_info(error: &Value) -> Option<f64> {
     error["details"].as_array()?.iter().find_map(|detail| span(detail["retryDelay"].as_str()?))
-}
-
-/// A date in a header.
-fn date(value: &Value) -> Option<u64> {
-    let moment = jiff::fmt::rfc2822::parse(value.as_str()?).ok()?.timestamp();
-    u64::try_from(moment.as_millisecond()).ok()
-}
-
-/// `try again in 20s`, `retry in 1m30s`.
-fn told(message: &str, at_ms: u64) -> Option<Reset> {
-    let message = message.to_lowercase();
-    let rest = ["again in ", "retry in ", "reset in "]
-        .iter()
-        .find_map(|words| message.split_once(words))
-        .map(|(_, rest)| rest)?;
-    let word = rest.split_whitespace().next()?.trim_end_matches(['.', ',', ')']);
-    let seconds = span(word)?;
-    Some(Reset { at_ms: at_ms.saturating_add(whole(seconds * 1000.0)), source: ResetSource::Text })
 }
 
 /// `2s`, `6m0s`, `1h2m3.5s`, `120ms`, in seconds.
@@ -220,11 +273,15 @@ mod tests {
 
     const AT: u64 = 1_800_000_000_000;
 
+    fn of(error: &Value) -> Found {
+        found(error, None, Clock { now_ms: AT, utc_offset_s: 0 })
+    }
+
     fn api(status: u64, headers: Value, body: Value) -> Found {
         let data = json!({
             "message": "no", "statusCode": status, "responseHeaders": headers, "responseBody": body.to_string(),
         });
-        found(&json!({"name": "APIError", "data": data}), AT)
+        of(&json!({"name": "APIError", "data": data}))
     }
 
     fn reset_of(found: &Found) -> Option<u64> {
@@ -257,6 +314,62 @@ mod tests {
     }
 
     #[test]
+    fn a_moment_may_be_milliseconds_or_iso_and_one_out_of_range_is_none() {
+        let cases = [
+            (json!(1_800_000_300_000_u64), Some(AT + 300_000)),
+            (json!("1800000300000"), Some(AT + 300_000)),
+            (json!("2027-01-15T08:05:00Z"), Some(AT + 300_000)),
+            (json!("2027-01-15T10:05:00.000+02:00"), Some(AT + 300_000)),
+            (json!(18_000_000_300_000_000_u64), None),
+            (json!(u64::MAX), None),
+            (json!(1e300), None),
+            (json!("soon"), None),
+        ];
+        for (value, expected) in cases {
+            let found = api(429, json!({}), json!({"error": {"resets_at": value}}));
+            assert_eq!(reset_of(&found), expected, "{value}");
+        }
+        let found = api(429, json!({}), json!({"error": {"resets_in_seconds": 1e300}}));
+        assert_eq!(reset_of(&found), None);
+    }
+
+    #[test]
+    fn a_moment_that_is_past_does_not_hide_one_to_come() {
+        let body = json!({"error": {"resets_at": 1_799_999_000}});
+        assert_eq!(reset_of(&api(429, json!({"retry-after": "30"}), body.clone())), Some(AT + 30_000));
+        assert_eq!(reset_of(&api(429, json!({}), body)), None);
+    }
+
+    #[test]
+    fn seconds_count_from_a_recent_error_and_else_from_now() {
+        let data = json!({"statusCode": 429, "responseHeaders": {"retry-after": "30"}});
+        let error = json!({"name": "APIError", "data": data});
+        let cases =
+            [(AT - 5000, AT + 25_000), (AT - 11 * 60_000, AT + 30_000), (AT + 1, AT + 30_000), (0, AT + 30_000)];
+        for (at, expected) in cases {
+            let found = found(&error, Some(at), Clock { now_ms: AT, utc_offset_s: 0 });
+            assert_eq!(reset_of(&found), Some(expected), "{at}");
+        }
+    }
+
+    #[test]
+    fn anthropics_buckets_count_when_they_are_empty_or_the_answer_is_429() {
+        let later = "2027-01-15T08:01:00Z";
+        let full = json!({"anthropic-ratelimit-tokens-reset": later, "anthropic-ratelimit-tokens-remaining": "9"});
+        let empty = json!({"anthropic-ratelimit-requests-reset": later, "anthropic-ratelimit-requests-remaining": "0"});
+        let unified = json!({"anthropic-ratelimit-unified-reset": 1_800_000_060});
+        for (status, headers, expected) in
+            [(529, &full, None), (529, &empty, Some(AT + 60_000)), (429, &full, Some(AT + 60_000))]
+        {
+            assert_eq!(reset_of(&api(status, headers.clone(), json!({}))), expected, "{status} {headers}");
+        }
+        assert_eq!(reset_of(&api(429, unified, json!({}))), Some(AT + 60_000));
+        let others =
+            json!({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-remaining-tokens": "900", "retry-after": 2});
+        assert_eq!(reset_of(&api(429, others, json!({}))), Some(AT + 2000));
+    }
+
+    #[test]
     fn googles_delay_is_found_in_its_details() {
         let details = json!([{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "36s"}]);
         let found = api(429, json!({}), json!([{"error": {"status": "RESOURCE_EXHAUSTED", "details": details}}]));
@@ -269,14 +382,14 @@ mod tests {
         assert_eq!(api(429, json!({"retry-after": "2"}), body).failure, Failure::Billing);
         let words = "Your credit balance is too low to access the Anthropic API.";
         let error = json!({"name": "APIError", "data": {"message": words, "statusCode": 400}});
-        assert_eq!(found(&error, AT).failure, Failure::Billing);
+        assert_eq!(of(&error).failure, Failure::Billing);
     }
 
     #[test]
     fn a_refusal_is_about_signing_in_whatever_its_words() {
         for status in [401, 403] {
             let error = json!({"name": "APIError", "data": {"message": "rate limit, billing", "statusCode": status}});
-            assert_eq!(found(&error, AT).failure, Failure::Auth);
+            assert_eq!(of(&error).failure, Failure::Auth);
         }
     }
 
@@ -290,22 +403,29 @@ mod tests {
         ];
         for (words, failure) in cases {
             let error = json!({"name": "UnknownError", "data": {"message": words}});
-            assert_eq!(found(&error, AT).failure, failure, "{words}");
+            assert_eq!(of(&error).failure, failure, "{words}");
         }
     }
 
     #[test]
     fn words_tell_a_reset_where_no_field_does() {
-        let data = json!({"message": "Please try again in 1m2s.", "statusCode": 429});
-        let found = found(&json!({"name": "APIError", "data": data}), AT);
-        assert_eq!(found.reset, Some(Reset { at_ms: AT + 62_000, source: ResetSource::Text }));
+        let cases = [
+            ("Please try again in 1m2s.", 62),
+            ("Please try again in 5 minutes", 300),
+            ("Resets in 4 hours 3 minutes.", 14_580),
+        ];
+        for (words, seconds) in cases {
+            let found = of(&json!({"name": "APIError", "data": {"message": words, "statusCode": 429}}));
+            let expected = Reset { at_ms: AT + seconds * 1000, source: ResetSource::Text };
+            assert_eq!(found.reset, Some(expected), "{words}");
+        }
     }
 
     #[test]
     fn odd_forms_are_no_surprise() {
         for error in [json!(null), json!("text"), json!([1]), json!({"data": 3}), json!({"data": {"statusCode": "x"}})]
         {
-            assert_eq!(found(&error, AT).failure, Failure::Crash, "{error}");
+            assert_eq!(of(&error).failure, Failure::Crash, "{error}");
         }
     }
 }

@@ -2,7 +2,9 @@
 use serde_json::Value;
 
 use super::errors;
+use crate::agent::codex_words::names_a_session;
 use crate::agent::failure::Failure;
+use crate::agent::limits::Clock;
 use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
@@ -59,7 +61,7 @@ impl Reader for OpencodeReader {
     }
 
     fn session(&self) -> Option<&str> {
-        self.session.as_deref()
+        self.session.as_deref().filter(|name| names_a_session(name))
     }
 
     fn end(self: Box<Self>, end: &End<'_>) -> Reading {
@@ -68,8 +70,9 @@ impl Reader for OpencodeReader {
         let terminal = self.terminal();
         let denials = denials(self.denials, &stderr);
         let halted = denials.count > 0 && self.step == Step::Ended("tool-calls".to_owned());
+        let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
         let well = terminal == Terminal::Success && *end.ended == Ended::Exit(0);
-        let told = self.error.filter(|_| !well).map(|(error, at)| errors::found(&error, at.unwrap_or(end.now_ms)));
+        let told = self.error.filter(|_| !well).map(|(error, at)| errors::found(&error, at, clock));
         let failure = if well {
             None
         } else if let Some(found) = &told {
@@ -91,7 +94,7 @@ impl Reader for OpencodeReader {
         Reading {
             text: self.text,
             terminal,
-            session: self.session,
+            session: self.session.filter(|name| names_a_session(name)),
             session_lost: lost,
             usage: self.usage,
             tool_calls: Some(self.tool_calls),
@@ -127,7 +130,7 @@ impl OpencodeReader {
             "tool_use" => self.uses(part, live),
             "step_finish" => self.finishes(part),
             "error" => {
-                live.push(Live::Note(errors::found(&event["error"], 0).message));
+                live.push(Live::Note(errors::message(&event["error"])));
                 self.step = Step::Open;
                 self.error = Some((event["error"].clone(), errors::number(&event["timestamp"])));
             }
@@ -356,6 +359,15 @@ mod tests {
         assert_eq!(reading.failure, Some(Failure::Context));
         let reading = read(&[&said("a", "working")], &Ended::ByUs, "");
         assert_eq!((reading.failure, reading.text.as_str()), (None, "working"));
+    }
+
+    #[test]
+    fn a_session_whose_name_could_be_an_option_is_not_told() {
+        for (name, expected) in [("ses_1-B", Some("ses_1-B")), ("", None), ("--share", None), ("a/b", None)] {
+            let done = stopped("stop").replace("\"a\"", &format!("\"{name}\""));
+            let reading = read(&[&said(name, "mine"), &said("b", "not mine"), &done], &Ended::Exit(0), "");
+            assert_eq!((reading.session.as_deref(), reading.text.as_str()), (expected, "mine"), "{name}");
+        }
     }
 
     #[test]
