@@ -25,6 +25,7 @@ const SAID: &[(&str, Failure)] = &[
     ("context length", Failure::Context),
     ("context_length", Failure::Context),
     ("maximum context", Failure::Context),
+    ("context limit", Failure::Context),
     ("usage policy", Failure::Refusal),
     ("not logged in", Failure::Auth),
     ("please run /login", Failure::Auth),
@@ -33,10 +34,20 @@ const SAID: &[(&str, Failure)] = &[
     ("authenticat", Failure::Auth),
     ("unauthorized", Failure::Auth),
     ("no auth type", Failure::Auth),
+    ("organization has been disabled", Failure::Auth),
     ("session limit", Failure::RateLimit),
     ("weekly limit", Failure::RateLimit),
     ("usage limit", Failure::RateLimit),
     ("rate limit", Failure::RateLimit),
+    ("rate_limit", Failure::RateLimit),
+    ("hit your limit", Failure::RateLimit),
+    ("hour limit", Failure::RateLimit),
+    ("opus limit", Failure::RateLimit),
+    ("sonnet limit", Failure::RateLimit),
+    ("limit reached|", Failure::RateLimit),
+    ("limit will reset", Failure::RateLimit),
+    ("limit · resets", Failure::RateLimit),
+    ("limit ∙ resets", Failure::RateLimit),
     ("overloaded", Failure::Overload),
     ("internal server error", Failure::Overload),
     ("unable to connect", Failure::Network),
@@ -74,4 +85,11 @@ impl Fault<'_> {
         let words = self.words.to_lowercase();
         SAID.iter().find(|(part, _)| words.contains(part)).map(|(_, class)| *class)
     }
+}
+
+/// The status that the words of an error name: `API Error: 429 …`.
+pub(super) fn status_in(words: &str) -> Option<u64> {
+    let (_, rest) = words.split_once("API Error: ")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    rest.get(..digits)?.parse().ok().filter(|status| (100..600).contains(status))
 }

@@ -1,6 +1,7 @@
 //! The line in which Claude and programs like it say how a run came out.
 use serde_json::Value;
 
+use super::claude_reset::whole_or_text;
 use super::reading::{Denials, Usage};
 
 /// How a run came out by the program's own account.
@@ -38,7 +39,7 @@ pub(super) fn read(line: &[u8], asks: &[&str]) -> Option<Outcome> {
         error: error || subtype.starts_with("error"),
         subtype: subtype.to_owned(),
         words: words(&result),
-        status: result.get("api_error_status").and_then(whole),
+        status: result.get("api_error_status").and_then(whole_or_text),
         refused: result.get("stop_reason").and_then(Value::as_str) == Some("refusal"),
         usage: usage(&result),
         denials: denials(&result, asks),

@@ -1,17 +1,20 @@
 //! Reads stream-json as Claude Code writes it, and programs that took it over with habits of their own.
 use std::borrow::Cow;
 
+use memchr::memmem;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::adapter::Begin;
-use super::claude_fault::Fault;
+use super::claude_fault::{Fault, status_in};
 use super::claude_lines::{
     Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
 };
-use super::claude_reset::in_words;
-use super::claude_result::{self, Outcome, whole};
+use super::claude_reset;
+use super::claude_result::{self, Outcome};
 use super::failure::{Failure, Reset, ResetSource};
+use super::limits::Clock;
 use super::reading::{End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
@@ -257,9 +260,10 @@ impl ClaudeStream {
         let kind = info.get("rateLimitType").and_then(Value::as_str).unwrap_or("some").replace('_', " ");
         let status = info.get("status").and_then(Value::as_str).unwrap_or_default();
         self.rejected = status == "rejected";
-        self.resets_ms = None;
+        // Of several limits that are reached, the one that lasts longest is to be waited for.
+        self.resets_ms = self.resets_ms.filter(|_| self.rejected);
         if self.rejected {
-            self.resets_ms = info.get("resetsAt").and_then(whole).map(milliseconds);
+            self.resets_ms = self.resets_ms.max(claude_reset::in_field(info));
             live.push(Live::Note(format!("the {kind} limit is reached")));
         } else if status == "allowed_warning" {
             let used =
@@ -305,11 +309,6 @@ fn question(input: &str) -> String {
     let asked: Value = serde_json::from_str(input).unwrap_or_default();
     let first = asked.pointer("/questions/0/question").or_else(|| asked.get("question"));
     first.and_then(Value::as_str).unwrap_or(input).to_owned()
-}
-
-/// Seconds since 1970, or already milliseconds: no reset lies more than thousands of years ahead.
-fn milliseconds(moment: u64) -> u64 {
-    if moment < 100_000_000_000 { moment.saturating_mul(1000) } else { moment }
 }
 
 impl Reader for ClaudeStream {
@@ -403,8 +402,8 @@ impl ClaudeStream {
         }
         if reading.failure == Some(Failure::RateLimit) {
             let told = self.resets_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
-            let read = || in_words(&words, end.now_ms, end.utc_offset_s);
-            reading.reset = told.or_else(|| read().map(|at_ms| Reset { at_ms, source: ResetSource::Text }));
+            let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
+            reading.reset = told.or_else(|| claude_reset::in_words(&words, clock));
         }
         if end.continued && self.habits.lost.iter().any(|part| words.contains(part)) {
             (reading.session_lost, reading.session) = (true, None);
@@ -428,18 +427,34 @@ impl ClaudeStream {
         if self.refused || self.outcome.refused {
             return Failure::Refusal;
         }
-        let beginning = self.habits.error_as_message.unwrap_or_default();
-        let number: String =
-            words.strip_prefix(beginning).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
-        let status = self.outcome.status.or_else(|| number.parse().ok());
+        let status = self.outcome.status.or_else(|| status_in(words));
         let class = Fault { word: self.error_word.as_deref(), status, words }.class();
         if class == Failure::Crash && self.rejected { Failure::RateLimit } else { class }
     }
 }
 
-/// Whether a line names another session than ours. The name stands near its end; within a text its quotes would be escaped.
+/// Whether a line names another session than ours.
 fn of_another_session(line: &[u8], ours: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        session_id: Option<&'a RawValue>,
+    }
+    if ends_with_session(line, ours) {
+        return false;
+    }
+    match serde_json::from_slice::<Named<'_>>(line) {
+        Ok(named) => named.session_id.is_some_and(|name| plain(name) != ours),
+        // Named twice, or not to be read: it may be anybody's.
+        Err(_) => memmem::find(line, b"\"session_id\"").is_some(),
+    }
+}
+
+/// Whether our session stands near the end, as in every line of the real program: no object ends between it and the
+/// end of the line, so it is the line's own name. Within a text its quotes would be escaped.
+fn ends_with_session(line: &[u8], ours: &str) -> bool {
     const NAME: &[u8] = b"\"session_id\":\"";
-    let named = memchr::memmem::rfind(line, NAME).and_then(|at| line.get(at + NAME.len()..));
-    named.is_some_and(|rest| !rest.strip_prefix(ours.as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
+    let named = memmem::rfind(line, NAME).and_then(|at| line.get(at + NAME.len()..));
+    let rest = named.and_then(|name| name.strip_prefix(ours.as_bytes())?.strip_prefix(b"\""));
+    rest.is_some_and(|rest| rest.strip_suffix(b"}").is_some_and(|rest| !rest.contains(&b'}')))
 }

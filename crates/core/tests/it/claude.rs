@@ -181,14 +181,14 @@ fn a_reset_is_taken_from_the_field_and_else_from_the_words() {
         (limit("rejected", &json!(1_794_771_871.0)), words, at(1_794_771_871_000, ResetSource::Provider)),
         // What is past is told all the same: what to make of it is not the reader's to say.
         (limit("rejected", &json!(1_000_000_000)), words, at(1_000_000_000_000, ResetSource::Provider)),
-        (limit("rejected", &json!("soon")), words, at(1_794_968_820_000, ResetSource::Text)),
-        (json!({"type": "keep_alive"}), words, at(1_794_968_820_000, ResetSource::Text)),
+        (limit("rejected", &json!("soon")), words, at(1_794_968_879_000, ResetSource::Text)),
+        (json!({"type": "keep_alive"}), words, at(1_794_968_879_000, ResetSource::Text)),
         (
             json!({"type": "keep_alive"}),
             "You've hit your session limit · resets 7pm (UTC)",
-            at(NOW_MS, ResetSource::Text),
+            at(NOW_MS + 59_000, ResetSource::Text),
         ),
-        (json!({"type": "keep_alive"}), "session limit · resets 8:30am", at(1_794_817_800_000, ResetSource::Text)),
+        (json!({"type": "keep_alive"}), "session limit · resets 8:30am", at(1_794_817_859_000, ResetSource::Text)),
         (
             json!({"type": "keep_alive"}),
             "Claude AI usage limit reached|1794771871",
@@ -199,6 +199,73 @@ fn a_reset_is_taken_from_the_field_and_else_from_the_words() {
     ] {
         let reading = read(&[first, failed(words)], &Ended::Exit(1));
         assert_eq!((reading.failure, reading.reset), (Some(Failure::RateLimit), reset), "{words}");
+    }
+}
+
+#[test]
+fn a_reset_is_read_in_every_form_and_the_latest_counts() {
+    let hour = NOW_MS + 3_600_000;
+    let named =
+        json!({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resets_at": hour / 1000}});
+    let other = || limit("rejected", &json!(NOW_MS / 1000 + 60));
+    for events in [
+        vec![named],
+        vec![limit("rejected", &json!("1794772800"))],
+        vec![limit("rejected", &json!("2026-11-15T20:00:00Z"))],
+        vec![limit("rejected", &json!("2026-11-15T21:00:00+01:00"))],
+        vec![limit("rejected", &json!(hour / 1000)), other()],
+        vec![other(), limit("rejected", &json!(hour / 1000)), limit("rejected", &Value::Null)],
+    ] {
+        let lines: Vec<Value> = events.into_iter().chain([failed("You've hit your limit")]).collect();
+        let reading = read(&lines, &Ended::Exit(1));
+        assert_eq!(reading.reset, Some(Reset { at_ms: hour, source: ResetSource::Provider }), "{lines:?}");
+    }
+}
+
+#[test]
+fn words_alone_tell_a_limit_and_when_it_ends() {
+    let minute = 60_000;
+    for (words, after) in [
+        ("API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\"}}", None),
+        ("5-hour limit reached ∙ resets 11pm", Some(240 * minute + 59_000)),
+        ("You've hit your limit · resets 8pm (America/New_York)", Some(60 * minute + 59_000)),
+        ("You've hit your Opus limit · resets 8pm", Some(60 * minute + 59_000)),
+        ("Claude usage limit reached. Please wait|1794772800", Some(60 * minute)),
+        ("Your limit will reset at 8pm (America/Los_Angeles)", Some(60 * minute + 59_000)),
+        ("You've hit your limit. It resets in 2h 5m", Some(125 * minute)),
+    ] {
+        let reading = read(&[failed(words)], &Ended::Exit(1));
+        let reset = after.map(|after| Reset { at_ms: NOW_MS + after, source: ResetSource::Text });
+        assert_eq!((reading.failure, reading.reset), (Some(Failure::RateLimit), reset), "{words}");
+    }
+    for (words, status, failure) in [
+        ("API Error: 403 Forbidden", Value::Null, Failure::Auth),
+        ("API Error: 401", Value::Null, Failure::Auth),
+        ("This organization has been disabled.", Value::Null, Failure::Auth),
+        ("API Error: 400 input length and `max_tokens` exceed context limit", Value::Null, Failure::Context),
+        ("words", json!("429"), Failure::RateLimit),
+    ] {
+        let mut result = failed(words);
+        result["api_error_status"] = status;
+        assert_eq!(read(&[result], &Ended::Exit(1)).failure, Some(failure), "{words}");
+    }
+}
+
+#[test]
+fn what_another_session_says_never_counts() {
+    let init = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s-1\"}\n";
+    let message = "\"message\":{\"id\":\"b\",\"content\":[{\"type\":\"text\",\"text\":\"words\"}],\"x\":{\"session_id\":\"s-1\"}}";
+    for (name, text) in [
+        ("\"session_id\":\"s-1\"", "words"),
+        ("\"session_id\" : \"s-1\"", "words"),
+        ("\"session_id\":\"other\"", ""),
+        ("\"session_id\": \"other\"", ""),
+        ("\"session_id\"\t:\t\"s-10\"", ""),
+    ] {
+        for line in [format!("{message},{name}"), format!("{name},{message}")] {
+            let lines = format!("{init}{{\"type\":\"assistant\",{line}}}\n{}", success(""));
+            assert_eq!(read_as("claude", lines.as_bytes(), &end(&Ended::Exit(0))).0.text, text, "{lines}");
+        }
     }
 }
 
