@@ -37,7 +37,7 @@ impl<'a> Assistant<'a> {
         let (content, rest) = one_block(rest, marks).or_else(|| blocks(rest))?;
         let rest = rest.strip_prefix(b",\"stop_reason\":")?;
         let odd = rest.starts_with(b"\"refusal\"") || model == "\"<synthetic>\"" || !rest.ends_with(b"}");
-        if odd || marks.sub_agent.find(rest).is_some() || marks.error.find(rest).is_some() {
+        if odd || marks.main.find(rest).is_none() || marks.error.find(rest).is_some() {
             return None;
         }
         let raw = |text: &'a str| serde_json::from_str::<&'a RawValue>(text).ok();
@@ -294,7 +294,8 @@ fn one_block<'a>(bytes: &'a [u8], marks: &Marks) -> Option<(Content<'a>, &'a [u8
 #[derive(Debug)]
 pub(super) struct Marks {
     text: memmem::Finder<'static>,
-    sub_agent: memmem::Finder<'static>,
+    /// Says that it is no sub-agent who speaks; a line that does not is read in full.
+    main: memmem::Finder<'static>,
     error: memmem::Finder<'static>,
     end: memmem::Finder<'static>,
     next: memmem::Finder<'static>,
@@ -304,7 +305,7 @@ impl Default for Marks {
     fn default() -> Self {
         Self {
             text: memmem::Finder::new(b"\"text_delta\""),
-            sub_agent: memmem::Finder::new(b"\"parent_tool_use_id\":\""),
+            main: memmem::Finder::new(b"\"parent_tool_use_id\":null"),
             error: memmem::Finder::new(b"\"error\":\""),
             end: memmem::Finder::new(b"}],\"stop_reason\":"),
             next: memmem::Finder::new(b"},{"),
@@ -324,7 +325,9 @@ pub(super) fn delta<'a>(line: &'a [u8], marks: &Marks) -> Result<Option<Cow<'a, 
         };
         let content = memchr(b'{', event).and_then(|at| event.get(at..)).unwrap_or_default();
         if let Some((text, rest)) = content.strip_prefix(b"{\"type\":\"text_delta\",\"text\":").and_then(string) {
-            return Ok(marks.sub_agent.find(rest).is_none().then_some(text));
+            if marks.main.find(rest).is_some() {
+                return Ok(Some(text));
+            }
         }
     }
     if marks.text.find(line).is_none() { Ok(None) } else { delta_anywhere(line) }

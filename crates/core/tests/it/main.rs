@@ -26,6 +26,7 @@ mod prompt;
 mod reopen;
 mod rollback;
 mod secrets;
+mod session_names;
 mod settings;
 mod status_block;
 mod steering;

@@ -1,7 +1,8 @@
-
+//! What may be the name of a session.
 #[test]
 fn what_cannot_be_the_name_of_a_session_never_goes_back_to_the_program() {
-    for (id, taken) in [("5e55-1017", true), ("--dangerously-skip-permissions", false), ("--last", false), ("", false)] {
+    for (id, taken) in [("5e55-1017", true), ("--dangerously-skip-permissions", false), ("--last", false), ("", false)]
+    {
         let lines = [
             ("claude", format!(r#"{{"type":"system","subtype":"init","session_id":"{id}"}}"#)),
             ("codex", format!(r#"{{"type":"thread.started","thread_id":"{id}"}}"#)),
