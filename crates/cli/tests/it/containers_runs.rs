@@ -274,12 +274,13 @@ fn a_container_in_which_nobody_can_work_is_refused_before_anything_is_made() {
     no(&["--container", "nobody"], &["no container nobody"]);
     no(&["--container", BOX, "--image", IMAGE], &["--container and --image are both given"]);
     no(&["--image", "no-such-image"], &["no container of the image no-such-image", "docker pull no-such-image"]);
-    let claude = ["--image", IMAGE, "--agent", "claude", "--agent-cmd", ""];
-    no(&claude, &["claude is not installed in the image", "only with --agent-network"]);
-    no(
-        &["--container", BOX, "--agent", "opencode-acp", "--agent-cmd", ""],
-        &["opencode-acp cannot work in a container"],
-    );
+    let known = |words: &[&str], told: &[&str]| {
+        drop(refused(&place.user, &place.start_in(words, "true", &[]), told));
+    };
+    let claude = ["--image", IMAGE, "--agent", "claude"];
+    known(&claude, &["claude is not installed in the image", "only with --agent-network"]);
+    let acp = ["--container", BOX, "--agent", "opencode-acp"];
+    known(&acp, &["opencode-acp cannot work in a container"]);
     fs::create_dir(place.user.root().join("other")).unwrap();
     let other = place.user.root().join("other").display().to_string();
     no(&["--container", BOX, "--workspace", &other], &["is mounted nowhere in it"]);
