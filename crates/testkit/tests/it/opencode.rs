@@ -65,7 +65,9 @@ fn attempt(env: &TestEnv, permissions: Permissions, session: Option<&str>) -> Re
     stream.push(&fs::read(path("stdout")).unwrap());
     let stderr = fs::read(path("stderr")).unwrap();
     let continued = session.is_some();
-    stream.end(&End { ended: &ended, stderr: &stderr, asked: "", now_ms: 0, utc_offset_s: 0, continued })
+    let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let now_ms = u64::try_from(now.as_millis()).unwrap();
+    stream.end(&End { ended: &ended, stderr: &stderr, asked: "", now_ms, utc_offset_s: 0, continued })
 }
 
 // req: C-18 partly: opencode, in the default mode
