@@ -324,10 +324,10 @@ pub(super) fn delta<'a>(line: &'a [u8], marks: &Marks) -> Result<Option<Cow<'a, 
             return Ok(None);
         };
         let content = memchr(b'{', event).and_then(|at| event.get(at..)).unwrap_or_default();
-        if let Some((text, rest)) = content.strip_prefix(b"{\"type\":\"text_delta\",\"text\":").and_then(string) {
-            if marks.main.find(rest).is_some() {
-                return Ok(Some(text));
-            }
+        if let Some((text, rest)) = content.strip_prefix(b"{\"type\":\"text_delta\",\"text\":").and_then(string)
+            && marks.main.find(rest).is_some()
+        {
+            return Ok(Some(text));
         }
     }
     if marks.text.find(line).is_none() { Ok(None) } else { delta_anywhere(line) }
