@@ -194,3 +194,11 @@ fn distance(left: &str, right: &str) -> usize {
     }
     rows[left.len()][right.len()]
 }
+
+/// Cuts the beginning off a text that has grown to more than twice this, so that its end stays.
+pub fn keep_end(text: &mut String, bytes_max: usize) {
+    if text.len() > 2 * bytes_max {
+        let end = tail(text, bytes_max).len();
+        text.drain(..text.len() - end);
+    }
+}

@@ -1,7 +1,7 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use std::io::{IsTerminal, Write};
 
-use loop_core::agent::{ADAPTERS, Agent, AgentEnv, CLAUDE_AS_ROOT, Described, Permissions, words};
+use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, words};
 use loop_core::settings::{Layer, Resolved, Valued};
 use loop_core::text;
 use loop_host::attempt::{ambient, permissions};
@@ -176,16 +176,15 @@ fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandEr
     }
     // In a container it is told that it is shut in.
     let root = is_root() && !container_setup::is_asked(settings);
-    let sandbox = || {
-        settings.get("agent_env").contains("IS_SANDBOX=1")
-            || ambient().any(|(name, value)| (name.as_str(), value.as_str()) == ("IS_SANDBOX", "1"))
-    };
-    if agent.name() == "claude" && wanted == Permissions::All && root && !sandbox() {
-        return Err(CommandError::new(Kind::Wrong, "claude would refuse to start")
-            .because(CLAUDE_AS_ROOT)
-            .hint("--permissions work lets it edit and run commands in the workspace"));
+    let extra = AgentEnv::parse(settings.get("agent_env")).unwrap_or_default();
+    let may =
+        |variable: &str| agent.environment(ambient(), &extra).passed.get(variable).is_some_and(|value| value == "1");
+    match agent.as_root().filter(|(_, unless)| wanted == Permissions::All && root && !may(unless)) {
+        Some((why, _)) => Err(CommandError::new(Kind::Wrong, format!("{} would refuse to start", agent.name()))
+            .because(why)
+            .hint("--permissions work lets it edit and run commands in the workspace")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// On a terminal a person is asked before an agent may do anything it wants. Elsewhere the flag is the answer.

@@ -56,6 +56,8 @@ pub struct Adapter {
     pub signed_in_files: &'static [&'static str],
     /// What one run of it is taken to cost at worst where nothing is told, in millionths of a dollar.
     pub worst_cost_micros: u64,
+    /// Why it will not be allowed everything as root, and the variable with which it will; none where root makes no difference.
+    pub as_root: Option<(&'static str, &'static str)>,
     /// What to allow it more by, for the line that tells of refused commands.
     pub allow_hint: &'static str,
     /// From an ask to a program.

@@ -33,6 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"],
     signed_in_files: &[".aider.conf.yml", ".aider/oauth-keys.env"],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "running the commands as a gate: aider runs none by itself",
     call,
     reader,

@@ -19,6 +19,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     signed_in_files: &[".claude/.credentials.json"],
     worst_cost_micros: 5_000_000,
+    as_root: Some((AS_ROOT, "IS_SANDBOX")),
     allow_hint: "--permissions all, or permissions.allow in .claude/settings.json",
     call,
     reader,
@@ -34,7 +35,7 @@ const HABITS: Habits = Habits {
 };
 
 /// What it says, as root, to being allowed everything, and what can be done.
-pub const AS_ROOT: &str = "claude refuses --permissions all (its --dangerously-skip-permissions) as root, because nothing would hold \
+pub(super) const AS_ROOT: &str = "claude refuses --permissions all (its --dangerously-skip-permissions) as root, because nothing would hold \
      it back: run loop as another user, use --permissions work, or, where the whole machine may be thrown away, \
      pass --agent-env IS_SANDBOX=1";
 

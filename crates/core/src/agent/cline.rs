@@ -29,6 +29,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["CLINE_API_KEY"],
     signed_in_files: &[".cline/data/settings/providers.json", ".cline/data/secrets.json"],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions work",
     call,
     reader,

@@ -145,7 +145,7 @@ impl ClineReader {
             }
             ("content_end", "text") if self.inner == 0 => {
                 self.said.push_str(event["text"].as_str().unwrap_or_default());
-                keep_end(&mut self.said);
+                text::keep_end(&mut self.said, TEXT_BYTES_MAX);
             }
             ("content_start", "tool") => self.tool_use(event, live),
             ("content_end", "tool") => self.tool_result(event),
@@ -284,17 +284,6 @@ fn telling(input: &Value) -> String {
     let first = |name: &&str| input[*name].as_str();
     let value = input.pointer("/commands/0").and_then(Value::as_str).or_else(|| names.iter().find_map(first));
     text::one_line(value.unwrap_or_default(), BRIEF_LETTERS)
-}
-
-/// Keeps the end of a text that grew too long.
-fn keep_end(text: &mut String) {
-    if text.len() > 2 * TEXT_BYTES_MAX {
-        let mut from = text.len() - TEXT_BYTES_MAX;
-        while !text.is_char_boundary(from) {
-            from += 1;
-        }
-        text.drain(..from);
-    }
 }
 
 /// Whether a line that cannot be read would have been the last event. Its kind comes after a time.

@@ -19,6 +19,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     signed_in_files: &[".codex/auth.json"],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions all, or --agent-network",
     call,
     reader,

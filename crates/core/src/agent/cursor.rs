@@ -19,6 +19,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["CURSOR_API_KEY"],
     signed_in_files: &[],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions work, or \"permissions\" in ~/.cursor/cli-config.json",
     call,
     reader,

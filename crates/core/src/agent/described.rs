@@ -1,6 +1,7 @@
 //! An agent that a person described in their own settings: a command, how it is told things, and how it is read.
 use serde::{Deserialize, Serialize};
 
+use super::acp;
 use super::adapter::{Begin, Gentle, SystemBy};
 use super::ask::{Ask, Call, Permissions, Stdin};
 use super::failure::Failure;
@@ -176,34 +177,13 @@ impl Described {
         }
         argv.append(&mut inserted);
         if told {
-            return self.bridged(ask, argv);
+            return acp::below_bridge(ask, ask.model.filter(|_| self.model.is_none()), argv);
         }
         let stdin = match self.prompt {
             PromptBy::Stdin => Stdin::Prompt,
             PromptBy::File => Stdin::Nothing,
         };
         Call { argv, stdin, ..Call::default() }
-    }
-
-    /// An agent that speaks the protocol runs below a process of ours that speaks it too.
-    fn bridged(&self, ask: &Ask<'_>, own: Vec<String>) -> Call {
-        let mut argv = vec![ask.harness, "acp-bridge", "--permissions", ask.permissions.word()];
-        if ask.network {
-            argv.push("--network");
-        }
-        argv.extend(["--prompt-file", ask.prompt_file]);
-        if !ask.system.is_empty() {
-            argv.extend(["--system-file", ask.system_file]);
-        }
-        if let Some(session) = ask.session {
-            argv.extend(["--session", session]);
-        }
-        if let Some(model) = ask.model.filter(|_| self.model.is_none()) {
-            argv.extend(["--model", model]);
-        }
-        argv.push("--");
-        let argv = argv.into_iter().map(str::to_owned).chain(own).collect();
-        Call { argv, stdin: Stdin::Nothing, ..Call::default() }
     }
 
     /// A reader for its stdout.

@@ -30,6 +30,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     signed_in_files: &[".gemini/oauth_creds.json"],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions all, or a rule in ~/.gemini/policies",
     call,
     reader,

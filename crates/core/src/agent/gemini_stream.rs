@@ -198,7 +198,7 @@ impl GeminiReader {
             self.said.clear();
         }
         self.said.push_str(&piece);
-        keep_end(&mut self.said);
+        text::keep_end(&mut self.said, TEXT_BYTES_MAX);
     }
 
     fn tool_use(&mut self, event: &Value, live: &mut Vec<Live>) {
@@ -398,17 +398,6 @@ fn telling(parameters: &Value) -> String {
 
 fn owned(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
-}
-
-/// Keeps the end of a text that grew too long.
-fn keep_end(text: &mut String) {
-    if text.len() > 2 * TEXT_BYTES_MAX {
-        let mut from = text.len() - TEXT_BYTES_MAX;
-        while !text.is_char_boundary(from) {
-            from += 1;
-        }
-        text.drain(..from);
-    }
 }
 
 /// Whether a line that cannot be read would have been the last event.

@@ -39,7 +39,6 @@ pub mod words;
 
 pub use adapter::{Adapter, Begin, Gentle, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
-pub use claude::AS_ROOT as CLAUDE_AS_ROOT;
 pub use described::Described;
 pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, choose_inside, everything, is_token};
 pub use failure::{FAILURES, Failure, Reset, ResetSource};

@@ -19,6 +19,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     keys: &["OPENAI_API_KEY"],
     signed_in_files: &[".qwen/oauth_creds.json"],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions all, or tools.allowed in .qwen/settings.json",
     call,
     reader,

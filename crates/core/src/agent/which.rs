@@ -159,6 +159,15 @@ impl Agent {
         }
     }
 
+    /// Why it will not be allowed everything as root, and the variable with which it will.
+    #[must_use]
+    pub fn as_root(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Known(adapter) => adapter.as_root,
+            Self::Described(_) | Self::Custom(_) => None,
+        }
+    }
+
     /// What to allow it more by.
     #[must_use]
     pub fn allow_hint(&self) -> String {

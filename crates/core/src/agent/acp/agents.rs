@@ -83,6 +83,7 @@ const COMMON: Adapter = Adapter {
     keys: &[],
     signed_in_files: &[],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions work or all",
     call: codex,
     reader,
@@ -95,14 +96,19 @@ enum ModelBy {
     Flag,
 }
 
-/// Our own process with a program of the user's below it that speaks the protocol.
-#[must_use]
-pub fn through(ask: &Ask<'_>, arguments: &[&str]) -> Call {
-    bridge(ask, arguments, ModelBy::Protocol)
-}
-
 /// Our own process with the agent's program below it; the user's arguments stand last.
 fn bridge(ask: &Ask<'_>, own: &[&str], model: ModelBy) -> Call {
+    let program = [ask.program].into_iter().chain(own.iter().copied()).map(str::to_owned);
+    let model = ask.model.filter(|_| model == ModelBy::Protocol);
+    below_bridge(ask, model, program.chain(ask.args.iter().cloned()))
+}
+
+/// Our own process with this program below it. A model that is named goes by the protocol.
+pub(in crate::agent) fn below_bridge(
+    ask: &Ask<'_>,
+    model: Option<&str>,
+    program: impl IntoIterator<Item = String>,
+) -> Call {
     let mut argv = vec![ask.harness, "acp-bridge", "--permissions", ask.permissions.word()];
     if ask.network {
         argv.push("--network");
@@ -114,12 +120,11 @@ fn bridge(ask: &Ask<'_>, own: &[&str], model: ModelBy) -> Call {
     if let Some(session) = ask.session {
         argv.extend(["--session", session]);
     }
-    if let Some(model) = ask.model.filter(|_| model == ModelBy::Protocol) {
+    if let Some(model) = model {
         argv.extend(["--model", model]);
     }
-    argv.extend(["--", ask.program]);
-    argv.extend(own);
-    let argv = argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect();
+    argv.push("--");
+    let argv = argv.into_iter().map(str::to_owned).chain(program).collect();
     Call { argv, stdin: Stdin::Nothing, ..Call::default() }
 }
 

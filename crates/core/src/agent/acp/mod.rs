@@ -12,7 +12,7 @@ mod tests;
 mod trouble;
 
 pub(super) use agents::ADAPTERS;
-pub use agents::through;
+pub(super) use agents::below_bridge;
 pub use machine::{Finish, Machine, Why, Wish};
 pub use reader::reader;
 

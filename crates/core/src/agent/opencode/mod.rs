@@ -48,6 +48,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     signed_in_files: &[".local/share/opencode/auth.json"],
     worst_cost_micros: 5_000_000,
+    as_root: None,
     allow_hint: "--permissions all, or permission keys in opencode.json",
     call: call::call,
     reader,
