@@ -15,7 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     continues: true,
     gentle: Gentle::Interrupt,
     litter: &[],
-    variables: &["ANTHROPIC_", "CLAUDE_", "AWS_", "VERTEX_", "GOOGLE_", "CLOUD_ML_REGION"],
+    variables: &["ANTHROPIC_", "CLAUDE_", "AWS_", "VERTEX_", "GOOGLE_", "CLOUD_ML_REGION", "IS_SANDBOX"],
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     signed_in_files: &[".claude/.credentials.json"],
     worst_cost_micros: 5_000_000,
