@@ -1,7 +1,7 @@
 //! What the gates and the guard make of an iteration: verdicts over several tries, regressions, the best state, the signs
 //! that the breaker counts, and whether it is done.
 use super::event::Target;
-use super::fact::{GatePoint, News};
+use super::fact::{GatePoint, HoldCause, News, Order};
 use super::outcome::{Proof, ProofGate};
 use super::report::{Certified, Few, GateReport, Guarded};
 use super::state::{GateMemory, LastGate, RunState, Stage};
@@ -379,6 +379,16 @@ impl RunState {
     /// What the ledger of all runs says about the next call.
     pub(super) fn reserved(&mut self, reserved: &Reserved) {
         self.call = Some(reserved.clone());
+    }
+
+    /// The moment by the wall clock at which the next call of the hour is free, while that is waited for.
+    #[must_use]
+    pub fn calls_free_at(&self) -> Option<u64> {
+        let (_, open) = self.main_order()?;
+        match open.order {
+            Order::Hold { cause: HoldCause::Calls, ms } => Some(open.since.wall_ms.saturating_add(ms)),
+            _ => None,
+        }
     }
 
     /// What a call counts as whose cost nobody tells.
