@@ -11,6 +11,7 @@ pub mod clock;
 pub mod container;
 pub mod control;
 pub mod driver;
+pub mod guard;
 mod hands;
 pub mod index;
 pub mod journal;
