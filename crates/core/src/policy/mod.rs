@@ -4,6 +4,7 @@ pub mod budget;
 pub mod crash;
 pub mod gate;
 pub mod limiter;
+pub mod prices;
 pub mod protect;
 pub mod rank;
 pub mod reserve;
