@@ -12,6 +12,7 @@ pub mod container;
 pub mod control;
 pub mod driver;
 pub mod guard;
+mod guarding;
 mod hands;
 pub mod index;
 pub mod journal;

@@ -165,6 +165,26 @@ impl Originals {
         Ok(left_out)
     }
 
+    /// What the gates themselves change cannot be protected from them.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    pub fn release(&mut self, found: &Found) -> io::Result<()> {
+        for tampered in &found.changed {
+            let old = self.record.files.remove(&tampered.path);
+            self.bytes = self.bytes.saturating_sub(old.map_or(0, |old| old.bytes()));
+            self.record.known.insert(tampered.path.clone());
+        }
+        self.record.known.extend(found.added.iter().cloned());
+        self.write()
+    }
+
+    /// How many files that say how tests are run are watched.
+    #[must_use]
+    pub fn watched(&self) -> u32 {
+        u32::try_from(self.record.targets.len()).unwrap_or(u32::MAX)
+    }
+
     fn taken(&self, mut left_out: Vec<String>) -> Taken {
         let more = left_out.len().saturating_sub(LEFT_OUT_NAMED_MAX);
         left_out.truncate(LEFT_OUT_NAMED_MAX);
