@@ -17,6 +17,7 @@ mod hands;
 pub mod index;
 pub mod journal;
 mod keeping;
+pub mod ledger;
 pub mod notify;
 pub mod orphans;
 pub mod paths;

@@ -6,9 +6,9 @@ use crate::time::At;
 
 /// How long a call counts.
 pub const HOUR_MS: u64 = 3_600_000;
-/// Clocks that are read by several processes, or set right by a little, differ by this much at most. A call that lies
-/// further ahead was made by a clock that was wrong.
-const SKEW_MS: u64 = 60_000;
+/// Processes that ask at the same moment read their clock one after the other, and may be let in the other way round:
+/// so far ahead a call of this start of the machine may lie.
+const RACE_MS: u64 = 60_000;
 
 /// The last hour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub struct Window {
     pub free_in_ms: u64,
     /// The oldest of them.
     pub oldest: Option<At>,
-    /// Calls that lie in the future: the clock was set back since. They do not count.
+    /// Calls that lie in the future: the clock was set back since. They do not count, and whoever keeps the calls
+    /// forgets them, or they would come back when the clock gets there.
     pub dropped: u32,
 }
 
@@ -28,10 +29,10 @@ pub struct Window {
 pub fn age_ms(call: At, now: At) -> Option<u64> {
     // Far ahead on the boot clock is no call of this start, whatever it is called: where the kernel's name for it
     // cannot be read, all starts have the same one.
-    if call.boot_id == now.boot_id && call.boot_ms <= now.boot_ms.saturating_add(SKEW_MS) {
+    if call.boot_id == now.boot_id && call.boot_ms <= now.boot_ms.saturating_add(RACE_MS) {
         return Some(now.boot_ms.saturating_sub(call.boot_ms));
     }
-    (call.wall_ms <= now.wall_ms.saturating_add(SKEW_MS)).then(|| now.wall_ms.saturating_sub(call.wall_ms))
+    now.wall_ms.checked_sub(call.wall_ms)
 }
 
 /// Looks at the last hour. Up to `limit` calls may lie in it; a limit of zero is none.

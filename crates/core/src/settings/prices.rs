@@ -31,7 +31,7 @@ pub fn prices_from_toml(text: &str, file: &str) -> Result<Prices, SettingsError>
             let hint = format!("write [prices.{model:?}]");
             return Err(wrong((format!("it must be a table and is {}", item.type_name()), hint)));
         };
-        let told = amounts(table).map_err(wrong)?;
+        let told = amounts(table, text).map_err(wrong)?;
         let told = told.iter().map(|(what, amount)| (*what, amount.as_str())).collect();
         lines.push(Price::of(model, &told).map_err(wrong)?.to_string());
     }
@@ -44,13 +44,14 @@ fn bad(place: &str, value: &str, why: String, hint: String) -> SettingsError {
 }
 
 /// Amounts as they are written: a number that went through a float is another one.
-fn amounts(table: &dyn TableLike) -> Result<BTreeMap<&str, String>, (String, String)> {
+fn amounts<'a>(table: &'a dyn TableLike, text: &str) -> Result<BTreeMap<&'a str, String>, (String, String)> {
     let mut told = BTreeMap::new();
     for (what, item) in table.iter() {
         let written = match item.as_value() {
             Some(Value::String(text)) => text.value().clone(),
-            Some(Value::Integer(number)) => number.display_repr().replace('_', ""),
-            Some(Value::Float(number)) => number.display_repr().replace('_', ""),
+            Some(Value::Integer(_) | Value::Float(_)) => {
+                item.span().and_then(|span| text.get(span)).unwrap_or_default().replace('_', "")
+            }
             Some(Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) | Value::InlineTable(_)) | None => {
                 let why = format!("{what} must be a number and is {}", item.type_name());
                 return Err((why, format!("for example {what} = 3.00")));
