@@ -244,9 +244,12 @@ fn calls_are_forgotten_after_a_hundred_days_and_not_by_a_clock_that_is_wrong_for
     assert!(scene.ledger.day(at(0)).unwrap().is_empty(), "writing forgets by itself");
 }
 
+/// What is done to the file, with its name.
+type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+
 #[test]
 fn a_damaged_ledger_is_an_error_that_names_the_file_and_is_never_made_anew() {
-    let damage: [(&str, &dyn Fn(&Path)); 4] = [
+    let damage: [Damage<'_>; 4] = [
         ("emptied", &|path| fs::write(path, "").unwrap()),
         ("other bytes", &|path| fs::write(path, "x".repeat(9000)).unwrap()),
         ("torn", &|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(4096).unwrap()),
@@ -277,7 +280,17 @@ fn a_ledger_that_cannot_be_used_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = Ledger::open(&folder.path().join("nowhere")).expect_err("there is no such folder");
     assert!(matches!(nowhere, LedgerError::Unusable { .. }), "{nowhere}");
-    fs::create_dir(folder.path().join("ledger.db")).unwrap();
+    let path = folder.path().join("ledger.db");
+    drop(Ledger::open(folder.path()).unwrap());
+    // Where SQLite keeps the number of the form.
+    let form = |number: u8| {
+        fs::OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&[0, 0, 0, number], 60).unwrap();
+        Ledger::open(folder.path()).expect_err("another form")
+    };
+    assert!(matches!(form(9), LedgerError::Newer { .. }));
+    assert!(matches!(form(0), LedgerError::Damaged { .. }));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
     let no_file = Ledger::open(folder.path()).expect_err("it is a folder");
     assert!(matches!(no_file, LedgerError::Unusable { .. }) && !no_file.hint().is_empty(), "{no_file}");
 }
