@@ -8,6 +8,7 @@ use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
 use crate::ids::OrderId;
 use crate::policy::breaker::{Counts, Signs};
+use crate::policy::budget::{least, remainder};
 use crate::policy::gate::{self, Tally, Verdict};
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::{crash, reserve::Reserved};
@@ -438,6 +439,17 @@ impl RunState {
     pub fn cost_micros(&self) -> u64 {
         let worst = self.worst_micros().saturating_mul(self.spent.cost_untold.into());
         self.spent.usage.cost_micros.unwrap_or(0).saturating_add(worst)
+    }
+
+    /// What the next call may cost, by the caps of the run and of the day; none where there is no cap.
+    #[must_use]
+    pub fn budget_micros(&self) -> Option<u64> {
+        let own = self.settings.caps.cost_micros.map(|most| remainder(most, self.cost_micros()));
+        let day = match &self.window {
+            Some(Reserved::Granted { left_micros, .. }) => *left_micros,
+            Some(Reserved::Denied { .. }) | None => None,
+        };
+        least(own, day.filter(|_| self.settings.caps.shared()))
     }
 
     /// The tokens that it has used so far, with the worst of what nobody told.
