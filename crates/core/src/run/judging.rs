@@ -393,8 +393,8 @@ impl RunState {
         (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
         let by_gates = matches!(point, GuardPoint::Gates(_));
         match point {
-            GuardPoint::Start | GuardPoint::Agent(..) => {}
-            GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
+            GuardPoint::Start => {}
+            GuardPoint::Agent(..) | GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
             GuardPoint::People => self.guarding.people = false,
         }
         if guarded.tampered.is_nothing() {
