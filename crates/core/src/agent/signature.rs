@@ -238,11 +238,9 @@ fn pieces(core: &str) -> String {
         let end = rest.find(is_sign).unwrap_or(rest.len());
         let (piece, after) = rest.split_at(end);
         let normal = piece_of(piece);
-        // `1,024` and `0.5` are one number, an id of several parts one id.
-        if !(normal == "#" && out.ends_with('#')) && !(normal == ID && out.ends_with("<id>-")) {
+        // `1,024` and `0.5` are one number.
+        if normal != "#" || !out.ends_with('#') {
             out.push_str(&normal);
-        } else if normal == ID {
-            out.pop();
         }
         rest = after;
     }

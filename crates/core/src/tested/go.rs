@@ -97,7 +97,7 @@ impl Go {
         self.kept <= IDS_MAX
     }
 
-    /// `example.com/shop	0.006s`, `example.com/shop/bad [build failed]`.
+    /// `example.com/shop`, a tab and `0.006s`; `example.com/shop/bad [build failed]`.
     fn package(&mut self, rest: &str, mark: Mark) {
         let name = rest.split(['\t', ' ']).next().unwrap_or_default();
         let mut package = std::mem::take(&mut self.open);
