@@ -33,5 +33,6 @@ pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
 pub mod terminal;
+mod tests_seen;
 pub mod verify;
 pub mod workspace;

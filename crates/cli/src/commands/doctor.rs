@@ -137,7 +137,9 @@ fn settings(context: &Context) -> Finding {
     let project = workspace.map_or(Ok(None), |workspace| approval::as_approved(context, &workspace));
     let project = match project {
         Ok(project) => project,
-        Err(error) => return finding("settings", Health::Bad, text::one_line(&error.render(), 200)).next("loop config check"),
+        Err(error) => {
+            return finding("settings", Health::Bad, text::one_line(&error.render(), 200)).next("loop config check");
+        }
     };
     match settings_files::gather(&context.home.config, project) {
         Ok(_) if file.exists() => finding("settings", Health::Fine, text_of(file)),

@@ -112,7 +112,7 @@ impl RunState {
             (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
         });
         if point == GatePoint::Baseline {
-            memory.cost_ms = Some(report.duration_ms);
+            (memory.cost_ms, memory.first) = (Some(report.duration_ms), Some(order));
             memory.first_tests = report.tests.as_ref().map(|tests| (tests.total(), tests.skipped));
         }
         memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
