@@ -1,0 +1,221 @@
+//! A proof that was looked at again: the recorded tree, its gates once more, and what has become of the workspace.
+use serde::Serialize;
+
+use super::certificate::{Certificate, CertifiedGate, TestCounts, signal};
+use super::history::exit_code;
+use super::{JSON_VERSION, seconds};
+use crate::policy::gate::Verdict;
+use crate::run::{Few, GateReport};
+
+/// What `loop verify` found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verification {
+    /// The version of this form.
+    pub version: u32,
+    /// The run.
+    pub id: String,
+    /// Whether every required gate was kept again, on the recorded tree.
+    pub holds: bool,
+    /// The same in a sentence.
+    pub why: String,
+    /// The checkpoint that was judged.
+    pub checkpoint: Option<String>,
+    /// The hash of its tree, which is also that of the copy before the gates ran.
+    pub tree: Option<String>,
+    /// The version of loop that judged it.
+    pub program: String,
+    /// When.
+    pub at: String,
+    /// How long the gates took together.
+    pub duration_seconds: f64,
+    /// The gates, in the order in which they were asked.
+    pub gates: Vec<VerifiedGate>,
+    /// What the workspace is by now; it was not judged.
+    pub workspace: WorkspaceNow,
+    /// Where the copy is, if it was to stay.
+    pub copy: Option<String>,
+    /// What was brought along that no checkpoint holds.
+    pub brought: Vec<String>,
+    /// What a person should know to read the answer.
+    pub hints: Vec<String>,
+    /// What was written down when the run ended.
+    pub certificate: Certificate,
+}
+
+/// One gate, once more.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerifiedGate {
+    /// Its name.
+    pub name: String,
+    /// Its command, as the user wrote it.
+    pub command: String,
+    /// Whether the answer depends on it.
+    pub required: bool,
+    /// pass, fail or unverifiable.
+    pub verdict: String,
+    /// The same as it was recorded; null if it was not.
+    pub recorded: Option<String>,
+    /// The exit code, where there was one.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
+    /// How it ended, in words.
+    pub ended: String,
+    /// How many times it was asked.
+    pub tries: u32,
+    /// How long the last time took.
+    pub duration_seconds: f64,
+    /// The hash of its kept output: stdout, then stderr.
+    pub output_sha256: String,
+    /// Whether that is what was recorded. Times and paths in an output differ without meaning anything.
+    pub same_output: bool,
+    /// What its output says about tests.
+    pub tests: Option<TestCounts>,
+    /// The end of what it said.
+    pub said: String,
+}
+
+/// What the workspace is by now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WorkspaceNow {
+    /// Whether it differs from the recorded tree; null where that could not be seen.
+    pub differs: Option<bool>,
+    /// How many names differ.
+    pub files: u32,
+    /// The first of them, and how.
+    pub first: Vec<String>,
+    /// Why that could not be seen.
+    pub why: Option<String>,
+}
+
+impl WorkspaceNow {
+    /// Names that differ, and how.
+    #[must_use]
+    pub fn differing(names: &Few) -> Self {
+        let (files, first) = (names.count, names.first.clone());
+        Self { differs: Some(!names.is_nothing()), files, first, why: None }
+    }
+
+    /// It could not be seen.
+    #[must_use]
+    pub fn unseen(why: String) -> Self {
+        Self { why: Some(why), ..Self::default() }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.differs, &self.why) {
+            (Some(false), _) => "the workspace is that tree".to_owned(),
+            (Some(true), _) => {
+                let files = if self.files == 1 { "1 name".to_owned() } else { format!("{} names", self.files) };
+                let few = Few { count: self.files, first: self.first.clone() };
+                format!("the workspace differs from it by now: {files} ({})", few.words())
+            }
+            (None, Some(why)) => format!("the workspace could not be compared with it: {why}"),
+            (None, None) => "the workspace was not compared with it".to_owned(),
+        }
+    }
+}
+
+/// What a gate said this time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Again {
+    /// Its name.
+    pub name: String,
+    /// What its tries amount to.
+    pub verdict: Verdict,
+    /// How many there were.
+    pub tries: u32,
+    /// The last of them.
+    pub report: GateReport,
+}
+
+impl VerifiedGate {
+    /// A gate beside what was recorded of it.
+    #[must_use]
+    pub fn new(recorded: &CertifiedGate, again: &Again) -> Self {
+        let report = &again.report;
+        let tests = report.tests.as_ref();
+        Self {
+            name: recorded.name.clone(),
+            command: recorded.command.clone(),
+            required: recorded.required,
+            verdict: again.verdict.name().to_owned(),
+            recorded: Some(recorded.verdict.clone()),
+            exit_code: exit_code(&report.ended),
+            signal: signal(&report.ended),
+            ended: report.ended.brief(),
+            tries: again.tries,
+            duration_seconds: seconds(report.duration_ms),
+            output_sha256: report.output.sha256.clone(),
+            same_output: report.output.sha256 == recorded.output_sha256,
+            tests: tests.map(|tests| TestCounts {
+                passed: tests.passed,
+                failed: tests.failed,
+                skipped: tests.skipped,
+            }),
+            said: report.said.clone(),
+        }
+    }
+
+    /// Whether it was kept.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.verdict == Verdict::Kept.name()
+    }
+}
+
+impl Verification {
+    /// What the gates said, beside what was recorded.
+    #[must_use]
+    pub fn new(certificate: Certificate, again: &[Again], workspace: WorkspaceNow) -> Self {
+        let recorded = |name: &str| certificate.gates.iter().find(|gate| gate.name == name);
+        let gates = again.iter().filter_map(|again| Some(VerifiedGate::new(recorded(&again.name)?, again)));
+        let gates: Vec<VerifiedGate> = gates.collect();
+        let (holds, why) = judged(&certificate, &gates);
+        Self {
+            version: JSON_VERSION,
+            id: certificate.id.clone(),
+            holds,
+            why,
+            checkpoint: certificate.checkpoint.clone(),
+            tree: certificate.tree.clone(),
+            program: String::new(),
+            at: String::new(),
+            duration_seconds: gates.iter().map(|gate| gate.duration_seconds).sum(),
+            gates,
+            workspace,
+            copy: None,
+            brought: Vec::new(),
+            hints: Vec::new(),
+            certificate,
+        }
+    }
+}
+
+fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
+    if !certificate.verified {
+        return (false, "it was never verified: there is no gate, and the agent only claims that it is done".to_owned());
+    }
+    let required = || certificate.gates.iter().filter(|gate| gate.required);
+    let again = |name: &str| gates.iter().find(|gate| gate.name == name);
+    let mut lost = Vec::new();
+    for gate in required() {
+        match again(&gate.name) {
+            Some(now) if now.is_kept() => {}
+            Some(now) => lost.push(format!("{} ({})", now.name, now.ended)),
+            None => lost.push(format!("{} (not asked)", gate.name)),
+        }
+    }
+    // Without a single gate nothing could speak against it.
+    if required().next().is_none() {
+        return (false, "no gate is recorded that could be asked again".to_owned());
+    }
+    let of = certificate.checkpoint.as_deref().unwrap_or("the recorded tree");
+    if lost.is_empty() {
+        (true, format!("it still holds: every required gate is kept on {of}"))
+    } else {
+        (false, format!("it does not hold any more on {of}: {}", lost.join(", ")))
+    }
+}
