@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, Certified, Event, Measured, Notice, Order, RunState, Saved};
+use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved, Tool};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -11,7 +11,7 @@ use crate::keeping::Keeping;
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
-use crate::{notify, verify};
+use crate::{certify, notify, verify};
 
 /// What is under way.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ struct Open {
 enum OpenKind {
     Agent(Box<Words>),
     Gate,
+    /// With what is known already.
+    Certify(Vec<Tool>),
     Notify,
 }
 
@@ -52,7 +54,7 @@ impl OpenKind {
     fn hear(&mut self, voice: Voice, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
         let text = match self {
             Self::Agent(words) => words.hear(voice, bytes),
-            Self::Gate | Self::Notify => None,
+            Self::Gate | Self::Certify(_) | Self::Notify => None,
         };
         match text {
             Some(text) if text.is_empty() => {}
@@ -64,21 +66,21 @@ impl OpenKind {
     fn session(&mut self) -> Option<String> {
         match self {
             Self::Agent(words) => words.session(),
-            Self::Gate | Self::Notify => None,
+            Self::Gate | Self::Certify(_) | Self::Notify => None,
         }
     }
 
     fn retrying(&self) -> bool {
         match self {
             Self::Agent(words) => words.retrying(),
-            Self::Gate | Self::Notify => false,
+            Self::Gate | Self::Certify(_) | Self::Notify => false,
         }
     }
 
     fn is_inside(&self) -> bool {
         match self {
             Self::Agent(words) => words.is_inside(),
-            Self::Gate | Self::Notify => false,
+            Self::Gate | Self::Certify(_) | Self::Notify => false,
         }
     }
 
@@ -86,6 +88,7 @@ impl OpenKind {
         match self {
             Self::Agent(words) => words.answer(end),
             Self::Gate => verify::answer(end),
+            Self::Certify(tools) => certify::answer(tools, end),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -131,7 +134,13 @@ impl Hands {
             }
             Order::Reserve { .. } => Err(Answer::Failed { what: "there is no ledger yet".to_owned() }),
             Order::Guard { .. } => Err(Answer::Guarded(Box::default())),
-            Order::Certify { .. } => Err(Answer::Certified(Certified::default())),
+            Order::Certify { .. } => {
+                let task = self.contained(state, |hands, containment| {
+                    let output = hands.run.gate(state.iteration, id);
+                    certify::start(state, hands.workspace.clone(), output, containment)
+                });
+                task.map(|task| Open { id, task, kind: OpenKind::Certify(certify::unasked(state)), silence: None })
+            }
             Order::RunAgent { news, injected, session, .. } => {
                 let begun = self.contained(state, |hands, containment| {
                     let told = ((news.as_slice(), *injected), session.as_deref());

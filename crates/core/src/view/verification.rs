@@ -150,11 +150,7 @@ impl VerifiedGate {
             duration_seconds: seconds(report.duration_ms),
             output_sha256: report.output.sha256.clone(),
             same_output: report.output.sha256 == recorded.output_sha256,
-            tests: tests.map(|tests| TestCounts {
-                passed: tests.passed,
-                failed: tests.failed,
-                skipped: tests.skipped,
-            }),
+            tests: tests.map(|tests| TestCounts { passed: tests.passed, failed: tests.failed, skipped: tests.skipped }),
             said: report.said.clone(),
         }
     }
@@ -196,7 +192,10 @@ impl Verification {
 
 fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
     if !certificate.verified {
-        return (false, "it was never verified: there is no gate, and the agent only claims that it is done".to_owned());
+        return (
+            false,
+            "it was never verified: there is no gate, and the agent only claims that it is done".to_owned(),
+        );
     }
     let required = || certificate.gates.iter().filter(|gate| gate.required);
     let again = |name: &str| gates.iter().find(|gate| gate.name == name);
