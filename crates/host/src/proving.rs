@@ -11,12 +11,13 @@ use loop_core::agent::Secrets;
 use loop_core::policy::gate::{self, Tally};
 use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
 use loop_core::settings::GateSpec;
+use loop_core::tested::{self, Tests};
 use loop_core::view::{Again, WorkspaceNow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
 use crate::checkpoint::{Checkpoint, Place, Recorded, open_folder, tree_of_copy, workspace_now};
-use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, become_reaper};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, become_reaper};
 use crate::signals::Signals;
 use crate::workspace::copy::{self, Along, Copies, is_inside};
 use crate::{runs, secrets, verify};
@@ -199,6 +200,9 @@ fn lay_out(wish: &Wish<'_>, room: &Path, tree: &Path) -> Result<WorkspaceNow, No
     })
 }
 
+/// What one try of a gate amounted to, and the tests that it told of.
+type Spoken = (GateReport, Option<Tests>);
+
 /// Whoever asks the gates.
 struct Asking<'a> {
     state: &'a RunState,
@@ -222,25 +226,30 @@ impl Asking<'_> {
         let mut tally = Tally::default();
         tell(Told::Asking(spec));
         loop {
-            let report = self.once(spec, tell)?;
+            let (report, tests) = self.once(spec, tell)?;
             tally = tally.with(spec.promise().judge(&report.ended, ran));
             ran |= gate::ran_to_an_end(&report.ended);
             if let Some(verdict) = tally.verdict(spec.needs()) {
-                let again = Again { name: spec.name.clone(), verdict, tries: tally.tries(), report };
+                let again = Again { name: spec.name.clone(), verdict, tries: tally.tries(), report, tests };
                 tell(Told::Spoke(&again));
                 return Ok(again);
             }
         }
     }
 
-    fn once(&mut self, spec: &GateSpec, tell: &mut dyn FnMut(Told<'_>)) -> Result<GateReport, NotProved> {
+    fn once(&mut self, spec: &GateSpec, tell: &mut dyn FnMut(Told<'_>)) -> Result<Spoken, NotProved> {
         self.count += 1;
         let mut task = match self.start(spec) {
             Ok(task) => task,
-            Err(error) => return Ok(not_started(&error)),
+            Err(error) => return Ok((not_started(&error), None)),
         };
         let limit = Duration::from_millis(spec.timeout_ms.unwrap_or(self.state.settings.gate_timeout_ms));
-        let (end, stopped) = self.wait(&mut task, limit, tell);
+        let mut reader = tested::Reader::default();
+        let mut hear = |voice, bytes: &[u8]| {
+            reader.push(voice_of(voice), bytes);
+            tell(Told::Wrote(bytes));
+        };
+        let (end, stopped) = self.wait(&mut task, limit, &mut hear);
         for text in self.containment.said() {
             tell(Told::Said(text));
         }
@@ -254,7 +263,7 @@ impl Asking<'_> {
         let Answer::GateEnded(report) = verify::answer(end) else {
             return Err(NotProved::Unable(format!("the gate {} could not be asked: {why}", spec.name)));
         };
-        Ok(report)
+        Ok((report, reader.end()))
     }
 
     fn start(&mut self, spec: &GateSpec) -> io::Result<Task> {
@@ -274,11 +283,11 @@ impl Asking<'_> {
     }
 
     /// Until all of it is dead, by itself or because its time or somebody's patience is over; says which.
-    fn wait(&mut self, task: &mut Task, limit: Duration, tell: &mut dyn FnMut(Told<'_>)) -> (TaskEnd, bool) {
+    fn wait(&mut self, task: &mut Task, limit: Duration, hear: &mut dyn FnMut(Voice, &[u8])) -> (TaskEnd, bool) {
         let (began, mut stopped) = (Instant::now(), false);
         loop {
             self.containment.look();
-            if let Some(end) = task.go_on(&mut self.containment, &mut |_, bytes| tell(Told::Wrote(bytes))) {
+            if let Some(end) = task.go_on(&mut self.containment, hear) {
                 return (end, stopped);
             }
             stopped |= !self.signals.take().is_empty();
@@ -289,6 +298,13 @@ impl Asking<'_> {
             let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             poll(&mut fds, Some(&LOOK)).ok();
         }
+    }
+}
+
+fn voice_of(voice: Voice) -> tested::Voice {
+    match voice {
+        Voice::Stdout => tested::Voice::Stdout,
+        Voice::Stderr => tested::Voice::Stderr,
     }
 }
 

@@ -1,4 +1,5 @@
 //! What `loop verify` found as JUnit XML: a suite a gate.
+use loop_core::tested::Mark;
 use loop_core::view::{Verification, VerifiedGate};
 
 /// One document.
@@ -27,25 +28,26 @@ struct Suite {
 }
 
 impl Suite {
+    /// The gate itself is the first case; the tests that it told of are the others.
     fn of(found: &Verification, gate: &VerifiedGate) -> Self {
-        let (result, [failures, errors, skipped]) = result(gate);
-        let properties = [
-            ("command", gate.command.as_str()),
-            ("checkpoint", found.checkpoint.as_deref().unwrap_or_default()),
-            ("tree", found.tree.as_deref().unwrap_or_default()),
-            ("output_sha256", gate.output_sha256.as_str()),
-            ("recorded", gate.recorded.as_deref().unwrap_or_default()),
-        ];
-        let properties =
-            properties.map(|(name, value)| format!("      <property name=\"{name}\" value=\"{}\"/>\n", escaped(value)));
-        let (name, time) = (escaped(&gate.name), gate.duration_seconds);
+        let (class, time) = (escaped(&format!("loop.{}.{}", found.id, gate.name)), gate.duration_seconds);
+        let tests = gate.cases.iter().map(|(name, mark)| (name.as_str(), 0.0, of_test(gate, *mark)));
+        let cases: Vec<_> = std::iter::once((gate.name.as_str(), time, of_gate(gate))).chain(tests).collect();
+        let count = |what: What| cases.iter().filter(|(_, _, (is, _))| *is == what).count();
+        let (failures, errors, skipped) = (count(What::Failure), count(What::Error), count(What::Skipped));
+        let each = cases.iter().map(|(name, time, (_, result))| {
+            let name = escaped(name);
+            format!("    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time:.3}\">{result}</testcase>\n")
+        });
         let text = format!(
-            "  <testsuite name=\"{name}\" tests=\"1\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{time:.3}\" timestamp=\"{}\">\n    <properties>\n{}    </properties>\n    <testcase classname=\"loop.{}\" name=\"{name}\" time=\"{time:.3}\">{result}</testcase>\n  </testsuite>\n",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{time:.3}\" timestamp=\"{}\">\n    <properties>\n{}    </properties>\n{}  </testsuite>\n",
+            escaped(&gate.name),
+            cases.len(),
             escaped(&found.at),
-            properties.concat(),
-            escaped(&found.id),
+            properties(found, gate),
+            each.collect::<String>(),
         );
-        Self { text, tests: 1, failures, errors }
+        Self { text, tests: cases.len(), failures, errors }
     }
 
     /// Of a run that nobody verified: a claim, which is no test that passes.
@@ -60,14 +62,48 @@ impl Suite {
     }
 }
 
-/// What a gate is as the result of a test, with the counts of failures, errors and skips.
-fn result(gate: &VerifiedGate) -> (String, [usize; 3]) {
+fn properties(found: &Verification, gate: &VerifiedGate) -> String {
+    let all = [
+        ("command", gate.command.as_str()),
+        ("checkpoint", found.checkpoint.as_deref().unwrap_or_default()),
+        ("tree", found.tree.as_deref().unwrap_or_default()),
+        ("output_sha256", gate.output_sha256.as_str()),
+        ("recorded", gate.recorded.as_deref().unwrap_or_default()),
+    ];
+    let each = all.map(|(name, value)| format!("      <property name=\"{name}\" value=\"{}\"/>\n", escaped(value)));
+    each.concat()
+}
+
+/// What a case is, as JUnit has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Passed,
+    Failure,
+    Error,
+    Skipped,
+}
+
+fn of_gate(gate: &VerifiedGate) -> (What, String) {
     let (message, said) = (escaped(&gate.ended), escaped(&gate.said));
     match (gate.is_kept(), gate.required, gate.verdict.as_str()) {
-        (true, ..) => (String::new(), [0, 0, 0]),
-        (false, false, _) => (format!("<skipped message=\"only watched, {message}\"/>"), [0, 0, 1]),
-        (false, true, "unverifiable") => (format!("<error message=\"{message}\">{said}</error>"), [0, 1, 0]),
-        (false, true, _) => (format!("<failure message=\"{message}\">{said}</failure>"), [1, 0, 0]),
+        (true, ..) => (What::Passed, String::new()),
+        (false, false, _) => (What::Skipped, format!("<skipped message=\"only watched, {message}\"/>")),
+        (false, true, "unverifiable") => (What::Error, format!("<error message=\"{message}\">{said}</error>")),
+        (false, true, _) => (What::Failure, format!("<failure message=\"{message}\">{said}</failure>")),
+    }
+}
+
+/// A failed test of a gate that is kept all the same, or only watched, fails nothing.
+fn of_test(gate: &VerifiedGate, mark: Mark) -> (What, String) {
+    match mark {
+        Mark::Passed => (What::Passed, String::new()),
+        Mark::Failed if gate.required && !gate.is_kept() => {
+            (What::Failure, "<failure message=\"it fails\"/>".to_owned())
+        }
+        Mark::Failed => {
+            (What::Skipped, "<skipped message=\"it fails, and the gate is kept or only watched\"/>".to_owned())
+        }
+        Mark::Skipped => (What::Skipped, "<skipped/>".to_owned()),
     }
 }
 

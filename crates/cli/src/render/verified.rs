@@ -34,6 +34,9 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
         line("weaker", &clean(how));
     }
     for gate in found.gates.iter().filter(|gate| !gate.is_kept()) {
+        for test in &gate.failing {
+            out.push_str(&format!("  {}: fails: {}\n", gate.name, clean(test)));
+        }
         for said in said(gate) {
             out.push_str(&format!("  {}: {said}\n", gate.name));
         }
@@ -106,6 +109,9 @@ pub(crate) fn markdown(found: &Verification) -> String {
     }
     for how in found.certificate.weaker.iter().chain(&found.hints) {
         item(plain(how));
+    }
+    for test in found.gates.iter().filter(|gate| !gate.is_kept()).flat_map(|gate| &gate.failing) {
+        item(format!("Fails: {}", plain(test)));
     }
     for gate in found.gates.iter().filter(|gate| !gate.is_kept() && !gate.said.is_empty()) {
         let said: String = said(gate).iter().map(|line| format!("    {line}\n")).collect();

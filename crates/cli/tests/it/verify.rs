@@ -195,10 +195,15 @@ fn elements(xml: &str) -> Vec<String> {
 #[test]
 fn commands_with_every_sign_come_through_every_form() {
     let odd = "printf '<b>&\"\\033[31m`|` ]]>\\n' >&2; ! false";
-    let (user, id) = done(odd, &["--gate", "also[2of3]=grep -q done work.txt || test -e no-such"]);
+    let tap = "tap=printf 'TAP version 13\\n1..2\\nok 1 - it <adds>\\nok 2 - later # SKIP not now\\n'";
+    let (user, id) = done(odd, &["--gate", "also[2of3]=grep -q done work.txt || test -e no-such", "--gate", tap]);
     let xml = user.run(&["verify", &id, "--format", "junit"]).expect_code(0).out();
-    assert_eq!(elements(&xml).iter().filter(|name| *name == "testsuite").count(), 2, "{xml}");
-    assert!(xml.contains("tests=\"2\" failures=\"0\" errors=\"0\"") && !xml.contains('\u{1b}'), "{xml}");
+    assert_eq!(elements(&xml).iter().filter(|name| *name == "testsuite").count(), 3, "{xml}");
+    assert!(xml.contains("tests=\"5\" failures=\"0\" errors=\"0\"") && !xml.contains('\u{1b}'), "{xml}");
+    assert!(
+        xml.contains("it &lt;adds&gt;") && xml.contains("skipped=\"1\""),
+        "the tests of an output that tells them: {xml}"
+    );
     let markdown = user.run(&["verify", &id, "--format", "markdown"]).expect_code(0).out();
     let rows: Vec<&str> =
         markdown.lines().filter(|line| line.starts_with("| promise") || line.starts_with("| also")).collect();
@@ -206,6 +211,8 @@ fn commands_with_every_sign_come_through_every_form() {
     assert!(rows.len() == 2 && rows.iter().all(|row| cells(row) == 9), "{markdown}");
     let found = json(&user, &id, 0);
     assert_eq!(gate(&found, "also")["tries"].as_u64(), Some(2), "as often as its answer needs");
+    let tests = &gate(&found, "tap")["tests"];
+    assert_eq!((tests["passed"].as_u64(), tests["skipped"].as_u64()), (Some(1), Some(1)));
     assert_eq!(user.run(&["verify", &id, "--json"]).expect_code(0).json()["holds"], found["holds"]);
 }
 

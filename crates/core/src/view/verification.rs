@@ -6,6 +6,7 @@ use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::Verdict;
 use crate::run::{Few, GateReport};
+use crate::tested::{Mark, Tests};
 
 /// What `loop verify` found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -71,8 +72,13 @@ pub struct VerifiedGate {
     pub same_output: bool,
     /// What its output says about tests.
     pub tests: Option<TestCounts>,
+    /// The tests that fail, the first of them.
+    pub failing: Vec<String>,
     /// The end of what it said.
     pub said: String,
+    /// Every test by its name, for forms that have room for it.
+    #[serde(skip)]
+    pub cases: Vec<(String, Mark)>,
 }
 
 /// What the workspace is by now.
@@ -129,6 +135,8 @@ pub struct Again {
     pub tries: u32,
     /// The last of them.
     pub report: GateReport,
+    /// The tests that it told of.
+    pub tests: Option<Tests>,
 }
 
 impl VerifiedGate {
@@ -136,8 +144,11 @@ impl VerifiedGate {
     #[must_use]
     pub fn new(recorded: &CertifiedGate, again: &Again) -> Self {
         let report = &again.report;
-        let tests = report.tests.as_ref();
+        let tests = again.tests.as_ref();
+        let cases: Vec<(String, Mark)> = tests.into_iter().flat_map(|tests| tests.marks.clone()).collect();
+        let failing = cases.iter().filter(|(_, mark)| *mark == Mark::Failed).map(|(name, _)| name.as_str());
         Self {
+            failing: Few::of(failing).first,
             name: recorded.name.clone(),
             command: recorded.command.clone(),
             required: recorded.required,
@@ -152,6 +163,7 @@ impl VerifiedGate {
             same_output: report.output.sha256 == recorded.output_sha256,
             tests: tests.map(|tests| TestCounts { passed: tests.passed, failed: tests.failed, skipped: tests.skipped }),
             said: report.said.clone(),
+            cases,
         }
     }
 
