@@ -314,3 +314,18 @@ fn the_copy_is_the_tree_with_its_links_permissions_and_empty_folders_and_can_be_
     user.run(&["verify", &id, "--keep-copy", &inside]).expect_code(4);
     assert!(!user.work().join("copy").exists());
 }
+
+#[test]
+fn an_end_that_was_only_claimed_is_no_proof() {
+    let user = user();
+    let agent =
+        "printf '%s\\n' 'Done.' '' ---LOOP_STATUS--- 'STATUS: COMPLETE' 'EXIT_SIGNAL: true' ---END_LOOP_STATUS---";
+    user.run(&["start", "do it", "--no-promise", "--agent-cmd", agent]).expect_code(0);
+    let id = user.id();
+    let ran = user.run(&["verify", &id]).expect_code(1);
+    assert!(ran.out().contains("there is no gate, and the agent only claims that it is done"), "{}", ran.text());
+    assert!(user.run(&["status", &id]).out().contains("claimed by the agent"));
+    assert_eq!(json(&user, &id, 1)["certificate"]["verified"].as_bool(), Some(false));
+    let xml = user.run(&["verify", &id, "--format", "junit"]).expect_code(1).out();
+    assert_eq!(elements(&xml), ["testsuites", "testsuite", "testcase", "failure"]);
+}

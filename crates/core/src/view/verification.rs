@@ -230,3 +230,74 @@ fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
         (false, format!("it does not hold any more on {of}: {}", lost.join(", ")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Ended, Output};
+
+    fn certificate(verified: bool, gates: &[(&str, bool)]) -> Certificate {
+        let gate = |(name, required): &(&str, bool)| CertifiedGate {
+            name: (*name).to_owned(),
+            command: "make test".to_owned(),
+            required: *required,
+            tries: None,
+            verdict: Verdict::Kept.name().to_owned(),
+            exit_code: Some(0),
+            signal: None,
+            ended: "exit 0".to_owned(),
+            duration_seconds: 1.0,
+            output_sha256: "one".to_owned(),
+            tests: None,
+        };
+        Certificate {
+            version: JSON_VERSION,
+            id: "abc".to_owned(),
+            verified,
+            iterations: 1,
+            checkpoint: Some("iter-001".to_owned()),
+            tree: Some("tree".to_owned()),
+            gates: gates.iter().map(gate).collect(),
+            tools: Vec::new(),
+            settings: std::collections::BTreeMap::new(),
+            weaker: Vec::new(),
+            program: String::new(),
+            at: String::new(),
+        }
+    }
+
+    fn again(name: &str, verdict: Verdict, code: i32) -> Again {
+        let output = Output { sha256: "one".to_owned(), ..Output::default() };
+        let report = GateReport { ended: Ended::Exit(code), duration_ms: 1, output, said: String::new(), tests: None };
+        Again { name: name.to_owned(), verdict, tries: 1, report, tests: None }
+    }
+
+    fn judged(certificate: Certificate, gates: &[Again]) -> (bool, String) {
+        let found = Verification::new(certificate, gates, WorkspaceNow::default());
+        (found.holds, found.why)
+    }
+
+    #[test]
+    fn it_holds_only_where_every_required_gate_was_asked_again_and_is_kept() {
+        let both = || certificate(true, &[("promise", true), ("lint", true), ("size", false)]);
+        let kept = |name| again(name, Verdict::Kept, 0);
+        let size = again("size", Verdict::Broken, 1);
+        assert!(judged(both(), &[kept("promise"), kept("lint"), size.clone()]).0, "a watched gate decides nothing");
+        assert_eq!(
+            judged(both(), &[kept("promise"), size]).1,
+            "it does not hold any more on iter-001: lint (not asked)"
+        );
+        let missing = again("lint", Verdict::Unverifiable, 127);
+        assert_eq!(
+            judged(both(), &[kept("promise"), missing]).1,
+            "it does not hold any more on iter-001: lint (exit 127)"
+        );
+    }
+
+    #[test]
+    fn what_nobody_verified_never_holds() {
+        assert!(!judged(certificate(false, &[]), &[]).0);
+        assert!(!judged(certificate(true, &[]), &[]).0);
+        assert!(!judged(certificate(true, &[("size", false)]), &[again("size", Verdict::Kept, 0)]).0);
+    }
+}
