@@ -36,6 +36,7 @@ mod steering;
 mod steering_load;
 mod syncs;
 mod users_git;
+mod verify;
 mod workspaces;
 
 use loop_testkit::TestEnv;
