@@ -20,6 +20,7 @@ pub mod orphans;
 pub mod paths;
 pub mod process;
 mod prompt_file;
+pub mod publish;
 mod requests;
 pub mod retention;
 pub mod runs;

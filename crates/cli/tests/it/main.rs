@@ -22,6 +22,8 @@ mod json;
 mod keeping;
 mod kill_points;
 mod limits;
+mod loopr;
+mod loopr_setup;
 mod looking;
 mod newcomer;
 mod output;

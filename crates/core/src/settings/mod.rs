@@ -10,6 +10,8 @@ mod gates;
 pub mod keys;
 mod keys_judgement;
 mod layers;
+pub mod loopr;
+mod profiles;
 pub mod reference;
 mod resolved;
 mod value;

@@ -1,11 +1,13 @@
 //! What people and programs see: folds over the journal, never a source of truth.
 mod events;
 mod history;
+mod loopr;
 mod result;
 mod row;
 
 pub use events::public_event;
 pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
+pub use loopr::{LooprCounts, LooprFold, LooprPicture, LooprStatus, exit_reason};
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row};
 
