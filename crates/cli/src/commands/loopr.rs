@@ -149,9 +149,8 @@ fn fixed() -> Vec<Given> {
         ("no_promise", "true"),
     ];
     let origin = || Origin { layer: Layer::Flag, place: "loopr".to_owned() };
-    let given = |(name, value): (&str, &str)| {
-        key(name).map(|key| Given { key, value: value.to_owned(), origin: origin() })
-    };
+    let given =
+        |(name, value): (&str, &str)| key(name).map(|key| Given { key, value: value.to_owned(), origin: origin() });
     values.into_iter().filter_map(given).collect()
 }
 
@@ -174,10 +173,8 @@ fn task(root: &Path, parted: &Parted) -> Result<(Option<OsString>, Option<PathBu
         use std::os::unix::ffi::OsStringExt;
         return Ok((Some(OsString::from_vec(bytes)), None));
     }
-    let told = CommandError::new(Kind::Wrong, "there is no task").because(format!(
-        "no prompt among the arguments of codex, no {}, and nothing on stdin",
-        text_of(&file)
-    ));
+    let told = CommandError::new(Kind::Wrong, "there is no task")
+        .because(format!("no prompt among the arguments of codex, no {}, and nothing on stdin", text_of(&file)));
     Err(match parted.taken_for_images.first() {
         Some(word) => told.hint(format!("{word:?} was taken for an image: put the prompt before -i, or behind --")),
         None => told.hint("loopr loop \"make the tests pass\", or write it into .loopr/prompt.md"),

@@ -125,9 +125,7 @@ pub(crate) fn fulfil(context: &Context, wish: Wish) -> Result<(u8, Option<RunId>
         context.printer.progress(&format!("note: no btrfs snapshots here, a git store keeps the iterations: {why}\n"));
     }
     let id = held.folder.id.clone();
-    if json
-        && let Ok(reading) = loop_host::journal::read(&held.folder.path)
-    {
+    if json && let Ok(reading) = loop_host::journal::read(&held.folder.path) {
         let created = reading.entries.first().and_then(|entry| public_event(entry, &held.state));
         created.iter().for_each(|event| context.printer.json_line(event));
     }

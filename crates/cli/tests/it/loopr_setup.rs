@@ -166,7 +166,9 @@ fn the_arguments_reach_codex_unchanged_and_in_order_and_the_prompt_goes_by_stdin
     assert!(!argv.contains("fix $HOME"), "{argv}");
     assert!(env.read("home/prompt-1").contains("fix $HOME"), "{}", env.read("home/prompt-1"));
     assert!(argv.contains("developer_instructions="), "{argv}");
-    for demand in ["---LOOPR_STATUS---", "---END_LOOPR_STATUS---", "EXIT_SIGNAL", "WORK_TYPE is tests, code, docs or other"] {
+    for demand in
+        ["---LOOPR_STATUS---", "---END_LOOPR_STATUS---", "EXIT_SIGNAL", "WORK_TYPE is tests, code, docs or other"]
+    {
         assert!(argv.contains(demand), "{demand}: {argv}");
     }
     // Without --, and with more images than one.
