@@ -108,7 +108,7 @@ fn run(context: &Context, args: &LoopArgs) -> Done {
     }
     let parted = codex_args::part(&args.codex).map_err(|error| unclear(&error))?;
     let (prompt, prompt_file) = task(&root, &parted)?;
-    all.extend(fixed());
+    all.extend(fixed(&text_of(&root.canonicalize().unwrap_or_else(|_| root.clone()))));
     let wish =
         Wish { given: all, workspace: Some(root), prompt, prompt_file, rest: parted.args, dry_run: false, json: false };
     start::fulfil(context, wish).map(|(code, _)| code)
@@ -136,10 +136,13 @@ fn configured(context: &Context, root: &Path) -> Result<Vec<Given>, CommandError
     Ok(all)
 }
 
-/// What makes it loopr, whatever the user's own settings for other loops are.
-fn fixed() -> Vec<Given> {
+/// What makes it loopr, whatever the user's own settings for other loops are. By root and name the calls of an hour are
+/// counted over all loops of a root.
+fn fixed(root: &str) -> Vec<Given> {
     let values = [
         ("profile", "loopr"),
+        ("project", root),
+        ("agent_name", "loopr"),
         ("agent", "codex"),
         ("agent_cmd", ""),
         ("agent_args", ""),

@@ -292,6 +292,50 @@ fn it_waits_for_the_hour_says_until_when_and_goes_on() {
 }
 
 #[test]
+fn the_hour_is_counted_over_all_loops_of_a_root() {
+    // req: B-09
+    let env = loopr("block COMPLETE true code 0");
+    env.write("work/.loopr/config", "MAX_CALLS_PER_HOUR=2\n");
+    assert_eq!(ended(&env, &[]), is("complete", "done", 2, 0));
+    let running = env.begin(&["loop", "do it"]);
+    wait_until("it waits", || env.read("work/.loopr/status.json").contains("\"waiting\""));
+    let status = published(&env, "status.json");
+    assert_eq!((&status["iteration"], &status["call_count"]), (&json!(0), &json!(2)), "{status}");
+    running.signal("INT");
+    running.end().expect_code(2);
+    assert_eq!((calls(&env), &published(&env, "status.json")["exit_reason"]), (2, &json!("stopped")));
+    // Another root has its own.
+    std::fs::create_dir(env.work().join("other")).unwrap();
+    looped(&env, &["--loopr-root", "other"]).expect_code(0);
+}
+
+#[test]
+fn a_loop_that_is_gone_on_with_publishes_on_and_a_killed_one_is_told() {
+    // req: B-10
+    // req: B-11
+    let env = loopr("echo $n > made\n[ -e hang ] && sleep 300\nblock IN_PROGRESS false code 0");
+    assert_eq!(ended(&env, &["--max-iterations", "2"]), is("error", "max_iterations", 2, 1));
+    plain_loop(&env, &["resume", &env.id(), "-n", "+2"]).expect_code(1);
+    assert_eq!(published(&env, "status.json")["iteration"], 4);
+    let log = env.read("work/.loopr/loop.log");
+    let iterations: Vec<&str> = log.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    assert_eq!(iterations, ["iteration=1", "iteration=2", "iteration=3", "iteration=4"], "{log}");
+    env.write("work/hang", "");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loop"));
+    command.args(["resume", &env.id(), "-n", "+1"]);
+    env.dress(&mut command);
+    let running = Running::of(command.spawn().unwrap(), env.root());
+    wait_until("it works", || env.read("work/.loopr/status.json").contains("\"iteration\": 5"));
+    running.signal("KILL");
+    drop(running.end());
+    assert_eq!(published(&env, "status.json")["state"], "running", "nobody could write it");
+    let status = env.run(&["status", "--json"]).expect_code(0).json();
+    assert_eq!((&status["state"], &status["exit_reason"]), (&json!("error"), &json!("agent_failed")), "{status}");
+    plain_loop(&env, &["cancel", &env.id()]).expect_code(0);
+    assert_eq!(published(&env, "status.json")["exit_reason"], "stopped");
+}
+
+#[test]
 fn what_is_written_in_the_folder_is_no_progress_and_is_neither_kept_nor_undone() {
     // req: B-14 partly: prd.json, progress.txt and roadmap.md come later
     let env = loopr("echo $n > .loopr/mine\nblock IN_PROGRESS false code 0");

@@ -220,6 +220,19 @@ fn a_missing_codex_and_wrong_words_are_refused_before_anything_is_made() {
 }
 
 #[test]
+fn the_profile_alone_makes_a_plain_loop_one_of_these() {
+    // req: B-10
+    let env = loopr(DONE);
+    plain_loop(&env, &["start", "do it", "--profile", "loopr"]).expect_code(0);
+    let status = published(&env, "status.json");
+    assert_eq!((&status["state"], &status["iteration"]), (&json!("complete"), &json!(2)));
+    // And nothing is published without it.
+    let env = loopr(DONE);
+    plain_loop(&env, &["start", "do it", "--promise", "true", "--agent", "codex"]).expect_code(0);
+    assert!(!env.work().join(".loopr").exists());
+}
+
+#[test]
 fn the_status_is_read_from_the_journal_and_not_from_the_file() {
     // req: B-11
     let env = loopr(DONE);
