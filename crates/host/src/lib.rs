@@ -27,6 +27,7 @@ mod paying;
 pub mod process;
 mod prompt_file;
 pub mod proving;
+pub mod publish;
 mod requests;
 pub mod retention;
 pub mod runs;

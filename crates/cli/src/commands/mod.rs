@@ -19,6 +19,8 @@ pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod inject;
 pub(crate) mod list;
+pub(crate) mod loopr;
+mod loopr_status;
 pub(crate) mod pause;
 pub(crate) mod prune;
 pub(crate) mod resume;
@@ -36,8 +38,8 @@ pub(crate) mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Verb};
 use crate::context::{Context, Done};
@@ -57,7 +59,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             Printer::new(Loudness::Normal).answer(&error.render().to_string());
             return ExitCode::SUCCESS;
         }
-        Err(error) => return from_clap(&error).show(),
+        Err(error) => return from_clap(&error, &Cli::command()).show(),
     };
     // What became of a loop says more than whether that could be printed.
     let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_)));

@@ -23,6 +23,8 @@ mod keeping;
 mod kill_points;
 mod limits;
 mod looking;
+mod loopr;
+mod loopr_setup;
 mod newcomer;
 mod output;
 mod power_cuts;

@@ -2,6 +2,7 @@
 mod certificate;
 mod events;
 mod history;
+mod loopr;
 mod result;
 mod row;
 mod verification;
@@ -9,6 +10,7 @@ mod verification;
 pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::public_event;
 pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
+pub use loopr::{LooprCounts, LooprFold, LooprPicture, LooprStatus, exit_reason};
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row};
 pub use verification::{Again, Verification, VerifiedGate, WorkspaceNow};
