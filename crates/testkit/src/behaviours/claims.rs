@@ -107,8 +107,7 @@ pub(super) const ALL: &[Behaviour] = &[
         name: "blocked-without-gate",
         gate: NO_GATE,
         turns: &[WORKS, Turn { says: "I need the password of the database.", status: Status::Blocked, ..IDLE }],
-        ideal: super::Ideal { outcome: "blocked", reason: "agent_blocked", code: 1, iterations: 2 },
-        over: 3,
+        ideal: tripped("no_progress", 4),
         ..BASE
     },
     Behaviour {

@@ -25,6 +25,7 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
         | Ends::Fails(_)
         | Ends::Hangs
         | Ends::Context
+        | Ends::Denied(_)
         | Ends::Asks(_) => {
             let tool = format!(
                 r#"{{"type":"tool_use","id":"toolu_01","name":"Bash","input":{{"command":{},"description":"work on it"}}}}"#,
@@ -54,6 +55,17 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
                 json(question)
             );
             (well(call, vec![worked, message(call, 2, &asks)], Some(10_000)), String::new(), 0)
+        }
+        Ends::Denied(command) => {
+            let mut lines = well(call, vec![worked], Some(10_000));
+            let denied = format!(
+                r#""permission_denials":[{{"tool_name":"Bash","tool_use_id":"toolu_01","tool_input":{{"command":{}}}}}]"#,
+                json(command)
+            );
+            if let Some(last) = lines.last_mut() {
+                *last = last.replace(r#""permission_denials":[]"#, &denied);
+            }
+            (lines, String::new(), 0)
         }
         Ends::Fails(words) => {
             let errors = format!(r#""errors":[{}]"#, json(&call.fill(words)));
@@ -100,6 +112,7 @@ fn provider(ends: Ends) -> (&'static str, &'static str, String) {
         | Ends::Crashes
         | Ends::Fails(_)
         | Ends::Hangs
+        | Ends::Denied(_)
         | Ends::Asks(_) => {
             ("400", "invalid_request", only("Prompt is too long · the request is ~215000 tokens (limit 200000)"))
         }

@@ -20,6 +20,7 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
         | Ends::Fails(_)
         | Ends::Hangs
         | Ends::Context
+        | Ends::Denied(_)
         | Ends::Asks(_) => {
             lines.push(said(0, "I'll look at the tests first."));
             lines.push(command(call, "item.started", "null", "in_progress"));
@@ -38,6 +39,13 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
         // Codex tells tokens, never a price.
         Ends::Well | Ends::Hangs | Ends::Costs(_) => (well(call, worked, true), String::new(), 0),
         Ends::Untold => (well(call, worked, false), String::new(), 0),
+        Ends::Denied(command) => {
+            let log = format!(
+                "2026-11-16T06:14:20.898481Z ERROR codex_core::tools::router: error=exec_command failed: CreateProcess {{ message: \
+                 \"Rejected(\\\"`/bin/bash -lc '{command}'` rejected: such commands are not permitted.\\\")\" }}\n"
+            );
+            (well(call, worked, true), log, 0)
+        }
         Ends::Asks(_) => (well(call, worked, true), ASKED.into(), 0),
         Ends::Fails(words) => (failed(vec![worked], &call.fill(words)), String::new(), 1),
         Ends::Context => {

@@ -65,6 +65,20 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "ignored-files",
+        project: &[SIX, "echo build/work.txt > where.txt; mkdir build"],
+        turns: &[Turn { does: "echo \"step $N\" >> build/work.txt", ..WORKS }],
+        ideal: kept(6),
+        ..BASE
+    },
+    Behaviour {
+        name: "same-words-real-work",
+        project: &["sed -i 's/-ge 4/-ge 8/' run_tests.sh"],
+        turns: &[Turn { says: "I did the next step.", status: Status::Nothing, ..WORKS }],
+        ideal: kept(8),
+        ..BASE
+    },
+    Behaviour {
         name: "ignored-files-kept",
         project: &[SIX, "echo build/work.txt > where.txt; mkdir build"],
         arguments: &["--checkpoint-ignored"],

@@ -105,6 +105,8 @@ pub enum Ends {
     Billing,
     /// The conversation is longer than the model takes.
     Context,
+    /// Well, but its own program refused this command.
+    Denied(&'static str),
     /// Well, after a question by the tool for that.
     Asks(&'static str),
 }

@@ -37,7 +37,7 @@ pub(super) const ALL: &[Behaviour] = &[
     },
     Behaviour {
         name: "calls-per-hour",
-        arguments: &["--max-calls-per-hour", "2", "--max-time", "2m"],
+        arguments: &["--max-calls-per-hour", "2", "--max-time", "10s"],
         turns: &[costs(Ends::Well)],
         ideal: exhausted("time_limit", 2),
         checks: &[Check::Calls(2)],

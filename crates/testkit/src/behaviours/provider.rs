@@ -55,6 +55,23 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "limit-mid-work",
+        turns: &[Turn { ends: Ends::Limit(1), ..WORKS }, WORKS],
+        ideal: kept(3),
+        checks: &[Check::Calls(4)],
+        ..BASE
+    },
+    Behaviour {
+        name: "network-drops",
+        turns: &[
+            WORKS,
+            meets(Ends::Fails("API Error: Unable to connect to API: error sending request (ECONNRESET)")),
+            WORKS,
+        ],
+        checks: &[Check::Waited("back_off"), Check::Calls(5)],
+        ..BASE
+    },
+    Behaviour {
         name: "overload",
         turns: &[WORKS, meets(Ends::Overload), WORKS],
         checks: &[Check::Waited("back_off"), Check::Calls(5)],

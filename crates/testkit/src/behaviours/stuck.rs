@@ -1,5 +1,5 @@
 //! Agents that get nowhere: each ends by the breaker that is meant for it.
-use super::{BASE, Behaviour, Check, Ends, IDLE, Status, Turn, WORKS, exhausted, tripped, unable};
+use super::{BASE, Behaviour, Check, Ends, IDLE, Ideal, Status, Turn, WORKS, exhausted, tripped, unable};
 
 /// It does this and says something new each time.
 const fn does(does: &'static str) -> Turn {
@@ -123,9 +123,17 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
-        name: "ignored-litter",
-        turns: &[does("mkdir -p build; echo $N > build/cache")],
+        name: "works-elsewhere",
+        turns: &[does("echo \"step $N\" >> ../elsewhere.txt")],
         ideal: tripped("no_progress", 3),
+        ..BASE
+    },
+    Behaviour {
+        name: "gate-writes-ignored-files",
+        project: &["sed -i '2i mkdir -p build; date +%N >> build/gate.log' run_tests.sh"],
+        turns: &[IDLE],
+        ideal: tripped("no_progress", 3),
+        truth: "[ $(grep -c step src/work.txt) -ge 4 ]",
         ..BASE
     },
     Behaviour {
@@ -166,13 +174,27 @@ pub(super) const ALL: &[Behaviour] = &[
             ),
             ..WORKS
         }],
-        ideal: tripped("no_progress", 3),
+        ideal: unable(3),
         ..BASE
     },
     Behaviour {
         name: "blocked",
         turns: &[Turn { says: "I need the password of the database, try {n}.", status: Status::Blocked, ..IDLE }],
         ideal: tripped("no_progress", 3),
+        ..BASE
+    },
+    Behaviour {
+        name: "blocked-stops",
+        arguments: &["--on-blocked", "stop"],
+        turns: &[WORKS, Turn { says: "I need the password of the database.", status: Status::Blocked, ..IDLE }],
+        ideal: Ideal { outcome: "blocked", reason: "agent_blocked", code: 1, iterations: 2 },
+        ..BASE
+    },
+    Behaviour {
+        name: "denied-everything",
+        turns: &[Turn { does: ":", ends: Ends::Denied("make all"), ..IDLE }],
+        ideal: tripped("no_progress", 3),
+        checks: &[Check::Told(2, "refused")],
         ..BASE
     },
     Behaviour {
