@@ -47,8 +47,8 @@ fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Co
             command = command.arg(arg.hide(true).help(format!("Turns --{} off", key.flag.long)));
             continue;
         }
-        let many = if key.kind == Kind::Paths { ArgAction::Append } else { ArgAction::Set };
-        if key.kind == Kind::Paths {
+        let many = if many_values(key.kind) { ArgAction::Append } else { ArgAction::Set };
+        if many_values(key.kind) {
             arg = Arg::new(key.name).long(key.flag.long).help(help(key));
         }
         let parser = clap::value_parser!(std::ffi::OsString);
@@ -56,6 +56,11 @@ fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Co
             command.arg(arg.value_name(key.flag.value).action(many).value_parser(parser).allow_hyphen_values(true));
     }
     command
+}
+
+/// May be given several times, each a line.
+fn many_values(kind: Kind) -> bool {
+    matches!(kind, Kind::Paths | Kind::Gates | Kind::Prices)
 }
 
 fn help(key: &Key) -> String {

@@ -11,15 +11,16 @@ use loop_core::agent::{
     self, Agent, AgentEnv, Ask, Begin, Call, Dialect, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
-use loop_core::run::{AgentReport, Answer, Ended, Heard, RunState};
+use loop_core::run::{AgentReport, Answer, Ended, Heard, RunState, WordsDigest};
 use loop_core::settings::{Resolved, Settings};
 use loop_core::text;
+use sha2::{Digest, Sha256};
 
 use crate::attempt_container::{self, Inside};
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file::{self, Told};
-use crate::runs::RunFolder;
+use crate::runs::{self, RunFolder};
 use crate::secrets;
 
 /// How much of an agent's words stands in its report.
@@ -277,6 +278,7 @@ impl Words {
             continued: self.continued,
         });
         let said = said(&reading, &end, coded);
+        let words = words_of(&reading, &end, coded);
         Answer::AgentEnded(Box::new(AgentReport {
             ended: end.ended,
             duration_ms: end.duration_ms,
@@ -285,7 +287,7 @@ impl Words {
             left_running: end.left_running,
             // The agent did its work and was paid for it: that is written down before the failure counts.
             not_kept: end.failed,
-            heard: Heard::of(reading),
+            heard: Heard { words, ..Heard::of(reading) },
         }))
     }
 }
@@ -311,6 +313,17 @@ impl Meaning {
             Some(_) | None => bytes.into(),
         }
     }
+}
+
+/// Its own words by hash and length, so that they can be compared with others; of a plain program all that it printed.
+fn words_of(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<WordsDigest> {
+    let words = if coded {
+        let sha256 = runs::hex(&Sha256::digest(reading.text.trim().as_bytes()));
+        WordsDigest { sha256, bytes: u64::try_from(reading.text.trim().len()).unwrap_or(u64::MAX) }
+    } else {
+        WordsDigest { sha256: end.output.sha256.clone(), bytes: end.output.stdout_bytes }
+    };
+    (words.bytes > 0).then_some(words)
 }
 
 /// The end of its own words; else of its error.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved};
+use loop_core::run::{Answer, Certified, Event, Measured, Notice, Order, RunState, Saved};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -129,6 +129,9 @@ impl Hands {
                 self.holds.push(id);
                 return None;
             }
+            Order::Reserve { .. } => Err(Answer::Failed { what: "there is no ledger yet".to_owned() }),
+            Order::Guard { .. } => Err(Answer::Guarded(Box::default())),
+            Order::Certify { .. } => Err(Answer::Certified(Certified::default())),
             Order::RunAgent { news, injected, session, .. } => {
                 let begun = self.contained(state, |hands, containment| {
                     let told = ((news.as_slice(), *injected), session.as_deref());
@@ -172,6 +175,9 @@ impl Hands {
                 | Order::RunAgent { .. }
                 | Order::Hold { .. }
                 | Order::RunGate { .. }
+                | Order::Reserve { .. }
+                | Order::Guard { .. }
+                | Order::Certify { .. }
                 | Order::Notify { .. } => Answer::Refused { why: "this loop keeps no checkpoints".to_owned() },
             });
         };

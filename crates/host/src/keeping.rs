@@ -76,6 +76,9 @@ impl Keeping {
             | Order::RunAgent { .. }
             | Order::Hold { .. }
             | Order::RunGate { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
             | Order::Notify { .. } => return,
         };
         self.cancel.store(false, Ordering::Relaxed);

@@ -77,6 +77,9 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         | Answer::AgentEnded(_)
         | Answer::GateEnded(_)
         | Answer::Held
+        | Answer::Reserved(_)
+        | Answer::Guarded(_)
+        | Answer::Certified(_)
         | Answer::Notified { .. }
         | Answer::Failed { .. } => (0, Vec::new()),
     };

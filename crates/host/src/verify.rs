@@ -50,7 +50,13 @@ fn run_shell(
 
 fn not_started(error: &std::io::Error) -> GateReport {
     let why = error.to_string();
-    GateReport { ended: Ended::NotStarted(why.clone()), duration_ms: 0, output: Output::default(), said: why }
+    GateReport {
+        ended: Ended::NotStarted(why.clone()),
+        duration_ms: 0,
+        output: Output::default(),
+        said: why,
+        tests: None,
+    }
 }
 
 /// What the end of a gate is to the core.
@@ -65,7 +71,13 @@ pub(crate) fn answer(end: TaskEnd) -> Answer {
     let stdout = text::clean(&end.stdout_end);
     let said = if stderr.trim().is_empty() { stdout } else { stderr };
     let said = text::tail(said.trim(), SAID_BYTES_MAX).to_owned();
-    Answer::GateEnded(GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, said })
+    Answer::GateEnded(GateReport {
+        ended: end.ended,
+        duration_ms: end.duration_ms,
+        output: end.output,
+        said,
+        tests: None,
+    })
 }
 
 /// What a rehearsal of a promise showed.

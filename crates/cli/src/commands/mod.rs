@@ -13,6 +13,7 @@ pub(crate) mod container_setup;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;
+pub(crate) mod gate_setup;
 pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod inject;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Change, Event, Order, Outcome, RunState};
-use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, millis, parse_value};
+use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, micros, millis, parse_value};
+use loop_core::text;
 use loop_core::time;
 use loop_host::paths::path_of;
 use loop_host::runs::{RunFolder, RunsError, StartLock};
@@ -169,7 +170,14 @@ pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<S
             let sum = millis(held).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
             Ok(duration_text(sum))
         }
+        Takes::MoneyOrUnlimited => {
+            parse_value(Takes::MoneyOrUnlimited, more).map_err(|(why, _)| wrong(&why))?;
+            let sum = micros(held).unwrap_or(0).saturating_add(micros(more).unwrap_or(0));
+            Ok(text::dollars(sum))
+        }
         Takes::SizeOrUnlimited
+        | Takes::Gates
+        | Takes::Prices
         | Takes::Switch
         | Takes::Choice(_)
         | Takes::Command

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use loop_core::agent::{Agent, Described};
 use loop_core::ids::RunId;
-use loop_core::policy::gate::Promise;
 use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
 use loop_core::settings::{KEYS, Layer, Origin, Resolved, Valued};
@@ -20,12 +19,11 @@ use loop_host::paths::{can_write, path_of, read_bounded, text_of, write_whole};
 use loop_host::runs::{self, HeldRun, LongTexts, RunFolder, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
-use loop_host::verify;
 use loop_host::workspace::{claim, overlap};
 
 use super::container_setup::{self, Inside};
 use super::setup::{self, Setup, quoted};
-use super::{agent_setup, dry_run, room, visit};
+use super::{agent_setup, dry_run, gate_setup, room, visit};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -132,15 +130,10 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
         quoted(&text::one_line(&goal, 80)),
         if promise.is_empty() { "'make test'".to_owned() } else { quoted(promise) }
     );
-    if promise.is_empty() {
-        return Err(CommandError::new(Kind::Wrong, "--promise is missing")
-            .because("without a check of its own, loop could only believe the agent")
-            .hint(format!("{line} …, with the command that shows that the work is done")));
-    }
+    gate_setup::check(&setup.settings, &line)?;
     add_arguments(&mut setup.settings, &args.rest);
     let (agent, described) = agent_setup::find(&setup, &line)?;
     setup::check_containment(&setup.settings)?;
-    check_shell(&setup.settings)?;
     let inject = injected(&setup.settings)?;
     if goal.len() + inject.iter().map(String::len).sum::<usize>() > TASK_BYTES_MAX {
         return Err(CommandError::new(Kind::Wrong, "the prompt is too long")
@@ -155,31 +148,6 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
         agent_setup::confirm(context, &setup.settings)?;
     }
     Ok(Ready { setup, goal, inject, chosen, agent, described, inside })
-}
-
-/// A line that no shell can read says nothing about the work, and a `!` before several commands would
-/// be the shell's own, to which a command that is not found is a success.
-fn check_shell(settings: &Resolved) -> Result<(), CommandError> {
-    let promise = settings.get("promise");
-    for (flag, line) in [("--promise", Promise::parse(promise).command), ("--agent-cmd", settings.get("agent_cmd"))] {
-        if let Some(why) = verify::syntax_error(line) {
-            return Err(CommandError::new(
-                Kind::Wrong,
-                format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60)),
-            )
-            .because(why)
-            .hint("mend the line, or put it into a script"));
-        }
-    }
-    if Promise::parse(promise).left_to_shell {
-        return Err(CommandError::new(Kind::Wrong, "--promise: a ! stands before several commands")
-            .because("the shell's own ! calls it a success when a command cannot be run at all")
-            .hint(format!(
-                "put them in brackets: ! ( {} )",
-                text::one_line(promise.trim_start_matches(['!', ' ']), 60)
-            )));
-    }
-    Ok(())
 }
 
 /// What stands after `--` is the agent's, behind what the settings have for it.
@@ -332,6 +300,7 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         backend: ready.chosen.backend.to_owned(),
         store: runs::store_name(&ready.setup.path),
         described: ready.described.clone(),
+        guard: None,
         settings,
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;

@@ -117,6 +117,9 @@ impl Came {
             | Answer::GateEnded(_)
             | Answer::Cleaned { .. }
             | Answer::Held
+            | Answer::Reserved(_)
+            | Answer::Guarded(_)
+            | Answer::Certified(_)
             | Answer::Notified { .. } => None,
         }
     }

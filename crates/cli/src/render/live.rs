@@ -6,6 +6,7 @@ use loop_core::run::{
     Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request, RolledBack,
     RunState, Saved, Target,
 };
+use loop_core::settings::GateSpec;
 use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::public_event;
@@ -120,6 +121,8 @@ impl Live {
                         .map(|change| format!("{} = {}", change.key, change.value))
                         .collect::<Vec<_>>()
                         .join(", "),
+                    Request::Reset { session: true } => "breaker closed, conversation forgotten".to_owned(),
+                    Request::Reset { session: false } => "breaker closed".to_owned(),
                     Request::Stop | Request::Abort => return,
                 };
                 self.line(Some(Paint::Warn), &format!("{} ({by})", text::one_line(&what, 200)));
@@ -159,9 +162,12 @@ impl Live {
                 }
             }
             Answer::GateEnded(report) => {
-                let last = state.gates.iter().filter_map(|gate| gate.last.as_ref()).find(|last| last.report == *report);
-                if let Some(last) = last {
-                    self.gate(last, state);
+                let mut gates = state.settings.gates.iter().zip(&state.gates);
+                let spoke = gates.find_map(|(gate, memory)| {
+                    memory.last.as_ref().filter(|last| last.report == *report).map(|last| (gate, last))
+                });
+                if let Some((gate, last)) = spoke {
+                    self.gate(gate, last, state);
                 }
             }
             Answer::Cleaned { killed } if *killed > 0 => {
@@ -187,7 +193,16 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
-            Answer::Cleaned { .. } | Answer::Held | Answer::Notified { .. } => {}
+            Answer::Guarded(guarded) => {
+                for line in words::guarded(guarded) {
+                    self.line(Some(Paint::Warn), &format!("{:>7}  {line}", of(state)));
+                }
+            }
+            Answer::Cleaned { .. }
+            | Answer::Held
+            | Answer::Reserved(_)
+            | Answer::Certified(_)
+            | Answer::Notified { .. } => {}
         }
     }
 
@@ -204,7 +219,7 @@ impl Live {
         }
     }
 
-    fn gate(&mut self, last: &LastGate, state: &RunState) {
+    fn gate(&mut self, gate: &GateSpec, last: &LastGate, state: &RunState) {
         let place = if last.point == GatePoint::Baseline { "before".to_owned() } else { of(state) };
         let (word, paint) = match last.verdict {
             Verdict::Kept => ("holds", Paint::Good),
@@ -218,9 +233,10 @@ impl Live {
                 if line.is_empty() { String::new() } else { format!(": {}", text::one_line(line, 60)) }
             }
         };
-        let negated = state.settings.gates.first().is_some_and(|gate| gate.promise().negated);
-        let turned = if negated { "turned round: " } else { "" };
-        self.line(Some(paint), &format!("{place:>7}  promise: {word} ({turned}{}){said}", last.report.ended.brief()));
+        let turned = if gate.promise().negated { "turned round: " } else { "" };
+        let (name, ended) = (&gate.name, last.report.ended.brief());
+        let tests = last.report.tests.as_ref().map_or_else(String::new, |tests| format!(" · {}", words::tests(tests)));
+        self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({turned}{ended}){tests}{said}"));
     }
 
     fn live_line(state: &RunState, now: At) -> Option<String> {
@@ -243,7 +259,12 @@ impl Live {
             }
             Order::Hold { cause: HoldCause::Limit, .. } => words::countdown(state, now)?,
             Order::Hold { cause: HoldCause::Delay, .. } => format!("waiting · {spent} of {limit}"),
-            Order::Checkpoint { .. } | Order::Measure { .. } => "keeping the workspace".to_owned(),
+            Order::Hold { cause: HoldCause::Calls, .. } => format!("calls of the hour used up · {spent} of {limit}"),
+            Order::Certify { .. } => "writing down the proof".to_owned(),
+            Order::Reserve { .. } => "asking the ledger".to_owned(),
+            Order::Checkpoint { .. } | Order::Measure { .. } | Order::Guard { .. } => {
+                "keeping the workspace".to_owned()
+            }
             Order::Notify { .. } | Order::Keep { .. } => return None,
         };
         Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
@@ -286,6 +307,9 @@ fn who(order: &Order) -> &'static str {
         | Order::Measure { .. }
         | Order::Keep { .. }
         | Order::Rollback { .. }
+        | Order::Reserve { .. }
+        | Order::Guard { .. }
+        | Order::Certify { .. }
         | Order::Hold { .. } => "it",
     }
 }

@@ -1,5 +1,5 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
-use loop_core::run::{Outcome, ReasonCode, RunState};
+use loop_core::run::{Best, Outcome, ReasonCode, RunState};
 use loop_core::text;
 use loop_core::time;
 
@@ -12,7 +12,8 @@ pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> Stri
     };
     let (paint, word) = match over.outcome {
         Outcome::Kept => (Paint::Good, "done"),
-        Outcome::Exhausted => (Paint::Bad, "not done"),
+        Outcome::Claimed => (Paint::Good, "done, as the agent says"),
+        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
         Outcome::Stopped => (Paint::Warn, "stopped"),
         Outcome::Cancelled => (Paint::Warn, "cancelled"),
         Outcome::Unable => (Paint::Bad, "could not work"),
@@ -39,6 +40,13 @@ pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> Stri
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
     let mut next = next(over.outcome, over.reason.code, id.as_str());
+    if let Some(best) = better(state) {
+        next.push_str(&format!(
+            "best:       loop rollback {id} best   (iteration {}: {})\n",
+            best.iteration,
+            best.rank.words()
+        ));
+    }
     if spec.keeps() && state.iteration > 0 {
         next.push_str(&format!("undo it:    loop rollback {id} initial\n"));
     }
@@ -51,6 +59,14 @@ pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> Stri
         standing.status,
         over.reason.code.name(),
     )
+}
+
+/// A state that was better than the one that stayed, where it did not succeed.
+pub(crate) fn better(state: &RunState) -> Option<&Best> {
+    let lost = state.over.as_ref().is_some_and(|over| !matches!(over.outcome, Outcome::Kept | Outcome::Claimed));
+    let best = state.judged.best.as_ref().filter(|_| lost && state.keeps())?;
+    let other = best.checkpoint.is_some() && best.checkpoint != state.keeping.newest;
+    (other && state.judged.rank.is_none_or(|rank| best.rank > rank)).then_some(best)
 }
 
 /// What it cost, as far as anybody told.
@@ -69,8 +85,14 @@ pub(crate) fn cost(state: &RunState) -> String {
 /// Two commands: how to see it, and how to go on.
 fn next(outcome: Outcome, code: ReasonCode, id: &str) -> String {
     let go_on = match outcome {
-        Outcome::Kept | Outcome::Cancelled => format!("forget it:  loop rm {id}"),
-        Outcome::Exhausted | Outcome::Stopped | Outcome::Unable => format!("go on:      {}", go_on(Some(code), id)),
+        Outcome::Kept => format!("prove it:   loop verify {id}"),
+        Outcome::Claimed | Outcome::Cancelled => format!("forget it:  loop rm {id}"),
+        Outcome::Exhausted
+        | Outcome::Tripped
+        | Outcome::Blocked
+        | Outcome::Tampered
+        | Outcome::Stopped
+        | Outcome::Unable => format!("go on:      {}", go_on(Some(code), id)),
     };
     format!("see it:     loop history {id} --verbose\n{go_on}\n")
 }
@@ -84,7 +106,25 @@ pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
         Some(ReasonCode::AgentLogin) => format!("loop resume {id}   (when the agent is signed in)"),
         Some(ReasonCode::AgentBilling) => format!("loop resume {id}   (when there is credit)"),
         Some(ReasonCode::ProviderDown) => format!("loop resume {id}   (when the provider works again)"),
-        Some(ReasonCode::BudgetLimit) => format!("loop resume {id} --agent-args '…'   (with more money for the agent)"),
+        Some(ReasonCode::BudgetLimit) => format!("loop resume {id} --max-cost +5   (or whatever limit it names)"),
+        Some(ReasonCode::NoProgress) => {
+            format!("loop inject {id} '…', then loop resume {id}   (or --max-no-progress 6)")
+        }
+        Some(ReasonCode::SameError) => format!("loop resume {id}   (when the error is mended, or --max-same-error 10)"),
+        Some(ReasonCode::Oscillation) => {
+            format!("loop inject {id} '…', then loop resume {id}   (or --max-oscillation 4)")
+        }
+        Some(ReasonCode::IdenticalOutput) => {
+            format!("loop inject {id} '…', then loop resume {id}   (or --max-identical-output 10)")
+        }
+        Some(ReasonCode::TestLoops) => format!("loop inject {id} '…', then loop resume {id}   (or --max-test-only 6)"),
+        Some(ReasonCode::OutputDecline) => {
+            format!("loop inject {id} '…', then loop resume {id}   (or --output-decline unlimited)")
+        }
+        Some(ReasonCode::MissingStatus) => format!("loop resume {id} --max-missing-status 6"),
+        Some(ReasonCode::SafetyCompletion) => format!("loop resume {id} --no-strict-completion   (to believe it)"),
+        Some(ReasonCode::AgentBlocked) => format!("loop inject {id} '…', then loop resume {id}"),
+        Some(ReasonCode::Tamper) => format!("loop resume {id} --on-tamper restore"),
         Some(ReasonCode::Question) => format!("loop resume {id} --on-question decide"),
         Some(ReasonCode::GateUnverifiable) => format!("loop resume {id}   (when the promise can be run)"),
         Some(ReasonCode::HostFailure) => format!("loop resume {id}   (when that is mended)"),

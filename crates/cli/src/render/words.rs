@@ -1,6 +1,6 @@
 //! What an agent's words amounted to, in lines for people.
 use loop_core::agent::{Failure, Permissions};
-use loop_core::run::{AgentReport, RunState};
+use loop_core::run::{AgentReport, Guarded, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time::{self, At};
 
@@ -83,4 +83,32 @@ pub(crate) fn countdown(state: &RunState, now: At) -> Option<String> {
     let wait = state.waiting()?;
     let left = time::compact(wait.until_ms.saturating_sub(now.wall_ms) / 1000 * 1000);
     Some(format!("{} · {left} left · Enter tries now", wait.failure.word().replace('_', " ")))
+}
+
+/// What became of protected files: nothing where nothing was changed.
+pub(crate) fn guarded(guarded: &Guarded) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !guarded.tampered.is_nothing() {
+        let names = text::one_line(&guarded.tampered.words(), 300);
+        let back = if guarded.restored { "; put back" } else { "" };
+        let kept = guarded.kept.as_ref().map_or_else(String::new, |name| format!(" (what it was is {name})"));
+        lines.push(format!("protected files were changed: {names}{back}{kept}"));
+    }
+    if !guarded.added.is_nothing() {
+        lines.push(format!("new files where protected ones are: {}", text::one_line(&guarded.added.words(), 300)));
+    }
+    lines.extend(guarded.said.iter().map(|said| text::one_line(said, 400)));
+    lines
+}
+
+/// How many tests passed and failed, and what changed.
+pub(crate) fn tests(tests: &TestsSeen) -> String {
+    let mut words = format!("{} pass, {} fail", tests.passed, tests.failed);
+    if tests.skipped > 0 {
+        words.push_str(&format!(", {} left out", tests.skipped));
+    }
+    if !tests.newly_failing.is_nothing() {
+        words.push_str(&format!(", newly failing: {}", text::one_line(&tests.newly_failing.words(), 160)));
+    }
+    words
 }

@@ -31,6 +31,7 @@ mod provider_words;
 mod qwen;
 pub mod reading;
 pub mod secrets;
+pub mod signature;
 pub mod status_block;
 pub mod stream;
 pub mod text;

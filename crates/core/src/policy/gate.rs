@@ -27,6 +27,48 @@ impl Verdict {
     }
 }
 
+/// What several tries of one gate said so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    kept: u32,
+    broken: u32,
+    unverifiable: u32,
+}
+
+impl Tally {
+    /// With one more try.
+    #[must_use]
+    pub fn with(mut self, verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Kept => self.kept += 1,
+            Verdict::Broken => self.broken += 1,
+            Verdict::Unverifiable => self.unverifiable += 1,
+        }
+        self
+    }
+
+    /// How many tries there were.
+    #[must_use]
+    pub fn tries(self) -> u32 {
+        self.kept + self.broken + self.unverifiable
+    }
+
+    /// The answer, as soon as no further try can change it. `need` of `all` tries must hold.
+    #[must_use]
+    pub fn verdict(self, (need, all): (u32, u32)) -> Option<Verdict> {
+        let left = all.saturating_sub(self.tries());
+        if self.kept >= need {
+            Some(Verdict::Kept)
+        } else if self.kept + left + self.unverifiable < need {
+            Some(Verdict::Broken)
+        } else if left == 0 || self.kept + left < need {
+            Some(Verdict::Unverifiable)
+        } else {
+            None
+        }
+    }
+}
+
 /// So many iterations in a row with an unverifiable gate end the run.
 pub const UNVERIFIABLE_MAX: u32 = 2;
 

@@ -152,6 +152,33 @@ fn news(news: &News) -> String {
             "- {count} of your tool calls were refused ({}), and nothing changed. Work by what you are allowed.",
             harmless(&text::one_line(first, 200))
         ),
+        News::Tampered { files, restored, by_gates } => format!(
+            "- Protected files were changed{}: {}. {} Do not change them: the task is to be solved without that.",
+            if *by_gates { " while the gate ran (something that you wrote did it)" } else { "" },
+            harmless(&text::one_line(&files.join(", "), 600)),
+            if *restored { "They were put back as they had been." } else { "That does not count as work." }
+        ),
+        News::Regressed { what, reverted } => format!(
+            "- Your last iteration broke what had passed before: {}.{}",
+            harmless(&text::one_line(&what.join(", "), 1200)),
+            if *reverted {
+                " The workspace was put back to before it. Look for another way."
+            } else {
+                " Mend that without losing what passes now."
+            }
+        ),
+        News::WeakerTests { how } => format!(
+            "- The gate succeeds, but the tests are weaker than at the start, so the task is not done: {}. Bring them back.",
+            harmless(&text::one_line(&how.join("; "), 1200))
+        ),
+        News::NotDone => {
+            "- You said that the task is done. It is not: the harness ran the gate, and it fails. Read what it said."
+                .to_owned()
+        }
+        News::StatusMissing { why } => format!(
+            "- Your last message had no status block that counts{}. Say nothing but the status block of the work that you just did.",
+            why.as_ref().map_or(String::new(), |why| format!(" ({})", harmless(&text::one_line(why, 200))))
+        ),
         News::AgentFailed { ended } => format!("- Your program ended in an error in the iteration before ({ended})."),
     }
 }

@@ -2,14 +2,13 @@
 use std::sync::Arc;
 
 use super::event::{Change, Event, Input, Notice, Request, Target};
-use super::fact::{Fact, GatePoint, HoldCause, Order, RecallCause};
+use super::fact::{Fact, GatePoint, GuardPoint, HoldCause, Order, RecallCause};
 use super::outcome::Ending;
 use super::report::{Answer, Ended, GateReport};
 use super::spec::RunSpec;
-use super::state::{GateMemory, LastGate, OpenOrder, RunState, Stage};
+use super::state::{GateMemory, OpenOrder, RunState, Stage};
 use super::words::MANUAL;
 use crate::ids::OrderId;
-use crate::policy::{crash, gate};
 use crate::settings::Settings;
 use crate::time::At;
 
@@ -40,6 +39,9 @@ fn after_crash(order: &Order) -> AfterCrash {
         | Order::Measure { .. }
         | Order::Hold { .. }
         | Order::Rollback { .. }
+        | Order::Reserve { .. }
+        | Order::Guard { .. }
+        | Order::Certify { .. }
         | Order::RunGate { .. } => AfterCrash::Again,
         Order::Notify { .. } | Order::Keep { .. } => AfterCrash::Forget,
     }
@@ -56,10 +58,12 @@ impl RunState {
                     open.recalled = Some(*cause);
                 }
             }
-            Fact::Concluded { outcome, reason } => {
+            Fact::Concluded { outcome, reason, proof } => {
                 self.stop_the_clock();
                 self.open = false;
-                self.over = Some(Ending { outcome: *outcome, reason: reason.clone(), at: self.now });
+                self.over =
+                    Some(Ending { outcome: *outcome, reason: reason.clone(), at: self.now, proof: proof.clone() });
+                self.judged.reset = false;
             }
         }
     }
@@ -113,6 +117,10 @@ impl RunState {
                 self.keeping.may_try = true;
             }
             Request::Checkpoint { .. } => {}
+            Request::Reset { session } => {
+                self.close_breaker();
+                self.session = self.session.take().filter(|_| !session);
+            }
             Request::Inject(text) => {
                 self.injections.newest = self.injections.newest.max(text.number);
                 if text.keep && self.injections.kept.len() < INJECTIONS_KEPT_MAX {
@@ -161,7 +169,12 @@ impl RunState {
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
                 AfterCrash::Again => {}
-                AfterCrash::CutOff => self.cut_off(),
+                AfterCrash::CutOff => {
+                    // Nobody knows what it cost.
+                    self.spent.cost_untold += 1;
+                    self.spent.tokens_untold += 1;
+                    self.cut_off();
+                }
                 AfterCrash::Forget => continue,
             }
             // Nobody works on a hold, so nothing can be left of it. A number of another start of the
@@ -179,6 +192,10 @@ impl RunState {
         self.forget_asked();
         self.keeping.may_try = true;
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
+        self.call = None;
+        if self.settings.resolved.get("breaker_reset") != "manual" || self.settings.resolved.is_on("reset_circuit") {
+            self.close_breaker();
+        }
         (self.host_failure, self.lost_agent, self.blocked) = (None, None, None);
         self.forget_failures();
         self.keeping.left_its_end = false;
@@ -197,7 +214,11 @@ impl RunState {
         match order {
             Order::RunAgent { iteration, attempt, injected, session, .. } => {
                 self.attempt_begins(session.as_deref());
+                self.window = self.call.take().or(self.window.take());
+                self.spent.calls += 1;
+                (self.guarding.due, self.guarding.by_gates, self.guarding.found) = (true, false, None);
                 if *attempt == 1 {
+                    self.judged.status_asked = false;
                     self.injections.given_before = self.injections.given;
                     self.keeping.before = self.keeping.newest.clone();
                 }
@@ -213,11 +234,14 @@ impl RunState {
                 (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
             }
             Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
-            Order::Hold { cause: HoldCause::Delay | HoldCause::Limit, .. }
+            Order::RunGate { .. } => self.guarding.due = true,
+            Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
             | Order::CleanUp { .. }
             | Order::Checkpoint { .. }
             | Order::Measure { .. }
-            | Order::RunGate { .. }
             | Order::Notify { .. } => {}
         }
         let open = OpenOrder { order: order.clone(), since: self.now, recalled: None, process: None };
@@ -235,14 +259,21 @@ impl RunState {
             (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
             (Order::Hold { cause, .. }, Answer::Held) => {
                 self.delayed |= *cause == HoldCause::Delay;
+                self.call = self.call.take().filter(|_| *cause != HoldCause::Calls);
                 self.driven_since = self.driven_since.or(Some(self.now));
             }
             (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended(&open, report),
             (Order::Measure { iteration }, Answer::Measured(measured)) => self.measured(*iteration, measured),
-            (Order::RunGate { point, gate }, Answer::GateEnded(report)) => {
+            (Order::RunGate { point, gate, .. }, Answer::GateEnded(report)) => {
                 self.gate_ended(&open, (id, *point, *gate), report);
             }
+            (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.reserved(reserved),
+            (Order::Guard { point }, Answer::Guarded(guarded)) => {
+                let by_gates = matches!(point, GuardPoint::Gates(_));
+                self.guarded(by_gates, guarded);
+            }
+            (Order::Certify { point }, Answer::Certified(certified)) => self.certify(*point, certified),
             (order, answer) => self.not_done(order, &open, answer),
         }
     }
@@ -278,32 +309,6 @@ impl RunState {
         if report.ended == Ended::ByUs && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
             return;
         }
-        let Ok(index) = usize::try_from(number) else { return };
-        let (Some(memory), Some(gate)) = (self.gates.get_mut(index), self.settings.gates.get(index)) else { return };
-        let verdict = gate.promise().judge(&report.ended, memory.ran_to_an_end);
-        let before = memory.last.take();
-        memory.said_the_same = before.is_some_and(|before| {
-            (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
-        });
-        memory.ran_to_an_end |= gate::ran_to_an_end(&report.ended);
-        memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
-        self.stage = Stage::Gating { point, next: number + 1 };
-        if index + 1 == self.gates.len() && matches!(point, GatePoint::Iteration(_)) {
-            self.count_streaks();
-        }
-    }
-
-    fn count_streaks(&mut self) {
-        let unverifiable = self.gates.iter().filter_map(|gate| gate.last.as_ref());
-        let unverifiable = unverifiable.filter(|last| last.verdict == gate::Verdict::Unverifiable).count() > 0;
-        self.unverifiable_streak = if unverifiable { self.unverifiable_streak + 1 } else { 0 };
-        let crashed = self.report.as_ref().is_some_and(|report| {
-            crash::counts(crash::Signs {
-                failed: report.failed(),
-                changes: self.changes,
-                gates_said_the_same: self.gates.iter().all(|gate| gate.said_the_same),
-            })
-        });
-        self.crash_streak = if crashed { self.crash_streak + 1 } else { 0 };
+        self.gate_spoke((order, point, number), report);
     }
 }

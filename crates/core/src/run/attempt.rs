@@ -1,8 +1,9 @@
 //! What becomes of a run when an attempt of its agent ends: another attempt, a wait, or the end of the iteration.
 use super::apply::{CHANGED_NAMES_MAX, NEWS_MAX};
+use super::decide;
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::report::{AgentReport, Ended, Heard, Measured};
-use super::state::{OpenOrder, RunState, Session, Stage};
+use super::state::{Counted, OpenOrder, RunState, Session, Stage};
 use crate::agent::{Failure, Usage};
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
 
@@ -44,6 +45,9 @@ impl RunState {
             | Order::Keep { .. }
             | Order::Rollback { .. }
             | Order::RunGate { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
             | Order::Notify { .. } => None,
         });
         match cause {
@@ -54,7 +58,7 @@ impl RunState {
                 question.into_iter().for_each(|question| self.tell(News::Answered { question }));
                 self.carry_on = true;
             }
-            Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked) | None => {}
+            Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Calls) | None => {}
         }
     }
 
@@ -64,6 +68,9 @@ impl RunState {
     }
 
     pub(super) fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
+        if matches!(open.order, Order::RunAgent { status_only: true, .. }) {
+            return self.status_told(open, report);
+        }
         self.report = Some(report.clone());
         self.host_failure = report.not_kept.clone().or(self.host_failure.take());
         self.spend(&report.heard);
@@ -78,6 +85,9 @@ impl RunState {
             return;
         }
         self.limited = 0;
+        if !by_us && self.ask_for_status(report) {
+            return;
+        }
         (self.agent_ended, self.stage) = (true, Stage::AgentDone);
         let stopped = by_us && matches!(open.recalled, Some(RecallCause::Timeout | RecallCause::Silent));
         (self.failure, self.carry_on) = (report.heard.failure.filter(|_| !(by_us && asked)), stopped);
@@ -97,6 +107,46 @@ impl RunState {
         } else if !by_us && report.failed() {
             let error = report.heard.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
             self.tell(News::AgentFailed { ended: format!("{}{error}", report.ended.brief()) });
+        }
+    }
+
+    /// Without a gate the agent's word is all there is: one that left its status block out is asked for it, once.
+    fn ask_for_status(&mut self, report: &AgentReport) -> bool {
+        let asked = self.settings.resolved.get("status_block") != "none" && !self.judged.status_asked;
+        let said = report.heard.claimed.is_some() || report.heard.promise.is_some() || report.heard.question.is_some();
+        let can = self.session.is_some() && self.agent().is_some_and(|agent| agent.continues());
+        if self.gated() || !asked || said || !can || report.failed() || decide::capped(self) {
+            return false;
+        }
+        (self.judged.status_asked, self.carry_on) = (true, true);
+        self.news.clear();
+        self.tell(News::StatusMissing { why: report.heard.block_error.clone() });
+        let gates = u32::try_from(self.gates.len()).unwrap_or(u32::MAX);
+        self.stage = Stage::Gating { point: GatePoint::Interrupted(self.iteration, self.attempt), next: gates };
+        true
+    }
+
+    /// Whether the next attempt only asks for the status block.
+    #[must_use]
+    pub fn asks_for_status(&self) -> bool {
+        !self.agent_ended && self.news.iter().any(|news| matches!(news, News::StatusMissing { .. }))
+    }
+
+    /// It was asked for its status block: whatever came of that, the iteration is what it was before.
+    fn status_told(&mut self, open: &OpenOrder, report: &AgentReport) {
+        self.spend(&report.heard);
+        if report.ended == Ended::ByUs && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
+            return self.cut_off();
+        }
+        if let Some(first) = &mut self.report {
+            first.heard.claimed = report.heard.claimed.clone();
+            first.heard.block_error = report.heard.block_error.clone();
+            first.heard.promise = report.heard.promise.clone();
+        }
+        (self.agent_ended, self.stage) = (true, Stage::AgentDone);
+        self.news.clear();
+        if let Some(heard) = self.report.as_ref().map(|report| report.heard.clone()) {
+            self.ask(&heard);
         }
     }
 
@@ -143,15 +193,24 @@ impl RunState {
             session.used = session.used.plus(heard.usage);
         }
         self.spent.untold += u32::from(heard.usage == Usage::default());
+        self.spent.cost_untold += u32::from(heard.usage.cost_micros.is_none());
+        self.spent.tokens_untold += u32::from(heard.usage.tokens().is_none());
         self.spent.usage = self.spent.usage.plus(heard.usage);
         self.spent.model = heard.model.clone().or(self.spent.model.take());
     }
 
     fn ask(&mut self, heard: &Heard) {
-        let Some(question) = heard.asked() else { return };
+        let stops = heard.claimed.as_ref().is_some_and(|claim| claim.blocked()) && self.blocked_stops();
+        let Some(question) = heard.asked().filter(|_| !stops) else { return };
         self.failure = self.failure.or(Some(Failure::Question));
         self.tell(News::NobodyAnswers { question: question.clone() });
         self.question = Some(question);
+    }
+
+    /// Whether STATUS BLOCKED is the end.
+    #[must_use]
+    pub fn blocked_stops(&self) -> bool {
+        self.settings.resolved.get("on_blocked") == "stop"
     }
 
     /// An attempt ended from outside: what it left is kept, and another one follows.
@@ -171,6 +230,12 @@ impl RunState {
 
     pub(super) fn measured(&mut self, iteration: u32, measured: &Measured) {
         self.changes = measured.changes;
+        self.measured = Counted {
+            files: measured.changes.map(|changes| changes.files.saturating_sub(measured.protected)),
+            tests: measured.tests,
+            ignored: measured.ignored,
+            head_moved: measured.head_moved,
+        };
         self.keeping.tree = measured.tree.clone().or(self.keeping.tree.take());
         for name in &measured.names {
             self.changed_names.retain(|known| known != name);
@@ -183,6 +248,9 @@ impl RunState {
             self.nothing_came_of_it();
         } else {
             self.asking = 0;
+        }
+        if self.gates.is_empty() {
+            self.round_over(GatePoint::Iteration(iteration));
         }
     }
 

@@ -3,10 +3,15 @@ use super::fact::{HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::state::{RunState, Stage};
 use crate::agent::Failure;
+use crate::policy::breaker::Trip;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
-use crate::text;
+use crate::policy::reserve::{Cap, Reserved, Wanted};
+use crate::text::{self, dollars};
 use crate::time;
+
+/// No wait for a free call is longer.
+const HOUR_MS: u64 = 3_600_000;
 
 /// What the list says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,23 +36,25 @@ pub struct Rule {
 }
 
 /// The precedence of everything that can end, hold or continue a run. The first that applies counts.
-pub const PRECEDENCE: [Rule; 19] = [
+pub const PRECEDENCE: [Rule; 21] = [
     Rule { name: "abort asked", at_once: true, judge: abort_asked },
     Rule { name: "host failure", at_once: true, judge: host_failure },
     Rule { name: "rollback asked", at_once: true, judge: rollback_asked },
     Rule { name: "blocked", at_once: true, judge: blocked },
-    Rule { name: "tamper that stops", at_once: false, judge: never },
+    Rule { name: "tamper that stops", at_once: false, judge: tamper },
     Rule { name: "gates kept", at_once: false, judge: gates_kept },
+    Rule { name: "claimed, where there is no gate", at_once: false, judge: claimed },
     Rule { name: "stop asked", at_once: false, judge: stop_asked },
     Rule { name: "pause asked", at_once: false, judge: pause_asked },
     Rule { name: "cap: iterations", at_once: false, judge: iteration_cap },
     Rule { name: "cap: time", at_once: false, judge: time_cap },
     Rule { name: "cap: money", at_once: false, judge: money_cap },
-    Rule { name: "cap: calls", at_once: false, judge: never },
+    Rule { name: "cap: calls", at_once: false, judge: calls_cap },
     Rule { name: "agent cannot work: login or billing", at_once: false, judge: login_or_billing },
     Rule { name: "agent cannot work: crashes", at_once: false, judge: crash_streak },
     Rule { name: "agent cannot work: gate unverifiable", at_once: false, judge: unverifiable_streak },
-    Rule { name: "breaker", at_once: false, judge: never },
+    Rule { name: "agent says that it is blocked", at_once: false, judge: agent_blocked },
+    Rule { name: "breaker", at_once: false, judge: breaker },
     Rule { name: "wait", at_once: false, judge: wait },
     Rule { name: "recovery ladder", at_once: false, judge: never },
     Rule { name: "next iteration", at_once: false, judge: next_iteration },
@@ -63,6 +70,12 @@ pub fn at_once(state: &RunState) -> Option<Next> {
 #[must_use]
 pub fn decide(state: &RunState) -> Next {
     PRECEDENCE.iter().find_map(|rule| (rule.judge)(state)).unwrap_or(Next::Iterate)
+}
+
+/// Whether a cap on the loop's own is reached: nothing more may be asked of an agent.
+#[must_use]
+pub fn capped(state: &RunState) -> bool {
+    [time_cap, money_cap, calls_cap].iter().any(|cap| cap(state).is_some())
 }
 
 /// For entries whose policy is not built yet: their place in the list is kept.
@@ -120,7 +133,7 @@ fn blocked(state: &RunState) -> Option<Next> {
 }
 
 fn gates_kept(state: &RunState) -> Option<Next> {
-    if !state.gates_kept() {
+    if !state.gates_kept() || state.tests_are_missed() {
         return None;
     }
     let text = match state.iteration {
@@ -129,6 +142,44 @@ fn gates_kept(state: &RunState) -> Option<Next> {
         done => format!("the promise holds after {done} iterations"),
     };
     conclude(Outcome::Kept, ReasonCode::GoalComplete, text)
+}
+
+/// Protected files were changed, and that is to stop the run.
+fn tamper(state: &RunState) -> Option<Next> {
+    let found = state.guarding.found.as_ref()?;
+    if state.settings.resolved.get("on_tamper") != "stop" {
+        return None;
+    }
+    let who = if state.guarding.by_gates { "while the gates ran" } else { "by the agent" };
+    let text = format!("protected files were changed {who}: {}", found.tampered.words());
+    conclude(Outcome::Tampered, ReasonCode::Tamper, text)
+}
+
+/// Where no gate is, the agent's word: its tag, or its signal, said often enough, with nothing more to change.
+fn claimed(state: &RunState) -> Option<Next> {
+    let report = state.report.as_ref().filter(|report| state.agent_ended && !state.gated() && !report.failed())?;
+    let tag = state.settings.resolved.get("completion_promise");
+    if report.heard.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
+        let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
+        return conclude(Outcome::Claimed, ReasonCode::GoalComplete, text);
+    }
+    let claim = report.heard.claimed.as_ref()?;
+    if !state.settings.resolved.is_on("strict_completion") {
+        let text = "the agent says that it is done; nothing was verified".to_owned();
+        return claim
+            .complete()
+            .then_some(())
+            .and_then(|()| conclude(Outcome::Claimed, ReasonCode::GoalComplete, text));
+    }
+    let times = state.judged.counts.completion;
+    let signs = claim.completion_indicators.map_or(0, |signs| u32::try_from(signs).unwrap_or(u32::MAX));
+    let often = times.max(signs) >= state.settings.completion_threshold;
+    if !(claim.exit_signal && often && state.quiet()) {
+        return None;
+    }
+    let often = if times == 1 { "once".to_owned() } else { format!("{times} times in a row") };
+    let text = format!("the agent says {often} that it is done, and changed nothing more; nothing was verified");
+    conclude(Outcome::Claimed, ReasonCode::GoalComplete, text)
 }
 
 fn stop_asked(state: &RunState) -> Option<Next> {
@@ -142,7 +193,7 @@ fn pause_asked(state: &RunState) -> Option<Next> {
 
 /// The provider first, then an answer, then the delay that is set.
 fn wait(state: &RunState) -> Option<Next> {
-    provider(state).or_else(|| answer(state)).or_else(|| delay(state))
+    provider(state).or_else(|| hour(state)).or_else(|| answer(state)).or_else(|| delay(state))
 }
 
 fn provider(state: &RunState) -> Option<Next> {
@@ -174,8 +225,121 @@ fn answer(state: &RunState) -> Option<Next> {
     }
 }
 
-/// Money that the agent's own program counts for us.
+/// The hour has seen as many calls as it may.
+fn hour(state: &RunState) -> Option<Next> {
+    match state.call.as_ref()? {
+        Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms, .. } => {
+            Some(Next::Hold(HoldCause::Calls, free_in_ms.unwrap_or(0).clamp(1, HOUR_MS)))
+        }
+        Reserved::Denied { .. } | Reserved::Granted { .. } => None,
+    }
+}
+
+/// The day has seen as much as it may, of all runs together.
+fn calls_cap(state: &RunState) -> Option<Next> {
+    let Reserved::Denied { cap, day, .. } = state.call.as_ref()? else { return None };
+    let (calls, cost) = (day.calls, dollars(day.cost_micros));
+    let text = match cap {
+        Cap::CallsPerHour => return None,
+        Cap::CallsPerDay => {
+            format!("all loops together have made {calls} calls today, the most that --max-calls-per-day allows")
+        }
+        Cap::CostPerDay => {
+            format!("all loops together have cost {cost} today; another call could go past --max-cost-per-day")
+        }
+        Cap::TokensPerDay => {
+            format!(
+                "all loops together have used {} tokens today; another call could go past --max-tokens-per-day",
+                day.tokens
+            )
+        }
+    };
+    conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
+}
+
+/// What a call is asked for at the ledger of all runs.
+#[must_use]
+pub fn wanted(state: &RunState) -> Wanted {
+    let caps = &state.settings.caps;
+    let left = caps.cost_micros.map(|most| most.saturating_sub(state.cost_micros()));
+    Wanted {
+        calls_per_hour: caps.calls_per_hour,
+        calls_per_day: caps.calls_per_day,
+        cost_per_day_micros: caps.cost_per_day_micros,
+        tokens_per_day: caps.tokens_per_day,
+        worst_micros: left.map_or(state.worst_micros(), |left| left.min(state.worst_micros())),
+        worst_tokens: caps.worst_tokens,
+    }
+}
+
+/// The state that stays when a run ended without success, where that is not the last one.
+#[must_use]
+pub fn best_to_keep(state: &RunState) -> Option<String> {
+    let over = state.over.as_ref()?;
+    let lost = match over.outcome {
+        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
+        Outcome::Kept | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
+    };
+    let wanted = lost && state.settings.resolved.get("keep") == "best" && state.unclean.is_none();
+    let best = state.judged.best.as_ref().filter(|_| wanted)?.checkpoint.clone()?;
+    (state.keeping.newest.as_ref() != Some(&best)).then_some(best)
+}
+
+/// Nothing comes of it: which count says so, what each iteration showed, and what to change.
+fn breaker(state: &RunState) -> Option<Next> {
+    let counts = &state.judged.counts;
+    let (trip, count) = counts.trip(&state.settings.breaker, state.gated())?;
+    let (code, what) = match trip {
+        Trip::NoProgress => (ReasonCode::NoProgress, format!("no progress in {count} iterations in a row")),
+        Trip::SameError => (ReasonCode::SameError, format!("the same error {count} times in a row")),
+        Trip::Oscillation => {
+            (ReasonCode::Oscillation, format!("the workspace returned {count} times to a state that it had before"))
+        }
+        Trip::Identical => (ReasonCode::IdenticalOutput, format!("the same words {count} times in a row")),
+        Trip::TestOnly => (ReasonCode::TestLoops, format!("nothing but tests in {count} iterations in a row")),
+        Trip::Decline => (ReasonCode::OutputDecline, format!("much shorter answers {count} times in a row")),
+        Trip::MissingStatus => (ReasonCode::MissingStatus, format!("no status block {count} times in a row")),
+        Trip::DoneClaims => (
+            ReasonCode::SafetyCompletion,
+            format!("it said {count} times in a row that it is done, without the exit signal"),
+        ),
+    };
+    // Two declines are seen in three answers, a return between two states.
+    let more = u32::from(trip == Trip::Decline) + if trip == Trip::Oscillation { 2 } else { 0 };
+    let (shown, key) = (counts.shown(trip, count + more), trip.key());
+    let value = state.settings.resolved.get(key);
+    let flag = key.replace('_', "-");
+    let text = format!("{what}: iterations {shown}; the setting is --{flag} {value}, --breaker off turns it off");
+    conclude(Outcome::Tripped, code, text)
+}
+
+/// The agent says that it cannot go on, and that is the end.
+fn agent_blocked(state: &RunState) -> Option<Next> {
+    let report = state.report.as_ref().filter(|_| state.agent_ended && state.blocked_stops())?;
+    let claim = report.heard.claimed.as_ref().filter(|claim| claim.blocked())?;
+    let said = claim.summary.as_ref().map_or(String::new(), |summary| format!(": {summary}"));
+    conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
+}
+
+/// Money and tokens: what was told, and the worst of what was not.
 fn money_cap(state: &RunState) -> Option<Next> {
+    let caps = &state.settings.caps;
+    let untold = |count: u32| {
+        if count == 0 {
+            String::new()
+        } else {
+            format!(" ({count} of {} calls did not tell and count as the worst case)", state.spent.calls)
+        }
+    };
+    if let Some(most) = caps.cost_micros.filter(|most| state.cost_micros() >= *most) {
+        let (spent, most) = (dollars(state.cost_micros()), dollars(most));
+        let text = format!("{spent} of {most} spent{}", untold(state.spent.cost_untold));
+        return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
+    }
+    if let Some(most) = caps.tokens.filter(|most| state.tokens() >= *most) {
+        let text = format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold));
+        return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
+    }
     let report = state.report.as_ref().filter(|report| state.agent_ended && report.heard.budget_hit)?;
     let said = report.heard.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
     let text = format!("the agent stopped at the limit of its budget and the promise does not hold{said}");

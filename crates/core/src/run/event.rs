@@ -92,6 +92,11 @@ pub enum Request {
     Rollback(Target),
     /// Stop now, for good, and go back to where it began.
     CancelRollback,
+    /// Close the breaker: every count of it is gone.
+    Reset {
+        /// The agent's conversation is forgotten, too.
+        session: bool,
+    },
 }
 
 /// Where to go back to.

@@ -4,8 +4,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Input, ProcessId};
-use super::outcome::{Outcome, Reason};
+use super::outcome::{Outcome, Proof, Reason};
 use crate::ids::OrderId;
+use crate::policy::reserve::Wanted;
 use crate::settings::Settings;
 use crate::time::At;
 
@@ -49,6 +50,9 @@ pub enum Fact {
         outcome: Outcome,
         /// Why.
         reason: Reason,
+        /// What stands for it, where it is done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<Box<Proof>>,
     },
 }
 
@@ -61,7 +65,10 @@ impl Fact {
         use super::report::Answer;
         match self {
             Self::Concluded { .. } => true,
-            Self::Ordered { order, .. } => matches!(order, Order::RunAgent { .. } | Order::Rollback { .. }),
+            Self::Ordered { order, .. } => matches!(
+                order,
+                Order::RunAgent { .. } | Order::Rollback { .. } | Order::Guard { point: GuardPoint::Agent(..) }
+            ),
             Self::Recalled { .. } => false,
             Self::Happened(input) => match &input.event {
                 Event::Created(_) | Event::Reopened { .. } | Event::Asked { .. } => true,
@@ -121,6 +128,27 @@ pub enum Order {
         /// The agent's own session to go on with; none begins a new one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
+        /// It is only asked for the status block that it left out.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        status_only: bool,
+        /// What the ledger of all runs has reserved for the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reservation: Option<i64>,
+    },
+    /// Ask the ledger of all runs for one call.
+    Reserve {
+        /// Within which limits.
+        wanted: Wanted,
+    },
+    /// Look at the protected files, and put them back where that is wanted.
+    Guard {
+        /// After what.
+        point: GuardPoint,
+    },
+    /// Say with what the gates were run, and what became of the tests: for the proof.
+    Certify {
+        /// On which state of the workspace.
+        point: GatePoint,
     },
     /// Do nothing until it is recalled.
     Hold {
@@ -155,6 +183,9 @@ pub enum Order {
         point: GatePoint,
         /// Which gate, from 0.
         gate: u32,
+        /// Which try of it, from 1, where it has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<u32>,
     },
     /// Tell the person how it ended.
     Notify {
@@ -171,6 +202,10 @@ const WORKSPACE_MS_MAX: u64 = 60 * 60 * 1000;
 const CLEAN_UP_MS_MAX: u64 = 60 * 1000;
 /// A notification that hangs.
 const NOTIFY_MS_MAX: u64 = 30 * 1000;
+/// The ledger of all runs, which others may be writing.
+const RESERVE_MS_MAX: u64 = 60 * 1000;
+/// Asking tools for their versions.
+const CERTIFY_MS_MAX: u64 = 60 * 1000;
 
 impl Order {
     /// Main orders come one after the other; side orders beside them.
@@ -184,6 +219,9 @@ impl Order {
             | Self::Measure { .. }
             | Self::Hold { .. }
             | Self::Rollback { .. }
+            | Self::Reserve { .. }
+            | Self::Guard { .. }
+            | Self::Certify { .. }
             | Self::RunGate { .. } => true,
         }
     }
@@ -193,11 +231,18 @@ impl Order {
     pub fn limit_ms(&self, settings: &Settings) -> u64 {
         match self {
             Self::RunAgent { .. } => settings.timeout_ms,
-            Self::RunGate { .. } => settings.gate_timeout_ms,
-            Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
-            Self::Checkpoint { .. } | Self::Measure { .. } | Self::Keep { .. } | Self::Rollback { .. } => {
-                WORKSPACE_MS_MAX
+            Self::RunGate { gate, .. } => {
+                let gate = usize::try_from(*gate).ok().and_then(|gate| settings.gates.get(gate));
+                gate.and_then(|gate| gate.timeout_ms).unwrap_or(settings.gate_timeout_ms)
             }
+            Self::Reserve { .. } => RESERVE_MS_MAX,
+            Self::Certify { .. } => CERTIFY_MS_MAX,
+            Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
+            Self::Checkpoint { .. }
+            | Self::Measure { .. }
+            | Self::Keep { .. }
+            | Self::Guard { .. }
+            | Self::Rollback { .. } => WORKSPACE_MS_MAX,
             Self::Notify { .. } => NOTIFY_MS_MAX,
             Self::Hold { ms, .. } => *ms,
         }
@@ -218,6 +263,8 @@ pub enum HoldCause {
     Limit,
     /// The agent asked something that a person is to answer.
     Question,
+    /// So many calls were made in the last hour that the next one waits.
+    Calls,
 }
 
 /// A pause lasts until somebody ends it: no run outlives this.
@@ -263,6 +310,18 @@ pub enum GatePoint {
     Reopened(u32),
     /// When somebody went back to a checkpoint after this many iterations.
     RolledBack(u32),
+}
+
+/// After what the protected files are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardPoint {
+    /// Before anything: they are kept as they are.
+    Start,
+    /// After an attempt of the agent: iteration, attempt.
+    Agent(u32, u32),
+    /// After the gates have judged.
+    Gates(GatePoint),
 }
 
 /// What the next prompt has to tell.
@@ -315,6 +374,34 @@ pub enum News {
         count: u32,
         /// The first of them.
         first: String,
+    },
+    /// Protected files were changed.
+    Tampered {
+        /// Which, a bounded number.
+        files: Vec<String>,
+        /// They were put back.
+        restored: bool,
+        /// It happened while the gates ran.
+        by_gates: bool,
+    },
+    /// Something fails that had passed.
+    Regressed {
+        /// Tests or gates, a bounded number.
+        what: Vec<String>,
+        /// The workspace went back to before the iteration.
+        reverted: bool,
+    },
+    /// The gates hold, but with weaker tests than at the start.
+    WeakerTests {
+        /// How.
+        how: Vec<String>,
+    },
+    /// It said that it was done, and it is not.
+    NotDone,
+    /// There was no status block, or one that does not count.
+    StatusMissing {
+        /// Why it does not count.
+        why: Option<String>,
     },
     /// The agent's own program ended in an error.
     AgentFailed {

@@ -2,7 +2,7 @@
 use super::event::Target;
 use super::fact::{CheckpointName, GatePoint, News, Order};
 use super::report::{Answer, RolledBack, Saved};
-use super::state::{Asked, RunState, Stage};
+use super::state::{Asked, Counted, RunState, Stage};
 
 impl RunState {
     pub(super) fn saved(&mut self, name: CheckpointName, saved: &Saved) {
@@ -69,10 +69,17 @@ impl RunState {
             self.asked.pause = self.asked.pause.take().or(Some(why));
         }
         // The workspace is what it was then: what was counted and told since says nothing about it.
+        let why = |news: &News| matches!(news, News::Regressed { .. } | News::Tampered { .. });
+        let still =
+            self.judged.reverting.then(|| self.news.iter().filter(|news| why(news)).cloned().collect::<Vec<_>>());
         self.news.clear();
         self.changed_names.clear();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
-        self.changes = None;
+        (self.changes, self.measured) = (None, Counted::default());
+        if !std::mem::take(&mut self.judged.reverting) {
+            self.close_breaker();
+        }
+        self.news.extend(still.into_iter().flatten());
         self.tell(News::RolledBack { to: back.to.clone() });
         if self.stage != Stage::Fresh {
             self.stage = Stage::Gating { point: GatePoint::RolledBack(self.iteration), next: 0 };

@@ -4,6 +4,7 @@ mod attempt;
 pub mod decide;
 mod event;
 mod fact;
+mod judging;
 mod keeping;
 mod outcome;
 mod report;
@@ -15,11 +16,18 @@ mod words;
 pub use apply::{INITIAL, INJECTIONS_KEPT_MAX};
 pub use event::{Change, Event, Injected, Input, Notice, ProcessId, Request, Target};
 pub use fact::{
-    CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, HoldCause, News, Order, PAUSE_MS_MAX, RecallCause,
+    CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, GuardPoint, HoldCause, News, Order, PAUSE_MS_MAX,
+    RecallCause,
 };
-pub use outcome::{Ending, Outcome, Reason, ReasonCode, Standing, standing};
-pub use report::{AgentReport, Answer, Changes, Ended, GateReport, Heard, Measured, Output, RolledBack, Saved};
-pub use spec::{FileRef, INLINE_BYTES_MAX, Kept, RULES, RunSpec, WorkspaceRef};
-pub use state::{Asked, GateMemory, Injections, Keeping, LastGate, OpenOrder, RunState, Session, Spent, Stage};
+pub use judging::{Best, Guarding, Judged};
+pub use outcome::{Ending, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, standing};
+pub use report::{
+    AgentReport, Answer, Certified, Changes, Ended, Few, GateReport, Guarded, Heard, Measured, Output, RolledBack,
+    Saved, TestsSeen, Tool, WordsDigest,
+};
+pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, Kept, RULES, RunSpec, WorkspaceRef};
+pub use state::{
+    Asked, Counted, GateMemory, Injections, Keeping, LastGate, OpenOrder, RunState, Session, Spent, Stage,
+};
 pub use step::step;
 pub use words::{MANUAL, check_name, meant, numbered};

@@ -1,6 +1,8 @@
 //! How a run ends and why, and what that means to people, files and shells.
 use serde::{Deserialize, Serialize};
 
+use super::report::{Ended, Tool};
+use crate::policy::gate::Verdict;
 use crate::time::At;
 
 /// How a run ended.
@@ -9,8 +11,16 @@ use crate::time::At;
 pub enum Outcome {
     /// Every gate was kept, on a tree with no agent at work.
     Kept,
+    /// There is no gate, and the agent says that it is done.
+    Claimed,
     /// A limit was reached without it.
     Exhausted,
+    /// The breaker: it got nowhere.
+    Tripped,
+    /// The agent says that it cannot go on without a person.
+    Blocked,
+    /// Protected files were changed, and that is to stop it.
+    Tampered,
     /// A person stopped it; it can go on.
     Stopped,
     /// A person ended it for good.
@@ -39,8 +49,12 @@ pub struct Standing {
 pub const fn standing(outcome: Outcome) -> Standing {
     match outcome {
         Outcome::Kept => row("kept", "completed", "complete", 0, false),
+        Outcome::Claimed => row("claimed", "completed", "complete", 0, false),
         Outcome::Exhausted => row("exhausted", "failed", "error", 1, true),
-        Outcome::Stopped => row("stopped", "paused", "waiting", 2, true),
+        Outcome::Tripped => row("tripped", "failed", "circuit_open", 1, true),
+        Outcome::Blocked => row("blocked", "failed", "blocked", 1, true),
+        Outcome::Tampered => row("tampered", "failed", "error", 1, true),
+        Outcome::Stopped => row("stopped", "paused", "error", 2, true),
         Outcome::Cancelled => row("cancelled", "cancelled", "error", 2, false),
         Outcome::Unable => row("unable", "crashed", "error", 3, true),
     }
@@ -89,6 +103,26 @@ pub enum ReasonCode {
     BudgetLimit,
     /// The agent asked something, and that is to stop it.
     Question,
+    /// Iterations without progress.
+    NoProgress,
+    /// Iterations that ended in the same error.
+    SameError,
+    /// The workspace returned to earlier states.
+    Oscillation,
+    /// The agent said the same words again and again.
+    IdenticalOutput,
+    /// Iterations that worked on nothing but tests.
+    TestLoops,
+    /// Ever shorter answers.
+    OutputDecline,
+    /// Iterations without a status block.
+    MissingStatus,
+    /// Says done, and never gives the signal.
+    SafetyCompletion,
+    /// The agent says that it is blocked.
+    AgentBlocked,
+    /// Protected files were changed.
+    Tamper,
     /// The agent could not be ended.
     AgentLost,
     /// The gate cannot be run.
@@ -108,6 +142,16 @@ impl ReasonCode {
             Self::ManualStop => "manual_stop",
             Self::BudgetLimit => "budget_limit",
             Self::Question => "question",
+            Self::NoProgress => "no_progress",
+            Self::SameError => "same_error",
+            Self::Oscillation => "oscillation",
+            Self::IdenticalOutput => "identical_output",
+            Self::TestLoops => "test_loops",
+            Self::OutputDecline => "output_decline",
+            Self::MissingStatus => "missing_status",
+            Self::SafetyCompletion => "safety_completion",
+            Self::AgentBlocked => "agent_blocked",
+            Self::Tamper => "tamper",
             Self::AgentCrashes
             | Self::AgentLogin
             | Self::AgentBilling
@@ -119,6 +163,47 @@ impl ReasonCode {
     }
 }
 
+/// What stands for an end that is done. Commands stand in the first fact.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Proof {
+    /// The gates were run by the harness and held; else the agent only claims it.
+    pub verified: bool,
+    /// The checkpoint of the tree that was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+    /// The hash of that tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// What each gate said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<ProofGate>,
+    /// Programs that had a part in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
+    /// How the tests are weaker than at the start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weaker: Vec<String>,
+}
+
+/// What one gate said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProofGate {
+    /// What it is called.
+    pub name: String,
+    /// What its end means.
+    pub verdict: Verdict,
+    /// How it ended.
+    pub ended: Ended,
+    /// The hash of its output.
+    pub sha256: String,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How many tests passed, failed and were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<(u32, u32, u32)>,
+}
+
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
@@ -128,4 +213,6 @@ pub struct Ending {
     pub reason: Reason,
     /// When.
     pub at: At,
+    /// What stands for it, where it is done.
+    pub proof: Option<Box<Proof>>,
 }

@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Claim, Denials, Failure, Reading, Reset, Terminal, Usage};
+use crate::policy::reserve::Reserved;
 use crate::text;
 
 /// What came of an order. Exactly one per order.
@@ -23,6 +24,12 @@ pub enum Answer {
     },
     /// A hold is over.
     Held,
+    /// What the ledger of all runs says.
+    Reserved(Reserved),
+    /// What became of the protected files.
+    Guarded(Box<Guarded>),
+    /// With what the gates were run.
+    Certified(Certified),
     /// The checkpoint that a person asked for exists.
     Kept(Saved),
     /// The workspace is what the checkpoint says.
@@ -113,6 +120,109 @@ pub struct Measured {
     /// The hash of the tree, where that was not known before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// How many of the files are protected ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub protected: u32,
+    /// How many of the files are tests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tests: u32,
+    /// Files changed that checkpoints leave out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
+    /// The user's repository stands at another commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub head_moved: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// What became of the protected files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guarded {
+    /// How many files are protected.
+    pub files: u32,
+    /// Which were changed and how, a bounded number.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub tampered: Few,
+    /// Which new ones match, a bounded number.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub added: Few,
+    /// The checkpoint of the tree as it was left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// They were put back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
+    /// What else a person should read, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+}
+
+/// A list of names of which only the first are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Few {
+    /// How many there are.
+    pub count: u32,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<String>,
+}
+
+/// How many names of a list are kept, and how much of each.
+const FEW_MAX: usize = 10;
+const FEW_BYTES_MAX: usize = 120;
+
+impl Few {
+    /// The first of them.
+    #[must_use]
+    pub fn of<'a>(all: impl Iterator<Item = &'a str>) -> Self {
+        let mut few = Self::default();
+        for name in all {
+            few.count = few.count.saturating_add(1);
+            if few.first.len() < FEW_MAX {
+                few.first.push(text::one_line(name, FEW_BYTES_MAX));
+            }
+        }
+        few
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.count == 0
+    }
+
+    /// For people: `a, b and 3 more`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let more = usize::try_from(self.count).unwrap_or(usize::MAX).saturating_sub(self.first.len());
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}{more}", self.first.join(", "))
+    }
+}
+
+/// With what the gates were run, and what became of the tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Certified {
+    /// Programs that had a part in it, with their versions, a bounded number.
+    pub tools: Vec<Tool>,
+    /// Test commands that are not what they were at the start, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weaker: Vec<String>,
+}
+
+/// A program and its version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// What it is called.
+    pub name: String,
+    /// What it says of itself.
+    pub version: String,
 }
 
 /// How much changed.
@@ -253,6 +363,9 @@ pub struct Heard {
     /// Why a status block does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_error: Option<String>,
+    /// What its own words are, by hash and length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<WordsDigest>,
     /// The words in `<promise>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
@@ -294,6 +407,7 @@ impl Heard {
             unknown_lines: reading.unknown_lines,
             claimed,
             block_error: reading.block_error.map(short),
+            words: None,
             promise: reading.promise.map(short),
             progress: reading.progress.into_iter().skip(from).map(|text| text::one_line(&text, 200)).collect(),
         }
@@ -309,6 +423,52 @@ impl Heard {
     }
 }
 
+/// A text by hash and length.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WordsDigest {
+    /// The hash.
+    pub sha256: String,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+/// What the output of a gate says about tests, compared with the run of it before and with the first one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestsSeen {
+    /// By which form of output that is known.
+    pub format: String,
+    /// How many passed.
+    pub passed: u32,
+    /// How many failed.
+    pub failed: u32,
+    /// How many were left out.
+    pub skipped: u32,
+    /// They failed before and pass now.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub newly_passing: Few,
+    /// They passed before and fail now.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub newly_failing: Few,
+    /// They failed before and still do.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub still_failing: Few,
+    /// They were there at the start and are not any more.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub gone: Few,
+    /// They ran at the start and are left out now.
+    #[serde(skip_serializing_if = "Few::is_nothing")]
+    pub newly_skipped: Few,
+}
+
+impl TestsSeen {
+    /// How many there are.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        self.passed.saturating_add(self.failed).saturating_add(self.skipped)
+    }
+}
+
 /// What one run of a gate amounted to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateReport {
@@ -320,4 +480,7 @@ pub struct GateReport {
     pub output: Output,
     /// The end of its stderr, else of its stdout: one short piece to name in a reason.
     pub said: String,
+    /// What it says about tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Box<TestsSeen>>,
 }

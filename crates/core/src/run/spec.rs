@@ -7,7 +7,7 @@ use crate::settings::Resolved;
 
 /// The number of the rules that new runs follow. A changed rule gets a new number, so that an old
 /// journal folds to the same state for ever.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;
 
 /// A text this long or shorter stands in the fact itself.
 pub const INLINE_BYTES_MAX: usize = 2048;
@@ -35,6 +35,9 @@ pub struct RunSpec {
     /// The agent, where the user's own settings describe it: a file that changes later changes nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub described: Option<Described>,
+    /// What of the workspace is protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardSpec>,
     /// Every setting with its origin.
     pub settings: Resolved,
 }
@@ -45,6 +48,15 @@ impl RunSpec {
     pub fn keeps(&self) -> bool {
         self.backend != "none"
     }
+}
+
+/// What of the workspace the agent may not change. Only what is there at the start counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardSpec {
+    /// Globs, as in a `.gitignore`.
+    pub globs: Vec<String>,
+    /// Script files that the gates name.
+    pub scripts: Vec<String>,
 }
 
 /// The folder that a run works in.

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::event::{ProcessId, Target};
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
+use super::judging::{Guarding, Judged};
 use super::outcome::{Ending, Outcome};
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;
 use crate::agent::{Agent, Failure, Usage};
 use crate::ids::OrderId;
-use crate::policy::gate::Verdict;
+use crate::policy::gate::{Tally, Verdict};
+use crate::policy::reserve::Reserved;
 use crate::policy::wait::Wait;
 use crate::settings::Settings;
 use crate::time::{At, Deadline};
@@ -75,6 +77,16 @@ pub struct RunState {
     pub spent: Spent,
     /// What the newest iteration changed.
     pub changes: Option<Changes>,
+    /// The same, as far as it counts.
+    pub measured: Counted,
+    /// How good its states are, and whether it gets anywhere.
+    pub judged: Judged,
+    /// What became of the protected files.
+    pub guarding: Guarding,
+    /// What the ledger of all runs said about the next call, until it is made or waited for.
+    pub call: Option<Reserved>,
+    /// The same about the newest call.
+    pub window: Option<Reserved>,
     /// Paths changed so far, the newest last, a bounded number.
     pub changed_names: Vec<String>,
     /// What the next prompt has to tell.
@@ -115,8 +127,27 @@ pub struct Spent {
     pub usage: Usage,
     /// Attempts that did not tell.
     pub untold: u32,
+    /// Attempts whose cost nobody knows.
+    pub cost_untold: u32,
+    /// Attempts whose tokens nobody knows.
+    pub tokens_untold: u32,
+    /// Calls of an agent.
+    pub calls: u32,
     /// The newest model that was told.
     pub model: Option<String>,
+}
+
+/// What the newest iteration changed, as far as it counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Files in scope that are not protected, where it is measured.
+    pub files: Option<u32>,
+    /// How many of them are tests.
+    pub tests: u32,
+    /// Files changed that checkpoints leave out.
+    pub ignored: bool,
+    /// The user's repository stands at another commit.
+    pub head_moved: bool,
 }
 
 /// What is kept of the workspace.
@@ -219,6 +250,14 @@ pub struct GateMemory {
     pub ran_to_an_end: bool,
     /// Whether its newest output equals the one before.
     pub said_the_same: bool,
+    /// What several tries said so far, while it is asked.
+    pub tally: Tally,
+    /// What it said when all had spoken last.
+    pub judged: Option<Verdict>,
+    /// How long it took before iteration 1.
+    pub cost_ms: Option<u64>,
+    /// How many tests it ran then, and how many of them were left out.
+    pub first_tests: Option<(u32, u32)>,
 }
 
 /// The newest answer of a gate.
@@ -285,7 +324,7 @@ impl RunState {
         let (_, open) = self.main_order()?;
         let takes_time = matches!(
             open.order,
-            Order::RunAgent { .. } | Order::Hold { cause: HoldCause::Delay | HoldCause::Limit, .. }
+            Order::RunAgent { .. } | Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
         );
         let cuts = takes_time && open.recalled.is_none();
         let left = self.settings.max_time_ms?.saturating_sub(self.driven_ms);
@@ -316,17 +355,6 @@ impl RunState {
     #[must_use]
     pub fn iterations_done(&self) -> u32 {
         if self.agent_ended { self.iteration } else { self.iteration.saturating_sub(1) }
-    }
-
-    /// Whether every gate was kept when it was last asked, all at the same point.
-    #[must_use]
-    pub fn gates_kept(&self) -> bool {
-        let Stage::Gating { point, next } = self.stage else { return false };
-        let all = usize::try_from(next).is_ok_and(|next| next == self.gates.len() && next > 0);
-        all && self
-            .gates
-            .iter()
-            .all(|gate| gate.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept))
     }
 
     /// The agent that works.

@@ -1,10 +1,11 @@
 //! The decision: where a run stands and what happened, to what is now true and what is next.
 use super::decide::{self, Next};
 use super::event::{Event, Input, Notice, Request};
-use super::fact::{CheckpointName, Fact, Order, RecallCause};
+use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
 use super::outcome::{Outcome, Reason, standing};
 use super::state::{RunState, Stage};
 use crate::ids::OrderId;
+use crate::policy::reserve::Reserved;
 use crate::text;
 
 /// Decides. Total: no input makes it fail or panic.
@@ -42,7 +43,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         | Event::Reopened { .. }
         | Event::Visited { .. }
         | Event::Answered { .. }
-        | Event::Asked { request: Request::Inject(_) | Request::Set(_), .. }
+        | Event::Asked { request: Request::Inject(_) | Request::Set(_) | Request::Reset { .. }, .. }
         | Event::Noticed(Notice::Started { .. } | Notice::Said { .. } | Notice::Session { .. }) => {}
     }
     turn.proceed();
@@ -140,9 +141,13 @@ impl Turn {
 
     fn follow(&mut self, next: Next) {
         match next {
+            Next::Conclude(Outcome::Kept, _) if self.after.certified().is_none() => self.certify(),
             Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
             Next::Iterate if self.after.must_compare() => {
                 self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iteration) });
+            }
+            Next::Iterate if self.after.settings.caps.shared() && self.after.call.is_none() => {
+                self.order(Order::Reserve { wanted: decide::wanted(&self.after) });
             }
             Next::Iterate => self.iterate(),
             Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
@@ -165,6 +170,13 @@ impl Turn {
         }
         let (iteration, attempt) = (self.after.iteration, self.after.attempt);
         match self.after.stage {
+            Stage::Fresh if self.after.guard_first() => self.order(Order::Guard { point: GuardPoint::Start }),
+            Stage::AgentDone | Stage::Cut if self.after.guard_due() => {
+                self.order(Order::Guard { point: GuardPoint::Agent(iteration, attempt) });
+            }
+            Stage::Gating { point, .. } if decide::is_due(&self.after) && self.after.guard_due() => {
+                self.order(Order::Guard { point: GuardPoint::Gates(point) });
+            }
             Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
             Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),
             Stage::AgentDone => self.order(Order::Checkpoint { name: CheckpointName::Iteration(iteration) }),
@@ -173,7 +185,10 @@ impl Turn {
                 let next = decide::decide(&self.after);
                 self.follow(next);
             }
-            Stage::Gating { point, next } => self.order(Order::RunGate { point, gate: next }),
+            Stage::Gating { point, next } => {
+                let gate = self.after.gate_at(next).unwrap_or(next);
+                self.order(Order::RunGate { point, gate, again: self.after.next_try(gate) });
+            }
         }
     }
 
@@ -183,7 +198,15 @@ impl Turn {
         let (given, newest) = (self.after.injections.given, self.after.injections.newest);
         let injected = (newest > given).then_some((given + 1, newest));
         let session = self.after.session_to_go_on_with();
-        self.order(Order::RunAgent { iteration, attempt, news, injected, session });
+        let status_only = self.after.asks_for_status();
+        let reservation = self.after.call.as_ref().and_then(Reserved::number);
+        self.order(Order::RunAgent { iteration, attempt, news, injected, session, status_only, reservation });
+    }
+
+    fn certify(&mut self) {
+        if let Stage::Gating { point, .. } = self.after.stage {
+            self.order(Order::Certify { point });
+        }
     }
 
     fn order(&mut self, order: Order) {
@@ -194,7 +217,22 @@ impl Turn {
     fn conclude(&mut self, outcome: Outcome, reason: Reason) {
         let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
         let (result, text) = (standing(outcome).status.to_owned(), reason.text.clone());
-        self.push(Fact::Concluded { outcome, reason });
+        let proof = match outcome {
+            Outcome::Kept => Some(Box::new(self.after.proof(true))),
+            Outcome::Claimed => Some(Box::new(self.after.proof(false))),
+            Outcome::Exhausted
+            | Outcome::Tripped
+            | Outcome::Blocked
+            | Outcome::Tampered
+            | Outcome::Stopped
+            | Outcome::Cancelled
+            | Outcome::Unable => None,
+        };
+        self.push(Fact::Concluded { outcome, reason, proof });
+        if let Some(to) = decide::best_to_keep(&self.after) {
+            let undo = self.after.undo_name();
+            self.order(Order::Rollback { to, undo, git: false });
+        }
         if self.after.settings.notify {
             self.order(Order::Notify { result, text });
         }

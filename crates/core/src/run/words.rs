@@ -47,7 +47,10 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
     let (number, others) = (bare.unwrap_or(word), bare.is_some());
     let iteration = number.strip_prefix("iter-").unwrap_or(number).parse::<u32>().ok().filter(|number| *number > 0);
     match (word, iteration) {
-        ("best", _) => Err("the best checkpoint comes with a later version".to_owned()),
+        ("best", _) => {
+            let best = state.judged.best.as_ref().and_then(|best| best.checkpoint.clone());
+            best.ok_or_else(|| "no state of this loop has been judged yet".to_owned())
+        }
         // Of one that was cut off, too: what was there before it.
         ("undo", _) if state.keeping.rolling_back => Ok(state.undo_name()),
         ("undo", _) => state.keeping.undo.clone().ok_or_else(|| "nobody has rolled back yet".to_owned()),

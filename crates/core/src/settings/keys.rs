@@ -1,4 +1,5 @@
 //! The catalogue: every setting once. Parsing, help, the reference page and the schema come from it.
+use super::keys_judgement::JUDGEMENT;
 use super::value::Kind;
 
 /// One setting.
@@ -48,11 +49,11 @@ pub enum InProject {
     Never,
 }
 
-const fn flag(long: &'static str, value: &'static str) -> Flag {
+pub(super) const fn flag(long: &'static str, value: &'static str) -> Flag {
     Flag { long, short: None, value }
 }
 
-const BASE: Key = Key {
+pub(super) const BASE: Key = Key {
     name: "",
     kind: Kind::Switch,
     default: "",
@@ -66,11 +67,25 @@ const BASE: Key = Key {
 };
 
 /// All settings, in the order in which help shows them.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[Key] = &joined();
+
+/// Both lists as one.
+const fn joined() -> [Key; FIRST.len() + JUDGEMENT.len()] {
+    let mut all = [BASE; FIRST.len() + JUDGEMENT.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < FIRST.len() { FIRST[at] } else { JUDGEMENT[at - FIRST.len()] };
+        at += 1;
+    }
+    all
+}
+
+/// What the loop works with and where.
+const FIRST: &[Key] = &[
     Key {
         name: "promise",
         kind: Kind::Command,
-        doc: "The shell command that must exit 0 in the workspace for the loop to be done. A leading ! turns the answer round.",
+        doc: "The shell command that must exit 0 in the workspace for the loop to be done: the gate called promise. A leading ! turns the answer round.",
         flag: Flag { long: "promise", short: Some('p'), value: "CMD" },
         ..BASE
     },
@@ -355,15 +370,6 @@ pub const KEYS: &[Key] = &[
         default: "20GiB",
         doc: "How much the checkpoints of all loops may take together. Past it those of the loops that ended longest ago go first, before their time.",
         flag: flag("checkpoint-bytes", "SIZE"),
-        ..BASE
-    },
-    Key {
-        name: "breaker",
-        kind: Kind::Choice(&["on", "off"]),
-        default: "off",
-        doc: "Whether a loop that gets nowhere is stopped before its last iteration. This version has no breaker, and `off` says so; `on` comes with a later one.",
-        flag: flag("breaker", "WHAT"),
-        built: Some(&["off"]),
         ..BASE
     },
     Key {

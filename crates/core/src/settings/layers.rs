@@ -125,6 +125,15 @@ fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
         Kind::CountOrUnlimited(_) => value.parse::<u32>().ok() > held.parse::<u32>().ok(),
         Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => value::millis(value) > value::millis(held),
         Kind::SizeOrUnlimited => value::bytes(value) > value::bytes(held),
-        Kind::Switch | Kind::Choice(_) | Kind::Command | Kind::Word | Kind::Text | Kind::Path | Kind::Paths => true,
+        Kind::MoneyOrUnlimited => value::micros(value) > value::micros(held),
+        Kind::Switch
+        | Kind::Choice(_)
+        | Kind::Command
+        | Kind::Word
+        | Kind::Text
+        | Kind::Path
+        | Kind::Paths
+        | Kind::Gates
+        | Kind::Prices => true,
     }
 }

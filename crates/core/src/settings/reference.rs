@@ -74,13 +74,16 @@ fn property(key: &Key) -> Value {
         | Kind::DurationOrUnlimited
         | Kind::DurationOrNone
         | Kind::SizeOrUnlimited
+        | Kind::MoneyOrUnlimited
         | Kind::Command
         | Kind::Word
         | Kind::Text
         | Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Switch => json!({"type": "boolean"}),
         Kind::Choice(words) => json!({"enum": words}),
-        Kind::Paths => json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        Kind::Paths | Kind::Gates | Kind::Prices => {
+            json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+        }
     };
     property["description"] = json!(key.doc);
     if !key.default.is_empty() {

@@ -3,10 +3,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::gates::{self, GateSpec, PROMISE};
 use super::keys::Key;
 use super::layers::{Layer, Origin};
 use super::value;
-use crate::policy::gate::Promise;
+use crate::policy::breaker::Thresholds;
 
 /// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,23 +63,6 @@ impl Resolved {
     }
 }
 
-/// A gate: a name and the command that judges.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GateSpec {
-    /// What it is called.
-    pub name: String,
-    /// The line as the user wrote it.
-    pub command: String,
-}
-
-impl GateSpec {
-    /// How it is run and judged.
-    #[must_use]
-    pub fn promise(&self) -> Promise<'_> {
-        Promise::parse(&self.command)
-    }
-}
-
 /// The settings as decisions read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -106,8 +90,61 @@ pub struct Settings {
     pub notify: bool,
     /// By which command.
     pub notification_cmd: String,
+    /// When a loop that gets nowhere is stopped.
+    pub breaker: Thresholds,
+    /// What may be spent.
+    pub caps: Caps,
+    /// Without a gate: how often in a row the agent must say that it is done.
+    pub completion_threshold: u32,
     /// All of them as text.
     pub resolved: Resolved,
+}
+
+/// What may be spent; none means no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// Calls in any hour.
+    pub calls_per_hour: Option<u32>,
+    /// Calls in a day, by all runs together.
+    pub calls_per_day: Option<u32>,
+    /// Millionths of a dollar.
+    pub cost_micros: Option<u64>,
+    /// The same in a day, by all runs together.
+    pub cost_per_day_micros: Option<u64>,
+    /// Tokens in and out.
+    pub tokens: Option<u64>,
+    /// The same in a day, by all runs together.
+    pub tokens_per_day: Option<u64>,
+    /// What a call counts as that does not tell its cost, where somebody has set it.
+    pub worst_micros: Option<u64>,
+    /// What a call counts as that does not tell its tokens.
+    pub worst_tokens: u64,
+}
+
+impl Caps {
+    fn of(resolved: &Resolved) -> Self {
+        let number = |key: &str| resolved.get(key).parse().ok();
+        let money = |key: &str| value::micros(resolved.get(key));
+        Self {
+            calls_per_hour: resolved.get("max_calls_per_hour").parse().ok(),
+            calls_per_day: resolved.get("max_calls_per_day").parse().ok(),
+            cost_micros: money("max_cost"),
+            cost_per_day_micros: money("max_cost_per_day"),
+            tokens: number("max_tokens"),
+            tokens_per_day: number("max_tokens_per_day"),
+            worst_micros: money("worst_cost"),
+            worst_tokens: number("worst_tokens").unwrap_or(0),
+        }
+    }
+
+    /// Whether a call must be asked for at the ledger of all runs.
+    #[must_use]
+    pub fn shared(&self) -> bool {
+        self.calls_per_hour.is_some()
+            || self.calls_per_day.is_some()
+            || self.cost_per_day_micros.is_some()
+            || self.tokens_per_day.is_some()
+    }
 }
 
 impl Settings {
@@ -116,8 +153,9 @@ impl Settings {
     #[must_use]
     pub fn of(resolved: &Resolved) -> Self {
         let millis = |key: &str| value::millis(resolved.get(key));
-        let promise = resolved.get("promise");
-        let gate = GateSpec { name: "promise".to_owned(), command: promise.to_owned() };
+        let promise = resolved.get(PROMISE);
+        let promise = (!promise.is_empty()).then(|| GateSpec::new(PROMISE, promise));
+        let gates = promise.into_iter().chain(gates::read(resolved.get("gate")).unwrap_or_default());
         Self {
             max_iterations: resolved.get("max_iterations").parse().ok(),
             max_time_ms: millis("max_time"),
@@ -125,12 +163,15 @@ impl Settings {
             idle_timeout_ms: millis("idle_timeout"),
             delay_ms: millis("delay"),
             gate_timeout_ms: millis("gate_timeout").unwrap_or(u64::MAX),
-            gates: if promise.is_empty() { Vec::new() } else { vec![gate] },
+            gates: gates.collect(),
             agent: resolved.get("agent").to_owned(),
             agent_cmd: resolved.get("agent_cmd").to_owned(),
             session_expiry_ms: millis("session_expiry"),
             notify: resolved.is_on("notify"),
             notification_cmd: resolved.get("notification_cmd").to_owned(),
+            breaker: Thresholds::of(resolved),
+            caps: Caps::of(resolved),
+            completion_threshold: resolved.get("completion_threshold").parse().unwrap_or(2),
             resolved: resolved.clone(),
         }
     }

@@ -1,6 +1,8 @@
 //! Kinds of values and how their text is read. A value is kept as its canonical text.
 use std::time::Duration;
 
+use super::gates;
+
 /// The word that lifts a limit.
 pub const UNLIMITED: &str = "unlimited";
 /// A command longer than this belongs into a script.
@@ -25,6 +27,12 @@ pub enum Kind {
     DurationOrNone,
     /// `500MiB`, `10GiB`, or `unlimited`; never zero.
     SizeOrUnlimited,
+    /// `2.50` dollars, or `unlimited`; never zero.
+    MoneyOrUnlimited,
+    /// Gates, one a line.
+    Gates,
+    /// Prices, one a line.
+    Prices,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -51,6 +59,9 @@ impl Kind {
             Self::DurationOrUnlimited => format!("a duration, or `{UNLIMITED}`"),
             Self::DurationOrNone => "a duration, or `none`".to_owned(),
             Self::SizeOrUnlimited => format!("a size: `500MiB`, `10GiB`, or `{UNLIMITED}`"),
+            Self::MoneyOrUnlimited => format!("dollars: `2.50`, or `{UNLIMITED}`"),
+            Self::Gates => "gates: `NAME=CMD` or `NAME[2of3,timeout=2m,order=1,watch]=CMD`".to_owned(),
+            Self::Prices => "prices: `MODEL-GLOB input=3.00 output=15.00`, one a line".to_owned(),
             Self::Switch => "`true` or `false`".to_owned(),
             Self::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::Command => "a shell command".to_owned(),
@@ -69,11 +80,14 @@ impl Kind {
 pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
     let trimmed = text.trim();
     match kind {
-        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited | Kind::SizeOrUnlimited
+        Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited | Kind::SizeOrUnlimited | Kind::MoneyOrUnlimited
             if [UNLIMITED, "null"].contains(&trimmed) =>
         {
             Ok(UNLIMITED.to_owned())
         }
+        Kind::MoneyOrUnlimited => money(trimmed).map(|_| trimmed.to_owned()),
+        Kind::Gates => gates::read(text).map(|gates| gates::text(&gates)),
+        Kind::Prices => Ok(trimmed.to_owned()),
         Kind::SizeOrUnlimited => size(trimmed).map(|_| trimmed.to_owned()),
         Kind::CountOrUnlimited(most) => count(trimmed, most),
         Kind::DurationOrNone if ["none", "0", "0s"].contains(&trimmed) => Ok("none".to_owned()),
@@ -186,6 +200,32 @@ fn size(text: &str) -> Result<u64, (String, String)> {
 #[must_use]
 pub fn bytes(text: &str) -> Option<u64> {
     size(text).ok()
+}
+
+/// Reads `2.50`, `$2.50` or `2.50 USD`: never as a binary fraction, and not zero.
+///
+/// # Errors
+/// Why it is no amount, and what would be.
+fn money(text: &str) -> Result<u64, (String, String)> {
+    let hint = || "write dollars: 2.50".to_owned();
+    let bare = text.strip_prefix('$').unwrap_or(text);
+    let bare = bare.strip_suffix("USD").unwrap_or(bare).trim();
+    let (whole, part) = bare.split_once('.').unwrap_or((bare, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if bare.is_empty() || whole.is_empty() || part.len() > 6 || whole.len() > 9 || !digits(whole) || !digits(part) {
+        return Err(("it is no amount of dollars".to_owned(), hint()));
+    }
+    let micros = |text: &str| text.parse::<u64>().unwrap_or(0);
+    match micros(whole) * 1_000_000 + micros(&format!("{part:0<6}")) {
+        0 => Err(("an amount of zero would allow no call at all".to_owned(), hint())),
+        amount => Ok(amount),
+    }
+}
+
+/// The millionths of a dollar of an amount that was read before; none for `unlimited`.
+#[must_use]
+pub fn micros(text: &str) -> Option<u64> {
+    money(text).ok()
 }
 
 fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)> {

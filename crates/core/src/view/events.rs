@@ -23,6 +23,9 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             | Order::RunGate { .. }
             | Order::Keep { .. }
             | Order::Rollback { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
             | Order::Notify { .. } => return None,
             Order::Hold { cause: HoldCause::Limit, .. } => ("waiting", json!(Waiting::of(state)?)),
             Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
@@ -74,13 +77,17 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
             }),
         )),
         Answer::GateEnded(report) => {
-            let last = state.gates.iter().filter_map(|gate| gate.last.as_ref()).find(|last| last.report == *report)?;
+            let mut all = state.settings.gates.iter().zip(&state.gates);
+            let (gate, last) = all.find_map(|(gate, memory)| {
+                memory.last.as_ref().filter(|last| last.report == *report).map(|last| (gate, last))
+            })?;
             let iteration = if last.point == GatePoint::Baseline { None } else { Some(last.iteration) };
             Some((
                 "gate_ended",
                 json!({
-                    "iteration": iteration, "gate": "promise", "verdict": last.verdict.name(),
+                    "iteration": iteration, "gate": gate.name, "verdict": last.verdict.name(),
                     "exit_code": exit_code(&report.ended), "duration_seconds": seconds(report.duration_ms),
+                    "tests": report.tests,
                 }),
             ))
         }
@@ -97,6 +104,11 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
         Answer::RolledBack(back) => Some(("rolled_back", json!(back))),
         Answer::Refused { why } => Some(("refused", json!({"why": why}))),
         Answer::Blocked { why } => Some(("blocked", json!({"why": why}))),
-        Answer::Held | Answer::Notified { .. } => None,
+        Answer::Guarded(guarded) if !guarded.tampered.is_nothing() => {
+            Some(("tampered", json!({"iteration": state.iteration, "guarded": guarded})))
+        }
+        Answer::Reserved(_) | Answer::Guarded(_) | Answer::Certified(_) | Answer::Held | Answer::Notified { .. } => {
+            None
+        }
     }
 }

@@ -293,7 +293,7 @@ impl Keeper {
         let contents = Held::new(&self.store, shelved, before, (&after.0, after.1))?;
         let both = (from.map(|(_, id)| id), to.1);
         let difference = diff::changes_by(&self.store, &contents, both, &Bounds::default())?;
-        Ok(Measured { changes: Some(difference.totals()), names: difference.names(), tree: None })
+        Ok(Measured { changes: Some(difference.totals()), names: difference.names(), ..Measured::default() })
     }
 
     /// What changed from one checkpoint to another.

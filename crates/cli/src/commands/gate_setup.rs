@@ -1,0 +1,40 @@
+//! What has to hold: that there is something, that a shell can read it, and that it can be judged.
+use loop_core::settings::{GateSpec, Resolved, Settings};
+use loop_core::text;
+use loop_host::verify;
+
+use crate::render::error::{CommandError, Kind};
+
+/// Whether the gates can be run and judged; `line` is the command to show to who forgot them.
+pub(crate) fn check(settings: &Resolved, line: &str) -> Result<(), CommandError> {
+    let gates = Settings::of(settings).gates;
+    if !gates.iter().any(|gate| !gate.watch) && !settings.is_on("no_promise") {
+        return Err(CommandError::new(Kind::Wrong, "--promise is missing")
+            .because("without a check of its own, loop could only believe the agent")
+            .hint(format!(
+                "{line} …, with the command that shows that the work is done; or --no-promise, to believe the agent"
+            )));
+    }
+    gates.iter().try_for_each(check_gate)?;
+    readable("--agent-cmd", settings.get("agent_cmd"))
+}
+
+/// A line that no shell can read says nothing about the work, and a `!` before several commands would
+/// be the shell's own, to which a command that is not found is a success.
+fn check_gate(gate: &GateSpec) -> Result<(), CommandError> {
+    let flag = if gate.name == "promise" { "--promise".to_owned() } else { format!("--gate {}", gate.name) };
+    readable(&flag, gate.promise().command)?;
+    if gate.promise().left_to_shell {
+        let bare = text::one_line(gate.command.trim_start_matches(['!', ' ']), 60);
+        return Err(CommandError::new(Kind::Wrong, format!("{flag}: a ! stands before several commands"))
+            .because("the shell's own ! calls it a success when a command cannot be run at all")
+            .hint(format!("put them in brackets: ! ( {bare} )")));
+    }
+    Ok(())
+}
+
+fn readable(flag: &str, line: &str) -> Result<(), CommandError> {
+    let Some(why) = verify::syntax_error(line) else { return Ok(()) };
+    let what = format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60));
+    Err(CommandError::new(Kind::Wrong, what).because(why).hint("mend the line, or put it into a script"))
+}

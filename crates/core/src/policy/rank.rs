@@ -1,0 +1,58 @@
+//! How good a state of the workspace is, by what its gates said: the gate vector, folded to something that can be compared.
+use std::cmp::Reverse;
+
+use super::gate::Verdict;
+
+/// What one gate said of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateScore {
+    /// Its answer.
+    pub verdict: Verdict,
+    /// Whether anything depends on it.
+    pub required: bool,
+    /// Tests that passed, where its output tells.
+    pub passed: u32,
+    /// Tests that failed, where its output tells.
+    pub failed: u32,
+}
+
+/// The whole of it: more is better. Tests that pass count before tests that fail, so that what does not even compile is
+/// not better than what fails, and neither are tests that were taken out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    required_kept: u32,
+    passed: u32,
+    failed: Reverse<u32>,
+    answered: u32,
+    watched_kept: u32,
+}
+
+impl Rank {
+    /// Of all gates.
+    #[must_use]
+    pub fn of(gates: impl Iterator<Item = GateScore>) -> Self {
+        let mut rank = Self::default();
+        for gate in gates {
+            let kept = u32::from(gate.verdict == Verdict::Kept);
+            if gate.required {
+                rank.required_kept += kept;
+                rank.answered += u32::from(gate.verdict != Verdict::Unverifiable);
+            } else {
+                rank.watched_kept += kept;
+            }
+            rank.passed = rank.passed.saturating_add(gate.passed);
+            rank.failed = Reverse(rank.failed.0.saturating_add(gate.failed));
+        }
+        rank
+    }
+
+    /// For people: `2 gates kept, 14 tests pass, 3 fail`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let gates = format!("{} {} kept", self.required_kept, if self.required_kept == 1 { "gate" } else { "gates" });
+        match (self.passed, self.failed.0) {
+            (0, 0) => gates,
+            (passed, failed) => format!("{gates}, {passed} tests pass, {failed} fail"),
+        }
+    }
+}

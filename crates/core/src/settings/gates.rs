@@ -1,0 +1,148 @@
+//! Gates as a text: `NAME=CMD` or `NAME[2of3,timeout=2m,order=1,watch]=CMD`, one a line.
+use super::value;
+use crate::policy::gate::Promise;
+
+/// How many gates a loop may have.
+const GATES_MAX: usize = 32;
+/// All of them stand in the first fact of a run, which is bounded.
+const GATES_BYTES_MAX: usize = 6 * 1024;
+/// How often a gate is asked at most.
+const TRIES_MAX: u32 = 20;
+/// The gate that `--promise` names.
+pub(super) const PROMISE: &str = "promise";
+
+/// A gate: a name, the command that judges, and how it is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GateSpec {
+    /// What it is called.
+    pub name: String,
+    /// The line as the user wrote it.
+    pub command: String,
+    /// How long it may take, where that differs from the others.
+    pub timeout_ms: Option<u64>,
+    /// Lower ones are asked first.
+    pub order: u32,
+    /// So many of the tries must hold: `2of3`. None is one of one.
+    pub tries: Option<(u32, u32)>,
+    /// It is shown, and nothing depends on it.
+    pub watch: bool,
+}
+
+impl GateSpec {
+    /// A gate that must hold.
+    #[must_use]
+    pub fn new(name: &str, command: &str) -> Self {
+        Self { name: name.to_owned(), command: command.to_owned(), ..Self::default() }
+    }
+
+    /// How it is run and judged.
+    #[must_use]
+    pub fn promise(&self) -> Promise<'_> {
+        Promise::parse(&self.command)
+    }
+
+    /// How many tries must hold, and how many there are.
+    #[must_use]
+    pub fn needs(&self) -> (u32, u32) {
+        self.tries.unwrap_or((1, 1))
+    }
+}
+
+/// Reads gates, one a line.
+///
+/// # Errors
+/// Why they do not fit, and what would.
+pub(super) fn read(text: &str) -> Result<Vec<GateSpec>, (String, String)> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let gates = lines.map(gate).collect::<Result<Vec<_>, _>>()?;
+    for (at, gate) in gates.iter().enumerate() {
+        if gates.iter().take(at).any(|other| other.name == gate.name) {
+            return Err((format!("there are two gates called {}", gate.name), "give each its own name".to_owned()));
+        }
+    }
+    if gates.len() > GATES_MAX || text.len() > GATES_BYTES_MAX {
+        let why = format!("at most {GATES_MAX} gates, in {GATES_BYTES_MAX} bytes");
+        return Err((why, "put long commands into scripts".to_owned()));
+    }
+    Ok(gates)
+}
+
+fn gate(line: &str) -> Result<GateSpec, (String, String)> {
+    let hint = || "write NAME=CMD, for example lint='cargo clippy', or lint[watch]='cargo clippy'".to_owned();
+    let Some((head, command)) = split(line) else {
+        return Err(("a gate needs a name and a command".to_owned(), hint()));
+    };
+    let (name, options) = match head.split_once('[') {
+        Some((name, rest)) => (name.trim(), rest.trim().strip_suffix(']').unwrap_or(rest)),
+        None => (head.trim(), ""),
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
+        let why = format!("{name:?} is no name of a gate: letters, digits, dots, dashes and underscores");
+        return Err((why, hint()));
+    }
+    if name == PROMISE {
+        return Err(("promise is the gate that --promise names".to_owned(), "give it another name".to_owned()));
+    }
+    let command = value::parse(value::Kind::Command, command.trim())?;
+    let mut gate = GateSpec::new(name, &command);
+    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        take(&mut gate, option)?;
+    }
+    Ok(gate)
+}
+
+/// The name with its options, and the command.
+fn split(line: &str) -> Option<(&str, &str)> {
+    let from = match (line.find('['), line.find('=')) {
+        (Some(open), Some(equal)) if open < equal => line.find(']')?,
+        (_, Some(_)) => 0,
+        (_, None) => return None,
+    };
+    let equal = from + line.get(from..)?.find('=')?;
+    Some((line.get(..equal)?, line.get(equal + 1..)?))
+}
+
+fn take(gate: &mut GateSpec, option: &str) -> Result<(), (String, String)> {
+    let unknown = || {
+        let why = format!("{option:?} is no option of a gate");
+        Err((why, "there are watch, required, timeout=2m, order=1 and 2of3".to_owned()))
+    };
+    match option.split_once('=') {
+        None if option == "watch" => gate.watch = true,
+        None if option == "required" => gate.watch = false,
+        None => match option.split_once("of").map(|(need, all)| (need.trim().parse(), all.trim().parse())) {
+            Some((Ok(need), Ok(all))) if 1 <= need && need <= all && all <= TRIES_MAX => gate.tries = Some((need, all)),
+            Some((Ok::<u32, _>(_), Ok::<u32, _>(_))) => {
+                return Err((format!("{option} cannot be"), format!("for example 2of3, at most of {TRIES_MAX}")));
+            }
+            Some(_) | None => return unknown(),
+        },
+        Some(("timeout", text)) => {
+            value::parse(value::Kind::Duration, text)?;
+            gate.timeout_ms = value::millis(text);
+        }
+        Some(("order", text)) => match text.trim().parse() {
+            Ok(order) => gate.order = order,
+            Err(_) => return Err((format!("{text:?} is no number"), "for example order=1".to_owned())),
+        },
+        Some(_) => return unknown(),
+    }
+    Ok(())
+}
+
+/// The canonical text of gates.
+#[must_use]
+pub(super) fn text(gates: &[GateSpec]) -> String {
+    gates.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn line(gate: &GateSpec) -> String {
+    let tries = gate.tries.map(|(need, all)| format!("{need}of{all}"));
+    let timeout = gate.timeout_ms.map(|ms| format!("timeout={}", value::duration_text(ms)));
+    let order = (gate.order > 0).then(|| format!("order={}", gate.order));
+    let watch = gate.watch.then(|| "watch".to_owned());
+    let options: Vec<_> = [tries, timeout, order, watch].into_iter().flatten().collect();
+    let options = if options.is_empty() { String::new() } else { format!("[{}]", options.join(",")) };
+    format!("{}{options}={}", gate.name, gate.command)
+}
