@@ -9,6 +9,14 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
         r#"{{"type":"system","subtype":"init","cwd":"/workspace","session_id":"{session}","tools":["Bash","Edit","Read","Write"],"mcp_servers":[],"model":"claude-opus-4-8[1m]","permissionMode":"acceptEdits","apiKeySource":"ANTHROPIC_API_KEY","claude_code_version":"2.1.197"}}"#
     );
     match call.turn.ends {
+        Ends::Mute => Vec::new(),
+        Ends::Warned => {
+            let reset = now_ms() / 1000 + 3 * 3600;
+            let event = format!(
+                r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"allowed_warning","resetsAt":{reset},"rateLimitType":"five_hour","utilization":0.91,"isUsingOverage":false}},"session_id":"{session}"}}"#
+            );
+            vec![init, event]
+        }
         // They come before the model has said anything.
         Ends::LimitOnly | Ends::Overload | Ends::Auth | Ends::Billing => vec![init],
         Ends::Limit(seconds) => {
@@ -46,7 +54,8 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
         Ends::Crashes => {
             (vec![worked], "TypeError: Cannot read properties of undefined (reading 'content')\n".into(), 1)
         }
-        Ends::Well | Ends::Hangs => (well(call, vec![worked], Some(10_000)), String::new(), 0),
+        Ends::Mute => (Vec::new(), String::new(), 0),
+        Ends::Well | Ends::Warned | Ends::Hangs => (well(call, vec![worked], Some(10_000)), String::new(), 0),
         Ends::Costs(micros) => (well(call, vec![worked], Some(micros)), String::new(), 0),
         Ends::Untold => (well(call, vec![worked], None), String::new(), 0),
         Ends::Asks(question) => {
@@ -112,6 +121,8 @@ fn provider(ends: Ends) -> (&'static str, &'static str, String) {
         | Ends::Crashes
         | Ends::Fails(_)
         | Ends::Hangs
+        | Ends::Warned
+        | Ends::Mute
         | Ends::Denied(_)
         | Ends::Asks(_) => {
             ("400", "invalid_request", only("Prompt is too long · the request is ~215000 tokens (limit 200000)"))

@@ -12,8 +12,10 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
     let thread = format!(r#"{{"type":"thread.started","thread_id":"{}"}}"#, call.session);
     let mut lines = vec![thread, r#"{"type":"turn.started"}"#.to_owned()];
     match call.turn.ends {
+        Ends::Mute => lines.clear(),
         Ends::Limit(_) | Ends::LimitOnly | Ends::Overload | Ends::Auth | Ends::Billing => {}
         Ends::Well
+        | Ends::Warned
         | Ends::Costs(_)
         | Ends::Untold
         | Ends::Crashes
@@ -37,7 +39,8 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
             (vec![worked], "thread 'main' panicked at core/src/codex.rs\nindex out of bounds\n".into(), 101)
         }
         // Codex tells tokens, never a price.
-        Ends::Well | Ends::Hangs | Ends::Costs(_) => (well(call, worked, true), String::new(), 0),
+        Ends::Mute => (Vec::new(), String::new(), 0),
+        Ends::Well | Ends::Warned | Ends::Hangs | Ends::Costs(_) => (well(call, worked, true), String::new(), 0),
         Ends::Untold => (well(call, worked, false), String::new(), 0),
         Ends::Denied(command) => {
             let log = format!(

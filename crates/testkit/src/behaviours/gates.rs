@@ -21,6 +21,16 @@ case $((run % 10)) in 2 | 5 | 8) echo "connection reset"; exit FLAKED ;; esac
 END
 "#;
 
+/// A test of two cases, one of which passes at every other run whatever anybody does.
+const MOODY: &str = r#"cat > run_tests.sh <<'END'
+#!/bin/sh
+run=$(($(cat "$HOME/runs" 2>/dev/null || echo 0) + 1)); echo $run > "$HOME/runs"
+echo 1..2; echo "not ok - alpha"
+[ $((run % 2)) = 0 ] && echo "ok - beta" || echo "not ok - beta"
+exit 1
+END
+"#;
+
 const TRUTH: &str = "[ $(grep -c '^step' src/work.txt) -ge 4 ]";
 
 const fn does(does: &'static str) -> Turn {
@@ -51,6 +61,32 @@ pub(super) const ALL: &[Behaviour] = &[
         ],
         ideal: kept(3),
         checks: &[Check::Told(3, "broke what had passed before: alpha")],
+        ..BASE
+    },
+    Behaviour {
+        name: "breaks-and-mends",
+        project: &[THREE],
+        turns: &[does("echo no > src/alpha"), does("echo yes > src/alpha")],
+        ideal: tripped("oscillation", 4),
+        over: 2,
+        ..BASE
+    },
+    Behaviour {
+        name: "idle-with-a-flaky-test",
+        project: &[MOODY],
+        turns: &[super::IDLE],
+        ideal: tripped("no_progress", 3),
+        over: 3,
+        truth: "false",
+        ..BASE
+    },
+    Behaviour {
+        name: "keeps-the-best",
+        project: &[THREE],
+        arguments: &["--keep", "best", "-n", "2"],
+        turns: &[does("echo yes > src/beta"), does("echo no > src/alpha; echo no > src/beta")],
+        ideal: super::exhausted("iteration_limit", 2),
+        checks: &[Check::Shell("grep -q yes src/alpha && grep -q yes src/beta")],
         ..BASE
     },
     Behaviour {

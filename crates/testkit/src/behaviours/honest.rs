@@ -24,7 +24,7 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour {
         name: "talks-of-limits",
         turns: &[Turn {
-            says: "The client now waits when the API says: You've hit your usage limit, rate limit reached (429), \
+            says: "The client now waits when the API says: You've hit your usage limit, rate limit reached (429), 401 Unauthorized, credit balance too low, \
                    resets 11:59pm. Step {n}.",
             ..WORKS
         }],
@@ -147,6 +147,19 @@ pub(super) const ALL: &[Behaviour] = &[
         name: "asks-and-goes-on",
         turns: &[Turn { does: STEP, says: "Red or blue?", ends: Ends::Asks("Red or blue?"), ..WORKS }, WORKS],
         checks: &[Check::Told(2, "Nobody answers here")],
+        ..BASE
+    },
+    Behaviour { name: "mute-but-works", turns: &[Turn { ends: Ends::Mute, ..WORKS }], ..BASE },
+    Behaviour { name: "done-in-the-last-iteration", arguments: &["-n", "4"], turns: &[WORKS], ..BASE },
+    Behaviour {
+        name: "done-at-the-time-limit",
+        arguments: &["--max-time", "3s"],
+        turns: &[Turn {
+            does: "for step in 1 2 3 4; do echo \"step $step\" >> src/work.txt; done",
+            ends: Ends::Hangs,
+            ..WORKS
+        }],
+        ideal: kept(1),
         ..BASE
     },
     Behaviour {

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::said::date_ms;
-use super::{Behaviour, Check, Ideal};
+use super::{Behaviour, Check, Ends, Ideal, Status, Turn, play};
 use crate::{Ran, TestEnv};
 
 /// A loop that takes longer does not end.
@@ -64,6 +64,7 @@ pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: 
     let false_completion = done && !seen.shell(truth(behaviour));
     let mut faults = seen.faults_of_end(ideal, behaviour.over);
     faults.extend(false_completion.then(|| "a false completion".to_owned()));
+    faults.extend(seen.misread(behaviour));
     faults.extend(behaviour.checks.iter().filter_map(|check| seen.fault(*check)));
     let code = ran.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     Row {
@@ -162,6 +163,17 @@ impl Seen<'_> {
         }
     }
 
+    /// A call that was understood as something else than it played.
+    fn misread(&self, behaviour: &Behaviour) -> Option<String> {
+        let ended = self.events.iter().filter(|event| event["event"] == "agent_ended");
+        (1..).zip(ended).find_map(|(call, event)| {
+            let turn = play::turn(behaviour, call);
+            let failure = event["failure"].as_str();
+            let right = read_as(turn).is_none_or(|words| words == failure);
+            (!right).then(|| format!("call {call}, {:?}, was read as {failure:?}", turn.ends))
+        })
+    }
+
     fn waits(&self) -> Vec<&Value> {
         self.events.iter().filter(|event| event["event"] == "waiting").collect()
     }
@@ -186,6 +198,21 @@ impl Seen<'_> {
             let early = next < reset / 1000 * 1000 || until < reset / 1000 * 1000;
             early.then(|| format!("reset at {reset}, shown {until}, called again at {next}"))
         })
+    }
+}
+
+/// The failure that a turn must be read as, where that is settled.
+fn read_as(turn: &Turn) -> Option<Option<&'static str>> {
+    match turn.ends {
+        Ends::Well | Ends::Warned | Ends::Costs(_) | Ends::Untold if turn.status == Status::Blocked => None,
+        Ends::Well | Ends::Warned | Ends::Costs(_) | Ends::Untold => Some(None),
+        Ends::Limit(_) | Ends::LimitOnly => Some(Some("rate_limit")),
+        Ends::Overload => Some(Some("overload")),
+        Ends::Auth => Some(Some("auth")),
+        Ends::Billing => Some(Some("billing")),
+        Ends::Context => Some(Some("context")),
+        Ends::Crashes | Ends::Mute => Some(Some("crash")),
+        Ends::Fails(_) | Ends::Hangs | Ends::Denied(_) | Ends::Asks(_) => None,
     }
 }
 

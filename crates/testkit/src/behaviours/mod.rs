@@ -87,6 +87,10 @@ pub enum Ends {
     Costs(u32),
     /// Well, and nothing is told of what it used.
     Untold,
+    /// Well, after a warning that a limit is near.
+    Warned,
+    /// With code 0, and it never said a word.
+    Mute,
     /// With code 1 and words on stderr, in the middle of its stream.
     Crashes,
     /// In an error with these words; `{n}` is the number of the call.

@@ -40,7 +40,8 @@ pub fn play(words: &[String]) -> io::Result<u8> {
     Ok(code)
 }
 
-fn turn(behaviour: &Behaviour, number: u32) -> &Turn {
+/// The turn of a call.
+pub(super) fn turn(behaviour: &Behaviour, number: u32) -> &Turn {
     let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     behaviour.turns.get(at).or(behaviour.turns.last()).expect("a behaviour has turns")
 }

@@ -30,6 +30,20 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "limit-near",
+        agents: super::CLAUDE,
+        turns: &[Turn { ends: Ends::Warned, ..WORKS }],
+        checks: &[Check::NeverWaited],
+        ..BASE
+    },
+    Behaviour {
+        name: "limit-already-over",
+        agents: super::CLAUDE,
+        turns: &[WORKS, meets(Ends::Limit(0)), WORKS],
+        checks: &[Check::Waited("back_off"), Check::Calls(5)],
+        ..BASE
+    },
+    Behaviour {
         name: "limit-without-reset",
         turns: &[WORKS, meets(Ends::LimitOnly), WORKS],
         checks: &[Check::Waited("back_off"), Check::Calls(5)],

@@ -110,9 +110,7 @@ pub(super) const ALL: &[Behaviour] = &[
     },
     Behaviour {
         name: "our-own-files",
-        turns: &[does(
-            "mkdir -p .loopr .harness loop; date +%N > .loopr/status.json; echo $N > .harness/state; echo $N > loop/notes",
-        )],
+        turns: &[does("mkdir -p .loopr .harness; date +%N > .loopr/status.json; echo $N > .harness/state")],
         ideal: tripped("no_progress", 3),
         ..BASE
     },
@@ -156,6 +154,21 @@ pub(super) const ALL: &[Behaviour] = &[
         turns: &[Turn { does: ":", ends: Ends::Crashes, ..WORKS }],
         ideal: unable(3),
         checks: &[Check::Why("failed 3 times in a row")],
+        ..BASE
+    },
+    Behaviour { name: "mute", turns: &[Turn { does: ":", ends: Ends::Mute, ..WORKS }], ideal: unable(3), ..BASE },
+    Behaviour {
+        name: "hangs-until-the-time-limit",
+        arguments: &["--max-time", "3s"],
+        turns: &[Turn { ends: Ends::Hangs, ..WORKS }],
+        ideal: exhausted("time_limit", 1),
+        ..BASE
+    },
+    Behaviour {
+        name: "deletes-everything",
+        turns: &[does("rm -rf src tests run_tests.sh .git .gitignore")],
+        ideal: tripped("no_progress", 4),
+        checks: &[Check::Shell("cmp run_tests.sh ../truth.sh")],
         ..BASE
     },
     Behaviour {
