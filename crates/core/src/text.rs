@@ -1,12 +1,5 @@
 //! Texts from outside made fit for people: no control bytes, a known length, paths that can be read back.
 
-/// An amount of money: `$2.50`, with as many digits as it takes to tell it.
-#[must_use]
-pub fn dollars(micros: u64) -> String {
-    let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
-    if part % 10_000 == 0 { format!("${whole}.{:02}", part / 10_000) } else { format!("${whole}.{:04}", part / 100) }
-}
-
 /// Text of an agent or a gate without anything that could steer a terminal: escape sequences are
 /// taken out whole, other control characters and direction marks are dropped; line breaks and tabs stay.
 ///

@@ -119,18 +119,19 @@ impl Hands {
                 let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
                 Err(attempt_container::cleaned(&self.run, swept))
             }
-            Order::Checkpoint { .. } | Order::Measure { .. } | Order::Keep { .. } | Order::Rollback { .. } => {
-                match self.keep(id, order, state) {
-                    None => return None,
-                    Some(answer) => Err(answer),
-                }
-            }
+            Order::Checkpoint { .. }
+            | Order::Measure { .. }
+            | Order::Keep { .. }
+            | Order::Guard { .. }
+            | Order::Rollback { .. } => match self.keep(id, order, state) {
+                None => return None,
+                Some(answer) => Err(answer),
+            },
             Order::Hold { .. } => {
                 self.holds.push(id);
                 return None;
             }
             Order::Reserve { .. } => Err(Answer::Failed { what: "there is no ledger yet".to_owned() }),
-            Order::Guard { .. } => Err(Answer::Guarded(Box::default())),
             Order::Certify { .. } => Err(Answer::Certified(Certified::default())),
             Order::RunAgent { news, injected, session, .. } => {
                 let begun = self.contained(state, |hands, containment| {
@@ -163,7 +164,9 @@ impl Hands {
 
     /// Hands an order about checkpoints over; an answer is there already where nothing is kept.
     fn keep(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
-        let spec = state.spec.as_ref().filter(|spec| spec.keeps());
+        // Originals of protected files are kept in any case.
+        let guards = matches!(order, Order::Guard { .. });
+        let spec = state.spec.as_ref().filter(|spec| spec.keeps() || guards);
         let Some(spec) = spec else {
             // The step is there, and keeps nothing.
             return Some(match order {
@@ -182,7 +185,7 @@ impl Hands {
             });
         };
         if self.keeping.is_none() {
-            match Keeping::new(self.run.checkpoints(spec)) {
+            match Keeping::new(self.run.checkpoints(spec), &self.run.path) {
                 Ok(keeping) => self.keeping = Some(keeping),
                 Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
             }

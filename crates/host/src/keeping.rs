@@ -1,6 +1,7 @@
 //! Orders about checkpoints are carried out beside the driver: they read and write whole workspaces, and the
 //! driver must hear people and processes meanwhile. One thread, one order after the other.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,6 +12,7 @@ use loop_core::run::{Answer, CheckpointName, Order, RunState};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::checkpoint::{Keeper, NotKept, Place};
+use crate::guarding::{self, Guarding};
 
 /// The thread, once there is one, and the ways to it and back.
 #[derive(Debug)]
@@ -30,21 +32,23 @@ enum Work {
     Keep { name: String },
     Measure { from: Option<String>, to: String },
     GoBack { to: String, undo: String, git: bool },
+    Guard(guarding::Look),
 }
 
 impl Keeping {
     /// Starts the thread.
-    pub(crate) fn new(place: Place) -> std::io::Result<Self> {
+    pub(crate) fn new(place: Place, run: &Path) -> std::io::Result<Self> {
         let (work, orders) = channel::<(OrderId, Work)>();
         let (answers, done) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let bell = wake.try_clone()?;
         let cancel = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&cancel);
+        let run = run.to_owned();
         thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
-            let mut keeper = None;
+            let mut kept = Kept { keeper: None, guarding: Guarding::new(&run, &place) };
             for (id, work) in orders {
-                let answer = do_it(&mut keeper, (&place, &asked), work);
+                let answer = do_it(&mut kept, (&place, &asked), work);
                 if answers.send((id, answer)).is_err() {
                     return;
                 }
@@ -72,12 +76,12 @@ impl Keeping {
             Order::Keep { name } => Work::Keep { name: name.clone() },
             Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
             Order::Rollback { to, undo, git } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
+            Order::Guard { point } => Work::Guard(guarding::Look::of(*point, state)),
             Order::CleanUp { .. }
             | Order::RunAgent { .. }
             | Order::Hold { .. }
             | Order::RunGate { .. }
             | Order::Reserve { .. }
-            | Order::Guard { .. }
             | Order::Certify { .. }
             | Order::Notify { .. } => return,
         };
@@ -97,7 +101,19 @@ impl Keeping {
     }
 }
 
-fn do_it(keeper: &mut Option<Keeper>, (place, cancel): (&Place, &Arc<AtomicBool>), work: Work) -> Answer {
+/// What the thread has at hand.
+struct Kept {
+    keeper: Option<Keeper>,
+    guarding: Guarding,
+}
+
+fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Work) -> Answer {
+    let Kept { keeper, guarding } = kept;
+    if let Work::Guard(look) = &work
+        && place.backend == "none"
+    {
+        return guarding.look(look, None);
+    }
     let opened = match keeper {
         Some(keeper) => Ok(keeper),
         None => Keeper::open(place.clone(), Arc::clone(cancel)).map(|opened| {
@@ -109,10 +125,14 @@ fn do_it(keeper: &mut Option<Keeper>, (place, cancel): (&Place, &Arc<AtomicBool>
         }),
     };
     let done = opened.map_err(NotKept::from).and_then(|keeper| match &work {
-        Work::Take { name, parent } => keeper.take(name, parent.as_deref()).map(Answer::Saved),
+        Work::Take { name, parent } => {
+            guarding.begins();
+            keeper.take(name, parent.as_deref()).map(Answer::Saved)
+        }
         Work::TakeIfChanged { name, newest } => keeper.take_if_changed(name, newest.as_deref()).map(Answer::Saved),
         Work::Keep { name } => keeper.take(name, None).map(Answer::Kept),
-        Work::Measure { from, to } => keeper.measure(from.as_deref(), to).map(Answer::Measured),
+        Work::Guard(look) => Ok(guarding.look(look, Some(keeper))),
+        Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measured),
         Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
     });
     match done {

@@ -2,7 +2,7 @@
 use std::fs;
 use std::io;
 
-use loop_core::prompt::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
+use loop_core::prompt::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
 use loop_core::run::{News, RunState};
 
 use crate::process::tail_of;
@@ -31,6 +31,8 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (news, injected): Told<'_>
         let folder = last.map(|last| run.gate(last.iteration, last.order));
         let end = |name: &str| folder.as_ref().map(|folder| tail_of(&folder.join(name), RAW_BYTES_MAX));
         GateSaid {
+            name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
+            watch: gate.watch,
             command: gate.command.clone(),
             ended: last.map(|last| last.report.ended.brief()),
             stderr: end("stderr").unwrap_or_default(),
@@ -45,5 +47,9 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (news, injected): Told<'_>
         news,
         iteration: state.iteration,
         iterations_max: state.settings.max_iterations,
+        claiming: (!state.gated()).then(|| Claiming {
+            times: state.settings.completion_threshold,
+            tag: state.settings.resolved.get("completion_promise"),
+        }),
     }))
 }

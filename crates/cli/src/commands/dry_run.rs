@@ -109,6 +109,8 @@ fn argv(ready: &Ready, settings: &Settings) -> String {
 
 fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
     let said = |(gate, seen): &(&GateSpec, Rehearsal)| GateSaid {
+        name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
+        watch: gate.watch,
         command: gate.command.clone(),
         ended: Some(seen.ended.brief()),
         stderr: seen.stderr.clone(),

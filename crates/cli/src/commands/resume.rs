@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use loop_core::control::Ask;
+use loop_core::policy::budget::money_exact;
 use loop_core::run::{Change, Event, Order, Outcome, RunState};
 use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, micros, millis, parse_value};
-use loop_core::text;
 use loop_core::time;
 use loop_host::paths::path_of;
 use loop_host::runs::{RunFolder, RunsError, StartLock};
@@ -173,7 +173,7 @@ pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<S
         Takes::MoneyOrUnlimited => {
             parse_value(Takes::MoneyOrUnlimited, more).map_err(|(why, _)| wrong(&why))?;
             let sum = micros(held).unwrap_or(0).saturating_add(micros(more).unwrap_or(0));
-            Ok(text::dollars(sum))
+            Ok(money_exact(sum))
         }
         Takes::SizeOrUnlimited
         | Takes::Gates

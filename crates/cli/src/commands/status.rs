@@ -91,11 +91,14 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
         let listing = serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [detailed]});
         return Ok(pretty(&listing));
     }
-    let gate = state.gates.first().and_then(|gate| gate.last.as_ref());
-    let gate = gate.map_or_else(
-        || "never ran".to_owned(),
-        |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
-    );
+    let gates = state.settings.gates.iter().zip(&state.gates).map(|(gate, memory)| {
+        let said = memory.last.as_ref().map_or_else(
+            || "never ran".to_owned(),
+            |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
+        );
+        if state.gates.len() > 1 { format!("{}: {said}", gate.name) } else { said }
+    });
+    let gates: Vec<String> = gates.collect();
     let mut text = rows_table(std::slice::from_ref(&row));
     let mut detail = |name: &str, value: &str| text.push_str(&format!("  {name:<11}{value}\n"));
     detail("task", &row.goal);
@@ -103,7 +106,7 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     for (name, value) in [("project", &row.project), ("worker", &row.agent_name)] {
         value.iter().for_each(|value| detail(name, value));
     }
-    detail("gate", &gate);
+    gates.iter().for_each(|gate| detail("gate", gate));
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
     for (name, value) in kept(&state, &row.id) {

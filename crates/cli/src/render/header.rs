@@ -16,12 +16,25 @@ pub(crate) fn header(state: &RunState) -> String {
     let lines = [
         format!("loop {} in {}", spec.id, spec.workspace.path),
         format!("  task      {}", spec.goal.head),
-        format!("  promise   {}", settings.get("promise")),
+        promise(state),
         format!("  agent     {}{}", agent(settings), withheld(state)),
         format!("  limits    {}", limits(settings)),
         format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(&spec.backend)),
     ];
     lines.iter().map(|line| fitted(line)).collect()
+}
+
+/// What has to hold: the promise, with the names of other gates; or that nothing is checked.
+fn promise(state: &RunState) -> String {
+    let promise = state.settings.resolved.get("promise");
+    let others: Vec<_> = state.settings.gates.iter().filter(|gate| gate.name != "promise").collect();
+    let names = others.iter().map(|gate| gate.name.as_str()).collect::<Vec<_>>().join(", ");
+    match (promise.is_empty(), others.is_empty()) {
+        (false, true) => format!("  promise   {promise}"),
+        (false, false) => format!("  promise   {promise} · and {names}"),
+        (true, false) => format!("  gates     {names}"),
+        (true, true) => "  promise   none: the agent's word ends the loop, and nothing is verified".to_owned(),
+    }
 }
 
 fn fitted(line: &str) -> String {

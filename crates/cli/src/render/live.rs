@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request, RolledBack,
-    RunState, Saved, Target,
+    Answer, Entry, Event, Fact, GateMemory, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request,
+    RolledBack, RunState, Saved, Target,
 };
 use loop_core::settings::GateSpec;
 use loop_core::text;
@@ -243,7 +243,8 @@ impl Live {
         let (_, open) = state.main_order()?;
         let limit = time::compact(open.order.limit_ms(&state.settings));
         let spent = time::compact(now.ms_since(open.since) / 1000 * 1000);
-        let gate = state.gates.first().and_then(|gate| gate.last.as_ref());
+        let broken = |memory: &&GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict != Verdict::Kept);
+        let gate = state.gates.iter().find(broken).or(state.gates.first()).and_then(|gate| gate.last.as_ref());
         let gate = gate.map_or_else(String::new, |last| format!(" · gate: {}", last.report.ended.brief()));
         let doing = match &open.order {
             Order::RunAgent { .. } => format!("{} · {spent} of {limit}{gate}", state.settings.agent),

@@ -122,7 +122,7 @@ fn entry(written: &str) -> Result<Entry, AgentEnvError> {
 }
 
 /// Whether a name fits a pattern in which `*` stands for anything.
-fn glob_fits(glob: &str, name: &str) -> bool {
+pub(crate) fn glob_fits(glob: &str, name: &str) -> bool {
     let mut pieces = glob.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else { return false };
     let mut pieces: Vec<&str> = pieces.collect();

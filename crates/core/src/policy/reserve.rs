@@ -1,57 +1,133 @@
-//! What one call is asked for at the ledger of all runs, and what the ledger says.
+//! What a call asks of the ledger of all runs before it is made, and what it is told: values only.
+//!
+//! The rule for money and tokens: a call is made while less than the cap is spent and reserved, and it reserves its
+//! worst case. So whatever runs at the same time, only the last call that was let in can go beyond the cap.
 use serde::{Deserialize, Serialize};
 
-/// One call that is to be made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+use super::budget::remainder;
+
+/// Days are counted in UTC: the same on every machine, and never 23 or 25 hours long.
+pub const DAY_MS: u64 = 86_400_000;
+
+/// The number of the day, counted from 1970. A call counts on the day on which it was begun.
+#[must_use]
+pub fn day_of(wall_ms: u64) -> u64 {
+    wall_ms / DAY_MS
+}
+
+/// How long it is until the next day begins.
+#[must_use]
+pub fn next_day_in_ms(wall_ms: u64) -> u64 {
+    DAY_MS - wall_ms % DAY_MS
+}
+
+/// One call that somebody wants to make. No cap is *none*, not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// Calls in any hour.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Calls in any hour, of the same project and agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_hour: Option<u32>,
-    /// Calls in a day, by all runs together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Calls a day, of all runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_day: Option<u32>,
-    /// Millionths of a dollar in a day, by all runs together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Millionths of a dollar a day, of all runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_day_micros: Option<u64>,
-    /// Tokens in a day, by all runs together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Tokens a day, of all runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
-    /// What it costs at worst.
+    /// What the call counts until it is known what it cost, and for ever where nobody tells.
     pub worst_micros: u64,
-    /// The tokens that it uses at worst.
+    /// The same in tokens.
     pub worst_tokens: u64,
 }
 
-/// What the ledger says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+impl Wanted {
+    /// Whether any cap is to be kept.
+    #[must_use]
+    pub fn is_capped(&self) -> bool {
+        let calls = self.calls_per_hour.is_some() || self.calls_per_day.is_some();
+        calls || self.cost_per_day_micros.is_some() || self.tokens_per_day.is_some()
+    }
+}
+
+/// A cap over all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cap {
+    /// Calls in any hour.
+    CallsPerHour,
+    /// Calls a day.
+    CallsPerDay,
+    /// Money a day.
+    CostPerDay,
+    /// Tokens a day.
+    TokensPerDay,
+}
+
+/// What all runs together used on one day. Calls that are still running count as their worst case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Day {
+    /// Calls.
+    pub calls: u32,
+    /// Their cost in millionths of a dollar.
+    pub cost_micros: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// Calls of which the cost is only assumed: their program did not tell, or they still run.
+    #[serde(default)]
+    pub untold: u32,
+}
+
+impl Day {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(more.calls),
+            cost_micros: self.cost_micros.saturating_add(more.cost_micros),
+            tokens: self.tokens.saturating_add(more.tokens),
+            untold: self.untold.saturating_add(more.untold),
+        }
+    }
+}
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reserved {
     /// The call may be made.
     Granted {
-        /// The number of the reservation.
+        /// Under this number it is begun and settled.
         reservation: i64,
         /// Calls in the last hour, this one included.
         hour_calls: u32,
-        /// When the oldest of them was made, by the wall clock.
+        /// When the oldest of them was, by the clock of the world as it is now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         oldest_ms: Option<u64>,
-        /// When the next call beyond the limit is free, by the wall clock.
+        /// When the next call is free where this one was the last that the hour allows, by the same clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_free_ms: Option<u64>,
-        /// What the day has seen.
+        /// The day as it was before this call.
         day: Day,
+        /// What of today's cap this call may use; none without a cap.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left_micros: Option<u64>,
+        /// The same in tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left_tokens: Option<u64>,
     },
     /// It may not.
     Denied {
-        /// Which limit is reached.
+        /// Which cap is reached.
         cap: Cap,
-        /// When it may be asked for again, where time alone helps.
+        /// How long until there is room. None where only calls that other runs are making stand in the way: there may
+        /// be room as soon as one of them is over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         free_in_ms: Option<u64>,
         /// Calls in the last hour.
         hour_calls: u32,
-        /// What the day has seen.
+        /// The day.
         day: Day,
     },
 }
@@ -67,27 +143,44 @@ impl Reserved {
     }
 }
 
-/// Which limit is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cap {
-    /// Calls in any hour.
-    CallsPerHour,
-    /// Calls in a day.
-    CallsPerDay,
-    /// Money in a day.
-    CostPerDay,
-    /// Tokens in a day.
-    TokensPerDay,
+/// What one call used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// In millionths of a dollar.
+    pub cost_micros: u64,
+    /// In tokens.
+    pub tokens: u64,
+    /// Whether the cost is known; otherwise it is the worst case.
+    pub told: bool,
 }
 
-/// What a day has seen of all runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Day {
-    /// Calls.
-    pub calls: u32,
-    /// Millionths of a dollar.
-    pub cost_micros: u64,
-    /// Tokens in and out.
-    pub tokens: u64,
+impl Spent {
+    /// What was told, and the worst case for what was not.
+    #[must_use]
+    pub fn of(cost: Option<u64>, tokens: Option<u64>, worst: &Wanted) -> Self {
+        Self {
+            cost_micros: cost.unwrap_or(worst.worst_micros),
+            tokens: tokens.unwrap_or(worst.worst_tokens),
+            told: cost.is_some(),
+        }
+    }
+}
+
+/// Which cap of the day stands in the way of one more call, and for how long. `open` is that part of `day` which calls
+/// that still run have reserved.
+#[must_use]
+pub fn day_cap(wanted: &Wanted, day: Day, open: Day, wall_ms: u64) -> Option<(Cap, Option<u64>)> {
+    let calls = |cap: u32| u64::from(cap);
+    let caps = [
+        (Cap::CallsPerDay, wanted.calls_per_day.map(calls), u64::from(day.calls), 0),
+        (Cap::CostPerDay, wanted.cost_per_day_micros, day.cost_micros, open.cost_micros),
+        (Cap::TokensPerDay, wanted.tokens_per_day, day.tokens, open.tokens),
+    ];
+    let blocked = caps.into_iter().filter_map(|(cap, most, used, reserved)| {
+        let is_full = |used: u64| most.is_some_and(|most| remainder(most, used) == 0);
+        let until = is_full(used.saturating_sub(reserved)).then(|| next_day_in_ms(wall_ms));
+        is_full(used).then_some((cap, until))
+    });
+    // What only tomorrow brings outweighs what the end of another call may bring.
+    blocked.min_by_key(|(_, until)| until.is_none())
 }

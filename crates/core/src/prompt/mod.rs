@@ -2,5 +2,5 @@
 mod compose;
 mod system;
 
-pub use compose::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, TASK_BYTES_MAX, compose};
+pub use compose::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, TASK_BYTES_MAX, compose};
 pub use system::{status_instructions, system_prompt};

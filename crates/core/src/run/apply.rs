@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::event::{Change, Event, Input, Notice, Request, Target};
-use super::fact::{Fact, GatePoint, GuardPoint, HoldCause, Order, RecallCause};
+use super::fact::{Fact, GatePoint, HoldCause, Order, RecallCause};
 use super::outcome::Ending;
 use super::report::{Answer, Ended, GateReport};
 use super::spec::RunSpec;
@@ -164,6 +164,7 @@ impl RunState {
         self.stop_the_clock();
         self.driven_since = Some(at);
         (self.open, self.visiting) = (true, false);
+        self.guarding.people |= self.guarding.files.is_some();
         self.now = at;
         (self.keeping.compared, self.keeping.may_try) = (false, true);
         for open in std::mem::take(&mut self.orders).into_values() {
@@ -211,12 +212,14 @@ impl RunState {
 
     fn ordered(&mut self, id: OrderId, order: &Order) {
         self.order_count = self.order_count.max(id.0);
+        self.guarding.people |= matches!(order, Order::Hold { .. } | Order::Rollback { .. });
         match order {
             Order::RunAgent { iteration, attempt, injected, session, .. } => {
                 self.attempt_begins(session.as_deref());
                 self.window = self.call.take().or(self.window.take());
                 self.spent.calls += 1;
-                (self.guarding.due, self.guarding.by_gates, self.guarding.found) = (true, false, None);
+                (self.guarding.due, self.guarding.found) = (true, None);
+                (self.guarding.by_gates, self.guarding.not_put_back) = (false, false);
                 if *attempt == 1 {
                     self.judged.status_asked = false;
                     self.injections.given_before = self.injections.given;
@@ -234,7 +237,11 @@ impl RunState {
                 (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
             }
             Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
-            Order::RunGate { .. } => self.guarding.due = true,
+            Order::RunGate { .. } => {
+                self.guarding.due = true;
+                // A new round: what the gates did in the one before says nothing about it.
+                self.guarding.by_gates &= !matches!(self.stage, Stage::Gating { next: 0, .. });
+            }
             Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
             | Order::Reserve { .. }
             | Order::Guard { .. }
@@ -269,10 +276,7 @@ impl RunState {
                 self.gate_ended(&open, (id, *point, *gate), report);
             }
             (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.reserved(reserved),
-            (Order::Guard { point }, Answer::Guarded(guarded)) => {
-                let by_gates = matches!(point, GuardPoint::Gates(_));
-                self.guarded(by_gates, guarded);
-            }
+            (Order::Guard { point }, Answer::Guarded(guarded)) => self.guarded(*point, guarded),
             (Order::Certify { point }, Answer::Certified(certified)) => self.certify(*point, certified),
             (order, answer) => self.not_done(order, &open, answer),
         }

@@ -5,6 +5,7 @@ use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::report::{AgentReport, Ended, Heard, Measured};
 use super::state::{Counted, OpenOrder, RunState, Session, Stage};
 use crate::agent::{Failure, Usage};
+use crate::policy::prices::cost_of;
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
 
 /// So many iterations in a row that only asked in words, and changed nothing, are a question.
@@ -189,13 +190,15 @@ impl RunState {
         if let Some(id) = &heard.session {
             self.met(id);
         }
+        let cost_micros = cost_of(&heard.usage, heard.model.as_deref(), &self.settings.prices);
+        let usage = Usage { cost_micros, ..heard.usage };
         if let Some(session) = &mut self.session {
             session.used = session.used.plus(heard.usage);
         }
         self.spent.untold += u32::from(heard.usage == Usage::default());
-        self.spent.cost_untold += u32::from(heard.usage.cost_micros.is_none());
+        self.spent.cost_untold += u32::from(cost_micros.is_none());
         self.spent.tokens_untold += u32::from(heard.usage.tokens().is_none());
-        self.spent.usage = self.spent.usage.plus(heard.usage);
+        self.spent.usage = self.spent.usage.plus(usage);
         self.spent.model = heard.model.clone().or(self.spent.model.take());
     }
 

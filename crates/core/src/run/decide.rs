@@ -4,14 +4,17 @@ use super::outcome::{Outcome, Reason, ReasonCode};
 use super::state::{RunState, Stage};
 use crate::agent::Failure;
 use crate::policy::breaker::Trip;
+use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
 use crate::policy::reserve::{Cap, Reserved, Wanted};
-use crate::text::{self, dollars};
+use crate::text;
 use crate::time;
 
 /// No wait for a free call is longer.
 const HOUR_MS: u64 = 3_600_000;
+/// How long the calls of others are waited for before it is asked again.
+const OTHERS_MS: u64 = 15_000;
 
 /// What the list says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,8 +231,10 @@ fn answer(state: &RunState) -> Option<Next> {
 /// The hour has seen as many calls as it may.
 fn hour(state: &RunState) -> Option<Next> {
     match state.call.as_ref()? {
-        Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms, .. } => {
-            Some(Next::Hold(HoldCause::Calls, free_in_ms.unwrap_or(0).clamp(1, HOUR_MS)))
+        // Calls that others are making stand in the way: it is asked again soon.
+        Reserved::Denied { free_in_ms: None, .. } => Some(Next::Hold(HoldCause::Calls, OTHERS_MS)),
+        Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms: Some(ms), .. } => {
+            Some(Next::Hold(HoldCause::Calls, (*ms).clamp(1, HOUR_MS)))
         }
         Reserved::Denied { .. } | Reserved::Granted { .. } => None,
     }
@@ -237,7 +242,7 @@ fn hour(state: &RunState) -> Option<Next> {
 
 /// The day has seen as much as it may, of all runs together.
 fn calls_cap(state: &RunState) -> Option<Next> {
-    let Reserved::Denied { cap, day, .. } = state.call.as_ref()? else { return None };
+    let Reserved::Denied { cap, day, free_in_ms: Some(_), .. } = state.call.as_ref()? else { return None };
     let (calls, cost) = (day.calls, dollars(day.cost_micros));
     let text = match cap {
         Cap::CallsPerHour => return None,

@@ -322,6 +322,8 @@ pub enum GuardPoint {
     Agent(u32, u32),
     /// After the gates have judged.
     Gates(GatePoint),
+    /// After people had time for them: what they changed holds from now on.
+    People,
 }
 
 /// What the next prompt has to tell.

@@ -1,7 +1,7 @@
 //! What the gates and the guard make of an iteration: verdicts over several tries, regressions, the best state, the signs
 //! that the breaker counts, and whether it is done.
 use super::event::Target;
-use super::fact::{GatePoint, News};
+use super::fact::{GatePoint, GuardPoint, HoldCause, News, Order};
 use super::outcome::{Proof, ProofGate};
 use super::report::{Certified, Few, GateReport, Guarded};
 use super::state::{GateMemory, LastGate, RunState, Stage};
@@ -62,8 +62,16 @@ pub struct Guarding {
     pub times: u32,
     /// What was found last, while it concerns the state that is judged.
     pub found: Option<Guarded>,
-    /// It was the gates that changed them: their answers are void.
+    /// The gates changed them while they judged: their answers are void.
     pub by_gates: bool,
+    /// They could not be put back: what judges them now is not what it was.
+    pub not_put_back: bool,
+    /// How many files that say how tests are run are watched.
+    pub watched: u32,
+    /// Where tests are run otherwise than at the start.
+    pub targets: Vec<String>,
+    /// People had time to change them.
+    pub people: bool,
 }
 
 impl RunState {
@@ -275,7 +283,8 @@ impl RunState {
             memory.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept)
         };
         let mut required = self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| !gate.watch);
-        all && self.gated() && !self.guarding.by_gates && required.all(|(_, memory)| kept(memory))
+        let untrue = self.guarding.by_gates || self.guarding.not_put_back;
+        all && self.gated() && !untrue && required.all(|(_, memory)| kept(memory))
     }
 
     /// What was said about the proof of the state that is judged.
@@ -320,6 +329,7 @@ impl RunState {
                 all.push(format!("{name}: {skipped} tests were left out at the start, {} are now{which}", now.skipped));
             }
         }
+        all.extend(self.guarding.targets.iter().cloned());
         all.extend(self.certified().into_iter().flat_map(|certified| certified.weaker.iter().cloned()));
         all
     }
@@ -363,14 +373,38 @@ impl RunState {
         wanted && self.guarding.due && self.guarding.files.is_some_and(|files| files > 0)
     }
 
-    pub(super) fn guarded(&mut self, by_gates: bool, guarded: &Guarded) {
+    /// Whether that is to be done when the gates have spoken: where only test commands are watched, before it is done.
+    #[must_use]
+    pub fn guard_due_after_gates(&self) -> bool {
+        let watched = self.guarding.due && self.guarding.watched > 0 && self.gates_kept();
+        self.guard_due() || watched
+    }
+
+    /// Whether people may have changed protected files, which is their right.
+    #[must_use]
+    pub fn guard_due_for_people(&self) -> bool {
+        self.guarding.people && self.guarding.files.is_some_and(|files| files > 0)
+    }
+
+    pub(super) fn guarded(&mut self, point: GuardPoint, guarded: &Guarded) {
         self.guarding.due = false;
-        self.guarding.files = Some(guarded.files);
+        (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
+        let by_gates = matches!(point, GuardPoint::Gates(_));
+        match point {
+            GuardPoint::Start | GuardPoint::Agent(..) => {}
+            GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
+            GuardPoint::People => self.guarding.people = false,
+        }
         if guarded.tampered.is_nothing() {
             return;
         }
         self.guarding.times = self.guarding.times.saturating_add(1);
+        if self.settings.resolved.get("on_tamper") == "allow" {
+            return;
+        }
         self.guarding.by_gates |= by_gates;
+        let not_put_back = self.settings.resolved.get("on_tamper") == "restore" && !guarded.restored;
+        self.guarding.not_put_back |= not_put_back;
         self.guarding.found = Some(guarded.clone());
         let files = few(&guarded.tampered);
         self.tell(News::Tampered { files, restored: guarded.restored, by_gates });
@@ -379,6 +413,16 @@ impl RunState {
     /// What the ledger of all runs says about the next call.
     pub(super) fn reserved(&mut self, reserved: &Reserved) {
         self.call = Some(reserved.clone());
+    }
+
+    /// The moment by the wall clock at which the next call of the hour is free, while that is waited for.
+    #[must_use]
+    pub fn calls_free_at(&self) -> Option<u64> {
+        let (_, open) = self.main_order()?;
+        match open.order {
+            Order::Hold { cause: HoldCause::Calls, ms } => Some(open.since.wall_ms.saturating_add(ms)),
+            _ => None,
+        }
     }
 
     /// What a call counts as whose cost nobody tells.

@@ -21,6 +21,7 @@ impl RunState {
                 Stage::Gating { point: GatePoint::Interrupted(iteration, attempt), next: 0 }
             }
             CheckpointName::Others(_) => {
+                self.guarding.people |= saved.changes.is_some();
                 if let Some(changes) = saved.changes {
                     self.tell(News::Others { files: changes.files });
                 }
@@ -76,6 +77,7 @@ impl RunState {
         self.changed_names.clear();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         (self.changes, self.measured) = (None, Counted::default());
+        (self.guarding.found, self.guarding.by_gates, self.guarding.not_put_back) = (None, false, false);
         if !std::mem::take(&mut self.judged.reverting) {
             self.close_breaker();
         }

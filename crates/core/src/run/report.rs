@@ -145,6 +145,12 @@ fn is_zero(number: &u32) -> bool {
 pub struct Guarded {
     /// How many files are protected.
     pub files: u32,
+    /// How many files that say how tests are run are watched.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub watched: u32,
+    /// Where tests are run otherwise than at the start, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// Which were changed and how, a bounded number.
     #[serde(skip_serializing_if = "Few::is_nothing")]
     pub tampered: Few,

@@ -146,6 +146,9 @@ impl Turn {
             Next::Iterate if self.after.must_compare() => {
                 self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iteration) });
             }
+            Next::Iterate if self.after.guard_due_for_people() => {
+                self.order(Order::Guard { point: GuardPoint::People });
+            }
             Next::Iterate if self.after.settings.caps.shared() && self.after.call.is_none() => {
                 self.order(Order::Reserve { wanted: decide::wanted(&self.after) });
             }
@@ -174,7 +177,7 @@ impl Turn {
             Stage::AgentDone | Stage::Cut if self.after.guard_due() => {
                 self.order(Order::Guard { point: GuardPoint::Agent(iteration, attempt) });
             }
-            Stage::Gating { point, .. } if decide::is_due(&self.after) && self.after.guard_due() => {
+            Stage::Gating { point, .. } if decide::is_due(&self.after) && self.after.guard_due_after_gates() => {
                 self.order(Order::Guard { point: GuardPoint::Gates(point) });
             }
             Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),

@@ -5,6 +5,7 @@ use super::agents;
 use super::error::SettingsError;
 use super::keys::{KEYS, Key, key};
 use super::layers::{Given, Layer, Origin};
+use super::prices;
 use crate::agent::Described;
 use crate::text::nearest;
 
@@ -27,6 +28,11 @@ pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
             continue;
         }
         let key = find(name, &at)?;
+        if name == prices::KEY && item.is_table_like() {
+            let text = prices::prices_from_toml(text, file)?.to_string();
+            given.push(Given::read(key, &text, at)?);
+            continue;
+        }
         let words = words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?;
         given.push(Given::read(key, &words, at)?);
     }

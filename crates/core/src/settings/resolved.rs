@@ -8,6 +8,7 @@ use super::keys::Key;
 use super::layers::{Layer, Origin};
 use super::value;
 use crate::policy::breaker::Thresholds;
+use crate::policy::prices::Prices;
 
 /// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +95,8 @@ pub struct Settings {
     pub breaker: Thresholds,
     /// What may be spent.
     pub caps: Caps,
+    /// What tokens cost where an agent does not tell its cost.
+    pub prices: Prices,
     /// Without a gate: how often in a row the agent must say that it is done.
     pub completion_threshold: u32,
     /// All of them as text.
@@ -171,6 +174,7 @@ impl Settings {
             notification_cmd: resolved.get("notification_cmd").to_owned(),
             breaker: Thresholds::of(resolved),
             caps: Caps::of(resolved),
+            prices: Prices::parse(resolved.get("prices")).unwrap_or_default(),
             completion_threshold: resolved.get("completion_threshold").parse().unwrap_or(2),
             resolved: resolved.clone(),
         }

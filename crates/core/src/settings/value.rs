@@ -2,6 +2,8 @@
 use std::time::Duration;
 
 use super::gates;
+use crate::policy::budget::{money_exact, parse_money};
+use crate::policy::prices::Prices;
 
 /// The word that lifts a limit.
 pub const UNLIMITED: &str = "unlimited";
@@ -85,9 +87,9 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
         {
             Ok(UNLIMITED.to_owned())
         }
-        Kind::MoneyOrUnlimited => money(trimmed).map(|_| trimmed.to_owned()),
+        Kind::MoneyOrUnlimited => money(trimmed).map(money_exact),
         Kind::Gates => gates::read(text).map(|gates| gates::text(&gates)),
-        Kind::Prices => Ok(trimmed.to_owned()),
+        Kind::Prices => Prices::parse(text).map(|prices| prices.to_string()),
         Kind::SizeOrUnlimited => size(trimmed).map(|_| trimmed.to_owned()),
         Kind::CountOrUnlimited(most) => count(trimmed, most),
         Kind::DurationOrNone if ["none", "0", "0s"].contains(&trimmed) => Ok("none".to_owned()),
@@ -202,22 +204,10 @@ pub fn bytes(text: &str) -> Option<u64> {
     size(text).ok()
 }
 
-/// Reads `2.50`, `$2.50` or `2.50 USD`: never as a binary fraction, and not zero.
-///
-/// # Errors
-/// Why it is no amount, and what would be.
+/// An amount of which zero would allow nothing.
 fn money(text: &str) -> Result<u64, (String, String)> {
-    let hint = || "write dollars: 2.50".to_owned();
-    let bare = text.strip_prefix('$').unwrap_or(text);
-    let bare = bare.strip_suffix("USD").unwrap_or(bare).trim();
-    let (whole, part) = bare.split_once('.').unwrap_or((bare, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if bare.is_empty() || whole.is_empty() || part.len() > 6 || whole.len() > 9 || !digits(whole) || !digits(part) {
-        return Err(("it is no amount of dollars".to_owned(), hint()));
-    }
-    let micros = |text: &str| text.parse::<u64>().unwrap_or(0);
-    match micros(whole) * 1_000_000 + micros(&format!("{part:0<6}")) {
-        0 => Err(("an amount of zero would allow no call at all".to_owned(), hint())),
+    match parse_money(text)? {
+        0 => Err(("an amount of zero would allow no call at all".to_owned(), "for example 2.50".to_owned())),
         amount => Ok(amount),
     }
 }

@@ -96,7 +96,7 @@ pub struct Row {
 pub struct Waiting {
     /// Until when.
     pub until: String,
-    /// How that is known: provider, text or back_off.
+    /// How that is known: provider, text, back_off, or limit for one of the loop's own.
     pub source: String,
     /// What for, in a sentence.
     pub why: String,
@@ -106,6 +106,11 @@ impl Waiting {
     /// What the run waits for now.
     #[must_use]
     pub fn of(state: &RunState) -> Option<Self> {
+        if let Some(until_ms) = state.calls_free_at() {
+            let most = state.settings.caps.calls_per_hour.unwrap_or(0);
+            let why = format!("{most} calls were made in the last hour, the most that --max-calls-per-hour allows");
+            return Some(Self { until: time::rfc3339(until_ms), source: "limit".to_owned(), why });
+        }
         let wait = state.waiting()?;
         let (until, source) = (time::rfc3339(wait.until_ms), wait.source.word().to_owned());
         Some(Self { until, source, why: wait.why.clone() })
@@ -135,7 +140,7 @@ impl Row {
         let status = match standing {
             Some(standing) => standing.status,
             None if driven && state.is_paused() => "paused",
-            None if driven && state.waiting().is_some() => "waiting",
+            None if driven && Waiting::of(state).is_some() => "waiting",
             None if driven => "running",
             None => "crashed",
         };

@@ -12,7 +12,7 @@ use loop_core::settings::Resolved;
 use loop_core::text;
 
 use super::btrfs::{self, Of};
-use super::diff::{self, Bounds};
+use super::diff::{self, Bounds, Difference};
 use super::keeper_scope::rules_of;
 use super::object::tree;
 use super::shelved::{Held, Shelved};
@@ -228,7 +228,7 @@ impl Keeper {
                 Made::Same(tree) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
             },
         };
-        let changes = self.difference(before, (name, id))?.changes;
+        let changes = Some(self.difference(before, (name, id))?.totals());
         Ok(Saved { unstable, changes, ..self.saved(name, id)? })
     }
 
@@ -286,14 +286,13 @@ impl Keeper {
         })
     }
 
-    fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Measured> {
+    fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Difference> {
         let (before, after) = (from.map(|(name, id)| (self.full(name), id)), (self.full(to.0), to.1));
         let before = before.as_ref().map(|(name, id)| (name.as_str(), *id));
         let shelved = self.snapshots.as_ref().map(|snapshots| &snapshots.shelved);
         let contents = Held::new(&self.store, shelved, before, (&after.0, after.1))?;
         let both = (from.map(|(_, id)| id), to.1);
-        let difference = diff::changes_by(&self.store, &contents, both, &Bounds::default())?;
-        Ok(Measured { changes: Some(difference.totals()), names: difference.names(), ..Measured::default() })
+        diff::changes_by(&self.store, &contents, both, &Bounds::default())
     }
 
     /// What changed from one checkpoint to another.
@@ -301,6 +300,10 @@ impl Keeper {
     /// # Errors
     /// When one of them cannot be read.
     pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
+        self.compare(from, to).map(|difference| measured(&difference))
+    }
+
+    pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, NotKept> {
         let missing = |name: &str| NotKept::Blocked(format!("checkpoint {name} is not there any more"));
         let from = from.map(|from| self.id(from).map(|id| (from, id)).ok_or_else(|| missing(from))).transpose()?;
         Ok(self.difference(from, (to, self.id(to).ok_or_else(|| missing(to))?))?)
@@ -429,6 +432,11 @@ pub fn cut_off(store: &Path) -> Option<(String, String)> {
     let text = fs::read_to_string(store.join(ROLLING_BACK)).ok()?;
     let (run, to) = text.trim_end().split_once(' ')?;
     Some((run.to_owned(), to.to_owned()))
+}
+
+/// What differs, as a fact has it.
+pub(super) fn measured(difference: &Difference) -> Measured {
+    Measured { changes: Some(difference.totals()), names: difference.names(), ..Measured::default() }
 }
 
 fn short(path: &[u8]) -> String {

@@ -13,7 +13,7 @@ use super::{Picture, RuleTexts, Rules};
 const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
 
 /// The rules of a run.
-pub(super) fn rules_of(place: &Place) -> Rules {
+pub(crate) fn rules_of(place: &Place) -> Rules {
     let settings = &place.settings;
     let found = user_git::rules_of(&place.workspace, &place.user);
     let state = place.store.parent().and_then(Path::parent).and_then(|state| inside(&place.workspace, state));

@@ -275,7 +275,7 @@ pub(super) const FOLDER_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A folder of the workspace: by no link and never outside of it.
-pub(super) fn folder_beneath(workspace: &OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn folder_beneath(workspace: &OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
     if path.is_empty() || path == b"." {
         return openat(workspace, ".", FOLDER_FLAGS, Mode::empty()).map_err(Into::into);
     }

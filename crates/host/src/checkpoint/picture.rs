@@ -36,7 +36,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         let nanos = |seconds: i64, rest: u64| {
             seconds.saturating_mul(1_000_000_000).saturating_add(i64::try_from(rest).unwrap_or(0))
         };
@@ -50,7 +50,7 @@ impl Stamp {
     }
 
     /// Whether nothing can have been written since, unseen, when it was read at this time.
-    pub(super) fn is_sure(&self, read_at: i64) -> bool {
+    pub(crate) fn is_sure(&self, read_at: i64) -> bool {
         // Nobody can set the time of change; a time of modification in the future was set by somebody.
         let modified = if self.modified > read_at { self.changed } else { self.modified };
         // Where both are whole seconds, the clock of the file system most likely ticks no finer.
@@ -342,7 +342,7 @@ impl Still {
 }
 
 /// The wall clock in nanoseconds.
-pub(super) fn wall_nanos() -> i64 {
+pub(crate) fn wall_nanos() -> i64 {
     let time = clock_gettime(ClockId::Realtime);
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }
@@ -458,12 +458,12 @@ pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// A path below a folder.
-pub(super) fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+pub(crate) fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
     if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }
 
 /// A folder's path and a name in it.
-pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     path.iter().rposition(|byte| *byte == b'/').map_or((&[], path), |slash| (&path[..slash], &path[slash + 1..]))
 }
 

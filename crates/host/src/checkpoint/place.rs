@@ -23,12 +23,12 @@ pub(super) fn is_part(name: &[u8]) -> bool {
     name.starts_with(PART)
 }
 
-pub(super) fn part_name() -> io::Result<Vec<u8>> {
+pub(crate) fn part_name() -> io::Result<Vec<u8>> {
     Ok([PART, crate::runs::fresh_id()?.to_string().as_bytes()].concat())
 }
 
 /// A new file beside its place.
-pub(super) fn new_part(folder: &OwnedFd) -> io::Result<(Vec<u8>, File)> {
+pub(crate) fn new_part(folder: &OwnedFd) -> io::Result<(Vec<u8>, File)> {
     let name = part_name()?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, name.as_slice(), flags, Mode::from_raw_mode(0o600))?;
@@ -40,7 +40,7 @@ pub(super) fn is_folder(folder: &OwnedFd, name: &[u8]) -> bool {
 }
 
 /// Sets permissions of a file or folder. A link that came there meanwhile is not followed.
-pub(super) fn set_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn set_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = openat(folder, name, flags, Mode::empty())?;
     if rustix::fs::fstat(&handle)?.st_mode & 0o170_000 == 0o120_000 {
@@ -49,6 +49,11 @@ pub(super) fn set_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> io::Result<(
     // The kernel changes permissions by such a handle only through its name here.
     let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
     rustix::fs::chmod(path, Mode::from_raw_mode(mode)).map_err(Into::into)
+}
+
+/// Moves whatever has this name aside; its new name.
+pub(crate) fn put_aside(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<u8>> {
+    Place { folder, name, entry: None }.put_aside(name)
 }
 
 /// What was at a place.

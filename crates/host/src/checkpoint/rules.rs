@@ -132,6 +132,11 @@ impl Rules {
         added && builder.build().is_ok_and(|rules| !rules.is_empty())
     }
 
+    /// Whether the harness itself writes a path, or the agent's program leaves it lying about: no part of the work.
+    pub(crate) fn is_outside(&self, path: &[u8], is_folder: bool) -> bool {
+        self.outside.matched(Path::new(OsStr::from_bytes(path)), is_folder).is_ignore()
+    }
+
     /// The most that a file may have.
     pub(super) fn size_max(&self) -> u64 {
         self.texts.size_max.unwrap_or(u64::MAX)

@@ -31,7 +31,7 @@ impl Scope {
 }
 
 /// A folder's `.gitignore`, if it is a plain file.
-fn own_rules(folder: BorrowedFd<'_>) -> Option<Vec<u8>> {
+pub(super) fn own_rules(folder: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder.as_fd(), ".gitignore", flags, Mode::empty()).ok()?;
     let stat = fstat(&file).ok()?;

@@ -15,7 +15,7 @@ const AT_ONCE: usize = 8;
 
 /// Files and folders that are not synced yet. After a power cut before that, going back is done again.
 #[derive(Debug, Default)]
-pub(super) struct Unsynced {
+pub(crate) struct Unsynced {
     files: Vec<File>,
     /// By path: a name that came, went or changed is on disk when its folder is.
     folders: BTreeMap<Vec<u8>, File>,
@@ -25,7 +25,7 @@ pub(super) struct Unsynced {
 
 impl Unsynced {
     /// A file that was written or changed.
-    pub(super) fn file(&mut self, file: File) {
+    pub(crate) fn file(&mut self, file: File) {
         self.is_all |= self.files.len() >= ALONE_MAX;
         if !self.is_all {
             self.files.push(file);
@@ -33,7 +33,7 @@ impl Unsynced {
     }
 
     /// A file whose permissions change; now it may be readable, afterwards not.
-    pub(super) fn named(&mut self, folder: &OwnedFd, name: &[u8]) {
+    pub(crate) fn named(&mut self, folder: &OwnedFd, name: &[u8]) {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(folder, name, flags, Mode::empty()) {
             Ok(file) => self.file(File::from(file)),
@@ -42,7 +42,7 @@ impl Unsynced {
     }
 
     /// A folder in which something changes, or that changes itself.
-    pub(super) fn folder(&mut self, path: &[u8], folder: impl FnOnce() -> io::Result<OwnedFd>) {
+    pub(crate) fn folder(&mut self, path: &[u8], folder: impl FnOnce() -> io::Result<OwnedFd>) {
         if self.is_all || self.folders.contains_key(path) {
             return;
         }
@@ -55,7 +55,7 @@ impl Unsynced {
     }
 
     /// Puts all of it on disk.
-    pub(super) fn sync(self, workspace: &OwnedFd) -> io::Result<()> {
+    pub(crate) fn sync(self, workspace: &OwnedFd) -> io::Result<()> {
         if self.is_all {
             return Ok(rustix::fs::syncfs(workspace)?);
         }

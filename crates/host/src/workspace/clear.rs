@@ -132,7 +132,7 @@ fn remove_empty(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
 }
 
 /// Does something to a name; where it is locked by a flag, or its folder is, the flags are taken off first.
-fn unlocked(folder: impl AsFd, name: &[u8], deed: impl Fn() -> rustix::io::Result<()>) -> io::Result<()> {
+pub(crate) fn unlocked(folder: impl AsFd, name: &[u8], deed: impl Fn() -> rustix::io::Result<()>) -> io::Result<()> {
     match deed() {
         Err(Errno::PERM | Errno::ACCESS) => {}
         Err(Errno::NOENT) => return Ok(()),

@@ -3,6 +3,7 @@
 mod claim;
 pub(crate) mod clear;
 pub mod copy;
+pub(crate) mod derived;
 pub(crate) mod mounts;
 pub(crate) mod walk;
 pub mod watch;

@@ -15,6 +15,7 @@ mod home;
 mod journal;
 mod keeper;
 mod keeper_hints;
+mod ledger;
 mod loop_images;
 mod process;
 mod random_trees;

@@ -6,6 +6,7 @@ mod bring_files;
 mod config;
 mod copy;
 mod folder;
+mod head;
 mod ignores;
 mod index;
 mod keep;
@@ -21,6 +22,7 @@ mod state;
 mod walk;
 
 pub use bring::{BroughtBack, bring_back};
+pub use head::head_of;
 pub use ignores::{RulesFound, User, excludes, rules_of, tracked};
 pub use keep::{KeptGit, keep};
 pub use walk::Limits;

@@ -1,0 +1,125 @@
+//! Money and tokens: amounts that are never negative, never rounded by a float, and what is left of a cap.
+use serde::{Deserialize, Serialize};
+
+use super::reserve::Spent;
+
+/// Millionths of a dollar in a dollar.
+pub const MICROS: u64 = 1_000_000;
+/// From this part of a cap on a person is warned, in percent.
+pub const WARN_SHARE: u32 = 80;
+/// No loop is meant to cost more, in dollars.
+const DOLLARS_MAX: u64 = 1_000_000_000;
+/// Digits after the point: a millionth is the smallest amount.
+const DECIMALS: usize = 6;
+
+/// Reads `2.50`, `$2.50` or `2.5 USD` as millionths of a dollar.
+///
+/// ```
+/// use loop_core::policy::budget::parse_money;
+/// assert_eq!(parse_money("$2.50"), Ok(2_500_000));
+/// assert!(parse_money("-1").is_err() && parse_money("1e9").is_err());
+/// ```
+///
+/// # Errors
+/// Why it is no amount of money, and what would be.
+pub fn parse_money(text: &str) -> Result<u64, (String, String)> {
+    let hint = || "for example 2.50, $2.50 or 2.50 USD".to_owned();
+    let wrong = |why: String| Err((why, hint()));
+    let text = text.trim();
+    let amount = match text.strip_prefix('$') {
+        Some(rest) => rest,
+        None => text.strip_suffix("USD").or_else(|| text.strip_suffix("usd")).unwrap_or(text),
+    };
+    let (whole, rest) = amount.trim().split_once('.').unwrap_or((amount.trim(), "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if amount.trim().starts_with('-') {
+        return wrong("an amount of money is never below zero".to_owned());
+    }
+    if !digits(whole) || !digits(rest) {
+        return wrong("it is no amount of dollars".to_owned());
+    }
+    let rest = rest.trim_end_matches('0');
+    if rest.len() > DECIMALS {
+        return wrong(format!("it has more than {DECIMALS} digits after the point"));
+    }
+    let micros = format!("{rest:0<DECIMALS$}").parse::<u64>().unwrap_or(0);
+    match whole.parse::<u64>() {
+        Ok(dollars) if dollars < DOLLARS_MAX => Ok(dollars * MICROS + micros),
+        Ok(_) | Err(_) => wrong(format!("it is more than {DOLLARS_MAX} dollars")),
+    }
+}
+
+/// An amount for people: cents, and below one cent what there is of it.
+///
+/// ```
+/// use loop_core::policy::budget::money_text;
+/// assert_eq!([money_text(2_500_000), money_text(1_234_567), money_text(4_200)], ["$2.50", "$1.23", "$0.0042"]);
+/// ```
+#[must_use]
+pub fn money_text(micros: u64) -> String {
+    if micros < 10_000 {
+        return format!("${}", money_exact(micros));
+    }
+    let cents = micros.saturating_add(5_000) / 10_000;
+    format!("${}.{:02}", cents / 100, cents % 100)
+}
+
+/// An amount as it stands in settings: exact, without a sign, with two digits after the point at least.
+#[must_use]
+pub fn money_exact(micros: u64) -> String {
+    let rest = format!("{:06}", micros % MICROS);
+    let rest = rest.trim_end_matches('0');
+    format!("{}.{rest:0<2}", micros / MICROS)
+}
+
+/// What is left of a cap: zero when it is reached.
+#[must_use]
+pub fn remainder(cap: u64, spent: u64) -> u64 {
+    cap.saturating_sub(spent)
+}
+
+/// The smaller of two remainders, where no cap is *none*: what a call may use.
+#[must_use]
+pub fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// How much of a cap is used, in percent, rounded down: 100 means that it is reached, and more that it is overshot.
+#[must_use]
+pub fn share(spent: u64, cap: u64) -> u32 {
+    let percent = (u128::from(spent) * 100).checked_div(u128::from(cap));
+    // A cap of zero is reached from the start.
+    u32::try_from(percent.unwrap_or(100)).unwrap_or(u32::MAX)
+}
+
+/// Whether a person is to be warned now: the share comes to [`WARN_SHARE`] by this step, so it is said once.
+#[must_use]
+pub fn warns(before: u64, after: u64, cap: u64) -> bool {
+    share(before, cap) < WARN_SHARE && share(after, cap) >= WARN_SHARE
+}
+
+/// What a run used until now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// In millionths of a dollar; calls that told nothing are in it with their worst case.
+    pub cost_micros: u64,
+    /// In tokens; the same holds.
+    pub tokens: u64,
+    /// Calls of which the cost is only assumed.
+    pub untold_calls: u32,
+}
+
+impl Account {
+    /// With one more call.
+    #[must_use]
+    pub fn plus(self, spent: Spent) -> Self {
+        Self {
+            cost_micros: self.cost_micros.saturating_add(spent.cost_micros),
+            tokens: self.tokens.saturating_add(spent.tokens),
+            untold_calls: self.untold_calls.saturating_add(u32::from(!spent.told)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What an agent must leave alone, said of names and texts only: the scripts that a gate runs, the usual tests, and what
+//! a project's own files say about how its tests are run.
+mod script;
+mod target;
+
+pub use script::{scripts_at, scripts_in};
+pub use target::{is_target_file, target_changes, test_target};
+
+/// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any
+/// depth, the rest are names of files at any depth.
+pub const TEST_GLOBS: &[&str] = &[
+    "tests/",
+    "test/",
+    "__tests__/",
+    "__snapshots__/",
+    "__mocks__/",
+    "spec/",
+    "specs/",
+    "e2e/",
+    "cypress/",
+    "testdata/",
+    "*.test.js",
+    "*.test.jsx",
+    "*.test.ts",
+    "*.test.tsx",
+    "*.test.mjs",
+    "*.test.cjs",
+    "*.test.mts",
+    "*.test.cts",
+    "*.spec.js",
+    "*.spec.jsx",
+    "*.spec.ts",
+    "*.spec.tsx",
+    "*.spec.mjs",
+    "*.spec.cjs",
+    "*.spec.mts",
+    "*.spec.cts",
+    "*_test.go",
+    "test_*.py",
+    "*_test.py",
+    "tests.py",
+    "conftest.py",
+    "tests.rs",
+    "test.rs",
+    "*_test.rs",
+    "*_tests.rs",
+    "*_test.rb",
+    "*_spec.rb",
+    "*_test.exs",
+    "*_test.dart",
+    "*_test.c",
+    "*_test.cc",
+    "*_test.cpp",
+    "*_unittest.cc",
+    "*Test.java",
+    "*Tests.java",
+    "*IT.java",
+    "*Test.kt",
+    "*Test.scala",
+    "*Spec.scala",
+    "*Test.php",
+    "*Tests.cs",
+    "*Test.cs",
+    "*Tests.swift",
+    "*.bats",
+];
+
+/// Whether a path of the workspace is one of a test, by its name alone.
+///
+/// ```
+/// use loop_core::policy::protect::is_test_path;
+///
+/// assert!(is_test_path("crates/a/tests/it/main.rs") && is_test_path("pkg/sum_test.go"));
+/// assert!(!is_test_path("src/contest.py") && !is_test_path("latest/notes.md"));
+/// ```
+#[must_use]
+pub fn is_test_path(path: &str) -> bool {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    TEST_GLOBS.iter().any(|glob| match glob.strip_suffix('/') {
+        Some(folder) => above.split('/').any(|part| part == folder),
+        None => matches_name(glob, name),
+    })
+}
+
+/// A name against a pattern with at most one `*`.
+fn matches_name(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_of_the_common_languages_are_known_by_their_names() {
+        for path in [
+            "tests/a.rs",
+            "test/deep/fixture.json",
+            "src/test/java/a/FooTest.java",
+            "web/__tests__/a.js",
+            "a.test.tsx",
+            "deep/er/a.spec.ts",
+            "pkg/a_test.go",
+            "test_a.py",
+            "app/a_test.py",
+            "app/conftest.py",
+            "spec/a_spec.rb",
+            "src/parser/tests.rs",
+            "e2e/login.bats",
+        ] {
+            assert!(is_test_path(path), "{path}");
+        }
+        for path in
+            ["src/main.rs", "test", "tests", "latest.py", "src/attest.go", "spec.md", "a.test.md", "contest.js", ""]
+        {
+            assert!(!is_test_path(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_pattern_is_of_a_kind_that_is_understood_here() {
+        for glob in TEST_GLOBS {
+            let body = glob.strip_suffix('/').unwrap_or(glob);
+            let plain = !body.contains(['/', '?', '[', '!', '{']) && body.matches('*').count() <= 1;
+            assert!(plain && (body == *glob || !body.contains('*')), "{glob}");
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Which files of the workspace a gate's line *runs*. What a line only reads (`grep -q done notes.txt`) is most often
+//! what the agent shall write, so that it is none of them.
+/// A line in a line in a line is looked into so deep.
+const DEPTH_MAX: usize = 4;
+/// So many files are named at most.
+const SCRIPTS_MAX: usize = 100;
+
+/// Words before a command that are none: what comes behind them is the command.
+const BEFORE: &[&str] = &[
+    "!", "{", "}", "if", "then", "elif", "else", "while", "until", "do", "time", "exec", "command", "builtin", "env",
+    "nice", "ionice", "nohup", "sudo", "setsid", "stdbuf", "unbuffer", "timeout", "xvfb-run", "xargs", "npx", "bunx",
+    "uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "bundle", "coverage", "strace", "taskset",
+];
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"];
+/// The first file behind these is run.
+const INTERPRETERS: &[&str] = &[
+    "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "luajit", "Rscript", "julia",
+    "pwsh", "tclsh", "awk", "gawk", "swift", "groovy", "elixir", ".", "source",
+];
+/// Every file behind these is run.
+const RUNNERS: &[&str] = &[
+    "pytest",
+    "py.test",
+    "unittest",
+    "bats",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "tap",
+    "jasmine",
+    "rspec",
+    "phpunit",
+    "prove",
+    "busted",
+    "playwright",
+    "cypress",
+    "nose2",
+    "shellspec",
+];
+/// These read what to do from a file that an option names.
+const MAKERS: &[&str] = &["make", "gmake", "just", "ninja", "task"];
+/// Options whose value is the next word.
+const WITH_VALUE: &[&str] = &[
+    "-o",
+    "+o",
+    "-O",
+    "-I",
+    "-W",
+    "-X",
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-L",
+    "-d",
+];
+
+/// The script files that a gate's line runs, as clean paths of the workspace. They may hold `*` and `?`; whether they
+/// exist is another matter.
+///
+/// ```
+/// use loop_core::policy::protect::scripts_in;
+///
+/// assert_eq!(scripts_in("sh ./run_tests.sh && bash -c 'scripts/x.sh --all'"), ["run_tests.sh", "scripts/x.sh"]);
+/// assert!(scripts_in("npm test && grep -q done notes.txt").is_empty());
+/// ```
+#[must_use]
+pub fn scripts_in(command: &str) -> Vec<String> {
+    scripts_at(command, "")
+}
+
+/// The same where the workspace's own absolute path is known: a path below it is one of it.
+#[must_use]
+pub fn scripts_at(command: &str, workspace: &str) -> Vec<String> {
+    let mut found = Found { workspace: workspace.trim_end_matches('/'), folder: String::new(), scripts: Vec::new() };
+    found.line(command, 0);
+    found.scripts
+}
+
+/// A piece of a line.
+#[derive(Debug, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    /// The command ends.
+    End,
+    /// What comes next is read by the command.
+    Input,
+    /// What comes next is written.
+    Output,
+}
+
+struct Found<'a> {
+    workspace: &'a str,
+    /// Where `cd` led.
+    folder: String,
+    scripts: Vec<String>,
+}
+
+impl Found<'_> {
+    fn line(&mut self, line: &str, depth: usize) {
+        if depth > DEPTH_MAX {
+            return;
+        }
+        let (mut words, mut input) = (Vec::new(), None);
+        let mut tokens = tokens(line).into_iter().chain([Token::End]);
+        while let Some(token) = tokens.next() {
+            match token {
+                Token::Word(word) => {
+                    // A command in a quoted word.
+                    if let Some((_, inner)) = word.split_once("$(").or_else(|| word.split_once('`')) {
+                        self.line(inner.trim_end_matches([')', '`']), depth + 1);
+                    }
+                    words.push(word);
+                }
+                Token::Input => {
+                    if let Some(Token::Word(file)) = tokens.next() {
+                        input = Some(file);
+                    }
+                }
+                Token::Output => drop(tokens.next()),
+                Token::End => self.command(&std::mem::take(&mut words), input.take(), depth),
+            }
+        }
+    }
+
+    fn command(&mut self, words: &[String], input: Option<String>, depth: usize) {
+        let words = behind_first_words(words);
+        let Some((program, rest)) = words.split_first() else { return };
+        if program == "cd" {
+            let to = rest.iter().find(|word| !word.starts_with('-'));
+            self.folder = to.and_then(|to| clean(&self.folder, to)).unwrap_or_default();
+            return;
+        }
+        let name = program.rsplit('/').next().unwrap_or(program);
+        if program.contains('/') {
+            self.add(program);
+        }
+        let is_python =
+            name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'));
+        if name == "eval" {
+            self.line(&rest.join(" "), depth + 1);
+        } else if SHELLS.contains(&name) {
+            self.shell(rest, input, depth);
+        } else if is_python || name == "pypy3" || INTERPRETERS.contains(&name) {
+            self.interpreter(rest, is_python, depth);
+        } else if RUNNERS.contains(&name) {
+            self.all_of(rest);
+        } else if MAKERS.contains(&name) {
+            self.maker(rest);
+        }
+    }
+
+    fn shell(&mut self, rest: &[String], input: Option<String>, depth: usize) {
+        let is_line = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+        let options = |behind: &[String]| rest.iter().take(rest.len().saturating_sub(behind.len() + 1));
+        match first_file(rest) {
+            Some((line, behind)) if options(behind).any(is_line) => self.line(line, depth + 1),
+            Some((file, rest)) if SHELLS.contains(&file) => self.shell(rest, input, depth),
+            Some((file, _)) => self.add(file),
+            None => input.iter().for_each(|file| self.add(file)),
+        }
+    }
+
+    fn interpreter(&mut self, rest: &[String], is_python: bool, depth: usize) {
+        for (at, word) in rest.iter().enumerate() {
+            let behind = rest.get(at + 1..).unwrap_or_default();
+            match word.as_str() {
+                "-m" if is_python => return self.command(behind, None, depth + 1),
+                "--test" | "test" => return self.all_of(behind),
+                "-c" | "-e" | "-E" | "-p" | "--eval" | "--print" => return,
+                word if !word.starts_with('-') => break,
+                _ => {}
+            }
+        }
+        let rest = rest.strip_prefix(&["run".to_owned()]).unwrap_or(rest);
+        for pair in rest.windows(2) {
+            // What is loaded before it runs too.
+            if let [option, value] = pair
+                && matches!(option.as_str(), "-r" | "--require" | "--import" | "-f")
+            {
+                self.add(value);
+            }
+        }
+        if let Some((file, _)) = first_file(rest) {
+            self.add(file);
+        }
+    }
+
+    fn all_of(&mut self, rest: &[String]) {
+        for word in rest.iter().filter(|word| !word.starts_with('-')) {
+            self.add(word.split("::").next().unwrap_or(word));
+        }
+    }
+
+    fn maker(&mut self, rest: &[String]) {
+        for (at, word) in rest.iter().enumerate() {
+            let named = ["--file=", "--makefile=", "--justfile="].iter().find_map(|option| word.strip_prefix(option));
+            let next = matches!(word.as_str(), "-f" | "--file" | "--makefile" | "--justfile");
+            let next = next.then(|| rest.get(at + 1).map(String::as_str)).flatten();
+            let joined = word.strip_prefix("-f").filter(|name| !name.is_empty());
+            if let Some(file) = named.or(next).or(joined) {
+                self.add(file);
+            }
+        }
+    }
+
+    fn add(&mut self, word: &str) {
+        let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
+        let below = word.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
+        let word = below.filter(|_| !self.workspace.is_empty()).unwrap_or(word);
+        // A `cd` in brackets holds only there: both are possible.
+        for path in [clean(&self.folder, word), clean("", word)].into_iter().flatten() {
+            if !self.scripts.contains(&path) && self.scripts.len() < SCRIPTS_MAX {
+                self.scripts.push(path);
+            }
+        }
+    }
+}
+
+/// The words from the program on.
+fn behind_first_words(words: &[String]) -> &[String] {
+    let mut rest = words;
+    while let Some((word, behind)) = rest.split_first() {
+        let is_before = BEFORE.contains(&word.as_str());
+        if !is_before && !is_assignment(word) {
+            break;
+        }
+        rest = behind;
+        while let Some((word, behind)) = rest.split_first() {
+            let is_number = word.starts_with(|letter: char| letter.is_ascii_digit()) && !word.contains('/');
+            if !is_before || !(word.starts_with('-') || is_number || word == "run" || word == "exec") {
+                break;
+            }
+            rest = behind;
+        }
+    }
+    rest
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+/// The first word that is no option and no option's value, and what comes behind it.
+fn first_file(words: &[String]) -> Option<(&str, &[String])> {
+    let mut rest = words;
+    while let Some((word, behind)) = rest.split_first() {
+        if !word.starts_with(['-', '+']) {
+            return Some((word, behind));
+        }
+        // Short options may stand together: `-euo pipefail`.
+        let many = word.len() > 2 && !word.starts_with("--") && word.ends_with('o');
+        let skipped = usize::from(many || WITH_VALUE.contains(&word.as_str()));
+        rest = behind.get(skipped..).unwrap_or_default();
+    }
+    None
+}
+
+/// A path of the workspace without `.` and `..`; none where it leads outside or is not known before it is run.
+fn clean(folder: &str, word: &str) -> Option<String> {
+    if word.is_empty() || word.starts_with(['/', '~', '-']) || word.contains(['$', '`', '\0', '\n', '{']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(word.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// A line as a shell would take it apart, without doing anything.
+fn tokens(line: &str) -> Vec<Token> {
+    let mut found = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '\'' => word.get_or_insert_default().extend(rest.by_ref().take_while(|letter| *letter != '\'')),
+            '"' => quoted(&mut rest, word.get_or_insert_default()),
+            '\\' => word.get_or_insert_default().extend(rest.next().filter(|letter| *letter != '\n')),
+            '#' if word.is_none() => drop(rest.by_ref().find(|letter| *letter == '\n')),
+            '$' if rest.peek() == Some(&'(') => end_word(&mut word, &mut found),
+            ' ' | '\t' | '\r' => end_word(&mut word, &mut found),
+            ';' | '&' | '|' | '(' | ')' | '`' | '\n' => {
+                end_word(&mut word, &mut found);
+                found.push(Token::End);
+            }
+            '<' | '>' => {
+                // The number of a handle is no word.
+                word = word.filter(|word| !word.chars().all(|letter| letter.is_ascii_digit()));
+                end_word(&mut word, &mut found);
+                let again = rest.next_if(|next| matches!(next, '<' | '>' | '|')).is_some();
+                if rest.next_if_eq(&'&').is_some() {
+                    while rest.next_if(|next| next.is_ascii_digit() || *next == '-').is_some() {}
+                    continue;
+                }
+                found.push(if letter == '<' && !again { Token::Input } else { Token::Output });
+            }
+            letter => word.get_or_insert_default().push(letter),
+        }
+    }
+    end_word(&mut word, &mut found);
+    found
+}
+
+fn end_word(word: &mut Option<String>, found: &mut Vec<Token>) {
+    found.extend(word.take().map(Token::Word));
+}
+
+/// What stands in double quotes.
+fn quoted(rest: &mut impl Iterator<Item = char>, word: &mut String) {
+    while let Some(letter) = rest.next() {
+        match letter {
+            '"' => return,
+            '\\' => word.extend(rest.next()),
+            letter => word.push(letter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: C-12 partly: which scripts of the workspace a gate stands on is read out of its line.
+    #[test]
+    fn what_a_line_runs_is_named() {
+        let cases: &[(&str, &[&str])] = &[
+            ("sh run_tests.sh", &["run_tests.sh"]),
+            ("./check --all", &["check"]),
+            ("! ./check", &["check"]),
+            ("bash -c 'scripts/x.sh && y'", &["scripts/x.sh"]),
+            ("bash -euo pipefail ci/all.sh fast", &["ci/all.sh"]),
+            ("bash -lc \"./one; sh two\"", &["one", "two"]),
+            ("bash -eo pipefail -c './one'", &["one"]),
+            ("python tests/run.py --fast data.csv", &["tests/run.py"]),
+            ("python3 -u ./a//b/../c.py", &["a/c.py"]),
+            (
+                "python3.12 -m pytest -q tests/test_a.py::test_x tests/test_b.py",
+                &["tests/test_a.py", "tests/test_b.py"],
+            ),
+            ("timeout 30s env A=1 B=2 sh x.sh", &["x.sh"]),
+            ("A=1 ./x", &["x"]),
+            ("cargo build 2>&1 | ./judge.py > out.txt", &["judge.py"]),
+            ("make -f build/Makefile test", &["build/Makefile"]),
+            ("just --justfile=ci.just test", &["ci.just"]),
+            ("cd sub && ./check.sh", &["sub/check.sh", "check.sh"]),
+            ("(cd sub; ../check.sh)", &["check.sh"]),
+            ("node -r ./setup.js test/all.js", &["setup.js", "test/all.js"]),
+            ("node --test test/a.test.js", &["test/a.test.js"]),
+            ("bun run ci.ts", &["ci.ts"]),
+            ("npx jest src/a.test.ts", &["src/a.test.ts"]),
+            ("sh < in.sh", &["in.sh"]),
+            (". ./env.sh && run", &["env.sh"]),
+            ("\"$PWD/check me.sh\" -v", &["check me.sh"]),
+            ("test \"$(sh count.sh)\" = 3", &["count.sh"]),
+            ("[ `./count` = 3 ]", &["count"]),
+            ("bats checks/*.bats", &["checks/*.bats"]),
+            ("if ./a; then ./b; else ./c; fi # ./d", &["a", "b", "c"]),
+            (".venv/bin/python check.py", &[".venv/bin/python", "check.py"]),
+            ("sh a.sh && sh a.sh", &["a.sh"]),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(scripts_in(line), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_line_only_reads_or_what_lies_elsewhere_is_not_named() {
+        for line in [
+            "",
+            "npm test",
+            "cargo test --workspace",
+            "grep -q done notes.txt",
+            "! grep -rq TODO src/main.rs",
+            "test -f out.txt",
+            "diff expected.txt out.txt",
+            "test \"$(cat counter)\" = 4",
+            "python -c 'import a.b'",
+            "node -e 'require(\"./x.js\")'",
+            "/usr/bin/true",
+            "sh ../outside.sh",
+            "sh /tmp/x.sh",
+            "sh ~/x.sh",
+            "sh \"$SCRIPT\"",
+            "go test ./...",
+            "cat notes.md > ./out",
+            "sh -c 'sh -c \"sh -c '",
+        ] {
+            let found: Vec<String> = scripts_in(line).into_iter().filter(|path| path != "sh -c").collect();
+            assert!(found.is_empty(), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_absolute_path_into_the_workspace_is_one_of_it() {
+        assert_eq!(scripts_at("sh /home/me/work/ci/x.sh", "/home/me/work/"), ["ci/x.sh"]);
+        assert!(scripts_at("sh /home/me/work2/x.sh", "/home/me/work").is_empty());
+    }
+
+    #[test]
+    fn no_line_is_too_odd() {
+        let odd =
+            ["'", "\"", "\\", "$(", "`", "<<EOF", "2>&", "cd", "cd -", "sh -c", "-m", "python -m", "((((", "eval"];
+        for line in odd {
+            assert!(scripts_in(line).len() <= 1, "{line}");
+        }
+        assert!(scripts_in(&"sh -c 'x' ; ./a".repeat(2000)).len() <= SCRIPTS_MAX);
+    }
+}

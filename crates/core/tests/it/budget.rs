@@ -1,0 +1,239 @@
+//! Money and tokens: amounts, prices, what is left, and which cap of a day stands in the way.
+use expect_test::expect;
+use loop_core::agent::Usage;
+use loop_core::policy::budget::{
+    Account, MICROS, least, money_exact, money_text, parse_money, remainder, share, warns,
+};
+use loop_core::policy::prices::{Prices, cost_of};
+use loop_core::policy::reserve::{Cap, DAY_MS, Day, Spent, Wanted, day_cap, day_of, next_day_in_ms};
+use loop_core::settings::prices_from_toml;
+
+use crate::world::Seed;
+
+#[test]
+fn money_is_read_as_people_write_it_and_nothing_else_is() {
+    for (text, micros) in [
+        ("2.50", 2_500_000),
+        ("$2.50", 2_500_000),
+        (" 2.5 USD ", 2_500_000),
+        ("2.5usd", 2_500_000),
+        ("$ 7", 7_000_000),
+        ("0", 0),
+        ("0.000001", 1),
+        ("10.1000000000", 10_100_000),
+        ("999999999.999999", 999_999_999_999_999),
+    ] {
+        assert_eq!(parse_money(text), Ok(micros), "{text}");
+    }
+    for text in [
+        "",
+        "$",
+        "USD",
+        "-1",
+        "$-1",
+        "- 1",
+        "+1",
+        "NaN",
+        "inf",
+        "1e3",
+        "1,50",
+        "1.2.3",
+        ".5",
+        "5.",
+        "0.0000001",
+        "1000000000",
+        "99999999999999999999999",
+        "2 50",
+        "€5",
+        "5 EUR",
+        "0x10",
+        "1_000",
+        "٣",
+    ] {
+        let (why, hint) = parse_money(text).expect_err(text);
+        assert!(!why.is_empty() && hint.contains("2.50"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_written_is_read_back_and_what_people_see_is_cents() {
+    let mut seed = Seed::new(7);
+    for _ in 0..2000 {
+        let digits = seed.below(15) + 1;
+        let micros = seed.below(10_u64.pow(u32::try_from(digits).unwrap()));
+        assert_eq!(parse_money(&money_exact(micros)), Ok(micros));
+        let shown = parse_money(&money_text(micros)).unwrap();
+        assert!(shown.abs_diff(micros) <= 5_000 && (micros >= 10_000 || shown == micros), "{micros}");
+    }
+    let shown = [0, 1, 4_200, 9_999, 10_000, 14_999, 15_000, 995_000, 12_345_678_900_000, u64::MAX].map(money_text);
+    expect![[r#"$0.00 $0.000001 $0.0042 $0.009999 $0.01 $0.01 $0.02 $1.00 $12345678.90 $18446744073709.55"#]]
+        .assert_eq(&shown.join(" "));
+}
+
+const TABLE: &str = "# mine\n\nclaude-sonnet*  input=3 output=$15.00 cache_read=0.3 cache_write=3.75\n\
+                     gpt-* output=10 input=1.25\n* input=0.5 output=0.5\n";
+
+fn usage(input: u64, output: u64) -> Usage {
+    Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() }
+}
+
+#[test]
+fn prices_are_read_line_by_line_and_their_text_is_always_the_same() {
+    let prices = Prices::parse(TABLE).unwrap();
+    expect![[r#"
+        claude-sonnet* input=3.00 output=15.00 cache_read=0.30 cache_write=3.75
+        gpt-* input=1.25 output=10.00 cache_read=1.25 cache_write=1.25
+        * input=0.50 output=0.50 cache_read=0.50 cache_write=0.50"#]]
+    .assert_eq(&prices.to_string());
+    assert_eq!(Prices::parse(&prices.to_string()), Ok(prices));
+    assert!(Prices::parse("").unwrap().is_empty() && !Prices::parse(TABLE).unwrap().is_empty());
+}
+
+#[test]
+fn a_wrong_price_is_named_with_its_model() {
+    let wrong = |text: &str| Prices::parse(text).map(|_| ()).expect_err(text);
+    let many: String = (0..33).map(|number| format!("m{number} input=1 output=1\n")).collect();
+    let long: String = (0..20).map(|number| format!("{number}{} input=1 output=1\n", "m".repeat(100))).collect();
+    let told = [
+        "gpt input=1",
+        "gpt input=1 output=x",
+        "gpt input=1 output=-2",
+        "gpt input=1 output=2 inptu=3",
+        "gpt input=1 input=2 output=2",
+        "gpt input=1 output=2 cheap",
+        "input=1 output=2",
+        "a input=1 output=2\na input=2 output=2",
+        &many,
+        &long,
+    ]
+    .map(|text| wrong(text).0)
+    .join("\n");
+    expect![[r#"
+        gpt: output is missing
+        gpt: output: it is no amount of dollars
+        gpt: output: an amount of money is never below zero
+        gpt: there is no price called inptu
+        gpt: input stands there twice
+        gpt: "cheap" is no price
+        "input=1" is no name of a model
+        a has a price already
+        there are more than 32 prices
+        they are longer than 2048 bytes"#]]
+    .assert_eq(&told);
+    assert_eq!(wrong("gpt input=1 output=2 inptu=3").1, "did you mean input?");
+}
+
+#[test]
+fn what_the_program_told_wins_over_the_table_and_what_nobody_knows_is_unknown() {
+    let prices = Prices::parse(TABLE).unwrap();
+    let cost = |usage: &Usage, model| cost_of(usage, model, &prices);
+    let sonnet = Some("claude-sonnet-5");
+    assert_eq!(cost(&usage(1_000_000, 100_000), sonnet), Some(4_500_000));
+    let cached = Usage { cache_read_tokens: Some(1_000_000), cache_creation_tokens: Some(2_000_000), ..usage(0, 0) };
+    assert_eq!(cost(&cached, sonnet), Some(300_000 + 7_500_000));
+    assert_eq!(cost(&Usage { cost_micros: Some(42), ..cached }, sonnet), Some(42));
+    assert_eq!(cost(&usage(1_000_000, 0), Some("gpt-6")), Some(1_250_000), "the first that fits holds");
+    assert_eq!(cost(&usage(1_000_000, 0), None), Some(500_000), "a model that nobody named has the price of all");
+    assert_eq!(cost(&usage(1, 0), sonnet), Some(3));
+    assert_eq!(cost(&usage(1, 0), Some("x")), Some(1), "rounded up");
+    for unknown in
+        [Usage::default(), Usage { input_tokens: None, ..usage(0, 9) }, Usage { output_tokens: None, ..usage(9, 0) }]
+    {
+        assert_eq!(cost(&unknown, sonnet), None);
+    }
+    assert_eq!(cost_of(&usage(1, 1), Some("mine"), &Prices::parse("gpt* input=1 output=1").unwrap()), None);
+    assert_eq!(cost_of(&usage(1, 1), None, &Prices::parse("gpt* input=1 output=1").unwrap()), None);
+    assert_eq!(cost(&usage(u64::MAX, u64::MAX), sonnet), Some(u64::MAX), "never round the corner");
+}
+
+#[test]
+fn tables_of_a_toml_file_are_the_same_prices_in_their_order() {
+    let text = "agent = \"codex\"\n[prices.\"gpt-*\"]\ninput = 1.25\noutput = 10\n\
+                [prices.\"*\"]\ninput = 1_000.10\noutput = \"$3.00\"\ncache_read = 0.000001\n";
+    expect![[r#"
+        gpt-* input=1.25 output=10.00 cache_read=1.25 cache_write=1.25
+        * input=1000.10 output=3.00 cache_read=0.000001 cache_write=1000.10"#]]
+    .assert_eq(&prices_from_toml(text, "config.toml").unwrap().to_string());
+    assert!(prices_from_toml("agent = \"codex\"", "config.toml").unwrap().is_empty());
+    let wrong = [
+        "[prices.a]\ninput = 1.0\n",
+        "\n[prices.a]\ninput = nan\noutput = 1\n",
+        "[prices.a]\ninput = 1e3\noutput = 1\n",
+        "[prices.a]\ninput = true\noutput = 1\n",
+        "[prices]\na = 3\n",
+        "[prices.\"a b\"]\ninput = 1\noutput = 1\n",
+        "[prices",
+    ]
+    .map(|text| {
+        let error = prices_from_toml(text, "config.toml").expect_err(text);
+        format!("{error}: {}", error.why())
+    });
+    expect![[r#"
+        config.toml:1: prices cannot be "a": a: output is missing
+        config.toml:2: prices cannot be "a": a: input: it is no amount of dollars
+        config.toml:1: prices cannot be "a": a: input: it is no amount of dollars
+        config.toml:1: prices cannot be "a": input must be a number and is boolean
+        config.toml:2: prices cannot be "a": it must be a table and is integer
+        config.toml:1: prices cannot be "a b": "a b" is no name of a model"#]]
+    .assert_eq(&wrong[..6].join("\n"));
+    assert!(wrong[6].contains("not a valid settings file"));
+}
+
+#[test]
+fn a_person_is_warned_once_at_four_fifths_and_the_rest_is_never_below_zero() {
+    let cap = 10 * MICROS;
+    assert_eq!([0, 7_999_999, 8_000_000, cap, 3 * cap].map(|spent| share(spent, cap)), [0, 79, 80, 100, 300]);
+    assert!(warns(7_999_999, 8_000_000, cap) && warns(0, 3 * cap, cap));
+    assert!(!warns(8_000_000, 9_000_000, cap) && !warns(0, 7_999_999, cap));
+    assert_eq!((share(0, 0), share(u64::MAX, 1), remainder(5, 9), remainder(9, 5)), (100, u32::MAX, 0, 4));
+    assert_eq!(
+        [least(Some(3), Some(2)), least(None, Some(2)), least(Some(3), None), least(None, None)],
+        [Some(2), Some(2), Some(3), None]
+    );
+}
+
+#[test]
+fn an_account_counts_the_worst_case_for_what_was_not_told_and_says_how_often() {
+    let worst = Wanted { worst_micros: 5 * MICROS, worst_tokens: 1000, ..Wanted::default() };
+    let calls = [(Some(2), Some(3)), (None, Some(4)), (Some(1), None), (None, None)];
+    let spent = calls.map(|(cost, tokens)| Spent::of(cost, tokens, &worst));
+    let account = spent.into_iter().fold(Account::default(), Account::plus);
+    assert_eq!(account, Account { cost_micros: 10 * MICROS + 3, tokens: 2007, untold_calls: 2 });
+    let full = Account { cost_micros: u64::MAX, tokens: u64::MAX, untold_calls: u32::MAX };
+    assert_eq!(full.plus(spent[3]), full);
+}
+
+#[test]
+fn days_are_those_of_utc() {
+    assert_eq!(
+        (day_of(DAY_MS - 1), day_of(DAY_MS), next_day_in_ms(DAY_MS - 1), next_day_in_ms(DAY_MS)),
+        (0, 1, 1, DAY_MS)
+    );
+}
+
+#[test]
+fn a_cap_of_the_day_holds_until_tomorrow_or_until_a_running_call_is_over() {
+    let wanted = Wanted {
+        calls_per_day: Some(3),
+        cost_per_day_micros: Some(100),
+        tokens_per_day: Some(50),
+        ..Wanted::default()
+    };
+    let day = |calls, cost_micros, tokens| Day { calls, cost_micros, tokens, untold: 0 };
+    let noon = DAY_MS / 2;
+    let judged = |used: Day, open: Day| day_cap(&wanted, used, open, noon);
+    let none = Day::default();
+    assert_eq!(judged(day(2, 99, 49), none), None);
+    assert_eq!(judged(day(3, 0, 0), none), Some((Cap::CallsPerDay, Some(noon))));
+    assert_eq!(judged(day(2, 100, 0), none), Some((Cap::CostPerDay, Some(noon))));
+    assert_eq!(judged(day(2, 0, 70), none), Some((Cap::TokensPerDay, Some(noon))));
+    assert_eq!(judged(day(2, 100, 0), day(1, 1, 0)), Some((Cap::CostPerDay, None)), "the running call may be cheaper");
+    assert_eq!(judged(day(3, 0, 0), day(1, 0, 0)), Some((Cap::CallsPerDay, Some(noon))), "a running call is a call");
+    assert_eq!(
+        judged(day(2, 100, 50), day(1, 9, 0)),
+        Some((Cap::TokensPerDay, Some(noon))),
+        "what is sure comes first"
+    );
+    assert_eq!(day_cap(&Wanted::default(), day(9, 900, 900), none, noon), None);
+    assert!(wanted.is_capped() && !Wanted::default().is_capped());
+}

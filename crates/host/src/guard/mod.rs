@@ -1,0 +1,340 @@
+//! The tamper guard: what is protected is chosen and kept when a run begins, compared whenever the agent has worked, and
+//! put back byte for byte. All of it lies in the run's own folder, so that it works without checkpoints too.
+mod chosen;
+mod contents;
+mod look;
+mod record;
+mod restore;
+mod targets;
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use loop_core::text::{escape_path, one_line, size, unescape_path};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
+
+use crate::checkpoint::{Place, Stamp, folder_beneath, open_folder, rules_of, split, wall_nanos};
+use chosen::{Chosen, Passed};
+use contents::Contents;
+use record::{Kept, Quick, Record, What};
+
+pub use look::{Found, Tamper, Tampered};
+pub use restore::Restored;
+
+/// The folder of a run that the originals are kept in.
+const FOLDER: &str = "guard";
+/// The greatest file that is kept.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// All together.
+const ALL_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// So many files are protected at most.
+const FILES_MAX: usize = 50_000;
+/// So many that are left out are named.
+const LEFT_OUT_NAMED_MAX: usize = 50;
+/// A NUL among so many first bytes: it is no script, as git sees it.
+const LOOKED_AT_BYTES: u64 = 8000;
+
+/// What shall be protected.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// Patterns in the style of `.gitignore`; `!` takes out again.
+    pub globs: &'a [String],
+    /// Script files by their paths, which may hold `*` and `?`.
+    pub scripts: &'a [String],
+}
+
+/// What came of keeping the originals.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How many are protected.
+    pub files: u32,
+    /// How much they are.
+    pub bytes: u64,
+    /// Those that match and are not protected, and why.
+    pub left_out: Vec<String>,
+}
+
+/// The originals of one run.
+#[derive(Debug)]
+pub struct Originals {
+    folder: PathBuf,
+    workspace: OwnedFd,
+    chosen: Chosen,
+    contents: Contents,
+    record: Record,
+    /// How much the originals are.
+    bytes: u64,
+}
+
+impl Originals {
+    /// Fixes what is protected for a run and keeps it. Where that was done before, it stays as it is.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read or the run's folder not be written.
+    pub fn take(run: &Path, place: &Place, wanted: Wanted<'_>) -> io::Result<(Self, Taken)> {
+        if let Some(known) = Self::open(run, place)? {
+            let taken = known.taken(Vec::new());
+            return Ok((known, taken));
+        }
+        let folder = run.join(FOLDER);
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let record = Record { globs: wanted.globs.to_vec(), ..Record::default() };
+        let mut all = Self {
+            chosen: Chosen::new(&record.globs, rules_of(place)),
+            workspace: open_folder(&place.workspace)?,
+            contents: Contents::new(&folder)?,
+            folder,
+            record,
+            bytes: 0,
+        };
+        let mut left_out = Vec::new();
+        for path in all.matching(wanted, &mut left_out) {
+            if let Err(why) = all.keep(&path) {
+                all.record.known.insert(escape_path(&path));
+                left_out.push(format!("{}: {why}", shown(&path)));
+            }
+        }
+        all.watch_targets();
+        all.write()?;
+        let taken = all.taken(left_out);
+        Ok((all, taken))
+    }
+
+    /// Those that were kept before; none where nothing was.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open(run: &Path, place: &Place) -> io::Result<Option<Self>> {
+        let folder = run.join(FOLDER);
+        let Some(record) = Record::read(&folder)? else { return Ok(None) };
+        Ok(Some(Self {
+            chosen: Chosen::new(&record.globs, rules_of(place)),
+            workspace: open_folder(&place.workspace)?,
+            contents: Contents::open(&folder, &record)?,
+            folder,
+            bytes: record.bytes(),
+            record,
+        }))
+    }
+
+    /// Whether a path, from the workspace, is protected.
+    #[must_use]
+    pub fn is_protected(&self, path: &[u8]) -> bool {
+        self.record.files.contains_key(&escape_path(path))
+    }
+
+    /// The protected paths, sorted, as facts write paths.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.record.files.keys().map(String::as_str)
+    }
+
+    /// What a person, or a gate, changed while no agent worked becomes the original. Says what cannot be protected any
+    /// more.
+    ///
+    /// # Errors
+    /// When it cannot be kept; then the originals are those of before.
+    pub fn adopt(&mut self, found: &Found) -> io::Result<Vec<String>> {
+        let before = self.record.clone();
+        let mut left_out = Vec::new();
+        for tampered in &found.changed {
+            let old = self.record.files.remove(&tampered.path);
+            self.bytes = self.bytes.saturating_sub(old.map_or(0, |old| old.bytes()));
+            let path = match &tampered.what {
+                Tamper::Renamed { to } => to,
+                Tamper::Changed | Tamper::Deleted | Tamper::Mode | Tamper::Replaced { .. } => &tampered.path,
+            };
+            match self.keep(&unescape_path(path)) {
+                Err(why) if tampered.what != Tamper::Deleted => left_out.push(format!("{path}: {why}")),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        // They were not there at the start, so that they are not protected; but they are not the agent's either.
+        self.record.known.extend(found.added.iter().cloned());
+        self.adopt_targets();
+        if let Err(error) = self.write() {
+            self.bytes = before.bytes();
+            self.record = before;
+            return Err(error);
+        }
+        Ok(left_out)
+    }
+
+    /// What the gates themselves change cannot be protected from them.
+    ///
+    /// # Errors
+    /// When that cannot be written down.
+    pub fn release(&mut self, found: &Found) -> io::Result<()> {
+        for tampered in &found.changed {
+            let old = self.record.files.remove(&tampered.path);
+            self.bytes = self.bytes.saturating_sub(old.map_or(0, |old| old.bytes()));
+            self.record.known.insert(tampered.path.clone());
+        }
+        self.record.known.extend(found.added.iter().cloned());
+        self.write()
+    }
+
+    /// How many files that say how tests are run are watched.
+    #[must_use]
+    pub fn watched(&self) -> u32 {
+        u32::try_from(self.record.targets.len()).unwrap_or(u32::MAX)
+    }
+
+    fn taken(&self, mut left_out: Vec<String>) -> Taken {
+        let more = left_out.len().saturating_sub(LEFT_OUT_NAMED_MAX);
+        left_out.truncate(LEFT_OUT_NAMED_MAX);
+        if more > 0 {
+            left_out.push(format!("and {more} more"));
+        }
+        let files = u32::try_from(self.record.files.len()).unwrap_or(u32::MAX);
+        Taken { files, bytes: self.bytes, left_out }
+    }
+
+    /// Everything that shall be protected and is there.
+    fn matching(&self, wanted: Wanted<'_>, left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
+        let mut paths = self.chosen.scripts(&self.workspace, wanted.scripts, left_out);
+        paths.retain(|path| self.is_script(path));
+        let mut globbed = Vec::new();
+        if !wanted.globs.is_empty() {
+            let passed = self.chosen.walk(&self.workspace, &mut |entry| {
+                if entry.is_wanted && matches!(entry.kind, FileType::RegularFile | FileType::Symlink) {
+                    globbed.push(entry.path.to_vec());
+                }
+            });
+            left_out.extend(self.said_of(&passed));
+        }
+        paths.extend(globbed);
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
+    fn said_of(&self, passed: &Passed) -> Vec<String> {
+        let mut said: Vec<String> =
+            passed.unread.iter().map(|path| format!("{}: it cannot be read", shown(path))).collect();
+        if passed.is_cut {
+            said.push("the workspace has more names than are looked at".to_owned());
+        }
+        said
+    }
+
+    /// A link, or a file that is text: a program that was compiled is made again and again.
+    fn is_script(&self, path: &[u8]) -> bool {
+        let Ok((folder, stat)) = self.stat(path) else { return false };
+        let (_, name) = split(path);
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => true,
+            FileType::RegularFile => opened(&folder, name).is_ok_and(|file| {
+                let mut first = Vec::new();
+                file.take(LOOKED_AT_BYTES).read_to_end(&mut first).is_ok() && !first.contains(&0)
+            }),
+            FileType::Directory
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => false,
+        }
+    }
+
+    /// The folder of a path, and what is said of the path: by no link, never outside.
+    fn stat(&self, path: &[u8]) -> io::Result<(OwnedFd, Stat)> {
+        let (above, name) = split(path);
+        let folder = folder_beneath(&self.workspace, above)?;
+        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((folder, stat))
+    }
+
+    /// Keeps one name as it is now.
+    fn keep(&mut self, path: &[u8]) -> Result<(), String> {
+        let said = |error: io::Error| error.to_string();
+        let (folder, stat) = self.stat(path).map_err(said)?;
+        let (_, name) = split(path);
+        let stamp = Stamp::of(&stat);
+        let what = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => {
+                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| said(error.into()))?;
+                What::Link { leads: escape_path(leads.as_bytes()) }
+            }
+            FileType::RegularFile => {
+                self.room_for(stamp.size)?;
+                let file = opened(&folder, name).map_err(said)?;
+                let what = self.contents.add(&file, stamp.size).map_err(said)?;
+                self.bytes = self.bytes.saturating_add(stamp.size);
+                what
+            }
+            FileType::Directory
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => return Err("it is neither a file nor a link".to_owned()),
+        };
+        let is_sure = stamp.is_sure(wall_nanos());
+        let kept = Kept {
+            what,
+            mode: stat.st_mode & 0o7777,
+            owner: (stat.st_uid, stat.st_gid),
+            stamp: Quick::of(&stamp),
+            is_sure,
+        };
+        self.record.files.insert(escape_path(path), kept);
+        self.keep_folders(path);
+        Ok(())
+    }
+
+    fn room_for(&self, bytes: u64) -> Result<(), String> {
+        if bytes > FILE_BYTES_MAX {
+            return Err(format!("it is longer than {}", size(FILE_BYTES_MAX)));
+        }
+        if self.record.files.len() >= FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files would be protected"));
+        }
+        if self.bytes.saturating_add(bytes) > ALL_BYTES_MAX {
+            return Err(format!("more than {} would be protected", size(ALL_BYTES_MAX)));
+        }
+        Ok(())
+    }
+
+    /// The permissions of the folders above: they may have to be made again.
+    fn keep_folders(&mut self, path: &[u8]) {
+        let mut above = split(path).0;
+        loop {
+            let name = escape_path(above);
+            if self.record.folders.contains_key(&name) {
+                return;
+            }
+            let stat = folder_beneath(&self.workspace, above).and_then(|folder| Ok(rustix::fs::fstat(folder)?));
+            if let Ok(stat) = stat {
+                self.record.folders.insert(name, stat.st_mode & 0o7777);
+            }
+            if above.is_empty() {
+                return;
+            }
+            above = split(above).0;
+        }
+    }
+
+    /// Puts it on disk: the contents before what names them.
+    fn write(&mut self) -> io::Result<()> {
+        self.contents.sync()?;
+        self.record.write(&self.folder)?;
+        crate::runs::sync_folder(&self.folder)
+    }
+}
+
+/// A plain file that is read: no link is followed, no pipe waited for.
+fn opened(folder: &OwnedFd, name: &[u8]) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(openat(folder, name, flags, Mode::empty())?))
+}
+
+/// A path in a sentence.
+fn shown(path: &[u8]) -> String {
+    one_line(&escape_path(path), 200)
+}

@@ -1,0 +1,248 @@
+//! Putting originals back: each is made beside its place and moved there, by handles that no link can lead elsewhere.
+//! What stood in the way is kept where the caller says, or moved aside.
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use loop_core::text::{escape_path, unescape_path};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, mkdirat, renameat, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::record::{Kept, Quick, What};
+use super::{FILE_BYTES_MAX, Found, Originals, Tamper, opened};
+use crate::checkpoint::{
+    Stamp, Unsynced, folder_beneath, joined, new_part, part_name, put_aside, set_mode, split, wall_nanos,
+};
+use crate::workspace::clear::unlocked;
+
+/// What is needed to work in a folder.
+const OPEN_MODE: u32 = 0o700;
+/// Of a folder that nothing is known of.
+const FOLDER_MODE: u32 = 0o755;
+
+/// What was put back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Paths that are as they were.
+    pub files: Vec<String>,
+    /// What stood in the way, and where it is now.
+    pub aside: Vec<(String, String)>,
+    /// Paths that could not be put back, and why.
+    pub could_not: Vec<String>,
+}
+
+impl Originals {
+    /// Puts the originals back. What the agent made of them is copied below `keep` first, where that is given.
+    ///
+    /// # Errors
+    /// When nothing can be done at all, or what was done is not safe on disk.
+    pub fn restore(&mut self, found: &Found, keep: Option<&Path>) -> io::Result<Restored> {
+        let mut work =
+            Work { all: self, keep, done: Restored::default(), opened: BTreeMap::new(), unsynced: Unsynced::default() };
+        for tampered in &found.changed {
+            let path = unescape_path(&tampered.path);
+            let Some(kept) = work.all.record.files.get(&tampered.path).cloned() else { continue };
+            match work.put_back(&path, &kept, &tampered.what) {
+                Ok(()) => work.done.files.push(tampered.path.clone()),
+                Err(error) => work.done.could_not.push(format!("{}: {error}", tampered.path)),
+            }
+        }
+        work.close();
+        let Work { done, unsynced, .. } = work;
+        unsynced.sync(&self.workspace)?;
+        self.stamp(&done.files);
+        self.write()?;
+        Ok(done)
+    }
+
+    /// What was put back is known by new stamps.
+    fn stamp(&mut self, paths: &[String]) {
+        for path in paths {
+            let stat = self.stat(&unescape_path(path));
+            if let (Ok((_, stat)), Some(kept)) = (stat, self.record.files.get_mut(path)) {
+                let stamp = Stamp::of(&stat);
+                (kept.stamp, kept.is_sure) = (Quick::of(&stamp), stamp.is_sure(wall_nanos()));
+            }
+        }
+    }
+}
+
+struct Work<'a> {
+    all: &'a Originals,
+    keep: Option<&'a Path>,
+    done: Restored,
+    /// Folders that get permissions at the end.
+    opened: BTreeMap<Vec<u8>, u32>,
+    unsynced: Unsynced,
+}
+
+impl Work<'_> {
+    fn put_back(&mut self, path: &[u8], kept: &Kept, what: &Tamper) -> io::Result<()> {
+        let folder = self.above(path)?;
+        let (above, name) = split(path);
+        self.unsynced.folder(above, || folder.try_clone());
+        if *what == Tamper::Mode {
+            return unlocked(&folder, name, || set_mode(&folder, name, kept.mode).map_err(|error| errno(&error)));
+        }
+        match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if is_folder(&stat) => self.make_room(&folder, path, &stat)?,
+            Ok(stat) => drop(self.keep_version(&folder, path, &stat)?),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let part = self.make(&folder, kept)?;
+        // Whatever file or link is there is replaced, never followed.
+        let moved = unlocked(&folder, name, || renameat(&folder, part.as_slice(), &folder, name));
+        if moved.is_err() {
+            unlinkat(&folder, part.as_slice(), AtFlags::empty()).ok();
+        }
+        moved
+    }
+
+    /// The original, beside its place. Its time is the present: what was built from the other one is older than it.
+    fn make(&mut self, folder: &OwnedFd, kept: &Kept) -> io::Result<Vec<u8>> {
+        match &kept.what {
+            What::Link { leads } => {
+                let part = part_name()?;
+                symlinkat(unescape_path(leads).as_slice(), folder, part.as_slice())?;
+                Ok(part)
+            }
+            What::File { sha256, at, bytes } => {
+                let (part, mut file) = new_part(folder)?;
+                let written =
+                    self.all.contents.write((*at, *bytes), sha256, &mut file).and_then(|()| dress(&file, kept));
+                if let Err(error) = written {
+                    unlinkat(folder, part.as_slice(), AtFlags::empty()).ok();
+                    return Err(error);
+                }
+                self.unsynced.file(file);
+                Ok(part)
+            }
+        }
+    }
+
+    /// The folder of a path: made again where it is gone, opened where it is closed.
+    fn above(&mut self, path: &[u8]) -> io::Result<OwnedFd> {
+        let workspace = &self.all.workspace;
+        let mode = fstat(workspace)?.st_mode & 0o7777;
+        if mode & OPEN_MODE != OPEN_MODE && !self.opened.contains_key(b"".as_slice()) {
+            fchmod(workspace, Mode::from_raw_mode(mode | OPEN_MODE))?;
+            self.opened.insert(Vec::new(), self.mode_of(b"").unwrap_or(mode));
+        }
+        let mut folder = folder_beneath(workspace, b"")?;
+        let mut at = Vec::new();
+        for name in split(path).0.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            at = joined(&at, name);
+            match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if is_folder(&stat) => {
+                    let mode = stat.st_mode & 0o7777;
+                    if mode & OPEN_MODE != OPEN_MODE {
+                        set_mode(&folder, name, mode | OPEN_MODE)?;
+                        let mode = self.mode_of(&at).unwrap_or(mode);
+                        self.opened.entry(at.clone()).or_insert(mode);
+                    }
+                }
+                Ok(stat) => {
+                    self.make_room(&folder, &at, &stat)?;
+                    self.make_folder(&folder, &at)?;
+                }
+                Err(Errno::NOENT) => self.make_folder(&folder, &at)?,
+                Err(error) => return Err(error.into()),
+            }
+            folder = folder_beneath(&folder, name)?;
+        }
+        Ok(folder)
+    }
+
+    fn make_folder(&mut self, folder: &OwnedFd, path: &[u8]) -> io::Result<()> {
+        let (above, name) = split(path);
+        self.unsynced.folder(above, || folder.try_clone());
+        mkdirat(folder, name, Mode::from_raw_mode(OPEN_MODE))?;
+        self.opened.insert(path.to_vec(), self.mode_of(path).unwrap_or(FOLDER_MODE));
+        Ok(())
+    }
+
+    fn mode_of(&self, folder: &[u8]) -> Option<u32> {
+        self.all.record.folders.get(&escape_path(folder)).copied()
+    }
+
+    /// Takes away what is no original: a link or an empty folder goes, all else is kept.
+    fn make_room(&mut self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<()> {
+        let (above, name) = split(path);
+        let is_empty_folder = is_folder(stat) && unlinkat(folder, name, AtFlags::REMOVEDIR).is_ok();
+        if is_empty_folder {
+            return Ok(());
+        }
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if is_link || !is_folder(stat) && self.keep_version(folder, path, stat)? {
+            return unlocked(folder, name, || unlinkat(folder, name, AtFlags::empty()));
+        }
+        let aside = put_aside(folder, name)?;
+        self.done.aside.push((escape_path(path), escape_path(&joined(above, &aside))));
+        Ok(())
+    }
+
+    /// Copies what the agent made of a file to where the caller wants it; says whether that was done.
+    fn keep_version(&self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<bool> {
+        let Some(keep) = self.keep else { return Ok(false) };
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        if !is_file || bytes > FILE_BYTES_MAX {
+            return Ok(false);
+        }
+        let (_, name) = split(path);
+        let from = match opened(folder, name) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                set_mode(folder, name, stat.st_mode & 0o7777 | 0o400)?;
+                opened(folder, name)?
+            }
+            from => from?,
+        };
+        let to = keep.join(std::ffi::OsStr::from_bytes(path));
+        if let Some(above) = to.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+        }
+        let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
+        io::copy(&mut from.take(bytes), &mut to)?;
+        Ok(true)
+    }
+
+    /// Every folder that was opened or made gets its permissions, the deepest first.
+    fn close(&mut self) {
+        for (path, mode) in std::mem::take(&mut self.opened).into_iter().rev() {
+            let (above, name) = split(&path);
+            let closed = if path.is_empty() {
+                fchmod(&self.all.workspace, Mode::from_raw_mode(mode)).map_err(io::Error::from)
+            } else {
+                folder_beneath(&self.all.workspace, above).and_then(|folder| set_mode(&folder, name, mode))
+            };
+            if let Err(error) = closed {
+                self.done.could_not.push(format!("{}: its permissions: {error}", escape_path(&path)));
+            }
+        }
+    }
+}
+
+/// Owner and permissions; the owner comes first, because giving a file away takes set-id bits off.
+fn dress(file: &File, kept: &Kept) -> io::Result<()> {
+    let stat = fstat(file)?;
+    if (stat.st_uid, stat.st_gid) != kept.owner {
+        // Only root may give files away; the content counts.
+        fchown(file, Some(Uid::from_raw(kept.owner.0)), Some(Gid::from_raw(kept.owner.1))).ok();
+    }
+    file.set_permissions(Permissions::from_mode(kept.mode))
+}
+
+fn is_folder(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,217 @@
+//! The guard of one run at work: what is looked at when, and what else a measurement wants to know about the workspace.
+use std::path::{Path, PathBuf};
+
+use loop_core::run::{Answer, Few, GatePoint, GuardPoint, GuardSpec, Guarded, Measured, RunState};
+use loop_core::text;
+
+use crate::checkpoint::user_git::head_of;
+use crate::checkpoint::{Keeper, NotKept, Place, ignored_digest};
+use crate::guard::{Found, Originals, Tampered, Wanted};
+
+/// So much is told at once.
+const SAID_MAX: usize = 12;
+
+/// What is known between two orders.
+pub(crate) struct Guarding {
+    run: PathBuf,
+    place: Place,
+    originals: Option<Originals>,
+    /// What lay in ignored files when that was last looked at.
+    ignored: Option<String>,
+    /// The commit that the user's repository was at.
+    head: Option<Option<String>>,
+}
+
+/// An order to look, with what the state knows about it.
+#[derive(Debug)]
+pub(crate) struct Look {
+    point: GuardPoint,
+    wanted: GuardSpec,
+    on_tamper: OnTamper,
+    parent: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnTamper {
+    Restore,
+    Stop,
+    Allow,
+}
+
+impl Look {
+    pub(crate) fn of(point: GuardPoint, state: &RunState) -> Self {
+        let wanted = state.spec.as_ref().and_then(|spec| spec.guard.clone()).unwrap_or_default();
+        let on_tamper = match state.settings.resolved.get("on_tamper") {
+            "stop" => OnTamper::Stop,
+            "allow" => OnTamper::Allow,
+            _ => OnTamper::Restore,
+        };
+        Self { point, wanted, on_tamper, parent: state.keeping.newest.clone() }
+    }
+
+    /// What the tree as it was left is called.
+    fn name(&self) -> String {
+        match self.point {
+            GuardPoint::Agent(iteration, 1) => format!("tampered-{iteration}"),
+            GuardPoint::Agent(iteration, attempt) => format!("tampered-{iteration}.{attempt}"),
+            GuardPoint::Gates(GatePoint::Iteration(iteration)) => format!("tampered-{iteration}.gates"),
+            GuardPoint::Gates(
+                GatePoint::Interrupted(iteration, _)
+                | GatePoint::Reopened(iteration)
+                | GatePoint::RolledBack(iteration),
+            ) => format!("tampered-{iteration}.gates-again"),
+            GuardPoint::Gates(GatePoint::Baseline) | GuardPoint::Start | GuardPoint::People => "tampered-0".to_owned(),
+        }
+    }
+}
+
+impl Guarding {
+    pub(crate) fn new(run: &Path, place: &Place) -> Self {
+        Self { run: run.to_owned(), place: place.clone(), originals: None, ignored: None, head: None }
+    }
+
+    /// The state before an iteration is kept: what is compared with it later is looked at now.
+    pub(crate) fn begins(&mut self) {
+        if self.head.is_none() {
+            self.head = Some(head_of(&self.place.workspace));
+        }
+    }
+
+    /// Looks at the protected files and does what is wanted about those that were changed.
+    pub(crate) fn look(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Answer {
+        match self.looked(look, keeper) {
+            Ok(guarded) => Answer::Guarded(Box::new(guarded)),
+            Err(Failed::Guard(error)) => {
+                Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
+            }
+            Err(Failed::Checkpoint(NotKept::Blocked(why) | NotKept::Refused(why))) => {
+                Answer::Failed { what: format!("the tree with changed protected files cannot be kept: {why}") }
+            }
+            Err(Failed::Checkpoint(NotKept::Cancelled)) => {
+                Answer::Failed { what: "keeping the workspace was stopped".to_owned() }
+            }
+        }
+    }
+
+    fn looked(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Result<Guarded, Failed> {
+        let wanted = Wanted { globs: &look.wanted.globs, scripts: &look.wanted.scripts };
+        let mut said = Vec::new();
+        if self.originals.is_none() {
+            let (originals, taken) = Originals::take(&self.run, &self.place, wanted)?;
+            said = taken.left_out.iter().map(|why| format!("not protected: {why}")).collect();
+            self.originals = Some(originals);
+        }
+        let Some(originals) = &mut self.originals else { return Ok(Guarded::default()) };
+        let mut guarded = match look.point {
+            GuardPoint::Start => Guarded::default(),
+            GuardPoint::People => adopted(originals)?,
+            GuardPoint::Gates(GatePoint::Baseline) => released(originals)?,
+            GuardPoint::Agent(..) | GuardPoint::Gates(_) => {
+                let kept = self.run.join("guard").join(look.name());
+                judged(originals, look, (keeper, &kept))?
+            }
+        };
+        if let GuardPoint::Gates(_) = look.point {
+            guarded.targets = originals.targets_changed();
+            guarded.targets.truncate(SAID_MAX);
+        }
+        said.append(&mut guarded.said);
+        said.truncate(SAID_MAX);
+        guarded.said = said.iter().map(|line| text::one_line(line, 300)).collect();
+        guarded.files = u32::try_from(originals.paths().count()).unwrap_or(u32::MAX);
+        guarded.watched = originals.watched();
+        Ok(guarded)
+    }
+
+    /// What an iteration changed, and what kind of files. Ignored ones are looked at only where nothing else changed.
+    pub(crate) fn measure(&mut self, keeper: &Keeper, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
+        if self.originals.is_none() {
+            self.originals = Originals::open(&self.run, &self.place).ok().flatten();
+        }
+        let originals = self.originals.as_ref();
+        let is_protected = |path: &[u8]| originals.is_some_and(|originals| originals.is_protected(path));
+        let (mut measured, tally) = keeper.measure_by_kind(from, to, &is_protected)?;
+        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        (measured.protected, measured.tests) = (number(tally.protected), number(tally.tests));
+        if tally.work() == 0 {
+            let now = ignored_digest(&self.place, &is_protected).ok().map(|seen| seen.digest);
+            measured.ignored = self.ignored.is_some() && now.is_some() && now != self.ignored;
+            self.ignored = now.or(self.ignored.take());
+        }
+        let head = head_of(&self.place.workspace);
+        measured.head_moved = self.head.as_ref().is_some_and(|before| *before != head);
+        self.head = Some(head);
+        Ok(measured)
+    }
+}
+
+/// What keeps us from looking.
+enum Failed {
+    Guard(std::io::Error),
+    Checkpoint(NotKept),
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Self {
+        Self::Guard(error)
+    }
+}
+
+/// What people changed while nobody worked holds from now on.
+fn adopted(originals: &mut Originals) -> std::io::Result<Guarded> {
+    let found = originals.look()?;
+    let mut said = Vec::new();
+    if !found.changed.is_empty() {
+        said.push(format!("changed while nobody worked, and protected as it is now: {}", told(&found).words()));
+    }
+    said.extend(originals.adopt(&found)?);
+    Ok(Guarded { said, ..Guarded::default() })
+}
+
+/// What the gates change themselves before any agent has worked is theirs.
+fn released(originals: &mut Originals) -> std::io::Result<Guarded> {
+    let found = originals.look()?;
+    if found.changed.is_empty() {
+        return Ok(Guarded::default());
+    }
+    originals.release(&found)?;
+    let said = vec![format!("not protected, because the gates change it themselves: {}", told(&found).words())];
+    Ok(Guarded { said, ..Guarded::default() })
+}
+
+fn judged(
+    originals: &mut Originals,
+    look: &Look,
+    (keeper, folder): (Option<&mut Keeper>, &Path),
+) -> Result<Guarded, Failed> {
+    let found = originals.look()?;
+    let added = Few::of(found.added.iter().map(String::as_str));
+    let mut guarded = Guarded { tampered: told(&found), added, ..Guarded::default() };
+    if found.changed.is_empty() {
+        return Ok(guarded);
+    }
+    match look.on_tamper {
+        OnTamper::Stop => {}
+        // Told once, not after each iteration.
+        OnTamper::Allow => guarded.said = originals.adopt(&found)?,
+        OnTamper::Restore => {
+            let keep = match keeper {
+                Some(keeper) => {
+                    let saved = keeper.take(&look.name(), look.parent.as_deref()).map_err(Failed::Checkpoint)?;
+                    guarded.kept = saved.checkpoint;
+                    None
+                }
+                None => Some(folder),
+            };
+            let restored = originals.restore(&found, keep)?;
+            guarded.restored = restored.could_not.is_empty();
+            guarded.said = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
+        }
+    }
+    Ok(guarded)
+}
+
+fn told(found: &Found) -> Few {
+    let told: Vec<String> = found.changed.iter().map(Tampered::told).collect();
+    Few::of(told.iter().map(String::as_str))
+}

@@ -1,0 +1,491 @@
+//! The ledger of all runs: every call with what it may cost and what it did, so that caps hold over all of them.
+//!
+//! It is derived from nothing: what is lost here is lost, so it is synced, and one that cannot be read is an error
+//! and never a new one. A call is reserved in one transaction, begun, and settled; what a run that died left open is
+//! settled at its worst case by whoever comes next.
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loop_core::ids::RunId;
+use loop_core::policy::budget::{money_text, remainder};
+use loop_core::policy::limiter::{HOUR_MS, age_ms, judge};
+use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted, day_cap, day_of};
+use loop_core::time::At;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::runs::{self, LOCK};
+
+const FILE: &str = "ledger.db";
+/// The form of the table.
+const FORM: i64 = 1;
+/// How long another process may write before we give up; each of them takes moments.
+const BUSY: Duration = Duration::from_secs(5);
+/// So long calls are kept.
+const KEPT_DAYS: u64 = 100;
+/// And by the boot clock at least so long, so that a clock that is wrong for a moment throws nothing away.
+const KEPT_MS: u64 = 2 * DAY_MS;
+/// Old calls are looked for once in so many new ones.
+const PRUNE_EVERY: i64 = 64;
+/// No call counts more than this, in millionths of a dollar or tokens: a sum over a day stays a number.
+const AMOUNT_MAX: i64 = 100_000_000_000_000;
+
+/// A call has no key any more when it has left the window of an hour by a clock that was wrong. Ids are never used
+/// again: one that was removed may still be asked for.
+const MAKE: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN;
+    CREATE TABLE calls (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, account TEXT NOT NULL, key TEXT,
+        day INTEGER NOT NULL, wall_ms INTEGER NOT NULL, boot_ms INTEGER NOT NULL, boot_id INTEGER NOT NULL,
+        open INTEGER NOT NULL, begun INTEGER NOT NULL, worst_micros INTEGER NOT NULL, worst_tokens INTEGER NOT NULL,
+        cost_micros INTEGER NOT NULL, tokens INTEGER NOT NULL, told INTEGER NOT NULL);
+    CREATE INDEX by_boot ON calls (key, boot_id, boot_ms);
+    CREATE INDEX by_wall ON calls (key, wall_ms);
+    CREATE INDEX by_day ON calls (day, account, open, told, cost_micros, tokens);
+    CREATE INDEX still_open ON calls (run) WHERE open = 1;
+    PRAGMA user_version = 1; COMMIT;";
+
+/// Calls of this start of the machine by its own clock, and others by the clock of the world.
+const HOUR: &str = "SELECT id, wall_ms, boot_ms, boot_id FROM calls WHERE key = ?1 AND boot_id = ?2 AND boot_ms > ?3
+    UNION ALL SELECT id, wall_ms, boot_ms, boot_id FROM calls WHERE key = ?1 AND wall_ms > ?4 AND boot_id <> ?2";
+
+const INSERT: &str = "INSERT INTO calls (run, account, key, day, wall_ms, boot_ms, boot_id, open, begun,
+    worst_micros, worst_tokens, cost_micros, tokens, told) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11, ?12)";
+
+/// Who calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// Whose money it is: the agent's name.
+    pub account: &'a str,
+    /// What the calls of an hour are counted by: project and agent, or the run.
+    pub key: &'a str,
+}
+
+/// Why the ledger cannot be used.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    /// It is not what we wrote.
+    #[error("{} is damaged: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// A newer program wrote it.
+    #[error("{} was written by a newer loop", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Others write without end.
+    #[error("{} is held by another process", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The machine would not let us.
+    #[error("cannot use {}: {why}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The call was never reserved, or was taken back because its run seemed dead.
+    #[error("{} has no open call {reservation}", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+        /// Its number.
+        reservation: i64,
+    },
+}
+
+impl LedgerError {
+    /// What to do, in one line.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Damaged { path, .. } => format!(
+                "put a copy of it back, or move it away with `mv {0} {0}.damaged`: what was used today and in the last hour is then forgotten",
+                path.display()
+            ),
+            Self::Newer { .. } => "use that loop, or another LOOP_HOME".to_owned(),
+            Self::Busy { .. } => "try again; `fuser` says who holds it".to_owned(),
+            Self::Unusable { .. } => {
+                "see that the file and its folder can be written, and that the disk is not full".to_owned()
+            }
+            Self::Gone { .. } => "resume the loop: it reserves its call anew".to_owned(),
+        }
+    }
+}
+
+/// Whether nobody drives a run any more. One that cannot be looked at is taken to be alive.
+#[must_use]
+pub fn is_dead(state: &Path, run: &RunId) -> bool {
+    match File::open(state.join("runs").join(run.as_str()).join(LOCK)) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// The ledger, open.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: Connection,
+    path: PathBuf,
+}
+
+type Asked<T> = Result<T, LedgerError>;
+
+impl Ledger {
+    /// Opens the ledger in the state folder; makes one where there is none.
+    ///
+    /// # Errors
+    /// When it is damaged, or cannot be opened or made.
+    pub fn open(state: &Path) -> Asked<Self> {
+        let path = state.join(FILE);
+        if !path.exists() {
+            make(&path)?;
+        }
+        let open = || {
+            let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.busy_timeout(BUSY)?;
+            connection.execute_batch("PRAGMA synchronous = FULL;")?;
+            let form: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            Ok((connection, form))
+        };
+        let (connection, form) = open().map_err(|error| wrong(&path, &error))?;
+        if form > FORM {
+            return Err(LedgerError::Newer { path });
+        }
+        if form < FORM {
+            return Err(LedgerError::Damaged { path, why: "it holds no table of calls".to_owned() });
+        }
+        Ok(Self { connection, path })
+    }
+
+    /// Asks for one call, in one step for all processes: what dead runs left open is settled, the caps are looked at,
+    /// and the call is written down. Also gives what a person should know.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written; nothing is reserved then.
+    pub fn reserve(
+        &self,
+        caller: &Caller<'_>,
+        at: At,
+        wanted: &Wanted,
+        is_dead: &dyn Fn(&RunId) -> bool,
+    ) -> Asked<(Reserved, Vec<String>)> {
+        self.change(|change| {
+            let mut notices = settle_left_open(change, caller.run, is_dead)?;
+            let (calls, dropped) = hour(change, caller.key, at)?;
+            if dropped > 0 {
+                let calls = if dropped == 1 { "1 call lies" } else { &format!("{dropped} calls lie") };
+                let why = "the clock was set back. The limit of an hour counts without";
+                notices.push(format!("{calls} in the future: {why}"));
+            }
+            let limit = wanted.calls_per_hour.unwrap_or(0);
+            let before = judge(&calls, at, limit);
+            let (day, open) = day_with_open(change, day_of(at.wall_ms))?;
+            let (hour_calls, denied) =
+                (before.calls, |cap, free_in_ms| Reserved::Denied { cap, free_in_ms, hour_calls: before.calls, day });
+            if let Some((cap, free_in_ms)) = day_cap(wanted, day, open, at.wall_ms) {
+                return Ok((denied(cap, free_in_ms), notices));
+            }
+            if before.free_in_ms > 0 {
+                return Ok((denied(Cap::CallsPerHour, Some(before.free_in_ms)), notices));
+            }
+            let reservation = insert(change, caller, at, Entry::open(wanted))?;
+            let with_this: Vec<At> = calls.into_iter().chain([at]).collect();
+            let after = judge(&with_this, at, limit);
+            let oldest_age = after.oldest.and_then(|oldest| age_ms(oldest, at));
+            let granted = Reserved::Granted {
+                reservation,
+                hour_calls: hour_calls.saturating_add(1),
+                oldest_ms: oldest_age.map(|age| at.wall_ms.saturating_sub(age)),
+                next_free_ms: (after.free_in_ms > 0).then(|| at.wall_ms.saturating_add(after.free_in_ms)),
+                day,
+                left_micros: wanted.cost_per_day_micros.map(|cap| remainder(cap, day.cost_micros)),
+                left_tokens: wanted.tokens_per_day.map(|cap| remainder(cap, day.tokens)),
+            };
+            Ok((granted, notices))
+        })
+    }
+
+    /// The call is made now: from here on it counts, whatever becomes of us.
+    ///
+    /// # Errors
+    /// When it cannot be written, or somebody has taken the call back; then it must not be made.
+    pub fn begin(&self, reservation: i64) -> Asked<()> {
+        let update = "UPDATE calls SET begun = 1 WHERE id = ?1 AND open = 1";
+        self.touch(reservation, self.connection.execute(update, [reservation]))
+    }
+
+    /// The call is over. What nobody told is its worst case. Settling once more changes nothing, unless the first time
+    /// it was only assumed what the call cost.
+    ///
+    /// # Errors
+    /// When it cannot be written, or there is no such call.
+    pub fn settle(&self, reservation: i64, cost: Option<u64>, tokens: Option<u64>) -> Asked<()> {
+        let update = "UPDATE calls SET open = 0, begun = 1, cost_micros = coalesce(?2, worst_micros),
+            tokens = coalesce(?3, worst_tokens), told = ?2 IS NOT NULL WHERE id = ?1 AND (open = 1 OR told = 0)";
+        self.change(|change| {
+            let values = params![reservation, cost.map(amount), tokens.map(amount)];
+            let changed = change.execute(update, values)?;
+            let is_there = || {
+                let found = change.query_row("SELECT 1 FROM calls WHERE id = ?1", [reservation], |_| Ok(()));
+                found.optional().map(|found| found.is_some())
+            };
+            Ok(changed > 0 || is_there()?)
+        })
+        .and_then(|is_there| if is_there { Ok(()) } else { Err(self.gone(reservation)) })
+    }
+
+    /// Takes a call back that was not made.
+    ///
+    /// # Errors
+    /// When it cannot be written. A call that was begun stays.
+    pub fn take_back(&self, reservation: i64) -> Asked<()> {
+        let delete = "DELETE FROM calls WHERE id = ?1 AND open = 1 AND begun = 0";
+        self.connection.execute(delete, [reservation]).map(drop).map_err(|error| wrong(&self.path, &error))
+    }
+
+    /// Writes a call down that needed no leave, for runs without caps over all runs. It is not synced: a power cut may
+    /// lose the last of them.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn record(&self, caller: &Caller<'_>, at: At, spent: Spent) -> Asked<()> {
+        let pragma = |how: &str| self.connection.execute_batch(how).map_err(|error| wrong(&self.path, &error));
+        pragma("PRAGMA synchronous = NORMAL;")?;
+        let recorded = self.change(|change| insert(change, caller, at, Entry::settled(spent)));
+        pragma("PRAGMA synchronous = FULL;")?;
+        recorded.map(drop)
+    }
+
+    /// What was used on the day of this moment (UTC), by account.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn day(&self, at: At) -> Asked<BTreeMap<String, Day>> {
+        let read = || {
+            let select = format!("SELECT account, {SUMS} FROM calls WHERE day = ?1 GROUP BY account");
+            let mut select = self.connection.prepare_cached(&select)?;
+            let days = select.query_map([signed(day_of(at.wall_ms))], |row| Ok((row.get(0)?, sums(row)?)))?;
+            days.collect::<rusqlite::Result<BTreeMap<_, _>>>()
+        };
+        read().map_err(|error| wrong(&self.path, &error))
+    }
+
+    /// Forgets calls that are older than a hundred days. Writing does that by itself now and then.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn prune(&self, at: At) -> Asked<usize> {
+        self.change(|change| prune(change, at))
+    }
+
+    fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Asked<T> {
+        let all = || {
+            let change = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let made = work(&change)?;
+            change.commit()?;
+            Ok(made)
+        };
+        all().map_err(|error| wrong(&self.path, &error))
+    }
+
+    fn touch(&self, reservation: i64, changed: rusqlite::Result<usize>) -> Asked<()> {
+        match changed {
+            Ok(0) => Err(self.gone(reservation)),
+            Ok(_) => Ok(()),
+            Err(error) => Err(wrong(&self.path, &error)),
+        }
+    }
+
+    fn gone(&self, reservation: i64) -> LedgerError {
+        LedgerError::Gone { path: self.path.clone(), reservation }
+    }
+}
+
+/// Makes an empty ledger beside its place and puts it there whole, so that an empty or half a file is always damage.
+fn make(path: &Path) -> Asked<()> {
+    let failed =
+        |error: &dyn std::fmt::Display| LedgerError::Unusable { path: path.to_owned(), why: error.to_string() };
+    let id = runs::fresh_id().map_err(|error| failed(&error))?;
+    let half = path.with_file_name(format!("{FILE}.{id}.new"));
+    let made = || {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half).map_err(|error| failed(&error))?;
+        let fill = || {
+            let connection = Connection::open_with_flags(&half, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.execute_batch(MAKE)?;
+            connection.close().map_err(|(_, error)| error)
+        };
+        fill().map_err(|error: rusqlite::Error| failed(&error))?;
+        match renameat_with(CWD, &half, CWD, path, RenameFlags::NOREPLACE) {
+            // Somebody was faster.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&half, path).map_err(|error| failed(&error))?,
+            Err(error) => return Err(failed(&error)),
+        }
+        runs::sync_folder(path.parent().unwrap_or(path)).map_err(|error| failed(&error))
+    };
+    let made = made();
+    for end in ["", "-wal", "-shm", "-journal"] {
+        fs::remove_file(path.with_file_name(format!("{FILE}.{id}.new{end}"))).ok();
+    }
+    made
+}
+
+/// What is written of a call.
+struct Entry {
+    open: bool,
+    spent: Spent,
+}
+
+impl Entry {
+    fn open(wanted: &Wanted) -> Self {
+        Self { open: true, spent: Spent::of(None, None, wanted) }
+    }
+
+    fn settled(spent: Spent) -> Self {
+        Self { open: false, spent }
+    }
+}
+
+fn insert(change: &Transaction<'_>, caller: &Caller<'_>, at: At, entry: Entry) -> rusqlite::Result<i64> {
+    let Entry { open, spent } = entry;
+    let values = params![
+        caller.run.as_str(),
+        caller.account,
+        caller.key,
+        signed(day_of(at.wall_ms)),
+        signed(at.wall_ms),
+        signed(at.boot_ms),
+        at.boot_id,
+        open,
+        !open,
+        amount(spent.cost_micros),
+        amount(spent.tokens),
+        spent.told,
+    ];
+    change.prepare_cached(INSERT)?.execute(values)?;
+    let id = change.last_insert_rowid();
+    if id % PRUNE_EVERY == 0 {
+        prune(change, at)?;
+    }
+    Ok(id)
+}
+
+/// Settles what this run and dead ones left open: at the worst case where the call was begun, else as if it had never
+/// been. Says so.
+fn settle_left_open(
+    change: &Transaction<'_>,
+    own: &RunId,
+    is_dead: &dyn Fn(&RunId) -> bool,
+) -> rusqlite::Result<Vec<String>> {
+    let mut select = change.prepare_cached("SELECT id, run, begun, worst_micros FROM calls WHERE open = 1")?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let open = select.query_map([], read)?.collect::<rusqlite::Result<Vec<(i64, String, bool, i64)>>>()?;
+    let mut notices = Vec::new();
+    for (id, run, begun, worst_micros) in open {
+        // What is no id is nobody's.
+        if RunId::parse(&run).is_ok_and(|run| run != *own && !is_dead(&run)) {
+            continue;
+        }
+        if begun {
+            change.execute("UPDATE calls SET open = 0 WHERE id = ?1", [id])?;
+            let cost = money_text(unsigned(worst_micros));
+            notices.push(format!("a call of loop {run} was cut off before its cost was known: it counts as {cost}"));
+        } else {
+            change.execute("DELETE FROM calls WHERE id = ?1", [id])?;
+        }
+    }
+    Ok(notices)
+}
+
+/// The calls of the last hour, and how many were left out because they lie in the future. Those never come back.
+fn hour(change: &Transaction<'_>, key: &str, now: At) -> rusqlite::Result<(Vec<At>, usize)> {
+    let since = |ms: u64| signed(ms).saturating_sub(signed(HOUR_MS));
+    let mut select = change.prepare_cached(HOUR)?;
+    let values = params![key, now.boot_id, since(now.boot_ms), since(now.wall_ms)];
+    let calls = select.query_map(values, |row| {
+        let at = At { wall_ms: unsigned(row.get(1)?), boot_ms: unsigned(row.get(2)?), boot_id: row.get(3)? };
+        Ok((row.get(0)?, at))
+    })?;
+    let calls = calls.collect::<rusqlite::Result<Vec<(i64, At)>>>()?;
+    let (known, ahead): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(_, call)| age_ms(*call, now).is_some());
+    for (id, _) in &ahead {
+        change.execute("UPDATE calls SET key = NULL WHERE id = ?1", [id])?;
+    }
+    Ok((known.into_iter().map(|(_, call)| call).collect(), ahead.len()))
+}
+
+/// The columns of [`sums`].
+const SUMS: &str = "count(*), sum(cost_micros), sum(tokens), sum(1 - told)";
+
+/// What a group of calls used; its second column is the first of [`SUMS`].
+fn sums(row: &rusqlite::Row<'_>) -> rusqlite::Result<Day> {
+    let count = |column: usize| row.get::<_, i64>(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    let amount = |column: usize| row.get::<_, i64>(column).map(unsigned);
+    Ok(Day { calls: count(1)?, cost_micros: amount(2)?, tokens: amount(3)?, untold: count(4)? })
+}
+
+/// What all runs used on a day, and that part of it which is only reserved.
+fn day_with_open(change: &Transaction<'_>, day: u64) -> rusqlite::Result<(Day, Day)> {
+    let select = format!("SELECT open, {SUMS} FROM calls WHERE day = ?1 GROUP BY open");
+    let mut select = change.prepare_cached(&select)?;
+    let parts = select.query_map([signed(day)], |row| Ok((row.get::<_, bool>(0)?, sums(row)?)))?;
+    let (mut all, mut open) = (Day::default(), Day::default());
+    for part in parts {
+        let (is_open, part) = part?;
+        all = all.plus(part);
+        if is_open {
+            open = part;
+        }
+    }
+    Ok((all, open))
+}
+
+/// By the clock of the world; what this start of the machine saw two days ago stays whatever that clock says.
+fn prune(change: &Transaction<'_>, at: At) -> rusqlite::Result<usize> {
+    let before = day_of(at.wall_ms).saturating_sub(KEPT_DAYS);
+    let spared = signed(at.boot_ms).saturating_sub(signed(KEPT_MS));
+    let delete = "DELETE FROM calls WHERE day < ?1 AND open = 0 AND NOT (boot_id = ?2 AND boot_ms > ?3)";
+    change.execute(delete, params![signed(before), at.boot_id, spared])
+}
+
+fn wrong(path: &Path, error: &rusqlite::Error) -> LedgerError {
+    let path = path.to_owned();
+    let why = error.to_string();
+    // No code: a value is not of the kind that we write. Unknown is how SQLite says that a table is not there.
+    let code = error.sqlite_error_code().unwrap_or(ErrorCode::DatabaseCorrupt);
+    let damage = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase, ErrorCode::Unknown];
+    if [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked].contains(&code) {
+        LedgerError::Busy { path }
+    } else if damage.contains(&code) {
+        LedgerError::Damaged { path, why }
+    } else {
+        LedgerError::Unusable { path, why }
+    }
+}
+
+fn amount(number: u64) -> i64 {
+    signed(number).min(AMOUNT_MAX)
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

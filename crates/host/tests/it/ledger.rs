@@ -1,0 +1,343 @@
+//! The ledger of all runs: caps over several processes, what dead runs leave, damage.
+use std::cell::RefCell;
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use loop_core::ids::RunId;
+use loop_core::policy::limiter::HOUR_MS;
+use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted};
+use loop_core::time::At;
+use loop_host::ledger::{Caller, Ledger, LedgerError, is_dead};
+use tempfile::TempDir;
+
+const NOON: u64 = 20_000 * DAY_MS + DAY_MS / 2;
+const MINUTE: u64 = 60_000;
+
+fn at(ms: u64) -> At {
+    At { wall_ms: NOON + ms, boot_ms: 5_000 + ms, boot_id: 1 }
+}
+
+fn run(name: &str) -> RunId {
+    RunId::parse(name).unwrap()
+}
+
+/// A ledger in a folder of its own.
+struct Scene {
+    ledger: Ledger,
+    _folder: TempDir,
+    notices: RefCell<Vec<String>>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(folder.path()).unwrap();
+        Self { ledger, _folder: folder, notices: RefCell::default() }
+    }
+
+    /// What a call of this run is told; runs whose names begin with `dead` are.
+    fn ask(&self, name: &str, now: At, wanted: &Wanted) -> Reserved {
+        let id = run(name);
+        let caller = Caller { run: &id, account: "claude", key: "project claude" };
+        let dead = |run: &RunId| run.as_str().starts_with("dead");
+        let (reserved, notices) = self.ledger.reserve(&caller, now, wanted, &dead).unwrap();
+        self.notices.borrow_mut().extend(notices);
+        reserved
+    }
+
+    /// The number of a call that must be granted.
+    fn granted(&self, name: &str, now: At, wanted: &Wanted) -> i64 {
+        number(self.ask(name, now, wanted))
+    }
+
+    fn day(&self) -> Day {
+        self.ledger.day(at(0)).unwrap().values().fold(Day::default(), |sum, day| sum.plus(*day))
+    }
+}
+
+fn number(reserved: Reserved) -> i64 {
+    match reserved {
+        Reserved::Granted { reservation, .. } => reservation,
+        Reserved::Denied { .. } => panic!("{reserved:?}"),
+    }
+}
+
+fn denied(reserved: Reserved) -> (Cap, Option<u64>) {
+    match reserved {
+        Reserved::Denied { cap, free_in_ms, .. } => (cap, free_in_ms),
+        Reserved::Granted { .. } => panic!("{reserved:?}"),
+    }
+}
+
+fn hourly(limit: u32) -> Wanted {
+    Wanted { calls_per_hour: Some(limit), ..Wanted::default() }
+}
+
+/// Ten dollars a day, of which a call may take four.
+const TEN_DOLLARS: Wanted = Wanted {
+    calls_per_hour: None,
+    calls_per_day: None,
+    cost_per_day_micros: Some(10_000_000),
+    tokens_per_day: None,
+    worst_micros: 4_000_000,
+    worst_tokens: 50,
+};
+
+#[test]
+fn the_hour_slides_over_runs_of_the_same_project_and_the_next_free_moment_is_told() {
+    // req: C-09 partly: without the command line
+    let scene = Scene::new();
+    let first = scene.ask("one", at(0), &hourly(2));
+    let Reserved::Granted { hour_calls, oldest_ms, next_free_ms, .. } = first else { panic!("{first:?}") };
+    assert_eq!((hour_calls, oldest_ms, next_free_ms), (1, Some(NOON), None));
+    let second = scene.ask("two", at(10 * MINUTE), &hourly(2));
+    let Reserved::Granted { hour_calls, oldest_ms, next_free_ms, .. } = second else { panic!("{second:?}") };
+    assert_eq!((hour_calls, oldest_ms, next_free_ms), (2, Some(NOON), Some(NOON + HOUR_MS)));
+    let third = scene.ask("three", at(20 * MINUTE), &hourly(2));
+    assert_eq!(denied(third), (Cap::CallsPerHour, Some(40 * MINUTE)));
+    assert_eq!(denied(scene.ask("three", at(HOUR_MS - 1), &hourly(2))), (Cap::CallsPerHour, Some(1)));
+    scene.granted("three", at(HOUR_MS), &hourly(2));
+    assert_eq!(denied(scene.ask("four", at(HOUR_MS), &hourly(2))), (Cap::CallsPerHour, Some(10 * MINUTE)));
+    let id = run("five");
+    let elsewhere = Caller { run: &id, account: "claude", key: "another project" };
+    number(scene.ledger.reserve(&elsewhere, at(HOUR_MS), &hourly(1), &|_| false).unwrap().0);
+    assert!(scene.notices.borrow().is_empty());
+}
+
+#[test]
+fn a_jump_of_the_clock_frees_nothing_and_over_a_restart_the_future_is_dropped_once_and_said() {
+    // req: C-09 partly: invalid stored state is dropped with a notice
+    let scene = Scene::new();
+    scene.granted("one", at(0), &hourly(1));
+    for wall_ms in [3, NOON + 400 * DAY_MS] {
+        assert_eq!(denied(scene.ask("two", At { wall_ms, ..at(MINUTE) }, &hourly(1))).1, Some(59 * MINUTE));
+    }
+    let restarted = At { boot_ms: 1, boot_id: 2, ..at(20 * MINUTE) };
+    assert_eq!(denied(scene.ask("two", restarted, &hourly(1))).1, Some(40 * MINUTE));
+    let back = At { wall_ms: NOON - DAY_MS, ..restarted };
+    scene.granted("two", back, &hourly(1));
+    assert_eq!(
+        *scene.notices.borrow(),
+        ["1 call lies in the future: the clock was set back. The limit of an hour counts without"]
+    );
+    let right_again = At { boot_ms: HOUR_MS + 1, ..restarted };
+    scene.granted("two", right_again, &hourly(1));
+    assert_eq!(scene.notices.borrow().len(), 1, "it is said once, and what was dropped does not come back");
+}
+
+#[test]
+fn money_of_a_day_is_reserved_before_and_settled_after_and_only_the_last_call_may_go_beyond() {
+    let scene = Scene::new();
+    let first = scene.granted("one", at(0), &TEN_DOLLARS);
+    let second = scene.granted("two", at(1), &TEN_DOLLARS);
+    let third = scene.ask("three", at(2), &TEN_DOLLARS);
+    let Reserved::Granted { reservation: third, day, left_micros, left_tokens, .. } = third else {
+        panic!("{third:?}")
+    };
+    assert_eq!((left_micros, left_tokens), (Some(2_000_000), None), "the last call gets the remainder");
+    assert_eq!(day, Day { calls: 2, cost_micros: 8_000_000, tokens: 100, untold: 2 }, "the day before this call");
+    assert_eq!(
+        denied(scene.ask("four", at(3), &TEN_DOLLARS)),
+        (Cap::CostPerDay, None),
+        "only running calls stand in the way"
+    );
+    for (reservation, cost) in [(first, Some(1_000_000)), (second, None), (third, Some(1_500_000))] {
+        scene.ledger.begin(reservation).unwrap();
+        scene.ledger.settle(reservation, cost, Some(7)).unwrap();
+    }
+    assert_eq!(scene.day(), Day { calls: 3, cost_micros: 6_500_000, tokens: 21, untold: 1 });
+    let fourth = scene.granted("four", at(4), &TEN_DOLLARS);
+    scene.ledger.settle(fourth, Some(30_000_000), None).unwrap();
+    assert_eq!(denied(scene.ask("five", at(5), &TEN_DOLLARS)), (Cap::CostPerDay, Some(DAY_MS / 2 - 5)));
+    scene.granted("five", at(DAY_MS / 2), &TEN_DOLLARS);
+}
+
+#[test]
+fn calls_and_tokens_of_a_day_have_caps_too() {
+    let scene = Scene::new();
+    let calls = Wanted { calls_per_day: Some(1), ..Wanted::default() };
+    let tokens = Wanted { tokens_per_day: Some(10), worst_tokens: 10, ..Wanted::default() };
+    scene.granted("one", at(0), &calls);
+    assert_eq!(denied(scene.ask("two", at(0), &calls)), (Cap::CallsPerDay, Some(DAY_MS / 2)));
+    let call = scene.granted("three", at(0), &tokens);
+    assert_eq!(denied(scene.ask("four", at(0), &tokens)), (Cap::TokensPerDay, None));
+    scene.ledger.settle(call, None, Some(u64::MAX)).unwrap();
+    assert_eq!(denied(scene.ask("four", at(0), &tokens)), (Cap::TokensPerDay, Some(DAY_MS / 2)));
+}
+
+#[test]
+fn what_a_dead_run_left_open_counts_as_its_worst_case_if_it_was_begun_and_else_not_at_all() {
+    let scene = Scene::new();
+    let begun = scene.granted("dead1", at(0), &TEN_DOLLARS);
+    scene.ledger.begin(begun).unwrap();
+    // Asked as if alive: nobody has settled it yet.
+    let id = run("dead2");
+    let caller = Caller { run: &id, account: "codex", key: "project codex" };
+    let taken_back = number(scene.ledger.reserve(&caller, at(1), &TEN_DOLLARS, &|_| false).unwrap().0);
+    let alive = scene.granted("alive", at(2), &TEN_DOLLARS);
+    let by_account = scene.ledger.day(at(3)).unwrap();
+    assert_eq!(by_account["claude"], Day { calls: 2, cost_micros: 8_000_000, tokens: 100, untold: 2 });
+    assert!(!by_account.contains_key("codex"), "it was never begun");
+    assert_eq!(
+        *scene.notices.borrow(),
+        ["a call of loop dead1 was cut off before its cost was known: it counts as $4.00"]
+    );
+    assert!(matches!(scene.ledger.begin(taken_back), Err(LedgerError::Gone { .. })), "so it must not be made now");
+    scene.granted("other", at(3), &hourly(10));
+    assert_eq!(scene.notices.borrow().len(), 1, "it is settled once");
+    scene.ledger.begin(alive).unwrap();
+    // The same run comes back after a crash: what it had begun it does not get for nothing.
+    scene.granted("alive", at(4), &hourly(10));
+    assert_eq!(scene.notices.borrow().len(), 2);
+    assert!(scene.ledger.begin(alive).is_err(), "what is settled is not begun again");
+}
+
+#[test]
+fn settling_twice_changes_nothing_but_an_assumed_cost() {
+    let scene = Scene::new();
+    let call = scene.granted("one", at(0), &TEN_DOLLARS);
+    scene.ledger.settle(call, None, None).unwrap();
+    assert_eq!(scene.day(), Day { calls: 1, cost_micros: 4_000_000, tokens: 50, untold: 1 });
+    for (cost, tokens) in [(Some(5), Some(6)), (Some(7), Some(8)), (None, None)] {
+        scene.ledger.settle(call, cost, tokens).unwrap();
+        assert_eq!(scene.day(), Day { calls: 1, cost_micros: 5, tokens: 6, untold: 0 });
+    }
+    assert!(matches!(scene.ledger.settle(99, None, None), Err(LedgerError::Gone { reservation: 99, .. })));
+    let unused = scene.granted("one", at(1), &TEN_DOLLARS);
+    scene.ledger.take_back(unused).unwrap();
+    scene.ledger.take_back(call).unwrap();
+    assert_eq!(scene.day().calls, 1, "what was made stays");
+    let next = scene.granted("one", at(2), &TEN_DOLLARS);
+    assert!(next > unused, "a number is never given twice");
+}
+
+#[test]
+fn recorded_calls_count_for_everybody_and_no_amount_breaks_the_sum() {
+    let scene = Scene::new();
+    let id = run("one");
+    let caller = Caller { run: &id, account: "codex", key: "project claude" };
+    let spent = Spent { cost_micros: u64::MAX, tokens: u64::MAX, told: true };
+    for ms in 0..70 {
+        scene.ledger.record(&caller, at(ms), spent).unwrap();
+    }
+    assert_eq!(scene.ledger.day(at(0)).unwrap()["codex"].calls, 70);
+    assert_eq!(denied(scene.ask("two", at(80), &TEN_DOLLARS)).0, Cap::CostPerDay);
+    assert_eq!(denied(scene.ask("two", at(80), &hourly(70))), (Cap::CallsPerHour, Some(HOUR_MS - 80)));
+}
+
+#[test]
+fn calls_are_forgotten_after_a_hundred_days_and_not_by_a_clock_that_is_wrong_for_a_moment() {
+    let scene = Scene::new();
+    let id = run("one");
+    let caller = Caller { run: &id, account: "claude", key: "k" };
+    scene.ledger.record(&caller, at(0), Spent::default()).unwrap();
+    let later = |days: u64| At { boot_id: 2, ..at(days * DAY_MS) };
+    assert_eq!(scene.ledger.prune(At { boot_id: 1, ..At { wall_ms: u64::MAX, ..at(DAY_MS) } }).unwrap(), 0);
+    assert_eq!(scene.ledger.prune(later(100)).unwrap(), 0);
+    assert_eq!(scene.ledger.prune(later(101)).unwrap(), 1);
+    scene.ledger.record(&caller, at(0), Spent::default()).unwrap();
+    for _ in 0..64 {
+        scene.ledger.record(&caller, later(200), Spent::default()).unwrap();
+    }
+    assert!(scene.ledger.day(at(0)).unwrap().is_empty(), "writing forgets by itself");
+}
+
+#[test]
+fn a_damaged_ledger_is_an_error_that_names_the_file_and_is_never_made_anew() {
+    let damage: [(&str, &dyn Fn(&Path)); 4] = [
+        ("emptied", &|path| fs::write(path, "").unwrap()),
+        ("other bytes", &|path| fs::write(path, "x".repeat(9000)).unwrap()),
+        ("torn", &|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(4096).unwrap()),
+        ("written over", &|path| {
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.write_all_at(&[0xa5; 4000], 4096).unwrap();
+        }),
+    ];
+    for (what, spoil) in damage {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        drop(Ledger::open(folder.path()).unwrap());
+        spoil(&path);
+        let spoilt = fs::read(&path).unwrap();
+        let id = run("one");
+        let caller = Caller { run: &id, account: "claude", key: "k" };
+        let asked = Ledger::open(folder.path())
+            .and_then(|ledger| ledger.reserve(&caller, at(0), &hourly(1), &|_| false).map(drop));
+        let error = asked.expect_err(what);
+        assert!(matches!(error, LedgerError::Damaged { .. }), "{what}: {error}");
+        assert!(error.to_string().contains("ledger.db") && error.hint().contains("mv "), "{what}: {error}");
+        assert!(fs::read(&path).unwrap() == spoilt, "{what}: it was written to");
+    }
+}
+
+#[test]
+fn a_ledger_that_cannot_be_used_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = Ledger::open(&folder.path().join("nowhere")).expect_err("there is no such folder");
+    assert!(matches!(nowhere, LedgerError::Unusable { .. }), "{nowhere}");
+    fs::create_dir(folder.path().join("ledger.db")).unwrap();
+    let no_file = Ledger::open(folder.path()).expect_err("it is a folder");
+    assert!(matches!(no_file, LedgerError::Unusable { .. }) && !no_file.hint().is_empty(), "{no_file}");
+}
+
+#[test]
+fn the_ledger_is_private_and_nothing_else_is_left_of_making_it() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Ledger::open(folder.path()).unwrap());
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["ledger.db"]);
+    let mode = fs::metadata(folder.path().join("ledger.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_run_is_dead_when_its_lock_is_free_or_gone() {
+    let state = tempfile::tempdir().unwrap();
+    let folder = state.path().join("runs/one");
+    assert!(is_dead(state.path(), &run("one")));
+    fs::create_dir_all(&folder).unwrap();
+    let lock = fs::File::create(folder.join("lock")).unwrap();
+    assert!(is_dead(state.path(), &run("one")));
+    lock.lock().unwrap();
+    assert!(!is_dead(state.path(), &run("one")));
+}
+
+/// How many calls all processes together may make.
+const SHARED: usize = 40;
+
+/// Not a test by itself: one of the processes of the next one.
+#[test]
+fn one_that_reserves() {
+    let Some(state) = std::env::var_os("LEDGER_OF_TEST") else { return };
+    let ledger = Ledger::open(Path::new(&state)).unwrap();
+    let id = run(&format!("run{}", std::process::id()));
+    let caller = Caller { run: &id, account: "claude", key: "project claude" };
+    let limit = u32::try_from(SHARED).unwrap();
+    let wanted = Wanted { calls_per_hour: Some(limit), cost_per_day_micros: Some(u64::MAX), ..Wanted::default() };
+    for ms in 0..25 {
+        let (reserved, _) = ledger.reserve(&caller, at(ms), &wanted, &|_| false).unwrap();
+        if let Reserved::Granted { reservation, .. } = reserved {
+            ledger.begin(reservation).unwrap();
+            ledger.settle(reservation, Some(1), Some(1)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn processes_that_reserve_at_the_same_time_never_go_beyond_the_limit() {
+    // Nobody made the ledger before: that they race for too.
+    let state = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "ledger::one_that_reserves"]).env("LEDGER_OF_TEST", state.path());
+        command.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let processes: Vec<_> = (0..4).map(|_| start()).collect();
+    for mut process in processes {
+        assert!(process.wait().unwrap().success());
+    }
+    let day = Ledger::open(state.path()).unwrap().day(at(0)).unwrap()["claude"];
+    assert_eq!(day, Day { calls: 40, cost_micros: 40, tokens: 40, untold: 0 });
+}
