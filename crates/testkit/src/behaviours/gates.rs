@@ -66,7 +66,7 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour {
         name: "breaks-and-mends",
         project: &[THREE],
-        turns: &[does("echo no > src/alpha"), does("echo yes > src/alpha")],
+        turns: &[does("[ $((N % 2)) = 0 ] && echo yes > src/alpha || echo no > src/alpha")],
         ideal: tripped("oscillation", 4),
         over: 2,
         ..BASE
