@@ -8,6 +8,7 @@ use loop_core::run::{Answer, Certified, Event, Measured, Notice, Order, RunState
 use crate::attempt::{self, Words};
 use crate::attempt_container;
 use crate::keeping::Keeping;
+use crate::paying::{Bill, Paying};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
@@ -22,6 +23,8 @@ pub(crate) struct Hands {
     /// Orders to do nothing.
     holds: Vec<OrderId>,
     retention: Retention,
+    /// What calls cost.
+    paying: Paying,
     /// Keeps everything together that is started; made with the first order that starts something.
     containment: Option<(String, Containment)>,
     /// Takes checkpoints, once one is due.
@@ -37,6 +40,8 @@ struct Open {
     kind: OpenKind,
     /// The watch over its signs of life, where there is a limit.
     silence: Option<Silence>,
+    /// What is to be settled at its end, where it costs something.
+    bill: Option<Bill>,
 }
 
 /// What to make of its end.
@@ -107,9 +112,9 @@ impl Open {
 
 impl Hands {
     pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
-        let retention = Retention::new(&run);
+        let (retention, paying) = (Retention::new(&run), Paying::new(&run));
         let (workspace, open, ready) = (workspace.to_owned(), Vec::new(), Vec::new());
-        Self { run, workspace, open, holds: Vec::new(), retention, containment: None, keeping: None, ready }
+        Self { run, workspace, open, holds: Vec::new(), retention, paying, containment: None, keeping: None, ready }
     }
 
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
@@ -131,29 +136,37 @@ impl Hands {
                 self.holds.push(id);
                 return None;
             }
-            Order::Reserve { .. } => Err(Answer::Failed { what: "there is no ledger yet".to_owned() }),
+            Order::Reserve { wanted } => {
+                let (answer, said) = self.paying.reserve(state, wanted);
+                self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Said { text })));
+                Err(answer)
+            }
             Order::Certify { .. } => Err(Answer::Certified(Certified::default())),
-            Order::RunAgent { news, injected, session, .. } => {
+            Order::RunAgent { news, injected, session, reservation, .. } => {
+                let bill = match self.paying.begin(state, *reservation) {
+                    Ok(bill) => bill,
+                    Err(answer) => return Some(Event::Answered { order: id, answer }),
+                };
                 let begun = self.contained(state, |hands, containment| {
                     let told = ((news.as_slice(), *injected), session.as_deref());
                     attempt::start(&hands.run, state, told, &hands.workspace, containment)
                 });
                 let limit = state.settings.idle_timeout_ms.map(Duration::from_millis);
                 let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
-                begun.map(|(task, words)| Open { id, task, kind: OpenKind::Agent(Box::new(words)), silence })
+                begun.map(|(task, words)| Open { id, task, kind: OpenKind::Agent(Box::new(words)), silence, bill })
             }
             Order::RunGate { gate, .. } => {
                 let task = self.contained(state, |hands, containment| {
                     let output = hands.run.gate(state.iteration, id);
                     verify::start(state, *gate, hands.workspace.clone(), output, containment)
                 });
-                task.map(|task| Open { id, task, kind: OpenKind::Gate, silence: None })
+                task.map(|task| Open { id, task, kind: OpenKind::Gate, silence: None, bill: None })
             }
             Order::Notify { result, text } => {
                 let task = self.contained(state, |hands, containment| {
                     notify::start(state, (result, text), hands.run.path.join("notify"), containment)
                 });
-                task.map(|task| Open { id, task, kind: OpenKind::Notify, silence: None })
+                task.map(|task| Open { id, task, kind: OpenKind::Notify, silence: None, bill: None })
             }
         };
         Some(match begun {
@@ -284,7 +297,10 @@ impl Hands {
                     let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
                     let said = said.into_iter().chain(end.said.clone());
                     events.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
-                    events.push(Event::Answered { order: open.id, answer: open.kind.answer(end) });
+                    let answer = open.kind.answer(end);
+                    let unpaid = open.bill.as_ref().and_then(|bill| self.paying.settle(bill, &answer));
+                    events.extend(unpaid.map(|text| Event::Noticed(Notice::Said { text })));
+                    events.push(Event::Answered { order: open.id, answer });
                 }
                 None => {
                     events.extend(open.look_for_life(before));

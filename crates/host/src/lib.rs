@@ -21,6 +21,7 @@ pub mod ledger;
 pub mod notify;
 pub mod orphans;
 pub mod paths;
+mod paying;
 pub mod process;
 mod prompt_file;
 mod requests;

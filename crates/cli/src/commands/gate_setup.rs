@@ -1,4 +1,8 @@
 //! What has to hold: that there is something, that a shell can read it, and that it can be judged.
+use std::path::Path;
+
+use loop_core::policy::protect::{TEST_GLOBS, is_target_file, scripts_at};
+use loop_core::run::GuardSpec;
 use loop_core::settings::{GateSpec, Resolved, Settings};
 use loop_core::text;
 use loop_host::verify;
@@ -37,4 +41,24 @@ fn readable(flag: &str, line: &str) -> Result<(), CommandError> {
     let Some(why) = verify::syntax_error(line) else { return Ok(()) };
     let what = format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60));
     Err(CommandError::new(Kind::Wrong, what).because(why).hint("mend the line, or put it into a script"))
+}
+
+/// What the agent may not change: what the gates run, and what the user names. None where nothing of it is there, and
+/// no file says how tests are run.
+pub(crate) fn guard(settings: &Resolved, workspace: &Path) -> Option<GuardSpec> {
+    let mut globs: Vec<String> = settings.get("protect").lines().map(str::to_owned).collect();
+    if settings.is_on("protect_tests") {
+        globs.extend(TEST_GLOBS.iter().map(|glob| (*glob).to_owned()));
+    }
+    let here = workspace.to_str().unwrap_or_default();
+    let gates = Settings::of(settings).gates;
+    let mut scripts: Vec<String> = gates.iter().flat_map(|gate| scripts_at(&gate.command, here)).collect();
+    scripts.retain(|script| script.contains(['*', '?']) || workspace.join(script).is_file());
+    scripts.sort_unstable();
+    scripts.dedup();
+    let watched = || {
+        let names = std::fs::read_dir(workspace).into_iter().flatten().flatten();
+        names.filter_map(|entry| entry.file_name().into_string().ok()).any(|name| is_target_file(&name))
+    };
+    (!globs.is_empty() || !scripts.is_empty() || watched()).then_some(GuardSpec { globs, scripts })
 }

@@ -300,7 +300,7 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         backend: ready.chosen.backend.to_owned(),
         store: runs::store_name(&ready.setup.path),
         described: ready.described.clone(),
-        guard: None,
+        guard: gate_setup::guard(&ready.setup.settings, &ready.setup.path),
         settings,
     };
     let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
