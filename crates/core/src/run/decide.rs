@@ -175,8 +175,7 @@ fn claimed(state: &RunState) -> Option<Next> {
             .and_then(|()| conclude(Outcome::Claimed, ReasonCode::GoalComplete, text));
     }
     let times = state.judged.counts.completion;
-    let signs = claim.completion_indicators.map_or(0, |signs| u32::try_from(signs).unwrap_or(u32::MAX));
-    let often = times.max(signs) >= state.settings.completion_threshold;
+    let often = times >= state.settings.completion_threshold;
     if !(claim.exit_signal && often && state.quiet()) {
         return None;
     }

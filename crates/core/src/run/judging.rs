@@ -3,7 +3,7 @@
 use super::event::Target;
 use super::fact::{GatePoint, GuardPoint, HoldCause, News, Order};
 use super::outcome::{Proof, ProofGate};
-use super::report::{Certified, Few, GateReport, Guarded};
+use super::report::{Certified, Ended, Few, GateReport, Guarded};
 use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
 use crate::ids::OrderId;
@@ -194,7 +194,8 @@ impl RunState {
         self.unverifiable_streak = if unverifiable { self.unverifiable_streak + 1 } else { 0 };
         let crashed = self.report.as_ref().is_some_and(|report| {
             crash::counts(crash::Signs {
-                failed: report.failed(),
+                // Ended at a time limit again and again, it cannot work either.
+                failed: report.failed() || report.ended == Ended::ByUs,
                 changes: self.changes,
                 gates_said_the_same: self.gates.iter().all(|gate| gate.said_the_same),
             })

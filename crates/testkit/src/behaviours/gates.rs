@@ -67,7 +67,7 @@ pub(super) const ALL: &[Behaviour] = &[
         name: "breaks-and-mends",
         project: &[THREE],
         turns: &[does("[ $((N % 2)) = 0 ] && echo yes > src/alpha || echo no > src/alpha")],
-        ideal: tripped("oscillation", 4),
+        ideal: tripped("oscillation", 3),
         over: 2,
         ..BASE
     },

@@ -66,8 +66,8 @@ pub(super) const ALL: &[Behaviour] = &[
     },
     Behaviour {
         name: "ignored-files",
-        project: &[SIX, "echo build/work.txt > where.txt; mkdir build"],
-        turns: &[Turn { does: "echo \"step $N\" >> build/work.txt", ..WORKS }],
+        project: &[SIX, "echo data/work.txt > where.txt; mkdir data"],
+        turns: &[Turn { does: "echo \"step $N\" >> data/work.txt", ..WORKS }],
         ideal: kept(6),
         ..BASE
     },

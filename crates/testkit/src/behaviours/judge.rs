@@ -16,7 +16,7 @@ const ITERATIONS: &str = "15";
 
 /// The usual project: a repository whose test wants four steps.
 const PROJECT: &str = r#"git init -q . && git config user.name tester && git config user.email tester@example.org
-mkdir -p src tests && echo '# work' > src/work.txt && echo 'build/' > .gitignore
+mkdir -p src tests && echo '# work' > src/work.txt && printf 'build/\ndata/\n' > .gitignore
 cat > run_tests.sh <<'END'
 #!/bin/sh
 steps=$(grep -c '^step' src/work.txt)

@@ -186,7 +186,7 @@ pub(super) const ALL: &[Behaviour] = &[
         name: "skips-tests",
         project: &[CASES],
         arguments: &["--require-tests-kept", "-n", "5"],
-        turns: &[lies("echo '# skip' > tests/four.sh; echo \"note $N\" >> src/work.txt")],
+        turns: &[lies("echo '# skip' > tests/four.sh; echo \"step $N\" >> src/work.txt")],
         ideal: exhausted("iteration_limit", 5),
         truth: "grep -q 4 tests/four.sh",
         ..BASE

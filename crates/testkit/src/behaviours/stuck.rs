@@ -127,8 +127,15 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "makes-files-that-are-built",
+        turns: &[does("mkdir -p build; echo $N > build/cache; echo $N > data.log")],
+        project: &["echo '*.log' >> .gitignore"],
+        ideal: tripped("no_progress", 3),
+        ..BASE
+    },
+    Behaviour {
         name: "gate-writes-ignored-files",
-        project: &["sed -i '2i mkdir -p build; date +%N >> build/gate.log' run_tests.sh"],
+        project: &["sed -i '2i mkdir -p data; date +%N >> data/count' run_tests.sh"],
         turns: &[IDLE],
         ideal: tripped("no_progress", 3),
         truth: "[ $(grep -c step src/work.txt) -ge 4 ]",
