@@ -43,8 +43,8 @@ const MAKE: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN;
         day INTEGER NOT NULL, wall_ms INTEGER NOT NULL, boot_ms INTEGER NOT NULL, boot_id INTEGER NOT NULL,
         open INTEGER NOT NULL, begun INTEGER NOT NULL, worst_micros INTEGER NOT NULL, worst_tokens INTEGER NOT NULL,
         cost_micros INTEGER NOT NULL, tokens INTEGER NOT NULL, told INTEGER NOT NULL);
-    CREATE INDEX by_boot ON calls (key, boot_id, boot_ms);
-    CREATE INDEX by_wall ON calls (key, wall_ms);
+    CREATE INDEX by_boot ON calls (key, boot_id, boot_ms, wall_ms);
+    CREATE INDEX by_wall ON calls (key, wall_ms, boot_id, boot_ms);
     CREATE INDEX by_day ON calls (day, account, open, told, cost_micros, tokens);
     CREATE INDEX still_open ON calls (run) WHERE open = 1;
     PRAGMA user_version = 1; COMMIT;";

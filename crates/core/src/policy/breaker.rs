@@ -87,6 +87,8 @@ pub struct Signs {
     pub says_done: bool,
     /// It gives the signal.
     pub exit_signal: bool,
+    /// It changed protected files, which counts for nothing.
+    pub tampered: bool,
 }
 
 /// The counts, all of iterations in a row.
@@ -268,6 +270,7 @@ impl Counts {
 
 fn showed(signs: &Signs, trip: Trip) -> String {
     let files = || match signs.files {
+        Some(0) if signs.tampered => "nothing but protected files changed".to_owned(),
         Some(0) => "nothing changed".to_owned(),
         Some(1) => "1 file changed".to_owned(),
         Some(files) => format!("{files} files changed"),

@@ -252,6 +252,7 @@ impl RunState {
             block: claim.is_some(),
             says_done,
             exit_signal: claim.is_some_and(|claim| claim.exit_signal),
+            tampered: self.guarding.found.is_some(),
         }
     }
 

@@ -244,9 +244,12 @@ fn calls_are_forgotten_after_a_hundred_days_and_not_by_a_clock_that_is_wrong_for
     assert!(scene.ledger.day(at(0)).unwrap().is_empty(), "writing forgets by itself");
 }
 
+/// What is done to the file, with its name.
+type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+
 #[test]
 fn a_damaged_ledger_is_an_error_that_names_the_file_and_is_never_made_anew() {
-    let damage: [(&str, &dyn Fn(&Path)); 4] = [
+    let damage: [Damage<'_>; 4] = [
         ("emptied", &|path| fs::write(path, "").unwrap()),
         ("other bytes", &|path| fs::write(path, "x".repeat(9000)).unwrap()),
         ("torn", &|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(4096).unwrap()),
@@ -277,7 +280,17 @@ fn a_ledger_that_cannot_be_used_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = Ledger::open(&folder.path().join("nowhere")).expect_err("there is no such folder");
     assert!(matches!(nowhere, LedgerError::Unusable { .. }), "{nowhere}");
-    fs::create_dir(folder.path().join("ledger.db")).unwrap();
+    let path = folder.path().join("ledger.db");
+    drop(Ledger::open(folder.path()).unwrap());
+    // Where SQLite keeps the number of the form.
+    let form = |number: u8| {
+        fs::OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&[0, 0, 0, number], 60).unwrap();
+        Ledger::open(folder.path()).expect_err("another form")
+    };
+    assert!(matches!(form(9), LedgerError::Newer { .. }));
+    assert!(matches!(form(0), LedgerError::Damaged { .. }));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
     let no_file = Ledger::open(folder.path()).expect_err("it is a folder");
     assert!(matches!(no_file, LedgerError::Unusable { .. }) && !no_file.hint().is_empty(), "{no_file}");
 }
@@ -340,4 +353,80 @@ fn processes_that_reserve_at_the_same_time_never_go_beyond_the_limit() {
     }
     let day = Ledger::open(state.path()).unwrap().day(at(0)).unwrap()["claude"];
     assert_eq!(day, Day { calls: 40, cost_micros: 40, tokens: 40, untold: 0 });
+}
+
+/// Not a test by itself: the process of the next one, which is killed in the middle of a call.
+#[test]
+fn one_that_dies() {
+    let Some(state) = std::env::var_os("DEAD_OF_TEST") else { return };
+    let folder = Path::new(&state).join("runs/dead1");
+    fs::create_dir_all(&folder).unwrap();
+    let lock = fs::File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let ledger = Ledger::open(Path::new(&state)).unwrap();
+    let id = run("dead1");
+    let caller = Caller { run: &id, account: "claude", key: "project claude" };
+    let (reserved, _) = ledger.reserve(&caller, at(0), &TEN_DOLLARS, &|_| false).unwrap();
+    ledger.begin(number(reserved)).unwrap();
+    std::process::abort();
+}
+
+#[test]
+fn a_call_of_a_process_that_was_killed_counts_as_its_worst_case() {
+    let state = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "ledger::one_that_dies"]).env("DEAD_OF_TEST", state.path());
+    assert!(!command.output().unwrap().status.success());
+    let ledger = Ledger::open(state.path()).unwrap();
+    let id = run("next");
+    let caller = Caller { run: &id, account: "claude", key: "project claude" };
+    let is_dead = |run: &RunId| is_dead(state.path(), run);
+    let (reserved, notices) = ledger.reserve(&caller, at(1), &TEN_DOLLARS, &is_dead).unwrap();
+    let Reserved::Granted { day, hour_calls, .. } = reserved else { panic!("{reserved:?}") };
+    assert_eq!((day.calls, day.cost_micros, hour_calls, notices.len()), (1, 4_000_000, 2, 1));
+}
+
+#[test]
+fn whoever_dies_and_whatever_is_hidden_a_day_costs_at_most_one_call_more_than_its_cap() {
+    let scene = Scene::new();
+    let mut mixed = 7_u64;
+    let mut below = |most: u64| {
+        mixed = mixed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (mixed >> 33) % most
+    };
+    let (cap, worst) = (2_000_u64, 100_u64);
+    let wanted = Wanted { cost_per_day_micros: Some(cap), worst_micros: worst, ..Wanted::default() };
+    let alive = ["alive1", "alive2", "alive3"];
+    let mut running: Vec<(usize, i64)> = Vec::new();
+    let (mut truly_spent, mut refused) = (0, 0);
+    for step in 0..160 {
+        let who = usize::try_from(below(3)).unwrap();
+        if let Some(place) = running.iter().position(|(run, _)| *run == who) {
+            let (_, call) = running.remove(place);
+            let cost = 1 + below(worst);
+            truly_spent += cost;
+            // Some tell, some hide it, and some are gone: the run asks anew with a call still open.
+            match below(3) {
+                0 => scene.ledger.settle(call, Some(cost), None).unwrap(),
+                1 => scene.ledger.settle(call, None, None).unwrap(),
+                _ => {}
+            }
+            continue;
+        }
+        match scene.ask(alive[who], at(step), &wanted) {
+            Reserved::Granted { reservation, .. } if below(5) > 0 => {
+                scene.ledger.begin(reservation).unwrap();
+                running.push((who, reservation));
+            }
+            // It dies before it calls.
+            Reserved::Granted { .. } => {}
+            Reserved::Denied { cap, .. } => {
+                assert_eq!(cap, Cap::CostPerDay);
+                refused += 1;
+            }
+        }
+        let at_worst = truly_spent + worst * u64::try_from(running.len()).unwrap();
+        assert!(at_worst < cap + worst, "step {step}: {at_worst}");
+    }
+    assert!(refused > 3 && truly_spent > cap / 3, "{refused} {truly_spent}: the law says something");
 }
