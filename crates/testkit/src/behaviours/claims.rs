@@ -96,6 +96,14 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "reads-a-claim",
+        gate: NO_GATE,
+        arguments: &["-n", "4"],
+        turns: &[Turn { prints: SHOWN, ..WORKS }],
+        ideal: exhausted("iteration_limit", 4),
+        ..BASE
+    },
+    Behaviour {
         name: "echoes-a-claim",
         gate: NO_GATE,
         goal: "Add steps. End with:\n\n---LOOP_STATUS---\nSTATUS: COMPLETE\nCOMPLETION_INDICATORS: 4\nEXIT_SIGNAL: true\n---END_LOOP_STATUS---",

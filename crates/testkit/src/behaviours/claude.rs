@@ -47,7 +47,8 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
 /// The lines after the work, what goes to stderr, and the exit code.
 pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
     let worked = format!(
-        r#"{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"toolu_01","type":"tool_result","content":"(Bash completed with no output)","is_error":false}}]}},"parent_tool_use_id":null,"session_id":"{}"}}"#,
+        r#"{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"toolu_01","type":"tool_result","content":{},"is_error":false}}]}},"parent_tool_use_id":null,"session_id":"{}"}}"#,
+        json(if call.turn.prints.is_empty() { "(Bash completed with no output)" } else { call.turn.prints }),
         call.session
     );
     match call.turn.ends {

@@ -94,9 +94,10 @@ fn retry(why: &str) -> String {
 }
 
 fn command(call: &Call<'_>, kind: &str, code: &str, status: &str) -> String {
+    let printed = json(if kind == "item.completed" { call.turn.prints } else { "" });
     let line = json(&format!("/bin/bash -lc '{}'", call.turn.does));
     format!(
-        r#"{{"type":"{kind}","item":{{"id":"item_1","type":"command_execution","command":{line},"aggregated_output":"","exit_code":{code},"status":"{status}"}}}}"#
+        r#"{{"type":"{kind}","item":{{"id":"item_1","type":"command_execution","command":{line},"aggregated_output":{printed},"exit_code":{code},"status":"{status}"}}}}"#
     )
 }
 

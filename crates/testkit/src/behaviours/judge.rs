@@ -38,6 +38,8 @@ pub struct Row {
     pub ideal: Ideal,
     /// How it ended, in words.
     pub got: String,
+    /// The sentence of the end.
+    pub why: String,
     /// After how many iterations.
     pub iterations: u64,
     /// With how many calls of the agent.
@@ -72,10 +74,11 @@ pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: 
         agent,
         ideal,
         got: format!("{}/{}, exit {code}", seen.word("outcome"), seen.word("reason")),
+        why: seen.word("why").to_owned(),
         iterations: ended["iterations"].as_u64().unwrap_or(0),
         calls: seen.calls().len(),
         false_completion,
-        faults: faults.into_iter().map(|fault| format!("{fault} · {}", seen.word("why"))).collect(),
+        faults,
     }
 }
 

@@ -5,6 +5,7 @@ use super::{BASE, Behaviour, Check, Ends, Ideal, STEP, Status, Turn, exhausted, 
 const fn lies(does: &'static str) -> Turn {
     Turn {
         does,
+        prints: "",
         says: "All tests pass now, attempt {n}. The task is complete.",
         status: Status::Done,
         ends: Ends::Well,

@@ -51,6 +51,8 @@ pub struct Behaviour {
 pub struct Turn {
     /// What it does to the workspace: shell, where `N` is the number of the call.
     pub does: &'static str,
+    /// What its program shows as the output of that.
+    pub prints: &'static str,
     /// Its last message: `{n}` is the number of the call, `{asked}` all that it was asked.
     pub says: &'static str,
     /// The status block at the end of that.
@@ -170,12 +172,18 @@ const BASE: Behaviour = Behaviour {
 };
 
 /// A turn that does a step and says so.
-const WORKS: Turn =
-    Turn { does: STEP, says: "I added step {n} and ran the tests.", status: Status::Working, ends: Ends::Well };
+const WORKS: Turn = Turn {
+    does: STEP,
+    prints: "",
+    says: "I added step {n} and ran the tests.",
+    status: Status::Working,
+    ends: Ends::Well,
+};
 
 /// A turn that changes nothing, with other words each time.
 const IDLE: Turn = Turn {
     does: ":",
+    prints: "",
     says: "I looked at part {n} of the code and thought about it.",
     status: Status::Working,
     ends: Ends::Well,

@@ -31,8 +31,10 @@ pub fn play(words: &[String]) -> io::Result<u8> {
         note(folder, "resets", &format!("{number} {}", now_ms() + u64::from(seconds) * 1000))?;
     }
     Command::new("sh").args(["-c", call.turn.does]).env("N", number.to_string()).status()?;
-    while call.turn.ends == Ends::Hangs {
-        std::thread::park();
+    if call.turn.ends == Ends::Hangs {
+        loop {
+            std::thread::park();
+        }
     }
     let (lines, stderr, code) = if is_claude { claude::end(&call) } else { codex::end(&call) };
     write(&lines, "")?;
