@@ -189,7 +189,7 @@ fn ask(
         args: &args,
         // What we put into a container is root's there.
         root: rustix::process::geteuid().is_root() || attempt_container::is_asked(settings),
-        budget: state.settings.caps.cost_micros.map(|most| most.saturating_sub(state.cost_micros())),
+        budget: state.budget_micros(),
         ambient,
     })
 }

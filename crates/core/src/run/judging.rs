@@ -8,6 +8,7 @@ use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
 use crate::ids::OrderId;
 use crate::policy::breaker::{Counts, Signs};
+use crate::policy::budget::{least, remainder};
 use crate::policy::gate::{self, Tally, Verdict};
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::{crash, reserve::Reserved};
@@ -111,7 +112,7 @@ impl RunState {
             (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
         });
         if point == GatePoint::Baseline {
-            memory.cost_ms = Some(report.duration_ms);
+            (memory.cost_ms, memory.first) = (Some(report.duration_ms), Some(order));
             memory.first_tests = report.tests.as_ref().map(|tests| (tests.total(), tests.skipped));
         }
         memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
@@ -393,8 +394,8 @@ impl RunState {
         (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
         let by_gates = matches!(point, GuardPoint::Gates(_));
         match point {
-            GuardPoint::Start | GuardPoint::Agent(..) => {}
-            GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
+            GuardPoint::Start => {}
+            GuardPoint::Agent(..) | GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
             GuardPoint::People => self.guarding.people = false,
         }
         if guarded.tampered.is_nothing() {
@@ -439,6 +440,17 @@ impl RunState {
     pub fn cost_micros(&self) -> u64 {
         let worst = self.worst_micros().saturating_mul(self.spent.cost_untold.into());
         self.spent.usage.cost_micros.unwrap_or(0).saturating_add(worst)
+    }
+
+    /// What the next call may cost, by the caps of the run and of the day; none where there is no cap.
+    #[must_use]
+    pub fn budget_micros(&self) -> Option<u64> {
+        let own = self.settings.caps.cost_micros.map(|most| remainder(most, self.cost_micros()));
+        let day = match &self.window {
+            Some(Reserved::Granted { left_micros, .. }) => *left_micros,
+            Some(Reserved::Denied { .. }) | None => None,
+        };
+        least(own, day.filter(|_| self.settings.caps.shared()))
     }
 
     /// The tokens that it has used so far, with the worst of what nobody told.
