@@ -31,6 +31,7 @@ pub(super) const ALL: &[Behaviour] = &[
         arguments: &["-n", "6"],
         turns: &[BUSY],
         ideal: exhausted("iteration_limit", 6),
+        checks: &[Check::Why("has not said for good that it is done")],
         ..BASE
     },
     Behaviour {

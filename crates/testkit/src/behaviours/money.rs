@@ -40,7 +40,7 @@ pub(super) const ALL: &[Behaviour] = &[
         arguments: &["--max-calls-per-hour", "2", "--max-time", "10s"],
         turns: &[costs(Ends::Well)],
         ideal: exhausted("time_limit", 2),
-        checks: &[Check::Calls(2)],
+        checks: &[Check::Why("--max-calls-per-hour"), Check::Calls(2)],
         ..BASE
     },
     Behaviour {

@@ -183,6 +183,7 @@ pub(super) const ALL: &[Behaviour] = &[
         arguments: &["--timeout", "2s"],
         turns: &[Turn { does: ":", ends: Ends::Hangs, ..WORKS }],
         ideal: unable(3),
+        checks: &[Check::Why("at a time limit")],
         ..BASE
     },
     Behaviour {
