@@ -5,6 +5,7 @@ mod agent;
 mod agent_calls;
 mod agents;
 mod asking;
+mod behaviours;
 mod btrfs;
 mod config;
 mod containers;
