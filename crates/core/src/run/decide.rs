@@ -1,7 +1,7 @@
 //! What happens next, when several things could: one list, read from the top.
-use super::fact::{HoldCause, PAUSE_MS_MAX, RecallCause};
+use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
-use super::report::Ended;
+use super::report::{AgentReport, Ended};
 use super::state::{RunState, Stage};
 use crate::agent::Failure;
 use crate::policy::breaker::Trip;
@@ -161,7 +161,7 @@ fn tamper(state: &RunState) -> Option<Next> {
 
 /// Where no gate is, the agent's word: its tag, or its signal, said often enough, with nothing more to change.
 fn claimed(state: &RunState) -> Option<Next> {
-    let report = state.report.as_ref().filter(|report| state.agent_ended && !state.gated() && !report.failed())?;
+    let report = newest_report(state).filter(|report| !state.gated() && !report.failed())?;
     let tag = state.settings.resolved.get("completion_promise");
     if report.heard.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
         let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
@@ -183,6 +183,13 @@ fn claimed(state: &RunState) -> Option<Next> {
     let often = if times == 1 { "once".to_owned() } else { format!("{times} times in a row") };
     let text = format!("the agent says {often} that it is done, and changed nothing more; nothing was verified");
     conclude(Outcome::Claimed, ReasonCode::GoalComplete, text)
+}
+
+/// What the agent said in the iteration that is judged; nothing where somebody went back or opened it again since.
+fn newest_report(state: &RunState) -> Option<&AgentReport> {
+    let judged =
+        matches!(state.stage, Stage::Gating { point: GatePoint::Iteration(number), .. } if number == state.iteration);
+    state.report.as_ref().filter(|_| state.agent_ended && judged)
 }
 
 fn stop_asked(state: &RunState) -> Option<Next> {
@@ -328,7 +335,7 @@ fn breaker(state: &RunState) -> Option<Next> {
 
 /// The agent says that it cannot go on, and that is the end.
 fn agent_blocked(state: &RunState) -> Option<Next> {
-    let report = state.report.as_ref().filter(|_| state.agent_ended && state.blocked_stops())?;
+    let report = newest_report(state).filter(|_| state.blocked_stops())?;
     let claim = report.heard.claimed.as_ref().filter(|claim| claim.blocked())?;
     let said = claim.summary.as_ref().map_or(String::new(), |summary| format!(": {summary}"));
     conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
@@ -353,7 +360,7 @@ fn money_cap(state: &RunState) -> Option<Next> {
         let text = format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold));
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
-    let report = state.report.as_ref().filter(|report| state.agent_ended && report.heard.budget_hit)?;
+    let report = newest_report(state).filter(|report| report.heard.budget_hit)?;
     let said = report.heard.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
     let text = format!("the agent stopped at the limit of its budget and {}{said}", not_done(state));
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
@@ -449,7 +456,7 @@ fn unverifiable_streak(state: &RunState) -> Option<Next> {
     let all = state.gates.iter().zip(&state.settings.gates);
     let (last, gate) = all
         .filter_map(|(memory, gate)| memory.last.as_ref().map(|last| (last, gate)))
-        .find(|(last, _)| last.verdict == Verdict::Unverifiable)?;
+        .find(|(last, gate)| last.verdict == Verdict::Unverifiable && !gate.watch)?;
     let ended = last.report.ended.brief();
     let text = format!("the promise could not be checked: {} ({ended}){}", gate.command, said(&last.report.said));
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)

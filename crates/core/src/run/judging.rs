@@ -31,6 +31,8 @@ pub struct Judged {
     pub counts: Counts,
     /// What fails since the newest iteration, and had passed.
     pub regressed: Vec<String>,
+    /// Something of that is required.
+    pub harmed: bool,
     /// The workspace goes back because of that.
     pub reverting: bool,
     /// Somebody closed the breaker since it tripped.
@@ -59,14 +61,14 @@ pub struct Guarding {
     pub files: Option<u32>,
     /// Something ran since they were looked at.
     pub due: bool,
+    /// It was a gate that ran last, and not the agent.
+    pub gates_ran: bool,
     /// How many iterations changed one.
     pub times: u32,
     /// What was found last, while it concerns the state that is judged.
     pub found: Option<Guarded>,
     /// The gates changed them while they judged: their answers are void.
     pub by_gates: bool,
-    /// They could not be put back: what judges them now is not what it was.
-    pub not_put_back: bool,
     /// How many files that say how tests are run are watched.
     pub watched: u32,
     /// Where tests are run otherwise than at the start.
@@ -112,7 +114,7 @@ impl RunState {
             (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
         });
         if point == GatePoint::Baseline {
-            (memory.cost_ms, memory.first) = (Some(report.duration_ms), Some(order));
+            memory.first = Some(order);
             memory.first_tests = report.tests.as_ref().map(|tests| (tests.total(), tests.skipped));
         }
         memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
@@ -128,19 +130,24 @@ impl RunState {
         let rank = self.rank_now();
         // Better than ever: what a flaky test loses and finds again is no progress.
         let improved = self.judged.best.as_ref().is_some_and(|best| rank > best.rank);
-        let regressed = if matches!(point, GatePoint::Iteration(_)) { self.regressions() } else { Vec::new() };
+        let judges = matches!(point, GatePoint::Iteration(_));
+        let (regressed, harmed) = if judges { self.regressions() } else { (Vec::new(), false) };
         for gate in &mut self.gates {
             gate.judged = gate.last.as_ref().map(|last| last.verdict);
         }
         self.judged.rank = Some(rank);
         match point {
             GatePoint::Iteration(iteration) => {
-                self.judged.regressed = regressed;
+                (self.judged.regressed, self.judged.harmed) = (regressed, harmed);
                 self.count_streaks();
                 self.iteration_judged(improved);
                 self.maybe_best(iteration, rank);
             }
             GatePoint::Baseline => {
+                // Only now: while they are asked their order stays what it is.
+                for gate in &mut self.gates {
+                    gate.cost_ms = gate.last.as_ref().map(|last| last.report.duration_ms);
+                }
                 let tree = self.keeping.tree.clone();
                 self.judged.counts.saw(tree.as_deref());
                 self.maybe_best(0, rank);
@@ -171,12 +178,14 @@ impl RunState {
         }
     }
 
-    /// What fails now and had passed when the gates last spoke: tests by name, else the gate itself.
-    fn regressions(&self) -> Vec<String> {
-        let mut all = Vec::new();
+    /// What fails now and had passed when the gates last spoke: tests by name, else the gate itself; and whether any
+    /// of it is required.
+    fn regressions(&self) -> (Vec<String>, bool) {
+        let (mut all, mut harmed) = (Vec::new(), false);
         for (gate, memory) in self.settings.gates.iter().zip(&self.gates) {
             let Some(last) = &memory.last else { continue };
             let failing = last.report.tests.as_ref().map(|tests| &tests.newly_failing);
+            let before = all.len();
             match failing.filter(|failing| !failing.is_nothing()) {
                 Some(failing) => all.extend(failing.first.iter().cloned()),
                 None if memory.judged == Some(Verdict::Kept) && last.verdict == Verdict::Broken => {
@@ -184,9 +193,10 @@ impl RunState {
                 }
                 None => {}
             }
+            harmed |= all.len() > before && !gate.watch;
         }
         all.truncate(20);
-        all
+        (all, harmed)
     }
 
     fn count_streaks(&mut self) {
@@ -209,7 +219,7 @@ impl RunState {
     pub(super) fn iteration_judged(&mut self, improved: bool) {
         let kept = self.gates_kept();
         let revert = self.settings.resolved.get("on_regression") == "revert" && self.keeps() && !kept;
-        let reverting = revert && !self.judged.regressed.is_empty() && self.asked.rollback.is_none();
+        let reverting = revert && self.judged.harmed && self.asked.rollback.is_none();
         if reverting {
             let to = self.keeping.before.clone();
             self.asked.rollback = to.map(|to| Target { to, now: true, git: false });
@@ -287,8 +297,8 @@ impl RunState {
             memory.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept)
         };
         let mut required = self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| !gate.watch);
-        let untrue = self.guarding.by_gates || self.guarding.not_put_back;
-        all && self.gated() && !untrue && required.all(|(_, memory)| kept(memory))
+        let clean = !self.guarding.by_gates && !self.stands_tampered();
+        all && self.gated() && clean && required.all(|(_, memory)| kept(memory))
     }
 
     /// What was said about the proof of the state that is judged.
@@ -319,7 +329,8 @@ impl RunState {
             let (Some((total, skipped)), Some(last)) = (memory.first_tests, &memory.last) else { continue };
             let name = &gate.name;
             match &last.report.tests {
-                None => all.push(format!("{name}: it ran {total} tests at the start, and none now")),
+                None if total > 0 => all.push(format!("{name}: it ran {total} tests at the start, and none now")),
+                None => {}
                 Some(now) if now.total() < total => {
                     let gone =
                         if now.gone.is_nothing() { String::new() } else { format!(" (gone: {})", now.gone.words()) };
@@ -390,8 +401,19 @@ impl RunState {
         self.guarding.people && self.guarding.files.is_some_and(|files| files > 0)
     }
 
+    /// Somebody else had the workspace since: what was found before says nothing about it.
+    pub(super) fn forget_tamper(&mut self) {
+        (self.guarding.found, self.guarding.by_gates) = (None, false);
+    }
+
+    /// Whether a protected file is not what it was, and nobody wants that.
+    fn stands_tampered(&self) -> bool {
+        let allowed = self.settings.resolved.get("on_tamper") == "allow";
+        !allowed && self.guarding.found.as_ref().is_some_and(|found| !found.restored)
+    }
+
     pub(super) fn guarded(&mut self, point: GuardPoint, guarded: &Guarded) {
-        self.guarding.due = false;
+        (self.guarding.due, self.guarding.gates_ran) = (false, false);
         (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
         let by_gates = matches!(point, GuardPoint::Gates(_));
         match point {
@@ -406,19 +428,21 @@ impl RunState {
             return;
         }
         self.guarding.times = self.guarding.times.saturating_add(1);
+        self.guarding.found = Some(guarded.clone());
         if self.settings.resolved.get("on_tamper") == "allow" {
             return;
         }
         self.guarding.by_gates |= by_gates;
-        let not_put_back = self.settings.resolved.get("on_tamper") == "restore" && !guarded.restored;
-        self.guarding.not_put_back |= not_put_back;
-        self.guarding.found = Some(guarded.clone());
         let files = few(&guarded.tampered);
         self.tell(News::Tampered { files, restored: guarded.restored, by_gates });
     }
 
     /// What the ledger of all runs says about the next call.
     pub(super) fn reserved(&mut self, reserved: &Reserved) {
+        let denied = reserved.number().is_none();
+        if denied && self.asks_for_status() {
+            return self.go_on_without_status();
+        }
         self.call = Some(reserved.clone());
     }
 

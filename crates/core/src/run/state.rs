@@ -161,6 +161,8 @@ pub struct Keeping {
     pub tree: Option<String>,
     /// Whether the workspace was compared with the newest checkpoint since the gates spoke.
     pub compared: bool,
+    /// Nobody watched the workspace since then.
+    pub unwatched: bool,
     /// How many checkpoints people asked for.
     pub named: u32,
     /// How often somebody went back.

@@ -178,7 +178,13 @@ impl Turn {
                 self.order(Order::Guard { point: GuardPoint::Agent(iteration, attempt) });
             }
             Stage::Gating { point, .. } if decide::is_due(&self.after) && self.after.guard_due_after_gates() => {
-                self.order(Order::Guard { point: GuardPoint::Gates(point) });
+                // Where no gate ran since, it was the agent.
+                let by_gates = self.after.guarding.gates_ran;
+                let agent = GuardPoint::Agent(iteration, attempt);
+                self.order(Order::Guard { point: if by_gates { GuardPoint::Gates(point) } else { agent } });
+            }
+            Stage::Gating { next: 0, .. } if self.after.gated() && self.after.must_keep_first() => {
+                self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iterations_done()) });
             }
             Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
             Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),
