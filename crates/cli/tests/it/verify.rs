@@ -272,7 +272,7 @@ fn ctrl_c_ends_the_gates_and_leaves_neither_process_nor_copy() {
     let own = running.pid();
     wait_until("the gate runs", || at.exists());
     running.signal("KILL");
-    running.end();
+    drop(running.end());
     wait_until("its processes are gone", || user.marked(&format!("verify-{own}")).is_empty());
     assert_eq!(left(&user), 1);
     fs::remove_file(&slow).unwrap();
