@@ -12,6 +12,7 @@ use crate::paying::{Bill, Paying};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
+use crate::tests_seen::Judging;
 use crate::{certify, notify, verify};
 
 /// What is under way.
@@ -48,7 +49,7 @@ struct Open {
 #[derive(Debug)]
 enum OpenKind {
     Agent(Box<Words>),
-    Gate,
+    Gate(Box<Judging>),
     /// With what is known already.
     Certify(Vec<Tool>),
     Notify,
@@ -59,7 +60,11 @@ impl OpenKind {
     fn hear(&mut self, voice: Voice, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
         let text = match self {
             Self::Agent(words) => words.hear(voice, bytes),
-            Self::Gate | Self::Certify(_) | Self::Notify => None,
+            Self::Gate(judging) => {
+                judging.hear(voice, bytes);
+                None
+            }
+            Self::Certify(_) | Self::Notify => None,
         };
         match text {
             Some(text) if text.is_empty() => {}
@@ -71,28 +76,28 @@ impl OpenKind {
     fn session(&mut self) -> Option<String> {
         match self {
             Self::Agent(words) => words.session(),
-            Self::Gate | Self::Certify(_) | Self::Notify => None,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => None,
         }
     }
 
     fn retrying(&self) -> bool {
         match self {
             Self::Agent(words) => words.retrying(),
-            Self::Gate | Self::Certify(_) | Self::Notify => false,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
         }
     }
 
     fn is_inside(&self) -> bool {
         match self {
             Self::Agent(words) => words.is_inside(),
-            Self::Gate | Self::Certify(_) | Self::Notify => false,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
         }
     }
 
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
             Self::Agent(words) => words.answer(end),
-            Self::Gate => verify::answer(end),
+            Self::Gate(judging) => verify::answer(end, Some(*judging)),
             Self::Certify(tools) => certify::answer(tools, end),
             Self::Notify => notify::answer(&end),
         }
@@ -163,7 +168,8 @@ impl Hands {
                     let output = hands.run.gate(state.iteration, id);
                     verify::start(state, *gate, hands.workspace.clone(), output, containment)
                 });
-                task.map(|task| Open { id, task, kind: OpenKind::Gate, silence: None, bill: None })
+                let judging = Box::new(Judging::of(&self.run, state, (*gate, id)));
+                task.map(|task| Open { id, task, kind: OpenKind::Gate(judging), silence: None, bill: None })
             }
             Order::Notify { result, text } => {
                 let task = self.contained(state, |hands, containment| {

@@ -4,6 +4,7 @@
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
 pub mod agents;
+pub mod approvals;
 pub mod attempt;
 mod attempt_container;
 mod certify;
@@ -34,5 +35,6 @@ pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
 pub mod terminal;
+mod tests_seen;
 pub mod verify;
 pub mod workspace;

@@ -260,7 +260,7 @@ impl Asking<'_> {
             return Err(NotProved::Unable(format!("could not be ended: {}", end.lost.join(", "))));
         }
         let why = end.failed.clone().unwrap_or_default();
-        let Answer::GateEnded(report) = verify::answer(end) else {
+        let Answer::GateEnded(report) = verify::answer(end, None) else {
             return Err(NotProved::Unable(format!("the gate {} could not be asked: {why}", spec.name)));
         };
         Ok((report, reader.end()))

@@ -2,6 +2,7 @@
 pub(crate) mod acp_bridge;
 pub(crate) mod agent_setup;
 pub(crate) mod agents;
+pub(crate) mod approval;
 mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;

@@ -217,6 +217,19 @@ fn commands_with_every_sign_come_through_every_form() {
 }
 
 #[test]
+fn a_gate_that_is_kept_with_fewer_tests_than_then_is_told_of() {
+    let user = user();
+    user.write("outside", "ok 1 - adds\nok 2 - takes away\n1..2\n");
+    let promise = format!("cat '{}'", user.root().join("outside").display());
+    user.run(&start("true", &promise, &[])).expect_code(0);
+    let id = user.id();
+    assert_eq!(json(&user, &id, 0)["hints"].to_string(), "[]");
+    user.write("outside", "ok 1 - adds\n1..1\n");
+    let ran = user.run(&["verify", &id]).expect_code(0);
+    assert!(ran.out().contains("promise ran 2 tests when it was recorded, and 1 now"), "{}", ran.text());
+}
+
+#[test]
 fn what_cannot_be_verified_is_refused_with_the_next_step() {
     // req: D-21 partly: loop verify
     let user = user();
