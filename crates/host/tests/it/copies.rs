@@ -417,7 +417,7 @@ fn a_copy_has_the_hash_of_its_checkpoint_until_anything_in_it_changes() {
     let folder = open_folder(&to).unwrap();
     put(&Wish { source: recorded.source(), ..scene.wish(false, false) }, &folder).unwrap();
     let mut seen = BTreeSet::new();
-    let mut hash = || tree_of_copy(&folder, &root.join("hashed")).unwrap();
+    let hash = || tree_of_copy(&folder, &root.join("hashed")).unwrap();
     assert_eq!(hash(), recorded.tree);
     seen.insert(recorded.tree.clone());
     let spoils: [&dyn Fn(&Path); 8] = [
