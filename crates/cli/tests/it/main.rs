@@ -5,6 +5,7 @@ mod agent;
 mod agent_calls;
 mod agents;
 mod asking;
+mod behaviours;
 mod btrfs;
 mod config;
 mod containers;
@@ -38,6 +39,7 @@ mod steering;
 mod steering_load;
 mod syncs;
 mod users_git;
+mod verify;
 mod workspaces;
 
 use loop_testkit::TestEnv;

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::history::exit_code;
-use super::{JSON_VERSION, seconds};
+use super::{Certificate, JSON_VERSION, seconds};
 use crate::run::{Outcome, RunState};
 use crate::time;
 
@@ -39,6 +39,8 @@ pub struct RunResult {
     pub elapsed_seconds: f64,
     /// The exit code of the command that drove it.
     pub exit_code: Option<u8>,
+    /// What stands for it; null where it is not done.
+    pub certificate: Option<Certificate>,
 }
 
 /// What a gate said last.
@@ -65,14 +67,16 @@ impl RunResult {
         let spec = state.spec.as_ref()?;
         let standing = state.standing();
         let over = state.over.as_ref();
+        let kept = over.is_some_and(|over| over.outcome == Outcome::Kept);
         Some(Self {
             version: JSON_VERSION,
             id: spec.id.to_string(),
             outcome: standing.map(|standing| standing.outcome.to_owned()),
             reason: over.map(|over| over.reason.code.name().to_owned()),
             why: over.map(|over| over.reason.text.clone()),
-            verified: over.is_some_and(|over| over.outcome == Outcome::Kept),
-            iterations: state.iterations_done(),
+            verified: kept,
+            // An iteration whose last attempt met a limit is over when the gates hold.
+            iterations: if kept { state.iteration } else { state.iterations_done() },
             gates: gates(state),
             tree: state.keeping.tree.clone(),
             cost_usd: state.spent.usage.cost_usd(),
@@ -81,6 +85,7 @@ impl RunResult {
             ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
             elapsed_seconds: seconds(state.active_ms(state.now)),
             exit_code: standing.map(|standing| standing.exit_code),
+            certificate: Certificate::of(state),
         })
     }
 }
