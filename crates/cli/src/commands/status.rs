@@ -4,11 +4,14 @@ use std::time::Duration;
 use clap::Args;
 use loop_core::run::RunState;
 use loop_core::time;
-use loop_core::view::{Listing, Row};
+use loop_core::view::{Listing, Record, Row};
 use loop_host::clock;
 use loop_host::index::{self, Listed};
+use loop_host::runs::RunFolder;
 use loop_host::signals::Signals;
 
+use super::status_detail;
+use super::worker::WhichArgs;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::stdout_is_terminal;
@@ -23,9 +26,8 @@ const REDRAW: Duration = Duration::from_secs(1);
 /// Show what runs
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// One loop, by its id or the beginning of it
-    #[arg(value_name = "ID")]
-    id: Option<String>,
+    #[command(flatten)]
+    which: WhichArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -55,9 +57,9 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
 }
 
 fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
-    match &args.id {
-        Some(prefix) => one(context, prefix, args.json),
-        None => {
+    match args.which.is_said() {
+        true => one(args.which.find(context)?, args.json),
+        false => {
             if args.json {
                 let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
                 return Ok(pretty(&Listing::new(rows(listed))));
@@ -71,12 +73,12 @@ fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
     }
 }
 
-fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandError> {
-    let folder = context.find(prefix)?;
+fn one(folder: RunFolder, json: bool) -> Result<String, CommandError> {
     let listed =
         index::look(folder.clone()).ok_or_else(|| CommandError::new(Kind::Wrong, "the loop was just removed"))?;
     let row = listed.row.map_err(|error| read_error(&error))?;
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
+    let record = Record::of(&reading.entries);
     let state = reading.fold();
     if json {
         let mut detailed = serde_json::to_value(&row).unwrap_or_default();
@@ -87,6 +89,9 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
         detailed["bytes"] = loop_host::runs::bytes_of(&folder.path).into();
         let result = loop_core::view::RunResult::of(&state);
         detailed["gates"] = serde_json::to_value(result.map(|result| result.gates)).unwrap_or_default();
+        for (name, value) in status_detail::fields(&state, &record, clock::now()) {
+            detailed[name] = value;
+        }
         detailed["settings"] = serde_json::to_value(&state.settings.resolved).unwrap_or_default();
         let listing = serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [detailed]});
         return Ok(pretty(&listing));
@@ -109,7 +114,7 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     gates.iter().for_each(|gate| detail("gate", gate));
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
-    for (name, value) in kept(&state, &row.id) {
+    for (name, value) in kept(&state, &row.id).into_iter().chain(status_detail::lines(&state, &record, clock::now())) {
         detail(name, &value);
     }
     if let Some(wait) = &row.waiting {

@@ -2,6 +2,7 @@
 use toml_edit::{Document, Item, Value};
 
 use super::agents;
+use super::container;
 use super::error::SettingsError;
 use super::keys::{KEYS, Key, key};
 use super::layers::{Given, Layer, Origin};
@@ -27,6 +28,11 @@ pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
             agents::agents_from_toml(text, file)?;
             continue;
         }
+        if let Some(name) = container::named(name) {
+            let words = words_of_toml(item).unwrap_or_default();
+            given.extend(name.read(&words, &at)?);
+            continue;
+        }
         let key = find(name, &at)?;
         if name == prices::KEY && item.is_table_like() {
             let text = prices::prices_from_toml(text, file)?.to_string();
@@ -34,7 +40,9 @@ pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
             continue;
         }
         let words = words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?;
-        given.push(Given::read(key, &words, at)?);
+        if !container::is_default(key, &words) {
+            given.push(Given::read(key, &words, at)?);
+        }
     }
     Ok(given)
 }
@@ -53,9 +61,15 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
             agents::agents_of_yaml(&value, text, file)?;
             continue;
         }
+        if let Some(name) = container::named(&name) {
+            given.extend(name.read(&words_of_json(&value).unwrap_or_default(), &at)?);
+            continue;
+        }
         let key = find(&name, &at)?;
         let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
-        given.push(Given::read(key, &words, at)?);
+        if !container::is_default(key, &words) {
+            given.push(Given::read(key, &words, at)?);
+        }
     }
     Ok(given)
 }

@@ -1,5 +1,5 @@
 //! The part of the catalogue about judgement: when a loop is done, stuck, too dear, or to be warned of.
-use super::keys::{BASE, InProject, Key, flag};
+use super::keys::{BASE, Flag, InProject, Key, flag};
 use super::value::Kind;
 
 /// These settings, in the order in which help shows them.
@@ -366,7 +366,7 @@ pub(super) const JUDGEMENT: &[Key] = &[
         kind: Kind::Switch,
         default: "false",
         doc: "Say more: how long each iteration took, and how much the agent said.",
-        flag: flag("verbose", ""),
+        flag: Flag { long: "verbose", short: Some('v'), value: "" },
         may_change: true,
         ..BASE
     },
