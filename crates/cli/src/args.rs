@@ -24,6 +24,7 @@ Examples:
   loop status --watch
   loop resume a1b2 -n +5
   loop rollback a1b2 3
+  loop verify a1b2
 
 Exit codes: 0 the promise holds · 1 ended without it · 2 stopped by you · 3 could not work ·
             4 wrong call or set-up, nothing was made · 5 a loop that should answer does not";
@@ -78,6 +79,8 @@ pub(crate) enum Verb {
     Rollback(commands::rollback::RollbackArgs),
     /// Keep the workspace of a loop as it is now; list and remove what is kept
     Checkpoint(commands::checkpoint::CheckpointArgs),
+    /// Run the gates of a loop that is done again, on the tree that was judged
+    Verify(commands::verify::VerifyArgs),
     /// Show, get, set and check settings
     Config(commands::config::ConfigArgs),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched

@@ -21,7 +21,7 @@ impl StartFlags {
     /// # Errors
     /// When a value does not fit its key.
     pub(crate) fn read(&self) -> Result<Vec<Given>, SettingsError> {
-        let keys = self.keys.iter().filter(|(key, value)| !container::is_default(key, value));
+        let keys = self.keys.iter().filter(|(key, value)| !container::is_default(key.name, value));
         let mut all = keys.map(|(key, value)| given(key, value)).collect::<Result<Vec<_>, _>>()?;
         for (name, value) in &self.names {
             let origin = Origin { layer: Layer::Flag, place: format!("--{}", name.flag()) };

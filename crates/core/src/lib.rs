@@ -11,6 +11,7 @@ pub mod policy;
 pub mod prompt;
 pub mod run;
 pub mod settings;
+pub mod tested;
 pub mod text;
 pub mod time;
 pub mod view;

@@ -53,7 +53,9 @@ fn skip_sequence(rest: &mut Letters<'_>) {
             }
         }
         Some(letter) if letter.is_ascii() && !letter.is_control() => {
-            rest.next();
+            // A choice of letters, `ESC ( B`, has signs before its last.
+            while rest.next_if(|letter| (' '..='/').contains(letter)).is_some() {}
+            rest.next_if(|letter| ('0'..='~').contains(letter));
         }
         Some(_) | None => {}
     }

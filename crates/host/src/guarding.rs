@@ -111,7 +111,8 @@ impl Guarding {
                 judged(originals, look, (keeper, &kept))?
             }
         };
-        if let GuardPoint::Gates(_) = look.point {
+        // Also after the agent: what it did to test commands is not taken for a person's later.
+        if let GuardPoint::Agent(..) | GuardPoint::Gates(_) = look.point {
             guarded.targets = originals.targets_changed();
             guarded.targets.truncate(SAID_MAX);
         }
@@ -195,15 +196,12 @@ fn judged(
         // Told once, not after each iteration.
         OnTamper::Allow => guarded.said = originals.adopt(&found)?,
         OnTamper::Restore => {
-            let keep = match keeper {
-                Some(keeper) => {
-                    let saved = keeper.take(&look.name(), look.parent.as_deref()).map_err(Failed::Checkpoint)?;
-                    guarded.kept = saved.checkpoint;
-                    None
-                }
-                None => Some(folder),
-            };
-            let restored = originals.restore(&found, keep)?;
+            if let Some(keeper) = keeper {
+                let saved = keeper.take(&look.name(), look.parent.as_deref()).map_err(Failed::Checkpoint)?;
+                guarded.kept = saved.checkpoint;
+            }
+            // A checkpoint lacks what is ignored, and there may be none.
+            let restored = originals.restore(&found, Some(folder))?;
             guarded.restored = restored.could_not.is_empty();
             guarded.said = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
         }

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, Certified, Event, Measured, Notice, Order, RunState, Saved};
+use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved, Tool};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -12,7 +12,8 @@ use crate::paying::{Bill, Paying};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
-use crate::{notify, verify};
+use crate::tests_seen::Judging;
+use crate::{certify, notify, verify};
 
 /// What is under way.
 #[derive(Debug)]
@@ -48,7 +49,9 @@ struct Open {
 #[derive(Debug)]
 enum OpenKind {
     Agent(Box<Words>),
-    Gate,
+    Gate(Box<Judging>),
+    /// With what is known already.
+    Certify(Vec<Tool>),
     Notify,
 }
 
@@ -57,7 +60,11 @@ impl OpenKind {
     fn hear(&mut self, voice: Voice, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
         let text = match self {
             Self::Agent(words) => words.hear(voice, bytes),
-            Self::Gate | Self::Notify => None,
+            Self::Gate(judging) => {
+                judging.hear(voice, bytes);
+                None
+            }
+            Self::Certify(_) | Self::Notify => None,
         };
         match text {
             Some(text) if text.is_empty() => {}
@@ -69,28 +76,29 @@ impl OpenKind {
     fn session(&mut self) -> Option<String> {
         match self {
             Self::Agent(words) => words.session(),
-            Self::Gate | Self::Notify => None,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => None,
         }
     }
 
     fn retrying(&self) -> bool {
         match self {
             Self::Agent(words) => words.retrying(),
-            Self::Gate | Self::Notify => false,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
         }
     }
 
     fn is_inside(&self) -> bool {
         match self {
             Self::Agent(words) => words.is_inside(),
-            Self::Gate | Self::Notify => false,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
         }
     }
 
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
             Self::Agent(words) => words.answer(end),
-            Self::Gate => verify::answer(end),
+            Self::Gate(judging) => verify::answer(end, Some(*judging)),
+            Self::Certify(tools) => certify::answer(tools, end),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -141,7 +149,7 @@ impl Hands {
                 self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Said { text })));
                 Err(answer)
             }
-            Order::Certify { .. } => Err(Answer::Certified(Certified::default())),
+            Order::Certify { .. } => self.certify(id, state),
             Order::RunAgent { news, injected, session, reservation, .. } => {
                 let bill = match self.paying.begin(state, *reservation) {
                     Ok(bill) => bill,
@@ -160,7 +168,8 @@ impl Hands {
                     let output = hands.run.gate(state.iteration, id);
                     verify::start(state, *gate, hands.workspace.clone(), output, containment)
                 });
-                task.map(|task| Open { id, task, kind: OpenKind::Gate, silence: None, bill: None })
+                let judging = Box::new(Judging::of(&self.run, state, (*gate, id)));
+                task.map(|task| Open { id, task, kind: OpenKind::Gate(judging), silence: None, bill: None })
             }
             Order::Notify { result, text } => {
                 let task = self.contained(state, |hands, containment| {
@@ -205,6 +214,15 @@ impl Hands {
         }
         self.keeping.as_ref()?.begin(id, order, state);
         None
+    }
+
+    /// Asks the programs that the gates name for their versions.
+    fn certify(&mut self, id: OrderId, state: &RunState) -> Result<Open, Answer> {
+        let task = self.contained(state, |hands, containment| {
+            let output = hands.run.gate(state.iteration, id);
+            certify::start(state, hands.workspace.clone(), output, containment)
+        });
+        task.map(|task| Open { id, task, kind: OpenKind::Certify(certify::unasked(state)), silence: None, bill: None })
     }
 
     fn started(&mut self, open: Open) -> Event {

@@ -4,8 +4,10 @@
 //! from two places and no lock is ever held while waiting.
 pub mod acp_bridge;
 pub mod agents;
+pub mod approvals;
 pub mod attempt;
 mod attempt_container;
+mod certify;
 pub mod checkpoint;
 pub mod clock;
 pub mod container;
@@ -25,6 +27,7 @@ mod paying;
 pub mod process;
 mod prompt_file;
 pub mod publish;
+pub mod proving;
 mod requests;
 pub mod retention;
 pub mod runs;
@@ -33,5 +36,6 @@ pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
 pub mod terminal;
+mod tests_seen;
 pub mod verify;
 pub mod workspace;

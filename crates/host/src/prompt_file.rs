@@ -4,12 +4,16 @@ use std::io;
 
 use loop_core::prompt::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
 use loop_core::run::{News, RunState};
+use loop_core::tested::useful;
 
 use crate::process::tail_of;
 use crate::runs::{RunFolder, kept};
 
 /// Raw bytes to look at: escape sequences that are taken out must not shorten what is quoted too much.
 const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
+
+/// Where tests are known, failures may stand far from the end.
+const TESTED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// News of the run, and the numbers of the first and last injected text that is new.
 pub(crate) type Told<'a> = (&'a [News], Option<(u32, u32)>);
@@ -29,14 +33,18 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (news, injected): Told<'_>
     let gates = state.settings.gates.iter().zip(&state.gates).map(|(gate, memory)| {
         let last = memory.last.as_ref();
         let folder = last.map(|last| run.gate(last.iteration, last.order));
-        let end = |name: &str| folder.as_ref().map(|folder| tail_of(&folder.join(name), RAW_BYTES_MAX));
+        let tested = last.is_some_and(|last| last.report.tests.is_some());
+        let most = if tested { TESTED_BYTES_MAX } else { RAW_BYTES_MAX };
+        let end = |name: &str| folder.as_ref().map(|folder| tail_of(&folder.join(name), most)).unwrap_or_default();
+        let (stderr, stdout) = (end("stderr"), end("stdout"));
         GateSaid {
             name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
             watch: gate.watch,
             command: gate.command.clone(),
             ended: last.map(|last| last.report.ended.brief()),
-            stderr: end("stderr").unwrap_or_default(),
-            stdout: end("stdout").unwrap_or_default(),
+            useful: tested.then(|| useful(&stdout, &stderr, GATE_OUTPUT_BYTES_MAX)),
+            stderr,
+            stdout,
         }
     });
     Ok(compose(&Material {

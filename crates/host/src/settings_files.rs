@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Described;
 use loop_core::settings::{
-    Given, Layer, SettingsError, agents_from_toml, agents_from_yaml, from_environment, from_toml, from_yaml,
+    Given, Layer, Project, SettingsError, agents_from_toml, agents_from_yaml, from_environment, from_toml, from_yaml,
+    project_from_toml,
 };
 use thiserror::Error;
 
@@ -14,7 +15,9 @@ pub const USER_FILE: &str = "config.toml";
 /// The same in YAML, which is read too.
 pub const USER_YAML: &str = "config.yaml";
 /// The name of a project's file in its workspace.
-pub const PROJECT_FILE: &str = "loop.toml";
+pub const PROJECT_FILE: &str = ".loop.toml";
+/// The same, in sight.
+pub const PROJECT_FILE_SEEN: &str = "loop.toml";
 
 /// A file this long is no settings file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -34,10 +37,12 @@ pub enum FilesError {
         source: io::Error,
     },
     /// Which of the two should hold?
-    #[error("both {USER_FILE} and {USER_YAML} are in {}", folder.display())]
+    #[error("both {} and {} are in {}", files[0], files[1], folder.display())]
     Both {
         /// Where.
         folder: PathBuf,
+        /// Which.
+        files: [&'static str; 2],
     },
 }
 
@@ -45,22 +50,52 @@ pub enum FilesError {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn gather(config: &Path, workspace: Option<&Path>) -> Result<Vec<Given>, FilesError> {
+pub fn gather(config: &Path, project: Option<Project>) -> Result<Vec<Given>, FilesError> {
     let mut given = user(config)?;
-    if let Some(workspace) = workspace {
-        let path = workspace.join(PROJECT_FILE);
-        if let Some(text) = text_of(&path)? {
-            given.extend(from_toml(&text, PROJECT_FILE, Layer::Project)?);
-        }
-    }
+    given.extend(project.into_iter().flat_map(|project| project.given));
     given.extend(from_environment(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))?);
     Ok(given)
+}
+
+/// A project's file as it is now.
+#[derive(Debug)]
+pub struct ProjectFile {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
+impl ProjectFile {
+    /// The one of a workspace, if it has one.
+    ///
+    /// # Errors
+    /// When it cannot be read, or there are two.
+    pub fn find(workspace: &Path) -> Result<Option<Self>, FilesError> {
+        let (hidden, seen) = (text_of(&workspace.join(PROJECT_FILE))?, text_of(&workspace.join(PROJECT_FILE_SEEN))?);
+        match (hidden, seen) {
+            (Some(_), Some(_)) => {
+                Err(FilesError::Both { folder: workspace.to_owned(), files: [PROJECT_FILE, PROJECT_FILE_SEEN] })
+            }
+            (Some(text), None) => Ok(Some(Self { name: PROJECT_FILE, text })),
+            (None, Some(text)) => Ok(Some(Self { name: PROJECT_FILE_SEEN, text })),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What it says; what is run only where that is approved.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn read(&self, approved: bool) -> Result<Project, FilesError> {
+        Ok(project_from_toml(&self.text, self.name, approved)?)
+    }
 }
 
 fn user(config: &Path) -> Result<Vec<Given>, FilesError> {
     let (toml, yaml) = (config.join(USER_FILE), config.join(USER_YAML));
     match (text_of(&toml)?, text_of(&yaml)?) {
-        (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned() }),
+        (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned(), files: [USER_FILE, USER_YAML] }),
         (Some(text), None) => Ok(from_toml(&text, &toml.display().to_string(), Layer::User)?),
         (None, Some(text)) => Ok(from_yaml(&text, &yaml.display().to_string(), Layer::User)?),
         (None, None) => Ok(Vec::new()),
@@ -74,7 +109,7 @@ fn user(config: &Path) -> Result<Vec<Given>, FilesError> {
 pub fn described(config: &Path) -> Result<Vec<Described>, FilesError> {
     let (toml, yaml) = (config.join(USER_FILE), config.join(USER_YAML));
     match (text_of(&toml)?, text_of(&yaml)?) {
-        (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned() }),
+        (Some(_), Some(_)) => Err(FilesError::Both { folder: config.to_owned(), files: [USER_FILE, USER_YAML] }),
         (Some(text), None) => Ok(agents_from_toml(&text, &toml.display().to_string())?),
         (None, Some(text)) => Ok(agents_from_yaml(&text, &yaml.display().to_string())?),
         (None, None) => Ok(Vec::new()),

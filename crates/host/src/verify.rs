@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, become_reaper, tail_of};
 use crate::signals::Signals;
+use crate::tests_seen::Judging;
 use crate::{runs, secrets};
 
 /// How much of a gate's words stands in its report.
@@ -60,7 +61,7 @@ fn not_started(error: &std::io::Error) -> GateReport {
 }
 
 /// What the end of a gate is to the core.
-pub(crate) fn answer(end: TaskEnd) -> Answer {
+pub(crate) fn answer(end: TaskEnd, judging: Option<Judging>) -> Answer {
     if !end.lost.is_empty() {
         return Answer::Lost { left: end.lost };
     }
@@ -71,13 +72,8 @@ pub(crate) fn answer(end: TaskEnd) -> Answer {
     let stdout = text::clean(&end.stdout_end);
     let said = if stderr.trim().is_empty() { stdout } else { stderr };
     let said = text::tail(said.trim(), SAID_BYTES_MAX).to_owned();
-    Answer::GateEnded(GateReport {
-        ended: end.ended,
-        duration_ms: end.duration_ms,
-        output: end.output,
-        said,
-        tests: None,
-    })
+    let tests = judging.and_then(Judging::end).map(Box::new);
+    Answer::GateEnded(GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, said, tests })
 }
 
 /// What a rehearsal of a promise showed.

@@ -7,6 +7,7 @@ use loop_core::text::nearest;
 use loop_host::paths::text_of as path_text;
 use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
 
+use super::approval;
 use super::setup::{files_error, settings_error, settle};
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -79,7 +80,12 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
 
 fn here(context: &Context) -> Result<Resolved, CommandError> {
     let workspace = std::env::current_dir().ok();
-    let given = gather(&context.home.config, workspace.as_deref()).map_err(|error| files_error(&error))?;
+    let project = workspace.map_or(Ok(None), |workspace| approval::as_approved(context, &workspace))?;
+    if let Some(project) = project.as_ref().filter(|project| !project.wants.is_empty() && !project.approved) {
+        let what = project.wants.first().map(String::as_str).unwrap_or_default();
+        context.printer.progress(&format!("note: not approved, and not taken: {what}\n"));
+    }
+    let given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
     for vain in too_wide(&given) {
         context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
     }

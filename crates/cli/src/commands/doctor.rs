@@ -9,6 +9,7 @@ use loop_host::runs::bytes_of;
 use loop_host::{index, settings_files};
 use serde::Serialize;
 
+use super::approval;
 use crate::context::{Context, Done};
 use crate::render::printer::Paint;
 
@@ -133,7 +134,14 @@ fn settings(context: &Context) -> Finding {
     let files = [settings_files::USER_FILE, settings_files::USER_YAML].map(|name| context.home.config.join(name));
     let file = files.iter().find(|file| file.exists()).unwrap_or(&files[0]);
     let workspace = std::env::current_dir().ok();
-    match settings_files::gather(&context.home.config, workspace.as_deref()) {
+    let project = workspace.map_or(Ok(None), |workspace| approval::as_approved(context, &workspace));
+    let project = match project {
+        Ok(project) => project,
+        Err(error) => {
+            return finding("settings", Health::Bad, text::one_line(&error.render(), 200)).next("loop config check");
+        }
+    };
+    match settings_files::gather(&context.home.config, project) {
         Ok(_) if file.exists() => finding("settings", Health::Fine, text_of(file)),
         Ok(_) => finding("settings", Health::Fine, format!("defaults (no {})", text_of(file))),
         Err(error) => finding("settings", Health::Bad, error.to_string()).next("loop config check"),

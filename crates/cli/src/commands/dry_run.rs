@@ -111,6 +111,7 @@ fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -
     let said = |(gate, seen): &(&GateSpec, Rehearsal)| GateSaid {
         name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
         watch: gate.watch,
+        useful: None,
         command: gate.command.clone(),
         ended: Some(seen.ended.brief()),
         stderr: seen.stderr.clone(),

@@ -2,6 +2,7 @@
 pub(crate) mod acp_bridge;
 pub(crate) mod agent_setup;
 pub(crate) mod agents;
+pub(crate) mod approval;
 mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
@@ -32,6 +33,7 @@ pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod status_detail;
+pub(crate) mod verify;
 pub(crate) mod visit;
 pub(crate) mod watch;
 pub(crate) mod worker;
@@ -106,6 +108,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Watch(args)) => watch::run(&context, &args),
         Some(Verb::Rollback(args)) => rollback::run(&context, &args),
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
+        Some(Verb::Verify(args)) => verify::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Agents(args)) => agents::run(&context, &args),
@@ -133,6 +136,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Watch(_)
         | Verb::Rollback(_)
         | Verb::Checkpoint(_)
+        | Verb::Verify(_)
         | Verb::Doctor(_) => true,
         Verb::Start(_)
         | Verb::Resume(_)

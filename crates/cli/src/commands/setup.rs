@@ -12,7 +12,7 @@ use loop_host::runs::store_name;
 use loop_host::settings_files::{FilesError, USER_FILE, described, gather};
 use loop_host::workspace::{self, WorkspaceError};
 
-use super::agent_setup;
+use super::{agent_setup, approval};
 use crate::context::{Context, home_folder, runs_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -35,7 +35,10 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
     };
     // A folder that is none is a clearer error than a settings file that is not in it.
     workspace::look(&asked, None, true).map_err(|error| workspace_error(&error))?;
-    let mut given = gather(&context.home.config, Some(&asked)).map_err(|error| files_error(&error))?;
+    let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
+    let mut project = approval::asked(context, &whole, &flags)?;
+    let theirs = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
+    let mut given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
     given.extend(flags);
     for vain in too_wide(&given) {
         context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
@@ -44,7 +47,9 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
     let allow_any = settings.is_on("allow_any_workspace");
     let found = workspace::look(&asked, home_folder().as_deref(), allow_any);
     let (path, place) = found.map_err(|error| workspace_error(&error))?;
-    let described = described(&context.home.config).map_err(|error| files_error(&error))?;
+    let mut described = described(&context.home.config).map_err(|error| files_error(&error))?;
+    // The user's own word for a name counts.
+    described.extend(theirs);
     Ok(Setup { path, place, settings, described })
 }
 

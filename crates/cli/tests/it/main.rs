@@ -38,6 +38,7 @@ mod steering;
 mod steering_load;
 mod syncs;
 mod users_git;
+mod verify;
 mod worker;
 mod workspaces;
 

@@ -81,7 +81,11 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
         ("max_done_claims", "5", "the profile container"),
         ("session", "continue", "the profile container"),
     ] {
-        assert_eq!((&settings[key]["value"], &settings[key]["origin"]["place"]), (&value.into(), &place.into()), "{key}");
+        assert_eq!(
+            (&settings[key]["value"], &settings[key]["origin"]["place"]),
+            (&value.into(), &place.into()),
+            "{key}"
+        );
     }
     let expiry = &settings["session_expiry"];
     assert_eq!((&expiry["value"], &expiry["origin"]["layer"]), (&"48h".into(), &"user".into()), "{expiry}");
@@ -122,16 +126,25 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
     assert_eq!(told["iterations"], 3);
     assert_eq!((&told["tasks_claimed"], &told["files_claimed"]), (&3.into(), &6.into()), "{told}");
     assert_eq!((&told["recommendation"], &told["status_block"]["status"]), (&"advice 3".into(), &"IN_PROGRESS".into()));
-    assert_eq!((&told["rate_limit_hit"], &told["budget_hit"], &told["error"]), (&false.into(), &false.into(), &Value::Null));
+    assert_eq!(
+        (&told["rate_limit_hit"], &told["budget_hit"], &told["error"]),
+        (&false.into(), &false.into(), &Value::Null)
+    );
 
     let id = env.id();
     let row = one(&env, &id);
     let breaker = &row["breaker"];
     assert_eq!((&breaker["tripped"], &breaker["reason"]), (&true.into(), &"no_progress".into()), "{breaker}");
     assert_eq!((&breaker["counts"]["no_progress"], &breaker["thresholds"]["no_progress"]), (&3.into(), &3.into()));
-    assert_eq!((&breaker["counts"]["missing_status"], &breaker["thresholds"]["missing_status"]), (&0.into(), &3.into()));
+    assert_eq!(
+        (&breaker["counts"]["missing_status"], &breaker["thresholds"]["missing_status"]),
+        (&0.into(), &3.into())
+    );
     assert!(breaker["tripped_at"].is_string() && breaker["updated_at"].is_string(), "{breaker}");
-    assert_eq!((&row["calls"]["left"], &row["calls"]["limit"], &row["calls"]["total"]), (&97.into(), &100.into(), &3.into()));
+    assert_eq!(
+        (&row["calls"]["left"], &row["calls"]["limit"], &row["calls"]["total"]),
+        (&97.into(), &100.into(), &3.into())
+    );
     assert_eq!(row["session"]["id"], "5e551017-0000-4000-8000-000000000001", "{row}");
     assert_eq!((&row["budget"]["cost_usd"], &row["budget"]["tokens"]), (&0.75.into(), &45.into()), "{row}");
     let by_name = env.run(&["status", "--project", "shop", "--agent-name", "bob", "--json"]).json();
@@ -141,7 +154,10 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
         let ran = env.run(refused).expect_code(4);
         let said = ran.err();
         assert!(said.starts_with(&format!("error: the breaker has tripped: loop {id}, at 20")), "{said}");
-        assert!(said.contains("no progress in 3 iterations in a row") && said.contains(&format!("loop reset {id}")), "{said}");
+        assert!(
+            said.contains("no progress in 3 iterations in a row") && said.contains(&format!("loop reset {id}")),
+            "{said}"
+        );
     }
     assert_eq!(env.ids().len(), 1, "nothing was made");
     env.run(&words(&["--project", "shop", "--agent-name", "eve", "--max-loops", "1"])).expect_code(1);
@@ -154,7 +170,8 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
     let events = env.run(&["history", &id, "--events", "--json"]).expect_code(0).json();
     let circuit: Vec<String> = events["circuit"].as_array().unwrap().iter().map(circuit).collect();
     assert_eq!(circuit, ["CLOSED to TRIPPED: no_progress (3)", "TRIPPED to CLOSED: reset by loop reset (3)"]);
-    let session: Vec<&str> = events["session"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let session: Vec<&str> =
+        events["session"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(session, ["started", "conversation_began", "loop", "loop", "loop", "ended"]);
     let shown = env.run(&["history", &id, "--events"]).expect_code(0);
     assert!(shown.out().contains("CLOSED → TRIPPED") && shown.out().contains("conversation_began"), "{}", shown.out());
@@ -188,7 +205,8 @@ fn a_reset_circuit_of_one_resume_is_not_one_of_the_next() {
 fn a_loop_at_work_is_reset_and_its_conversation_forgotten_when_that_is_confirmed() {
     // req: C-17
     // req: C-26 partly: the reset of a session
-    let env = claude("touch \"$HOME/at-$n\"; while [ ! -e \"$HOME/go-$n\" ]; do sleep 0.02; done; block IN_PROGRESS 1 false");
+    let env =
+        claude("touch \"$HOME/at-$n\"; while [ ! -e \"$HOME/go-$n\" ]; do sleep 0.02; done; block IN_PROGRESS 1 false");
     let running = env.begin(&words(&["-n", "3"]));
     env.wait_for_file("home/at-1");
     let id = env.id();
@@ -240,7 +258,11 @@ fn the_calls_of_the_hour_are_waited_for_and_shown_with_their_end() {
     assert_eq!(row["waiting"]["source"], "limit");
     env.run(&["cancel", &id]).expect_code(0);
     let ran = running.end().expect_code(2);
-    assert!(ran.err().contains("1 calls were made in the last hour") && ran.err().contains("; waits until 20"), "{}", ran.text());
+    assert!(
+        ran.err().contains("1 calls were made in the last hour") && ran.err().contains("; waits until 20"),
+        "{}",
+        ran.text()
+    );
     assert!(ran.err().contains("WARNING: 100 % of --max-calls-per-hour used: 1 of 1"), "{}", ran.text());
     let events = env.run(&["history", &id, "--events", "--json"]).json();
     assert!(events["session"].as_array().unwrap().iter().any(|event| event["event"] == "rate_limited"), "{events}");
@@ -276,7 +298,8 @@ fn a_conversation_that_is_too_old_is_begun_anew_and_that_is_said() {
     assert!(ran.err().contains("the agent's conversation is older than 300ms: a new one is begun"), "{}", ran.text());
     assert!(!env.read("home/argv-2").contains("--resume"), "{}", env.read("home/argv-2"));
     let events = env.run(&["history", &env.id(), "--events", "--json"]).json();
-    let names: Vec<&str> = events["session"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        events["session"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names.iter().filter(|name| **name == "conversation_began").count(), 2, "{names:?}");
     assert!(names.contains(&"conversation_expired"), "{names:?}");
 }
@@ -287,7 +310,12 @@ fn a_loop_that_runs_away_is_told_once_by_how_grave_it_is() {
     let user = user();
     let more = ["-n", "unlimited", "--max-identical-output", "unlimited", "--max-iterations-warning", "2"];
     let ran = user.run(&start("echo x >> log; echo same", "test $(wc -l < log) = 7", &more)).expect_code(0);
-    let lines: Vec<String> = ran.err().lines().filter(|line| line.contains("WARNING: ") || line.contains("CRITICAL: ")).map(str::to_owned).collect();
+    let lines: Vec<String> = ran
+        .err()
+        .lines()
+        .filter(|line| line.contains("WARNING: ") || line.contains("CRITICAL: "))
+        .map(str::to_owned)
+        .collect();
     assert_eq!(lines.len(), 2, "{}", ran.text());
     assert!(lines[0].ends_with("WARNING: 3 iterations, with a limit of neither time nor iterations"), "{lines:?}");
     assert!(lines[1].contains("CRITICAL: the agent said the same 5 times in a row"), "{lines:?}");

@@ -51,6 +51,8 @@ pub struct GateSaid {
     pub command: String,
     /// How it ended last: `exit 1`; none before its first run.
     pub ended: Option<String>,
+    /// What of its output is about failures, where tests are known in it.
+    pub useful: Option<String>,
     /// The end of its stderr, raw.
     pub stderr: Vec<u8>,
     /// The end of its stdout, raw.
@@ -132,6 +134,9 @@ fn gate_text(gate: &GateSaid) -> String {
 
 /// What the gate said: its end first, then stderr, then what room is left of stdout.
 fn said(ended: &str, gate: &GateSaid) -> String {
+    if let Some(useful) = &gate.useful {
+        return format!("It ended with: {ended}\n\nWhat it said about that:\n{}", harmless(useful));
+    }
     let stderr = text::clean(&gate.stderr);
     let stderr = text::tail(stderr.trim_end(), GATE_OUTPUT_BYTES_MAX);
     let stdout = text::clean(&gate.stdout);

@@ -112,7 +112,7 @@ impl RunState {
             (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
         });
         if point == GatePoint::Baseline {
-            memory.cost_ms = Some(report.duration_ms);
+            (memory.cost_ms, memory.first) = (Some(report.duration_ms), Some(order));
             memory.first_tests = report.tests.as_ref().map(|tests| (tests.total(), tests.skipped));
         }
         memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
@@ -393,8 +393,8 @@ impl RunState {
         (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
         let by_gates = matches!(point, GuardPoint::Gates(_));
         match point {
-            GuardPoint::Start | GuardPoint::Agent(..) => {}
-            GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
+            GuardPoint::Start => {}
+            GuardPoint::Agent(..) | GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
             GuardPoint::People => self.guarding.people = false,
         }
         if guarded.tampered.is_nothing() {

@@ -256,6 +256,8 @@ pub struct GateMemory {
     pub judged: Option<Verdict>,
     /// How long it took before iteration 1.
     pub cost_ms: Option<u64>,
+    /// The order that ran it then, which names the folder of its output.
+    pub first: Option<OrderId>,
     /// How many tests it ran then, and how many of them were left out.
     pub first_tests: Option<(u32, u32)>,
 }

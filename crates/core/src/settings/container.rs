@@ -1,6 +1,6 @@
 //! The dialect of the container front: its defaults, and the names that its own document has for keys of ours.
 use super::error::SettingsError;
-use super::keys::{Key, key};
+use super::keys::key;
 use super::layers::{Given, Origin};
 use super::profiles::Table;
 use super::value::UNLIMITED;
@@ -74,8 +74,8 @@ pub fn named(name: &str) -> Option<&'static Name> {
 
 /// Whether a value of a key of ours means the default in the document: a zero where both have the same name.
 #[must_use]
-pub fn is_default(key: &Key, text: &str) -> bool {
-    key.name == "completion_threshold" && text.trim() == "0"
+pub fn is_default(key: &str, text: &str) -> bool {
+    key == "completion_threshold" && text.trim() == "0"
 }
 
 impl Name {
@@ -100,11 +100,11 @@ impl Name {
         format!("The same as {}{unit}; zero means the default{lifts}", keys.join(" and "))
     }
 
-    /// Reads a value: nothing where it means the default.
+    /// The keys that a value sets, and to what: none where it means the default.
     ///
     /// # Errors
-    /// When it does not fit, or may not stand there.
-    pub fn read(&self, text: &str, origin: &Origin) -> Result<Vec<Given>, SettingsError> {
+    /// When it is no number, or one below zero.
+    pub fn values(&self, text: &str, origin: &Origin) -> Result<Vec<(&'static str, String)>, SettingsError> {
         let number = text.trim().parse::<i64>().map_err(|_| self.wrong(text, origin))?;
         let value = match number {
             0 => return Ok(Vec::new()),
@@ -112,8 +112,17 @@ impl Name {
             ..0 => return Err(self.wrong(text, origin)),
             1.. => format!("{number}{}", self.unit),
         };
-        let keys = self.keys.iter().filter_map(|name| key(name));
-        keys.map(|key| Given::read(key, &value, origin.clone())).collect()
+        Ok(self.keys.iter().map(|key| (*key, value.clone())).collect())
+    }
+
+    /// The same, checked.
+    ///
+    /// # Errors
+    /// When it does not fit, or may not stand there.
+    pub fn read(&self, text: &str, origin: &Origin) -> Result<Vec<Given>, SettingsError> {
+        let values = self.values(text, origin)?;
+        let known = values.iter().filter_map(|(name, value)| Some((key(name)?, value)));
+        known.map(|(key, value)| Given::read(key, value, origin.clone())).collect()
     }
 
     fn wrong(&self, text: &str, origin: &Origin) -> SettingsError {

@@ -87,7 +87,7 @@ impl SettingsError {
             Self::BadValue { why, .. } | Self::BadAgent { why, .. } | Self::Syntax { why, .. } => why.clone(),
             Self::NotInFile { .. } => "it is a matter of one start".to_owned(),
             Self::NotInProject { .. } => {
-                "what is run, or loosens safety, is never taken from a file that a repository brings along".to_owned()
+                "it is the user's own affair, never taken from a file that a repository brings along".to_owned()
             }
             Self::TooWide { .. } => "a project file may lower this limit, not raise it".to_owned(),
         }

@@ -1,10 +1,11 @@
 //! Texts of files and the environment, read into layers.
-use toml_edit::{Document, Item, Value};
+use toml_edit::{Document, Item, TableLike, Value};
 
 use super::agents;
 use super::container;
 use super::error::SettingsError;
-use super::keys::{KEYS, Key, key};
+use super::gates;
+use super::keys::{InProject, KEYS, Key, key};
 use super::layers::{Given, Layer, Origin};
 use super::prices;
 use crate::agent::Described;
@@ -15,36 +16,123 @@ use crate::text::nearest;
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
 pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, SettingsError> {
+    let mut given = Vec::new();
+    for Entry { name, words, at } in entries(text, file, layer)? {
+        match words {
+            Some(words) => given.push(Given::read(find(&name, &at)?, &words, at)?),
+            None => {
+                may_describe(&at)?;
+                agents::agents_from_toml(text, file)?;
+            }
+        }
+    }
+    Ok(given)
+}
+
+/// What a project's file says, and what of it needs the user's approval.
+#[derive(Debug, Default)]
+pub struct Project {
+    /// What is taken.
+    pub given: Vec<Given>,
+    /// Whether the user has approved it as it is.
+    pub approved: bool,
+    /// The agents that it describes, where that is approved.
+    pub described: Vec<Described>,
+    /// What is run or loosens safety, a line each: taken only where the user has approved the file as it is.
+    pub wants: Vec<String>,
+}
+
+/// Reads a project's file. What is run or loosens safety is taken only where the user has approved this very text.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Project, SettingsError> {
+    let mut project = Project { approved, ..Project::default() };
+    for Entry { name, words, at } in entries(text, file, Layer::Project)? {
+        let Some(words) = words else {
+            let described = agents::agents_from_toml(text, file)?;
+            let names = described.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ");
+            project.wants.push(format!("{}: agents {names}", at.place));
+            project.described = if approved { described } else { Vec::new() };
+            continue;
+        };
+        let key = find(&name, &at)?;
+        if key.in_project != InProject::Never || !key.approvable() {
+            project.given.push(Given::read(key, &words, at)?);
+            continue;
+        }
+        let place = at.place.clone();
+        let given = Given::read_approved(key, &words, at)?;
+        project.wants.extend(given.value.lines().map(|line| format!("{place}: {} = {line}", key.name)));
+        if approved {
+            project.given.push(given);
+        }
+    }
+    Ok(project)
+}
+
+/// A key with its words; the table of agents has none.
+struct Entry {
+    name: String,
+    words: Option<String>,
+    at: Origin,
+}
+
+fn entries(text: &str, file: &str, layer: Layer) -> Result<Vec<Entry>, SettingsError> {
     let document = Document::parse(text).map_err(|error| SettingsError::Syntax {
         place: place(file, text, error.span().map(|span| span.start)),
         why: error.message().to_owned(),
     })?;
-    let mut given = Vec::new();
+    let mut all = Vec::new();
     for (name, item) in document.as_table() {
         let span = document.as_table().key(name).and_then(|key| key.span());
         let at = Origin { layer, place: place(file, text, span.map(|span| span.start)) };
-        if name == agents::TABLE {
-            may_describe(&at)?;
-            agents::agents_from_toml(text, file)?;
-            continue;
-        }
         if let Some(name) = container::named(name) {
-            let words = words_of_toml(item).unwrap_or_default();
-            given.extend(name.read(&words, &at)?);
+            for (key, words) in name.values(&words_of_toml(item).unwrap_or_default(), &at)? {
+                all.push(Entry { name: key.to_owned(), words: Some(words), at: at.clone() });
+            }
             continue;
         }
-        let key = find(name, &at)?;
-        if name == prices::KEY && item.is_table_like() {
-            let text = prices::prices_from_toml(text, file)?.to_string();
-            given.push(Given::read(key, &text, at)?);
-            continue;
-        }
-        let words = words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?;
-        if !container::is_default(key, &words) {
-            given.push(Given::read(key, &words, at)?);
+        let name = if name == gates::TABLE { gates::KEY } else { name };
+        let words = match (name, item.as_table_like()) {
+            (agents::TABLE, _) => None,
+            (prices::KEY, Some(_)) => Some(prices::prices_from_toml(text, file)?.to_string()),
+            (gates::KEY, Some(table)) => Some(gates_of_toml(table, &at)?),
+            (name, _) => {
+                let key = find(name, &at)?;
+                Some(words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?)
+            }
+        };
+        if !words.as_ref().is_some_and(|words| container::is_default(name, words)) {
+            all.push(Entry { name: name.to_owned(), words, at });
         }
     }
-    Ok(given)
+    Ok(all)
+}
+
+/// `[gates.NAME]` with command, timeout, order, passes (`2of3`) and watch, as the text of the key `gate`.
+fn gates_of_toml(tables: &dyn TableLike, at: &Origin) -> Result<String, SettingsError> {
+    let bad = |name: &str, why: String, hint: &str| SettingsError::BadValue {
+        place: at.place.clone(),
+        key: gates::KEY,
+        value: name.to_owned(),
+        why,
+        hint: hint.to_owned(),
+    };
+    let mut lines = Vec::new();
+    for (name, item) in tables.iter() {
+        // A plain text is the command.
+        let short = words_of_toml(item).map(|command| vec![("command".to_owned(), command)]);
+        let long = || {
+            let table = item.as_table_like()?;
+            table.iter().map(|(what, item)| Some((what.to_owned(), words_of_toml(item)?))).collect::<Option<Vec<_>>>()
+        };
+        let told = short.or_else(long);
+        let Some(told) = told else { return Err(bad(name, "it must be a table or a command".into(), gates::EXAMPLE)) };
+        let line = gates::line_of(name, &told).map_err(|(why, hint)| bad(name, why, &hint))?;
+        lines.push(line);
+    }
+    Ok(lines.join("\n"))
 }
 
 /// Reads a YAML file with the same keys.
@@ -67,7 +155,7 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
         }
         let key = find(&name, &at)?;
         let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
-        if !container::is_default(key, &words) {
+        if !container::is_default(key.name, &words) {
             given.push(Given::read(key, &words, at)?);
         }
     }

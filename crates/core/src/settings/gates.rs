@@ -8,6 +8,10 @@ const GATES_MAX: usize = 32;
 const GATES_BYTES_MAX: usize = 6 * 1024;
 /// How often a gate is asked at most.
 const TRIES_MAX: u32 = 20;
+/// The key, and the tables in its place.
+pub(super) const KEY: &str = "gate";
+pub(super) const TABLE: &str = "gates";
+pub(super) const EXAMPLE: &str = "[gates.lint] with command = \"cargo clippy\"";
 /// The gate that `--promise` names.
 pub(super) const PROMISE: &str = "promise";
 
@@ -65,6 +69,28 @@ pub(super) fn read(text: &str) -> Result<Vec<GateSpec>, (String, String)> {
         return Err((why, "put long commands into scripts".to_owned()));
     }
     Ok(gates)
+}
+
+/// A gate that is told by its parts, as a line.
+pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, (String, String)> {
+    let (mut command, mut options) = (None, Vec::new());
+    for (what, value) in told {
+        match (what.as_str(), value.as_str()) {
+            ("command", value) => command = Some(value),
+            ("timeout" | "order", value) => options.push(format!("{what}={value}")),
+            ("passes", value) => options.push(value.replace(' ', "")),
+            ("watch", "true") | ("required", "false") => options.push("watch".to_owned()),
+            ("watch", "false") | ("required", "true") => {}
+            _ => {
+                let why = format!("{what} = {value} is nothing that a gate has");
+                return Err((why, "there are command, timeout, order, passes (2of3), watch and required".to_owned()));
+            }
+        }
+    }
+    let Some(command) = command.filter(|command| !command.contains('\n')) else {
+        return Err(("it needs a command of one line".to_owned(), EXAMPLE.to_owned()));
+    };
+    Ok(format!("{name}[{}]={command}", options.join(",")))
 }
 
 fn gate(line: &str) -> Result<GateSpec, (String, String)> {

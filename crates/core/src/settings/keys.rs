@@ -27,6 +27,29 @@ pub struct Key {
     pub built: Option<&'static [&'static str]>,
 }
 
+/// The user's own affair, whatever a project's file says and whoever approves it.
+const OWN: [&str; 11] = [
+    "allow_any_workspace",
+    "auto_confirm",
+    "checkpoint_bytes",
+    "checkpoint_retention",
+    "container_socket",
+    "keep_bytes",
+    "max_calls_per_day",
+    "max_cost_per_day",
+    "max_tokens_per_day",
+    "secrets",
+    "skip_permissions",
+];
+
+impl Key {
+    /// Whether it may stand in a project's file once the user has approved that file as it is.
+    #[must_use]
+    pub fn approvable(&self) -> bool {
+        self.in_file && !OWN.contains(&self.name)
+    }
+}
+
 /// How a key is said on the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {

@@ -75,6 +75,14 @@ impl Given {
         if origin.layer == Layer::Project && key.in_project == InProject::Never {
             return Err(SettingsError::NotInProject { place: origin.place, key: key.name });
         }
+        Self::read_approved(key, text, origin)
+    }
+
+    /// The same where the user has approved what stands there.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub(super) fn read_approved(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
         match value::parse(key.kind, text) {
             Ok(value) => Ok(Self { key, value, origin }),
             Err((why, hint)) => {

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::history::exit_code;
 use super::record::Claims;
-use super::{JSON_VERSION, seconds};
+use super::{Certificate, JSON_VERSION, seconds};
 use crate::agent::Claim;
 use crate::run::{Outcome, ReasonCode, RunState};
 use crate::time;
@@ -55,6 +55,8 @@ pub struct RunResult {
     pub rate_limit_hit: bool,
     /// Whether it ended because money, tokens or the calls of a day were used up.
     pub budget_hit: bool,
+    /// What stands for it; null where it is not done.
+    pub certificate: Option<Certificate>,
 }
 
 /// What a gate said last.
@@ -104,6 +106,7 @@ impl RunResult {
             error: over.filter(|over| over.outcome == Outcome::Unable).map(|over| over.reason.text.clone()),
             rate_limit_hit: false,
             budget_hit: over.is_some_and(|over| over.reason.code == ReasonCode::BudgetLimit),
+            certificate: Certificate::of(state),
         })
     }
 

@@ -192,7 +192,7 @@ fn same_kind(stat: &Stat, kept: &Kept) -> bool {
 }
 
 /// What became of one name. Where only times changed, these are the new ones.
-fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Kept, closely: bool) -> Option<Tamper> {
+pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Kept, closely: bool) -> Option<Tamper> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Some(Tamper::Deleted),

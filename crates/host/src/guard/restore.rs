@@ -14,11 +14,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::record::{Kept, Quick, What};
+use super::look::of_name;
+use super::record::{Kept, What};
 use super::{FILE_BYTES_MAX, Found, Originals, Tamper, opened};
-use crate::checkpoint::{
-    Stamp, Unsynced, folder_beneath, joined, new_part, part_name, put_aside, set_mode, split, wall_nanos,
-};
+use crate::checkpoint::{Unsynced, folder_beneath, joined, new_part, part_name, put_aside, set_mode, split};
 use crate::workspace::clear::unlocked;
 
 /// What is needed to work in a folder.
@@ -54,22 +53,27 @@ impl Originals {
             }
         }
         work.close();
-        let Work { done, unsynced, .. } = work;
+        let Work { mut done, unsynced, .. } = work;
         unsynced.sync(&self.workspace)?;
-        self.stamp(&done.files);
+        let wrong = self.check(&done.files);
+        done.files.retain(|path| !wrong.contains(path));
+        done.could_not.extend(wrong.iter().map(|path| format!("{path}: it was put back and is not as it was")));
         self.write()?;
         Ok(done)
     }
 
-    /// What was put back is known by new stamps.
-    fn stamp(&mut self, paths: &[String]) {
+    /// What was put back is looked at once more and known by new stamps from then on. Says what is not as it was.
+    fn check(&mut self, paths: &[String]) -> Vec<String> {
+        let mut wrong = Vec::new();
         for path in paths {
-            let stat = self.stat(&unescape_path(path));
-            if let (Ok((_, stat)), Some(kept)) = (stat, self.record.files.get_mut(path)) {
-                let stamp = Stamp::of(&stat);
-                (kept.stamp, kept.is_sure) = (Quick::of(&stamp), stamp.is_sure(wall_nanos()));
+            let bytes = unescape_path(path);
+            let folder = folder_beneath(&self.workspace, split(&bytes).0);
+            let Some(kept) = self.record.files.get_mut(path) else { continue };
+            if folder.map_or(true, |folder| of_name(&folder, split(&bytes).1, kept, true).is_some()) {
+                wrong.push(path.clone());
             }
         }
+        wrong
     }
 }
 

@@ -11,6 +11,8 @@ mod copies;
 mod diff;
 mod diff_git;
 mod garden;
+mod guard;
+mod guard_work;
 mod home;
 mod journal;
 mod keeper;

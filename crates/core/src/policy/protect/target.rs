@@ -280,7 +280,6 @@ mod tests {
         target_changes(file, test_target(file, before).as_deref(), test_target(file, after).as_deref())
     }
 
-    // req: C-12 partly: a changed test target is told.
     #[test]
     fn a_package_that_tests_otherwise_is_told() {
         let before = r#"{"version": "1", "scripts": {"test": "jest  --ci", "build": "tsc"}, "jest": {"bail": true}}"#;
