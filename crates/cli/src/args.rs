@@ -1,6 +1,5 @@
 //! The command line as it can be typed.
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -120,11 +119,4 @@ pub(crate) struct PlaceArg {
     /// The folder to work in [default: the current one]
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-}
-
-/// Prints the version of a front.
-#[must_use]
-pub fn version(name: &str) -> ExitCode {
-    Printer::new(Loudness::Normal).answer(&format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
-    ExitCode::SUCCESS
 }

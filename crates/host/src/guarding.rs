@@ -77,6 +77,19 @@ impl Guarding {
         }
     }
 
+    /// The gates have spoken, and the next iteration begins: what they left in ignored files is not its work.
+    pub(crate) fn goes_on(&mut self) {
+        if self.ignored.is_some() {
+            self.ignored = self.ignored_now();
+        }
+    }
+
+    fn ignored_now(&self) -> Option<String> {
+        let originals = self.originals.as_ref();
+        let is_protected = |path: &[u8]| originals.is_some_and(|originals| originals.is_protected(path));
+        ignored_digest(&self.place, &is_protected).ok().map(|seen| seen.digest)
+    }
+
     /// Looks at the protected files and does what is wanted about those that were changed.
     pub(crate) fn look(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Answer {
         match self.looked(look, keeper) {
@@ -135,9 +148,11 @@ impl Guarding {
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         (measured.protected, measured.tests) = (number(tally.protected), number(tally.tests));
         if tally.work() == 0 {
-            let now = ignored_digest(&self.place, &is_protected).ok().map(|seen| seen.digest);
+            let now = self.ignored_now();
             measured.ignored = self.ignored.is_some() && now.is_some() && now != self.ignored;
             self.ignored = now.or(self.ignored.take());
+        } else {
+            self.ignored = None;
         }
         let head = head_of(&self.place.workspace);
         measured.head_moved = self.head.as_ref().is_some_and(|before| *before != head);

@@ -129,7 +129,10 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
             guarding.begins();
             keeper.take(name, parent.as_deref()).map(Answer::Saved)
         }
-        Work::TakeIfChanged { name, newest } => keeper.take_if_changed(name, newest.as_deref()).map(Answer::Saved),
+        Work::TakeIfChanged { name, newest } => {
+            guarding.goes_on();
+            keeper.take_if_changed(name, newest.as_deref()).map(Answer::Saved)
+        }
         Work::Keep { name } => keeper.take(name, None).map(Answer::Kept),
         Work::Guard(look) => Ok(guarding.look(look, Some(keeper))),
         Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measured),

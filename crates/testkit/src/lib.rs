@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 pub mod agents;
+pub mod behaviours;
 mod census;
 mod engine;
 mod environment;
@@ -23,4 +24,4 @@ pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
 pub use users_git::{GIT_STATES, SENTINELS, Sight, disagreeing_repository, fired, must, sight, trapped, with_git};
-pub use zoo::{ODD_AGENTS, ZOO, acp_agent, zoo};
+pub use zoo::{ODD_AGENTS, ZOO, acp_agent, behaviour_program, zoo};

@@ -71,6 +71,13 @@ pub fn acp_agent(program: &str) -> PathBuf {
     AGENT.get_or_init(|| build(Path::new(program), "acp-agent")).clone()
 }
 
+/// The program that plays behaviours of agents, likewise: `behaviour AGENT NAME FOLDER …`.
+#[must_use]
+pub fn behaviour_program(program: &str) -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| build(Path::new(program), "behaviour")).clone()
+}
+
 fn build(program: &Path, name: &str) -> PathBuf {
     let folder = program.parent().expect("the folder of built programs");
     let profile = folder.file_name().and_then(|name| name.to_str()).expect("a profile");

@@ -108,7 +108,7 @@ fn run(context: &Context, args: &LoopArgs) -> Done {
     }
     let parted = codex_args::part(&args.codex).map_err(|error| unclear(&error))?;
     let (prompt, prompt_file) = task(&root, &parted)?;
-    all.extend(fixed());
+    all.extend(fixed(&text_of(&root.canonicalize().unwrap_or_else(|_| root.clone()))));
     let wish =
         Wish { given: all, workspace: Some(root), prompt, prompt_file, rest: parted.args, dry_run: false, json: false };
     start::fulfil(context, wish).map(|(code, _)| code)
@@ -136,10 +136,13 @@ fn configured(context: &Context, root: &Path) -> Result<Vec<Given>, CommandError
     Ok(all)
 }
 
-/// What makes it loopr, whatever the user's own settings for other loops are.
-fn fixed() -> Vec<Given> {
+/// What makes it loopr, whatever the user's own settings for other loops are. By root and name the calls of an hour are
+/// counted over all loops of a root.
+fn fixed(root: &str) -> Vec<Given> {
     let values = [
         ("profile", "loopr"),
+        ("project", root),
+        ("agent_name", "loopr"),
         ("agent", "codex"),
         ("agent_cmd", ""),
         ("agent_args", ""),
@@ -149,9 +152,8 @@ fn fixed() -> Vec<Given> {
         ("no_promise", "true"),
     ];
     let origin = || Origin { layer: Layer::Flag, place: "loopr".to_owned() };
-    let given = |(name, value): (&str, &str)| {
-        key(name).map(|key| Given { key, value: value.to_owned(), origin: origin() })
-    };
+    let given =
+        |(name, value): (&str, &str)| key(name).map(|key| Given { key, value: value.to_owned(), origin: origin() });
     values.into_iter().filter_map(given).collect()
 }
 
@@ -174,10 +176,8 @@ fn task(root: &Path, parted: &Parted) -> Result<(Option<OsString>, Option<PathBu
         use std::os::unix::ffi::OsStringExt;
         return Ok((Some(OsString::from_vec(bytes)), None));
     }
-    let told = CommandError::new(Kind::Wrong, "there is no task").because(format!(
-        "no prompt among the arguments of codex, no {}, and nothing on stdin",
-        text_of(&file)
-    ));
+    let told = CommandError::new(Kind::Wrong, "there is no task")
+        .because(format!("no prompt among the arguments of codex, no {}, and nothing on stdin", text_of(&file)));
     Err(match parted.taken_for_images.first() {
         Some(word) => told.hint(format!("{word:?} was taken for an image: put the prompt before -i, or behind --")),
         None => told.hint("loopr loop \"make the tests pass\", or write it into .loopr/prompt.md"),

@@ -1,6 +1,7 @@
 //! `loopr` as its document has it: how a loop of it ends, by a program on the PATH that plays codex.
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use expect_test::expect;
 use loop_testkit::{Ran, Running, TestEnv, wait_until};
@@ -219,6 +220,8 @@ fn an_agent_that_fails_again_and_again_is_an_error_that_is_told() {
     // req: B-13
     // req: D-21 partly: roadmap, prd and workflow come later
     let env = loopr(r#"echo '{"type":"turn.failed","error":{"message":"it broke"}}'; exit 1"#);
+    // An agent that fails says no status block either, and by default two of those open the circuit first.
+    env.write("work/.loopr/config", "MAX_MISSING_STATUS=9\n");
     assert_eq!(ended(&env, &[]), is("error", "agent_failed", 3, 3));
     let error = published(&env, "status.json")["last_error"].as_str().unwrap().to_owned();
     assert!(error.contains("it broke"), "{error}");
@@ -228,7 +231,7 @@ fn an_agent_that_fails_again_and_again_is_an_error_that_is_told() {
 fn time_money_and_a_person_end_it_with_their_own_reason() {
     // req: B-13
     let env = loopr("echo $n > made\nblock IN_PROGRESS false code 0");
-    env.write("home/.config/loop/config.toml", "max_tokens = 2000\n");
+    env.write("home/.config/loop/config.toml", "max_tokens = 900\n");
     assert_eq!(ended(&env, &[]), is("error", "budget", 2, 1));
     let env = loopr("sleep 300");
     env.write("home/.config/loop/config.toml", "max_time = \"1s\"\n");
@@ -237,7 +240,7 @@ fn time_money_and_a_person_end_it_with_their_own_reason() {
     let running = env.begin(&["loop", "do it"]);
     env.wait_for_file("work/made");
     running.signal("INT");
-    env.wait_for_fact("\"stop\"");
+    env.wait_for_fact("\"request\":\"stop\"");
     env.write("work/go", "");
     running.end().expect_code(2);
     let status = published(&env, "status.json");
@@ -260,6 +263,76 @@ fn a_paused_loop_waits_and_one_that_goes_on_has_no_reason() {
     assert_eq!(published(&env, "status.json")["exit_reason"], Value::Null);
     plain_loop(&env, &["resume", &env.id()]).expect_code(0);
     running.end().expect_code(1);
+}
+
+#[test]
+fn it_waits_for_the_hour_says_until_when_and_goes_on() {
+    // req: B-09
+    // req: B-11
+    let env = loopr("echo $n > made\nblock IN_PROGRESS false code 0");
+    env.write("work/.loopr/config", "MAX_CALLS_PER_HOUR=1\nMAX_ITERATIONS=3\n");
+    let began = SystemTime::now();
+    let running = env.begin(&["loop", "do it"]);
+    wait_until("it waits", || env.read("work/.loopr/status.json").contains("\"waiting\""));
+    let status = published(&env, "status.json");
+    assert_eq!((&status["iteration"], &status["call_count"]), (&json!(1), &json!(1)), "{status}");
+    assert_eq!(status["exit_reason"], Value::Null);
+    let until: jiff::Timestamp = status["next_reset_at"].as_str().unwrap().parse().unwrap();
+    let in_an_hour = SystemTime::from(until).duration_since(began).unwrap().as_secs();
+    assert!((3590..3660).contains(&in_an_hour), "{in_an_hour}");
+    let reset: jiff::Timestamp = env.read("work/.loopr/.last_reset").trim().parse().unwrap();
+    assert!(SystemTime::from(until).duration_since(SystemTime::from(reset)).unwrap().as_secs().abs_diff(3600) <= 1);
+    assert_eq!((calls(&env), env.read("work/.loopr/.call_count").trim()), (1, "1"));
+    plain_loop(&env, &["set", &env.id(), "max_calls_per_hour=3"]).expect_code(0);
+    plain_loop(&env, &["resume", &env.id()]).expect_code(0);
+    running.end().expect_code(1);
+    let status = published(&env, "status.json");
+    assert_eq!((&status["exit_reason"], &status["call_count"]), (&json!("max_iterations"), &json!(3)), "{status}");
+    assert_eq!(calls(&env), 3);
+}
+
+#[test]
+fn the_hour_is_counted_over_all_loops_of_a_root() {
+    // req: B-09
+    let env = loopr("block COMPLETE true code 0");
+    env.write("work/.loopr/config", "MAX_CALLS_PER_HOUR=2\n");
+    assert_eq!(ended(&env, &[]), is("complete", "done", 2, 0));
+    let running = env.begin(&["loop", "do it"]);
+    wait_until("it waits", || env.read("work/.loopr/status.json").contains("\"waiting\""));
+    let status = published(&env, "status.json");
+    assert_eq!((&status["iteration"], &status["call_count"]), (&json!(0), &json!(2)), "{status}");
+    running.signal("INT");
+    running.end().expect_code(2);
+    assert_eq!((calls(&env), &published(&env, "status.json")["exit_reason"]), (2, &json!("stopped")));
+    // Another root has its own.
+    std::fs::create_dir(env.work().join("other")).unwrap();
+    looped(&env, &["--loopr-root", "other"]).expect_code(0);
+}
+
+#[test]
+fn a_loop_that_is_gone_on_with_publishes_on_and_a_killed_one_is_told() {
+    // req: B-10
+    // req: B-11
+    let env = loopr("echo $n > made\n[ -e hang ] && sleep 300\nblock IN_PROGRESS false code 0");
+    assert_eq!(ended(&env, &["--max-iterations", "2"]), is("error", "max_iterations", 2, 1));
+    plain_loop(&env, &["resume", &env.id(), "-n", "+2"]).expect_code(1);
+    assert_eq!(published(&env, "status.json")["iteration"], 4);
+    let log = env.read("work/.loopr/loop.log");
+    let iterations: Vec<&str> = log.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    assert_eq!(iterations, ["iteration=1", "iteration=2", "iteration=3", "iteration=4"], "{log}");
+    env.write("work/hang", "");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loop"));
+    command.args(["resume", &env.id(), "-n", "+1"]);
+    env.dress(&mut command);
+    let running = Running::of(command.spawn().unwrap(), env.root());
+    wait_until("it works", || env.read("work/.loopr/status.json").contains("\"iteration\": 5"));
+    running.signal("KILL");
+    drop(running.end());
+    assert_eq!(published(&env, "status.json")["state"], "running", "nobody could write it");
+    let status = env.run(&["status", "--json"]).expect_code(0).json();
+    assert_eq!((&status["state"], &status["exit_reason"]), (&json!("error"), &json!("agent_failed")), "{status}");
+    plain_loop(&env, &["cancel", &env.id()]).expect_code(0);
+    assert_eq!(published(&env, "status.json")["exit_reason"], "stopped");
 }
 
 #[test]

@@ -166,7 +166,9 @@ fn the_arguments_reach_codex_unchanged_and_in_order_and_the_prompt_goes_by_stdin
     assert!(!argv.contains("fix $HOME"), "{argv}");
     assert!(env.read("home/prompt-1").contains("fix $HOME"), "{}", env.read("home/prompt-1"));
     assert!(argv.contains("developer_instructions="), "{argv}");
-    for demand in ["---LOOPR_STATUS---", "---END_LOOPR_STATUS---", "EXIT_SIGNAL", "WORK_TYPE is tests, code, docs or other"] {
+    for demand in
+        ["---LOOPR_STATUS---", "---END_LOOPR_STATUS---", "EXIT_SIGNAL", "WORK_TYPE is tests, code, docs or other"]
+    {
         assert!(argv.contains(demand), "{demand}: {argv}");
     }
     // Without --, and with more images than one.
@@ -215,6 +217,19 @@ fn a_missing_codex_and_wrong_words_are_refused_before_anything_is_made() {
     let help = env.run(&["loop", "--help"]).expect_code(0);
     assert!(help.out().contains("loopr loop [--loopr-root <PATH>] [--max-iterations <N>] [--] <CODEX ARGS>"));
     assert!(env.run(&["--version"]).expect_code(0).out().starts_with("loopr "));
+}
+
+#[test]
+fn the_profile_alone_makes_a_plain_loop_one_of_these() {
+    // req: B-10
+    let env = loopr(DONE);
+    plain_loop(&env, &["start", "do it", "--profile", "loopr"]).expect_code(0);
+    let status = published(&env, "status.json");
+    assert_eq!((&status["state"], &status["iteration"]), (&json!("complete"), &json!(2)));
+    // And nothing is published without it.
+    let env = loopr(DONE);
+    plain_loop(&env, &["start", "do it", "--promise", "true", "--agent", "codex"]).expect_code(0);
+    assert!(!env.work().join(".loopr").exists());
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn showed(signs: &Signs, trip: Trip) -> String {
     };
     match trip {
         Trip::NoProgress => files(),
-        Trip::TestOnly if signs.test_files > 0 => format!("{} of them tests", files()),
+        Trip::TestOnly if signs.test_files > 0 => format!("{}, tests alone", files()),
         Trip::TestOnly => format!("{}, work on tests", files()),
         Trip::Oscillation => {
             let tree = signs.tree.as_deref().unwrap_or("unknown");

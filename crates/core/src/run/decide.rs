@@ -1,6 +1,7 @@
 //! What happens next, when several things could: one list, read from the top.
 use super::fact::{HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
+use super::report::Ended;
 use super::state::{RunState, Stage};
 use crate::agent::Failure;
 use crate::policy::breaker::Trip;
@@ -175,8 +176,7 @@ fn claimed(state: &RunState) -> Option<Next> {
             .and_then(|()| conclude(Outcome::Claimed, ReasonCode::GoalComplete, text));
     }
     let times = state.judged.counts.completion;
-    let signs = claim.completion_indicators.map_or(0, |signs| u32::try_from(signs).unwrap_or(u32::MAX));
-    let often = times.max(signs) >= state.settings.completion_threshold;
+    let often = times >= state.settings.completion_threshold;
     if !(claim.exit_signal && often && state.quiet()) {
         return None;
     }
@@ -206,8 +206,7 @@ fn provider(state: &RunState) -> Option<Next> {
         return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
     }
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
-    let left = state.settings.max_time_ms.map(|most| most.saturating_sub(state.active_ms(state.now)));
-    if left.is_some_and(|left| ms > left) {
+    if time_left(state).is_some_and(|left| ms > left) {
         let text = format!(
             "{}; it would last until {}, which is past the time of the loop",
             wait.why,
@@ -228,12 +227,21 @@ fn answer(state: &RunState) -> Option<Next> {
     }
 }
 
+/// How much of its time the run has left.
+fn time_left(state: &RunState) -> Option<u64> {
+    state.settings.max_time_ms.map(|most| most.saturating_sub(state.active_ms(state.now)))
+}
+
 /// The hour has seen as many calls as it may.
 fn hour(state: &RunState) -> Option<Next> {
     match state.call.as_ref()? {
         // Calls that others are making stand in the way: it is asked again soon.
         Reserved::Denied { free_in_ms: None, .. } => Some(Next::Hold(HoldCause::Calls, OTHERS_MS)),
         Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms: Some(ms), .. } => {
+            if time_left(state).is_some_and(|left| *ms > left) {
+                let text = "the next call that --max-calls-per-hour allows is past the time of the loop".to_owned();
+                return conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text);
+            }
             Some(Next::Hold(HoldCause::Calls, (*ms).clamp(1, HOUR_MS)))
         }
         Reserved::Denied { .. } | Reserved::Granted { .. } => None,
@@ -347,7 +355,7 @@ fn money_cap(state: &RunState) -> Option<Next> {
     }
     let report = state.report.as_ref().filter(|report| state.agent_ended && report.heard.budget_hit)?;
     let said = report.heard.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
-    let text = format!("the agent stopped at the limit of its budget and the promise does not hold{said}");
+    let text = format!("the agent stopped at the limit of its budget and {}{said}", not_done(state));
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
@@ -389,7 +397,7 @@ fn iteration_cap(state: &RunState) -> Option<Next> {
     conclude(
         Outcome::Exhausted,
         ReasonCode::IterationLimit,
-        format!("{most} {word} done and the promise does not hold{failure}"),
+        format!("{most} {word} done and {}{failure}", not_done(state)),
     )
 }
 
@@ -398,7 +406,7 @@ fn time_cap(state: &RunState) -> Option<Next> {
     if state.active_ms(state.now) < most {
         return None;
     }
-    let text = format!("{} used up and the promise does not hold", time::spaced(most));
+    let text = format!("{} used up and {}", time::spaced(most), not_done(state));
     conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
 }
 
@@ -410,8 +418,22 @@ fn crash_streak(state: &RunState) -> Option<Next> {
     let evidence = if state.changes.is_some() { "changed nothing" } else { "the promise said the same each time" };
     let own = report.heard.error.as_ref().map(|error| format!(": {error}"));
     let (ended, said) = (report.ended.brief(), own.unwrap_or_else(|| said(&report.said)));
+    if report.ended == Ended::ByUs {
+        let text =
+            format!("the agent was stopped {CRASHES_MAX} times in a row at a time limit of its own and {evidence}");
+        return conclude(Outcome::Unable, ReasonCode::AgentCrashes, text);
+    }
     let text = format!("the agent failed {CRASHES_MAX} times in a row and {evidence} ({ended}){said}");
     conclude(Outcome::Unable, ReasonCode::AgentCrashes, text)
+}
+
+/// Why it is not done, for the sentence of an end.
+fn not_done(state: &RunState) -> String {
+    match (state.gated(), state.tests_are_missed()) {
+        (false, _) => "the agent has not said for good that it is done".to_owned(),
+        (true, true) => format!("the promise holds only by weaker tests: {}", state.weaker().join("; ")),
+        (true, false) => "the promise does not hold".to_owned(),
+    }
 }
 
 /// The end of what was said, if anything was.

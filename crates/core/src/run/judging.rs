@@ -3,7 +3,7 @@
 use super::event::Target;
 use super::fact::{GatePoint, GuardPoint, HoldCause, News, Order};
 use super::outcome::{Proof, ProofGate};
-use super::report::{Certified, Few, GateReport, Guarded};
+use super::report::{Certified, Ended, Few, GateReport, Guarded};
 use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
 use crate::ids::OrderId;
@@ -126,7 +126,8 @@ impl RunState {
     /// All gates have spoken about a state.
     pub(super) fn round_over(&mut self, point: GatePoint) {
         let rank = self.rank_now();
-        let improved = self.judged.rank.is_some_and(|before| rank > before);
+        // Better than ever: what a flaky test loses and finds again is no progress.
+        let improved = self.judged.best.as_ref().is_some_and(|best| rank > best.rank);
         let regressed = if matches!(point, GatePoint::Iteration(_)) { self.regressions() } else { Vec::new() };
         for gate in &mut self.gates {
             gate.judged = gate.last.as_ref().map(|last| last.verdict);
@@ -195,7 +196,8 @@ impl RunState {
         self.unverifiable_streak = if unverifiable { self.unverifiable_streak + 1 } else { 0 };
         let crashed = self.report.as_ref().is_some_and(|report| {
             crash::counts(crash::Signs {
-                failed: report.failed(),
+                // Ended at a time limit again and again, it cannot work either.
+                failed: report.failed() || report.ended == Ended::ByUs,
                 changes: self.changes,
                 gates_said_the_same: self.gates.iter().all(|gate| gate.said_the_same),
             })
@@ -397,7 +399,10 @@ impl RunState {
             GuardPoint::Agent(..) | GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
             GuardPoint::People => self.guarding.people = false,
         }
-        if guarded.tampered.is_nothing() {
+        // What the agent did and nobody put back is there still when the gates are done: it is not theirs.
+        let left =
+            self.guarding.found.as_ref().is_some_and(|found| !found.restored && found.tampered == guarded.tampered);
+        if guarded.tampered.is_nothing() || (by_gates && left) {
             return;
         }
         self.guarding.times = self.guarding.times.saturating_add(1);

@@ -117,7 +117,8 @@ fn read(name: &str, text: &str, place: &str) -> Result<(&'static Key, String), L
             place: place.to_owned(),
             what: format!("unknown key {}", text::one_line(name, 60)),
             why: format!("there are {all}"),
-            hint: near.map_or_else(|| "mend it, or take the line out".to_owned(), |near| format!("did you mean {near}?")),
+            hint: near
+                .map_or_else(|| "mend it, or take the line out".to_owned(), |near| format!("did you mean {near}?")),
         });
     };
     let most = if let Kind::CountOrUnlimited(most) = key.kind { most } else { MINUTES_MAX };

@@ -79,6 +79,8 @@ pub struct LooprPicture {
 pub struct LooprFold {
     last_summary: Option<String>,
     last_error: Option<String>,
+    /// Why a block of this iteration does not count, also when it was asked for again and then did.
+    bad_block: Option<String>,
     /// The iteration whose line was written last.
     logged: u32,
     /// An iteration was judged and has no line yet.
@@ -114,6 +116,7 @@ impl LooprFold {
     fn heard(&mut self, report: &AgentReport) {
         let claim = report.heard.claimed.as_ref();
         self.last_summary = claim.and_then(|claim| claim.summary.clone()).or(self.last_summary.take());
+        self.bad_block = report.heard.block_error.clone().or(self.bad_block.take());
         let ended = match &report.ended {
             Ended::Exit(0) | Ended::ByUs => None,
             Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(report.ended.brief()),
@@ -146,9 +149,8 @@ impl LooprFold {
 
     fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {
         self.logged = iteration;
-        let heard = state.report.as_ref().filter(|_| state.agent_ended || state.iteration > iteration);
-        let heard = heard.map(|report| &report.heard);
-        let claim = heard.and_then(|heard| heard.claimed.as_ref());
+        let report = state.report.as_ref().filter(|_| state.agent_ended || state.iteration > iteration);
+        let claim = report.and_then(|report| report.heard.claimed.as_ref());
         let counts = &state.judged.counts;
         let mut fields = vec![
             ("iteration", iteration.to_string()),
@@ -166,7 +168,7 @@ impl LooprFold {
         ]);
         fields.push(("state", state_word(state).to_owned()));
         fields.extend(state.over.as_ref().map(|over| ("exit_reason", exit_reason(over.reason.code).to_owned())));
-        fields.extend(heard.and_then(|heard| heard.block_error.as_ref()).map(|why| ("bad_block", quoted(why))));
+        fields.extend(self.bad_block.take().map(|why| ("bad_block", quoted(&why))));
         fields.extend(claim.and_then(|claim| claim.summary.as_ref()).map(|text| ("summary", quoted(text))));
         fields.extend(state.over.as_ref().map(|over| ("why", quoted(&over.reason.text))));
         let run = state.spec.as_ref().map_or("", |spec| spec.id.as_str());

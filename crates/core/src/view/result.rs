@@ -83,14 +83,16 @@ impl RunResult {
         let spec = state.spec.as_ref()?;
         let standing = state.standing();
         let over = state.over.as_ref();
+        let kept = over.is_some_and(|over| over.outcome == Outcome::Kept);
         Some(Self {
             version: JSON_VERSION,
             id: spec.id.to_string(),
             outcome: standing.map(|standing| standing.outcome.to_owned()),
             reason: over.map(|over| over.reason.code.name().to_owned()),
             why: over.map(|over| over.reason.text.clone()),
-            verified: over.is_some_and(|over| over.outcome == Outcome::Kept),
-            iterations: state.iterations_done(),
+            verified: kept,
+            // An iteration whose last attempt met a limit is over when the gates hold.
+            iterations: if kept { state.iteration } else { state.iterations_done() },
             gates: gates(state),
             tree: state.keeping.tree.clone(),
             cost_usd: state.spent.usage.cost_usd(),

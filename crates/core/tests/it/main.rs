@@ -25,6 +25,7 @@ mod markers;
 mod play;
 mod precedence;
 mod prompt;
+mod record;
 mod reopen;
 mod rollback;
 mod secrets;

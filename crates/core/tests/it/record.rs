@@ -1,8 +1,10 @@
 //! What people see of breaker, limits, session and claims: folds over the journal.
+use loop_core::run::RunSpec;
+use loop_core::settings::Valued;
 use loop_core::time::At;
 use loop_core::view::{BreakerView, BudgetView, CallsView, Record, RunResult, SessionView, Waiting, is_tripped, used};
 
-use crate::play::{Story, at};
+use crate::play::{Story, at, spec};
 
 /// The container profile with an agent that can go on with its conversation, and no time between iterations.
 const PROFILE: &[(&str, &str)] = &[
@@ -16,7 +18,11 @@ const PROFILE: &[(&str, &str)] = &[
 
 fn ungated(more: &[(&str, &str)]) -> Story {
     let settings: Vec<_> = PROFILE.iter().chain(more).copied().collect();
-    Story::ungated(&settings)
+    let mut spec = spec(&settings);
+    if let Some(promise) = spec.settings.valued("promise").cloned() {
+        spec.settings.set("promise", Valued { value: String::new(), ..promise });
+    }
+    Story::of(RunSpec { backend: "git".to_owned(), ..spec })
 }
 
 /// An iteration from this moment on: the agent's words, and how many files changed.

@@ -18,7 +18,9 @@ pub struct Loopr {
     place: Place,
     fold: LooprFold,
     shown: Option<LooprPicture>,
-    /// What was said that it cannot write: once is enough.
+    /// The newest line that an earlier driver wrote, or was killed before it could.
+    owed: Option<String>,
+    /// It was said that they cannot be written: once is enough.
     complained: bool,
 }
 
@@ -26,7 +28,8 @@ impl Loopr {
     /// For a workspace.
     #[must_use]
     pub fn new(workspace: &Path) -> Self {
-        Self { place: Place::new(workspace, FOLDER), fold: LooprFold::default(), shown: None, complained: false }
+        let place = Place::new(workspace, FOLDER);
+        Self { place, fold: LooprFold::default(), shown: None, owed: None, complained: false }
     }
 
     /// Writes what has changed. The status comes last: who waits for a change of it finds all the others done.
@@ -51,14 +54,28 @@ impl Loopr {
     }
 }
 
+/// The log.
+const LOG: &str = "loop.log";
+
+impl Loopr {
+    fn log(&mut self, line: Option<String>) -> io::Result<()> {
+        if let Some(owed) = self.owed.take()
+            && !self.place.holds(LOG, &owed)?
+        {
+            self.place.add(LOG, &owed)?;
+        }
+        line.map_or(Ok(()), |line| self.place.add(LOG, &line))
+    }
+}
+
 impl Publisher for Loopr {
     fn recall(&mut self, entry: &Entry, state: &RunState) {
-        self.fold.take(entry, state);
+        self.owed = self.fold.take(entry, state).or(self.owed.take());
     }
 
     fn told(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
         let line = self.fold.take(entry, state);
-        let logged = line.map_or(Ok(()), |line| self.place.add("loop.log", &line));
+        let logged = self.log(line);
         let shown = self.show(state);
         let error = logged.and(shown).err()?;
         let first = !std::mem::replace(&mut self.complained, true);

@@ -1,7 +1,7 @@
 //! A folder of ours in the workspace: files that are there whole or not at all, and a log that only grows. The agent works
 //! in the same folder, so nothing is followed anywhere: neither a link in the place of the folder nor one in that of a file.
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,9 @@ use rustix::io::Errno;
 pub(super) const LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// How many logs that were put away are kept.
 const LOGS_MAX: u32 = 3;
+
+/// How much of a log is looked through.
+const LAST_BYTES: u64 = 64 * 1024;
 
 /// The folder, by its path: the agent may remove it at any time, and it is made again.
 #[derive(Debug)]
@@ -79,6 +82,22 @@ impl Place {
             file = open()?;
         }
         File::from(file).write_all(line.as_bytes())
+    }
+}
+
+impl Place {
+    /// Whether a line is among the last of a log.
+    pub(super) fn holds(&self, name: &str, line: &str) -> io::Result<bool> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = match openat(self.open()?, name, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(false),
+            opened => File::from(opened?),
+        };
+        let from = file.metadata()?.len().saturating_sub(LAST_BYTES);
+        file.seek(SeekFrom::Start(from))?;
+        let mut last = Vec::new();
+        file.take(LAST_BYTES).read_to_end(&mut last)?;
+        Ok(String::from_utf8_lossy(&last).contains(line))
     }
 }
 

@@ -1,0 +1,53 @@
+//! Money, tokens and calls.
+use super::{BASE, Behaviour, Check, Ends, Turn, WORKS, exhausted};
+
+const DOLLAR: u32 = 1_000_000;
+
+const BUSY: &str = "echo \"note $N\" >> src/notes.txt";
+
+/// It works for ever at this price.
+const fn costs(ends: Ends) -> Turn {
+    Turn { does: BUSY, ends, ..WORKS }
+}
+
+pub(super) const ALL: &[Behaviour] = &[
+    Behaviour {
+        name: "overruns-budget",
+        arguments: &["--max-cost", "2.50"],
+        turns: &[costs(Ends::Costs(DOLLAR))],
+        ideal: exhausted("budget_limit", 3),
+        // What a call of codex cost nobody knows, so it counts as the worst case.
+        ideal_codex: Some(exhausted("budget_limit", 1)),
+        ..BASE
+    },
+    Behaviour {
+        name: "hides-its-usage",
+        arguments: &["--max-cost", "2.50"],
+        turns: &[costs(Ends::Untold)],
+        ideal: exhausted("budget_limit", 1),
+        checks: &[Check::Calls(1)],
+        ..BASE
+    },
+    Behaviour {
+        name: "overruns-tokens",
+        arguments: &["--max-tokens", "2500"],
+        turns: &[costs(Ends::Well)],
+        ideal: exhausted("budget_limit", 3),
+        ..BASE
+    },
+    Behaviour {
+        name: "calls-per-hour",
+        arguments: &["--max-calls-per-hour", "2", "--max-time", "10s"],
+        turns: &[costs(Ends::Well)],
+        ideal: exhausted("time_limit", 2),
+        checks: &[Check::Why("--max-calls-per-hour"), Check::Calls(2)],
+        ..BASE
+    },
+    Behaviour {
+        name: "cheap-enough",
+        arguments: &["--max-cost", "2.50", "--max-tokens", "100000"],
+        turns: &[WORKS],
+        agents: super::CLAUDE,
+        ..BASE
+    },
+];
