@@ -41,6 +41,7 @@ mod steering_load;
 mod syncs;
 mod users_git;
 mod verify;
+mod worker;
 mod workspaces;
 
 use loop_testkit::TestEnv;

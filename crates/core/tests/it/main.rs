@@ -31,6 +31,7 @@ mod old;
 mod play;
 mod precedence;
 mod prompt;
+mod record;
 mod regressions;
 mod reopen;
 mod rollback;
