@@ -1,6 +1,5 @@
 //! The command line as it can be typed.
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -24,6 +23,7 @@ Examples:
   loop status --watch
   loop resume a1b2 -n +5
   loop rollback a1b2 3
+  loop verify a1b2
 
 Exit codes: 0 the promise holds · 1 ended without it · 2 stopped by you · 3 could not work ·
             4 wrong call or set-up, nothing was made · 5 a loop that should answer does not";
@@ -76,6 +76,8 @@ pub(crate) enum Verb {
     Rollback(commands::rollback::RollbackArgs),
     /// Keep the workspace of a loop as it is now; list and remove what is kept
     Checkpoint(commands::checkpoint::CheckpointArgs),
+    /// Run the gates of a loop that is done again, on the tree that was judged
+    Verify(commands::verify::VerifyArgs),
     /// Show, get, set and check settings
     Config(commands::config::ConfigArgs),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched
@@ -115,11 +117,4 @@ pub(crate) struct PlaceArg {
     /// The folder to work in [default: the current one]
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-}
-
-/// Prints the version of a front.
-#[must_use]
-pub fn version(name: &str) -> ExitCode {
-    Printer::new(Loudness::Normal).answer(&format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
-    ExitCode::SUCCESS
 }

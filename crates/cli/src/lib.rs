@@ -6,5 +6,6 @@ mod context;
 mod flags;
 mod render;
 
+pub use commands::loopr::run_loopr;
 pub use commands::run;
 pub use render::error::{CommandError, Kind};

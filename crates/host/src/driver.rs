@@ -15,6 +15,7 @@ use crate::control::{Asked, Control};
 use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
 use crate::process::become_reaper;
+use crate::publish::{self, Publisher};
 use crate::requests::{self, Texts};
 use crate::runs::{HeldRun, RunFolder};
 use crate::signals::{self, Signals};
@@ -57,7 +58,9 @@ pub fn drive(
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let wall = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let drawn = Instant::now();
-    let mut driver = Driver { folder, journal, state, hands, control, stop_file, signals, timer, wall, drawn };
+    let publishers = publish::of(&state, workspace, &folder.path);
+    let mut driver =
+        Driver { folder, journal, state, hands, publishers, control, stop_file, signals, timer, wall, drawn };
     let deaf = deaf.map(|text| Event::Noticed(Notice::Said { text }));
     driver.run(opening.into_iter().chain(deaf).collect(), reporter)?;
     Ok(driver.state)
@@ -68,6 +71,8 @@ struct Driver {
     journal: Journal,
     state: RunState,
     hands: Hands,
+    /// Those who write files for others of what is told.
+    publishers: Vec<Box<dyn Publisher>>,
     control: Option<Control>,
     stop_file: Option<StopFile>,
     signals: Signals,
@@ -156,11 +161,13 @@ impl Driver {
         reporter: &mut dyn Reporter,
     ) -> Result<(Vec<Entry>, Vec<Event>), JournalError> {
         let entries = self.journal.append(at, facts)?;
+        let mut events = Vec::new();
         for entry in &entries {
             self.state.apply(&entry.fact);
             reporter.told(entry, &self.state);
+            let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.told(entry, &self.state));
+            events.extend(warnings.map(|text| Event::Noticed(Notice::Said { text })));
         }
-        let mut events = Vec::new();
         for fact in facts {
             match fact {
                 Fact::Ordered { id, order } => events.extend(self.hands.begin(*id, order, &self.state)),

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, Certified, Event, Measured, Notice, Order, RunState, Saved};
+use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved, Tool};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -13,7 +13,7 @@ use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::runs::RunFolder;
 use crate::tests_seen::Judging;
-use crate::{notify, verify};
+use crate::{certify, notify, verify};
 
 /// What is under way.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ struct Open {
 enum OpenKind {
     Agent(Box<Words>),
     Gate(Box<Judging>),
+    /// With what is known already.
+    Certify(Vec<Tool>),
     Notify,
 }
 
@@ -62,7 +64,7 @@ impl OpenKind {
                 judging.hear(voice, bytes);
                 None
             }
-            Self::Notify => None,
+            Self::Certify(_) | Self::Notify => None,
         };
         match text {
             Some(text) if text.is_empty() => {}
@@ -74,21 +76,21 @@ impl OpenKind {
     fn session(&mut self) -> Option<String> {
         match self {
             Self::Agent(words) => words.session(),
-            Self::Gate(_) | Self::Notify => None,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => None,
         }
     }
 
     fn retrying(&self) -> bool {
         match self {
             Self::Agent(words) => words.retrying(),
-            Self::Gate(_) | Self::Notify => false,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
         }
     }
 
     fn is_inside(&self) -> bool {
         match self {
             Self::Agent(words) => words.is_inside(),
-            Self::Gate(_) | Self::Notify => false,
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
         }
     }
 
@@ -96,6 +98,7 @@ impl OpenKind {
         match self {
             Self::Agent(words) => words.answer(end),
             Self::Gate(judging) => verify::answer(end, Some(*judging)),
+            Self::Certify(tools) => certify::answer(tools, end),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -146,7 +149,7 @@ impl Hands {
                 self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Said { text })));
                 Err(answer)
             }
-            Order::Certify { .. } => Err(Answer::Certified(Certified::default())),
+            Order::Certify { .. } => self.certify(id, state),
             Order::RunAgent { news, injected, session, reservation, .. } => {
                 let bill = match self.paying.begin(state, *reservation) {
                     Ok(bill) => bill,
@@ -211,6 +214,15 @@ impl Hands {
         }
         self.keeping.as_ref()?.begin(id, order, state);
         None
+    }
+
+    /// Asks the programs that the gates name for their versions.
+    fn certify(&mut self, id: OrderId, state: &RunState) -> Result<Open, Answer> {
+        let task = self.contained(state, |hands, containment| {
+            let output = hands.run.gate(state.iteration, id);
+            certify::start(state, hands.workspace.clone(), output, containment)
+        });
+        task.map(|task| Open { id, task, kind: OpenKind::Certify(certify::unasked(state)), silence: None, bill: None })
     }
 
     fn started(&mut self, open: Open) -> Event {

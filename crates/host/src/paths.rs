@@ -76,6 +76,12 @@ impl Home {
         self.state.join("checkpoints")
     }
 
+    /// The folder of copies of checkpoints, which last no longer than whoever made them.
+    #[must_use]
+    pub fn copies(&self) -> PathBuf {
+        self.state.join("copies")
+    }
+
     /// The folder of the runs.
     #[must_use]
     pub fn runs(&self) -> PathBuf {

@@ -34,11 +34,7 @@ impl Judging {
     }
 
     pub(crate) fn hear(&mut self, voice: Voice, bytes: &[u8]) {
-        let side = match voice {
-            Voice::Stdout => Side::Stdout,
-            Voice::Stderr => Side::Stderr,
-        };
-        self.reader.push(side, bytes);
+        self.reader.push(side(voice), bytes);
     }
 
     /// What was seen; the names are kept beside the output.
@@ -68,6 +64,14 @@ impl Judging {
             seen.newly_skipped = few(compared.newly_skipped.iter());
         }
         Some(seen)
+    }
+}
+
+/// Which of its two voices that is.
+pub(crate) fn side(voice: Voice) -> Side {
+    match voice {
+        Voice::Stdout => Side::Stdout,
+        Voice::Stderr => Side::Stderr,
     }
 }
 

@@ -26,7 +26,9 @@ pub(super) fn defaults(settings: &mut Resolved) {
         return;
     }
     for (key, value) in KNOWN_LIMITS {
-        let unset = settings.valued(key).filter(|valued| valued.origin.layer == Layer::Default).cloned();
+        // A profile has said it where there is a place.
+        let unset = |valued: &&Valued| valued.origin.layer == Layer::Default && valued.origin.place.is_empty();
+        let unset = settings.valued(key).filter(unset).cloned();
         if let Some(valued) = unset {
             settings.set(key, Valued { value: value.to_owned(), ..valued });
         }

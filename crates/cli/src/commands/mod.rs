@@ -19,6 +19,8 @@ pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod inject;
 pub(crate) mod list;
+pub(crate) mod loopr;
+mod loopr_status;
 pub(crate) mod pause;
 pub(crate) mod prune;
 pub(crate) mod resume;
@@ -29,14 +31,15 @@ pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
+pub(crate) mod verify;
 pub(crate) mod visit;
 pub(crate) mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Verb};
 use crate::context::{Context, Done};
@@ -56,7 +59,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             Printer::new(Loudness::Normal).answer(&error.render().to_string());
             return ExitCode::SUCCESS;
         }
-        Err(error) => return from_clap(&error).show(),
+        Err(error) => return from_clap(&error, &Cli::command()).show(),
     };
     // What became of a loop says more than whether that could be printed.
     let drives = matches!(cli.command, Some(Verb::Start(_) | Verb::Resume(_)));
@@ -101,6 +104,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Watch(args)) => watch::run(&context, &args),
         Some(Verb::Rollback(args)) => rollback::run(&context, &args),
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
+        Some(Verb::Verify(args)) => verify::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
         Some(Verb::Agents(args)) => agents::run(&context, &args),
@@ -127,6 +131,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Watch(_)
         | Verb::Rollback(_)
         | Verb::Checkpoint(_)
+        | Verb::Verify(_)
         | Verb::Doctor(_) => true,
         Verb::Start(_)
         | Verb::Resume(_)

@@ -47,6 +47,8 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
     let most = most(context, args)?;
     if !args.dry_run {
         super::start::end_orphans(context, None)?;
+        // What `loop verify` left when it was killed; the next one tries again.
+        loop_host::workspace::copy::sweep(&context.home.copies()).ok();
     }
     let mut removed = Vec::new();
     if let Some(age_ms) = age_ms {

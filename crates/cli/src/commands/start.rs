@@ -8,7 +8,7 @@ use loop_core::agent::{Agent, Described};
 use loop_core::ids::RunId;
 use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
-use loop_core::settings::{KEYS, Layer, Origin, Resolved, Valued};
+use loop_core::settings::{Given, KEYS, Layer, Origin, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{RunResult, public_event};
 use loop_host::checkpoint::Chosen;
@@ -76,15 +76,48 @@ pub(crate) struct Ready {
     pub(crate) inside: Option<Inside>,
 }
 
+/// A start as any front asks for it.
+pub(crate) struct Wish {
+    /// What the front says over files and variables of loop's own.
+    pub(crate) given: Vec<Given>,
+    /// Where; the current folder where it is not said.
+    pub(crate) workspace: Option<PathBuf>,
+    /// The task; `-` is stdin.
+    pub(crate) prompt: Option<OsString>,
+    /// The file that holds it.
+    pub(crate) prompt_file: Option<PathBuf>,
+    /// More arguments for the agent's program.
+    pub(crate) rest: Vec<String>,
+    /// Start nothing.
+    pub(crate) dry_run: bool,
+    /// Print events as JSON.
+    pub(crate) json: bool,
+}
+
 pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     start(context, args).map(|(code, _)| code)
 }
 
 /// Starts a run, drives it, and says which one it was.
 pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<RunId>), CommandError> {
-    let ready = prepare(context, args)?;
-    if args.dry_run {
-        return dry_run::run(context, &ready, args.json).map(|code| (code, None));
+    let wish = Wish {
+        given: args.flags.read().map_err(|error| setup::settings_error(&error))?,
+        workspace: args.place.workspace.clone(),
+        prompt: args.prompt.clone(),
+        prompt_file: args.prompt_file.clone(),
+        rest: args.rest.clone(),
+        dry_run: args.dry_run,
+        json: args.json,
+    };
+    fulfil(context, wish)
+}
+
+/// The same for any front.
+pub(crate) fn fulfil(context: &Context, wish: Wish) -> Result<(u8, Option<RunId>), CommandError> {
+    let (dry_run, json) = (wish.dry_run, wish.json);
+    let ready = prepare(context, wish)?;
+    if dry_run {
+        return dry_run::run(context, &ready, json).map(|code| (code, None));
     }
     let (held, path) = make(context, &ready)?;
     let held = container_setup::begin_first(ready.inside.as_ref(), held)?;
@@ -92,14 +125,12 @@ pub(crate) fn start(context: &Context, args: &StartArgs) -> Result<(u8, Option<R
         context.printer.progress(&format!("note: no btrfs snapshots here, a git store keeps the iterations: {why}\n"));
     }
     let id = held.folder.id.clone();
-    if args.json
-        && let Ok(reading) = loop_host::journal::read(&held.folder.path)
-    {
+    if json && let Ok(reading) = loop_host::journal::read(&held.folder.path) {
         let created = reading.entries.first().and_then(|entry| public_event(entry, &held.state));
         created.iter().for_each(|event| context.printer.json_line(event));
     }
     let folder = held.folder.clone();
-    let code = go(context, held, &path, Event::Opened, args.json)?;
+    let code = go(context, held, &path, Event::Opened, json)?;
     not_even_kept(&folder)?;
     Ok((code, Some(id)))
 }
@@ -119,11 +150,11 @@ fn not_even_kept(folder: &RunFolder) -> Result<(), CommandError> {
         .hint("make it readable, leave it out with --checkpoint-skip <glob>, or go without: --checkpoint none"))
 }
 
-fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
-    let flags = args.flags.read().map_err(|error| setup::settings_error(&error))?;
-    let mut setup = setup::set_up(context, flags, args.place.workspace.as_deref())?;
+fn prepare(context: &Context, mut wish: Wish) -> Result<Ready, CommandError> {
+    let given = std::mem::take(&mut wish.given);
+    let mut setup = setup::set_up(context, given, wish.workspace.as_deref())?;
     setup::refuse_unbuilt(&setup.settings)?;
-    let goal = goal(args)?;
+    let goal = goal(&wish)?;
     let promise = setup.settings.get("promise");
     let line = format!(
         "loop start {} --promise {}",
@@ -131,7 +162,7 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
         if promise.is_empty() { "'make test'".to_owned() } else { quoted(promise) }
     );
     gate_setup::check(&setup.settings, &line)?;
-    add_arguments(&mut setup.settings, &args.rest);
+    add_arguments(&mut setup.settings, &wish.rest);
     let (agent, described) = agent_setup::find(&setup, &line)?;
     setup::check_containment(&setup.settings)?;
     let inject = injected(&setup.settings)?;
@@ -144,7 +175,7 @@ fn prepare(context: &Context, args: &StartArgs) -> Result<Ready, CommandError> {
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
     let chosen = setup::backend(context, &setup)?;
     let inside = container_setup::look(context, &setup.settings, &agent, &setup.path)?;
-    if !args.dry_run {
+    if !wish.dry_run {
         agent_setup::confirm(context, &setup.settings)?;
     }
     Ok(Ready { setup, goal, inject, chosen, agent, described, inside })
@@ -160,9 +191,9 @@ fn add_arguments(settings: &mut Resolved, more: &[String]) {
     settings.set("agent_args", Valued { value, origin });
 }
 
-fn goal(args: &StartArgs) -> Result<String, CommandError> {
+fn goal(wish: &Wish) -> Result<String, CommandError> {
     let wrong = |what: String| CommandError::new(Kind::Wrong, what);
-    let bytes = match (&args.prompt, &args.prompt_file) {
+    let bytes = match (&wish.prompt, &wish.prompt_file) {
         (Some(word), _) if word == "-" => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes);

@@ -4,7 +4,7 @@ use std::time::Duration;
 use clap::Args;
 use loop_core::run::RunState;
 use loop_core::time;
-use loop_core::view::{Listing, Row};
+use loop_core::view::{Certificate, Listing, Row};
 use loop_host::clock;
 use loop_host::index::{self, Listed};
 use loop_host::signals::Signals;
@@ -86,7 +86,9 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
         detailed["folder"] = loop_host::paths::text_of(&folder.path).into();
         detailed["bytes"] = loop_host::runs::bytes_of(&folder.path).into();
         let result = loop_core::view::RunResult::of(&state);
-        detailed["gates"] = serde_json::to_value(result.map(|result| result.gates)).unwrap_or_default();
+        let (gates, certificate) = result.map_or_else(Default::default, |result| (result.gates, result.certificate));
+        detailed["gates"] = serde_json::to_value(gates).unwrap_or_default();
+        detailed["certificate"] = serde_json::to_value(certificate).unwrap_or_default();
         detailed["settings"] = serde_json::to_value(&state.settings.resolved).unwrap_or_default();
         let listing = serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [detailed]});
         return Ok(pretty(&listing));
@@ -133,9 +135,14 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     Ok(text)
 }
 
-/// What is kept of the workspace, and a rollback that was cut off.
+/// What stands for its end, what is kept of the workspace, and a rollback that was cut off.
 fn kept(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
+    if let Some(proof) = Certificate::of(state) {
+        let again = if proof.checkpoint.is_some() { format!(" · again: loop verify {id}") } else { String::new() };
+        lines.push(("proof", format!("{}{again}", proof.words())));
+        lines.extend(proof.weaker.iter().map(|how| ("weaker", loop_core::text::clean(how.as_bytes()))));
+    }
     if let Some(newest) = &state.keeping.newest {
         lines.push(("checkpoint", format!("{newest}; all of them: loop checkpoint list {id}")));
     } else if !state.keeps() {

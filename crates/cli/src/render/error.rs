@@ -96,12 +96,11 @@ fn is_setting(argument: &str) -> bool {
 
 /// What clap says, in our form: one line of what, one of why, one hint.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kinds of clap are an open list")]
-pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
-    use clap::CommandFactory;
+pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> CommandError {
     use clap::error::{ContextKind, ErrorKind};
     let get = |kind: ContextKind| error.get(kind).map(ToString::to_string);
     let argument = get(ContextKind::InvalidArg).unwrap_or_default();
-    let help = "`loop --help` and `loop <command> --help` list what there is";
+    let help = format!("`{0} --help` and `{0} <command> --help` list what there is", command.get_name());
     let (what, why) = match error.kind() {
         ErrorKind::UnknownArgument if !argument.starts_with('-') => {
             (format!("{argument:?} is one argument too many"), "texts of several words need quotes")
@@ -133,7 +132,6 @@ pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
             (line, "the command line could not be read")
         }
     };
-    let command = crate::args::Cli::command();
     let typed = get(ContextKind::InvalidSubcommand);
     let verb = typed.and_then(|typed| {
         let known = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
@@ -143,5 +141,5 @@ pub(crate) fn from_clap(error: &clap::Error) -> CommandError {
         .filter(|_| !is_setting(&argument))
         .or(verb)
         .map(|near| format!("did you mean {near}?"));
-    CommandError::new(Kind::Wrong, what).because(why).hint(near.unwrap_or_else(|| help.to_owned()))
+    CommandError::new(Kind::Wrong, what).because(why).hint(near.unwrap_or(help))
 }

@@ -2,10 +2,12 @@
 pub(crate) mod diff;
 pub(crate) mod error;
 pub(crate) mod header;
+pub(crate) mod junit;
 pub(crate) mod live;
 pub(crate) mod outbox;
 pub(crate) mod pager;
 pub(crate) mod printer;
 pub(crate) mod summary;
 pub(crate) mod table;
+pub(crate) mod verified;
 pub(crate) mod words;

@@ -160,7 +160,8 @@ fn a_result_has_its_documented_shape() {
           "started_at": "$MOMENT",
           "ended_at": "$MOMENT",
           "elapsed_seconds": $SECONDS,
-          "exit_code": 1
+          "exit_code": 1,
+          "certificate": null
         }
     "#]]
     .assert_eq(&history.same_everywhere(&user.read("work/result.json")));

@@ -24,6 +24,8 @@ mod keeping;
 mod kill_points;
 mod limits;
 mod looking;
+mod loopr;
+mod loopr_setup;
 mod newcomer;
 mod output;
 mod power_cuts;
@@ -37,6 +39,7 @@ mod steering;
 mod steering_load;
 mod syncs;
 mod users_git;
+mod verify;
 mod workspaces;
 
 use loop_testkit::TestEnv;

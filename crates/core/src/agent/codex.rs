@@ -1,6 +1,7 @@
 //! `codex`: Codex CLI, driven by `codex exec --json`.
 use super::adapter::{Adapter, Begin, Gentle, SystemBy};
 use super::ask::{Ask, Call, Permissions};
+use super::codex_args::has_any;
 use super::codex_stream::CodexReader;
 use super::reading::Reader;
 
@@ -38,29 +39,52 @@ const ALWAYS: [&str; 4] = [
 const NO_SHELL: &str =
     "In this run no commands can be run: there is no shell tool. Change files with apply_patch alone.";
 
+/// Flags that say what it may do: where the user gives one, ours would be one too many.
+const ALLOWING: [&str; 7] = [
+    "-s",
+    "--sandbox",
+    "--full-auto",
+    "--dangerously-bypass-approvals-and-sandbox",
+    "--yolo",
+    "--approve-for-me",
+    "--not-so-yolo",
+];
+
 fn call(ask: &Ask<'_>) -> Call {
     let mut argv: Vec<String> = vec![ask.program.to_owned()];
     let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
-    add(&["exec", "--json", "--skip-git-repo-check"]);
+    let users = |flags: &[&str]| has_any(ask.args, flags);
+    // It refuses a flag that stands there twice.
+    add(&["exec"]);
+    if !users(&["--json", "--experimental-json"]) {
+        add(&["--json"]);
+    }
+    if !users(&["--skip-git-repo-check"]) {
+        add(&["--skip-git-repo-check"]);
+    }
     for setting in ALWAYS {
         add(&["-c", setting]);
     }
+    let sandbox: &[&str] = if users(&ALLOWING) { &[] } else { &["-s", "workspace-write"] };
+    add(if ask.permissions == Permissions::All { &[] } else { sandbox });
     match ask.permissions {
-        Permissions::Edit => add(&["-s", "workspace-write", "-c", "features.shell_tool=false"]),
-        Permissions::Work => {
-            let network = format!("sandbox_workspace_write.network_access={}", ask.network);
-            add(&["-s", "workspace-write", "-c", &network]);
-        }
+        Permissions::Edit => add(&["-c", "features.shell_tool=false"]),
+        Permissions::Work => add(&["-c", &format!("sandbox_workspace_write.network_access={}", ask.network)]),
+        Permissions::All if users(&ALLOWING) => {}
         Permissions::All => add(&["--dangerously-bypass-approvals-and-sandbox"]),
     }
     if let Some(setting) = instructions(ask) {
         add(&["-c", &setting]);
     }
-    if let Some(model) = ask.model {
+    if let Some(model) = ask.model.filter(|_| !users(&["-m", "--model"])) {
         add(&["-m", model]);
     }
     // What belongs to the user stands before `resume`, which takes fewer arguments than `exec`.
     argv.extend(ask.args.iter().cloned());
+    if has_any(ask.args, &["-i", "--image"]) {
+        // A list of images takes the words behind it: a flag of ours ends it.
+        argv.extend(["-c", ALWAYS[0]].map(str::to_owned));
+    }
     if let Some(session) = ask.session {
         argv.extend(["resume".to_owned(), session.to_owned()]);
     }

@@ -14,6 +14,7 @@ mod claude_stream;
 mod cline;
 mod cline_stream;
 mod codex;
+pub mod codex_args;
 mod codex_stream;
 mod codex_words;
 mod cursor;

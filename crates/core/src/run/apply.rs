@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::event::{Change, Event, Input, Notice, Request, Target};
-use super::fact::{Fact, GatePoint, HoldCause, Order, RecallCause};
+use super::fact::{Fact, GatePoint, GuardPoint, HoldCause, Order, RecallCause};
 use super::outcome::Ending;
 use super::report::{Answer, Ended, GateReport};
 use super::spec::RunSpec;
@@ -27,6 +27,8 @@ enum AfterCrash {
     Again,
     /// The agent was cut off: keep what it left, never do it again as if nothing had been.
     CutOff,
+    /// What the gates said is void: what they judged may have been put back since, and nobody knows.
+    JudgeAnew,
     /// It matters no more.
     Forget,
 }
@@ -40,9 +42,10 @@ fn after_crash(order: &Order) -> AfterCrash {
         | Order::Hold { .. }
         | Order::Rollback { .. }
         | Order::Reserve { .. }
-        | Order::Guard { .. }
+        | Order::Guard { point: GuardPoint::Start | GuardPoint::Agent(..) | GuardPoint::People }
         | Order::Certify { .. }
         | Order::RunGate { .. } => AfterCrash::Again,
+        Order::Guard { point: GuardPoint::Gates(_) } => AfterCrash::JudgeAnew,
         Order::Notify { .. } | Order::Keep { .. } => AfterCrash::Forget,
     }
 }
@@ -170,6 +173,9 @@ impl RunState {
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
                 AfterCrash::Again => {}
+                AfterCrash::JudgeAnew => {
+                    self.stage = Stage::Gating { point: GatePoint::Reopened(self.iteration), next: 0 };
+                }
                 AfterCrash::CutOff => {
                     // Nobody knows what it cost.
                     self.spent.cost_untold += 1;
@@ -205,7 +211,9 @@ impl RunState {
         let over = self.over.take().is_some();
         if let Stage::Gating { point, next } = self.stage {
             let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
-            let point = if all && over { GatePoint::Reopened(self.iteration) } else { point };
+            // An iteration that was judged is not judged, and counted, a second time.
+            let anew = over || self.spec.as_ref().is_some_and(|spec| spec.rules > 1);
+            let point = if all && anew { GatePoint::Reopened(self.iteration) } else { point };
             self.stage = Stage::Gating { point, next: 0 };
         }
     }
@@ -241,6 +249,8 @@ impl RunState {
                 self.guarding.due = true;
                 // A new round: what the gates did in the one before says nothing about it.
                 self.guarding.by_gates &= !matches!(self.stage, Stage::Gating { next: 0, .. });
+                // What was said about a proof says nothing about what is judged anew.
+                self.judged.certified = None;
             }
             Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
             | Order::Reserve { .. }

@@ -67,7 +67,9 @@ impl Fact {
             Self::Concluded { .. } => true,
             Self::Ordered { order, .. } => matches!(
                 order,
-                Order::RunAgent { .. } | Order::Rollback { .. } | Order::Guard { point: GuardPoint::Agent(..) }
+                Order::RunAgent { .. }
+                    | Order::Rollback { .. }
+                    | Order::Guard { point: GuardPoint::Agent(..) | GuardPoint::Gates(_) }
             ),
             Self::Recalled { .. } => false,
             Self::Happened(input) => match &input.event {

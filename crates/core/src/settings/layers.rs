@@ -3,8 +3,12 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SettingsError;
 use super::keys::{InProject, KEYS, Key};
+use super::profiles;
 use super::resolved::{Resolved, Valued};
 use super::value::{self, Kind, UNLIMITED};
+
+/// The key that names the profile.
+const PROFILE: &str = "profile";
 
 /// Where a value can come from, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -94,6 +98,12 @@ impl Given {
 pub fn resolve(mut given: Vec<Given>) -> Resolved {
     given.sort_by_key(|given| given.origin.layer);
     let mut resolved = Resolved::defaults(KEYS);
+    // The profile first: its values stand where those of the catalogue would.
+    let profile = given.iter().rfind(|given| given.key.name == PROFILE).map_or("", |given| given.value.as_str());
+    for (key, value) in profiles::table(profile) {
+        let origin = Origin { layer: Layer::Default, place: format!("the profile {profile}") };
+        resolved.set(key, Valued { value: (*value).to_owned(), origin });
+    }
     for given in given {
         if !widens(&given, resolved.get(given.key.name)) {
             resolved.set(given.key.name, Valued { value: given.value, origin: given.origin });
@@ -105,7 +115,8 @@ pub fn resolve(mut given: Vec<Given>) -> Resolved {
 /// What a project file says in vain, for a warning.
 #[must_use]
 pub fn too_wide(given: &[Given]) -> Vec<SettingsError> {
-    let own: Vec<Given> = given.iter().filter(|given| given.origin.layer < Layer::Project).cloned().collect();
+    let counts = |given: &&Given| given.origin.layer < Layer::Project || given.key.name == PROFILE;
+    let own: Vec<Given> = given.iter().filter(counts).cloned().collect();
     let own = resolve(own);
     let vain = given.iter().filter(|given| widens(given, own.get(given.key.name)));
     vain.map(|given| SettingsError::TooWide {

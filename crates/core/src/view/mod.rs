@@ -1,13 +1,19 @@
 //! What people and programs see: folds over the journal, never a source of truth.
+mod certificate;
 mod events;
 mod history;
+mod loopr;
 mod result;
 mod row;
+mod verification;
 
+pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::public_event;
 pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
+pub use loopr::{LooprCounts, LooprFold, LooprPicture, LooprStatus, exit_reason};
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row};
+pub use verification::{Again, Verification, VerifiedGate, WorkspaceNow};
 
 /// The version of every JSON form that these views have.
 pub const JSON_VERSION: u32 = 1;

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use super::history::exit_code;
-use super::{JSON_VERSION, seconds};
+use super::{Certificate, JSON_VERSION, seconds};
 use crate::run::{Outcome, RunState};
 use crate::time;
 
@@ -39,6 +39,8 @@ pub struct RunResult {
     pub elapsed_seconds: f64,
     /// The exit code of the command that drove it.
     pub exit_code: Option<u8>,
+    /// What stands for it; null where it is not done.
+    pub certificate: Option<Certificate>,
 }
 
 /// What a gate said last.
@@ -83,6 +85,7 @@ impl RunResult {
             ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
             elapsed_seconds: seconds(state.active_ms(state.now)),
             exit_code: standing.map(|standing| standing.exit_code),
+            certificate: Certificate::of(state),
         })
     }
 }

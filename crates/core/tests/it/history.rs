@@ -5,7 +5,7 @@ use crate::play::{Story, at};
 
 const SCRIPT: &str = "0 opened\n1 saved\n2 broken\n1000 agent-ok\n1001 saved\n1002 changed 2\n1003 broken\n\
                       2000 started 42\n5000 reopened\n5001 cleaned\n5002 saved\n5003 broken\n\
-                      6000 agent-exit 1\n6001 saved\n6002 measured\n6003 kept";
+                      6000 agent-exit 1\n6001 saved\n6002 measured\n6003 kept\n6003 certified";
 
 fn told() -> Story {
     let mut story = Story::new(&[]);

@@ -9,7 +9,7 @@ fn a_run_goes_checkpoint_baseline_then_agent_checkpoint_measure_gate_until_the_g
     // req: D-02
     let told = play(
         "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n\
-         7 agent-ok\n8 saved\n9 measured\n10 kept",
+         7 agent-ok\n8 saved\n9 measured\n10 kept\n10 certified",
     );
     expect![[r#"
         0 checkpoint initial
@@ -22,6 +22,7 @@ fn a_run_goes_checkpoint_baseline_then_agent_checkpoint_measure_gate_until_the_g
         7 checkpoint iter-002
         8 measure 2
         9 gate {iteration:2}
+        10 certify {iteration:2}
         10 END kept (goal_complete): the promise holds after 2 iterations
     "#]]
     .assert_eq(&told);
@@ -33,9 +34,10 @@ fn a_gate_that_is_kept_before_the_first_iteration_ends_the_run_without_an_agent(
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
+        2 certify baseline
         2 END kept (goal_complete): the promise holds already, before any iteration
     "#]]
-    .assert_eq(&play("0 opened\n1 saved\n2 kept"));
+    .assert_eq(&play("0 opened\n1 saved\n2 kept\n2 certified"));
 }
 
 #[test]
@@ -43,8 +45,8 @@ fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
     // req: D-01 partly: with a custom agent
     // req: B-08 partly: without loopr
     let script = "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 ";
-    let kept = play_with(&[("max_iterations", "1")], &format!("{script}kept"));
-    assert!(kept.ends_with("6 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+    let kept = play_with(&[("max_iterations", "1")], &format!("{script}kept\n7 certified"));
+    assert!(kept.ends_with("7 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
     let broken = play_with(&[("max_iterations", "1")], &format!("{script}broken"));
     let end = "6 END exhausted (iteration_limit): 1 iteration done and the promise does not hold\n";
     assert!(broken.ends_with(end), "{broken}");
@@ -97,8 +99,8 @@ fn at_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() {
         60013 END exhausted (time_limit): 1m used up and the promise does not hold
     "#]]
     .assert_eq(&broken);
-    let kept = play_with(&[("max_time", "1m")], &format!("{script}kept"));
-    assert!(kept.ends_with("60013 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+    let kept = play_with(&[("max_time", "1m")], &format!("{script}kept\n60014 certified"));
+    assert!(kept.ends_with("60014 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
 }
 
 #[test]
@@ -110,10 +112,11 @@ fn an_agent_that_fails_is_told_so_and_its_iteration_counts() {
 #[test]
 fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothing() {
     // req: D-15 partly: without --template and background
-    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 notified");
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n2 certified\n3 notified");
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
+        2 certify baseline
         2 END kept (goal_complete): the promise holds already, before any iteration
         2 notify completed
     "#]]
@@ -122,7 +125,7 @@ fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothin
 
 #[test]
 fn a_notification_that_hangs_can_be_left() {
-    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 abort\n4 notified");
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n2 certified\n3 abort\n4 notified");
     assert!(told.ends_with("2 notify completed\n3 recall notify completed: abort\n"), "{told}");
 }
 

@@ -11,7 +11,7 @@ fn any_answer(seed: &mut Seed) -> Answer {
         1 => Answer::Measured(Measured {
             changes: None,
             names: vec!["x".to_owned(); seed.below(200) as usize],
-            tree: None,
+            ..Measured::default()
         }),
         2 => crate::play::agent(Ended::Exit(i32::try_from(seed.below(256)).unwrap())),
         3 => crate::play::gate(Ended::Signal(9), "x"),
@@ -63,7 +63,7 @@ fn the_fold_of_every_prefix_of_a_journal_is_the_state_that_was_live_then() {
     let mut live = vec![(story.journal.len(), story.state.clone())];
     let script = "0 opened\n1 saved\n2 broken\n3 started 42\n4 stop\n5 agent-ok\n6 saved\n7 changed 3\n8 broken\n9 notified\n\
                   20 reopened max_iterations=9\n21 broken\n22 started 43\n30 reopened\n31 cleaned\n32 saved\n33 gate-exit 127\n\
-                  34 agent-exit 1\n35 saved\n36 measured\n37 kept\n38 notified";
+                  34 agent-exit 1\n35 saved\n36 measured\n37 kept\n37 certified\n38 notified";
     for line in script.lines() {
         story.play(line);
         live.push((story.journal.len(), story.state.clone()));
@@ -95,7 +95,7 @@ fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
 #[test]
 fn every_open_order_has_a_deadline() {
     let mut story = Story::new(&[("timeout", "2s"), ("notify", "true")]);
-    for line in ["0 opened", "1 saved", "2 broken", "3 agent-ok", "4 saved", "5 measured", "6 kept"] {
+    for line in ["0 opened", "1 saved", "2 broken", "3 agent-ok", "4 saved", "5 measured", "6 kept", "7 certified"] {
         story.play(line);
         let deadline = story.state.next_deadline().expect("an order is open");
         assert!(deadline.after_ms > 0, "{line}");

@@ -25,7 +25,8 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         9100 agent-heard session=s1
         9101 saved
         9102 measured
-        9103 kept",
+        9103 kept
+        9103 certified",
     );
     expect![[r#"
         0 checkpoint initial
@@ -37,6 +38,7 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         9100 checkpoint iter-001
         9101 measure 1
         9102 gate {iteration:1}
+        9103 certify {iteration:1}
         9103 END kept (goal_complete): the promise holds after 1 iteration
     "#]]
     .assert_eq(&told);

@@ -1,6 +1,7 @@
 //! The one place that knows the API: a story is a text, and so is what the run made of it.
 use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
+use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, resolve};
 use loop_core::time::At;
@@ -22,6 +23,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         backend: "none".to_owned(),
         store: String::new(),
         described: None,
+        guard: None,
         settings: resolve(given.collect()),
     }
 }
@@ -40,17 +42,29 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
-        let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new() };
-        story.happen(0, Event::Created(Box::new(spec(settings))));
-        story
+        Self::of(spec(settings))
     }
 
     /// One whose workspace is kept.
     pub(crate) fn kept(settings: &[(&str, &str)]) -> Self {
+        Self::of(RunSpec { backend: "git".to_owned(), ..spec(settings) })
+    }
+
+    /// One whose workspace is kept, with protected files.
+    pub(crate) fn guarded(settings: &[(&str, &str)]) -> Self {
+        let guard = Some(GuardSpec { globs: vec!["tests/*".to_owned()], scripts: Vec::new() });
+        Self::of(RunSpec { backend: "git".to_owned(), guard, ..spec(settings) })
+    }
+
+    pub(crate) fn of(spec: RunSpec) -> Self {
         let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new() };
-        let spec = RunSpec { backend: "git".to_owned(), ..spec(settings) };
         story.happen(0, Event::Created(Box::new(spec)));
         story
+    }
+
+    /// The last line that was told.
+    pub(crate) fn last(&self) -> &str {
+        self.told.lines().last().unwrap_or_default()
     }
 
     pub(crate) fn happen(&mut self, ms: u64, event: Event) {
@@ -94,6 +108,7 @@ impl Story {
                 let request = Request::Inject(Injected { number, bytes: 9, keep: word == "inject-keep" });
                 return Event::Asked { request, by };
             }
+            "reset" => return Event::Asked { request: Request::Reset { session: more == "session" }, by },
             "deadline" => return Event::DeadlinePassed,
             "started" => {
                 let process = ProcessId { pid: more.parse().unwrap(), start_ticks: 7 };
@@ -157,7 +172,74 @@ pub(crate) fn agent_heard(ended: Ended, heard: Heard) -> Answer {
 /// What the gate printed is told by a word, so that a story can say that it is the same again.
 pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
     let output = Output { stdout_bytes: 0, stderr_bytes: said.len() as u64, sha256: said.to_owned() };
-    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, said: said.to_owned() })
+    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, said: said.to_owned(), tests: None })
+}
+
+/// `pass=3 fail=1 skip=0 bad=a,b gone=c said=x ms=9`: a gate whose output tells of tests.
+fn tests(words: &str) -> Answer {
+    let mut seen = TestsSeen { format: "cargo".to_owned(), ..TestsSeen::default() };
+    let (mut said, mut duration_ms) = ("tests".to_owned(), 5);
+    for (name, value) in words.split_whitespace().map(|word| word.split_once('=').unwrap()) {
+        let number = || value.parse().unwrap();
+        match name {
+            "pass" => seen.passed = number(),
+            "fail" => seen.failed = number(),
+            "skip" => seen.skipped = number(),
+            "bad" => seen.newly_failing = Few::of(value.split(',')),
+            "gone" => seen.gone = Few::of(value.split(',')),
+            "skipped" => seen.newly_skipped = Few::of(value.split(',')),
+            "said" => said = value.to_owned(),
+            "ms" => duration_ms = u64::from(number()),
+            other => panic!("no such word of tests: {other}"),
+        }
+    }
+    let ended = Ended::Exit(i32::from(seen.failed > 0));
+    let output = Output { sha256: said.clone(), ..Output::default() };
+    Answer::GateEnded(GateReport { ended, duration_ms, output, said, tests: Some(Box::new(seen)) })
+}
+
+/// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
+fn changed(words: &str) -> Answer {
+    let mut measured = Measured { names: vec!["src/lib.rs".to_owned()], ..Measured::default() };
+    for word in words.split_whitespace() {
+        match word.split_once('=') {
+            None if word == "ignored" => measured.ignored = true,
+            None if word == "head" => measured.head_moved = true,
+            None => measured.changes = Some(Changes { files: word.parse().unwrap(), insertions: 1, deletions: 0 }),
+            Some(("tests", count)) => measured.tests = count.parse().unwrap(),
+            Some(("protected", count)) => measured.protected = count.parse().unwrap(),
+            Some(("tree", tree)) => measured.tree = Some(tree.to_owned()),
+            Some(_) => panic!("no such word of a measurement: {word}"),
+        }
+    }
+    Answer::Measured(measured)
+}
+
+/// `granted 7`, `denied calls_per_hour 5000`: what the ledger of all runs says.
+fn reserved(word: &str, more: &str) -> Answer {
+    let day = Day { calls: 12, cost_micros: 3_500_000, tokens: 99, untold: 0 };
+    if word == "granted" {
+        let reservation = more.parse().unwrap();
+        return Answer::Reserved(Reserved::Granted {
+            reservation,
+            hour_calls: 1,
+            oldest_ms: None,
+            next_free_ms: None,
+            day,
+            left_micros: None,
+            left_tokens: None,
+        });
+    }
+    let (cap, free) = more.split_once(' ').unwrap_or((more, ""));
+    let cap: Cap = serde_json::from_str(&format!("\"{cap}\"")).unwrap();
+    Answer::Reserved(Reserved::Denied { cap, free_in_ms: free.parse().ok(), hour_calls: 3, day })
+}
+
+/// `guarded 2`, `restored a,b`, `tampered a`: what became of two protected files.
+fn guarded(word: &str, more: &str) -> Answer {
+    let files = if word == "guarded" { more.parse().unwrap() } else { 2 };
+    let tampered = if word == "guarded" { Few::default() } else { Few::of(more.split(',')) };
+    Answer::Guarded(Box::new(Guarded { files, tampered, restored: word == "restored", ..Guarded::default() }))
 }
 
 fn answer(word: &str, more: &str) -> Answer {
@@ -183,11 +265,14 @@ fn answer(word: &str, more: &str) -> Answer {
         "refused" => Answer::Refused { why: more.to_owned() },
         "blocked" => Answer::Blocked { why: more.to_owned() },
         "measured" => Answer::Measured(Measured::default()),
-        "changed" => Answer::Measured(Measured {
-            changes: Some(Changes { files: code().unwrap() as u32, insertions: 1, deletions: 0 }),
-            names: vec!["src/lib.rs".to_owned()],
-            tree: None,
+        "changed" => changed(more),
+        "granted" | "denied" => reserved(word, more),
+        "guarded" | "restored" | "tampered" => guarded(word, more),
+        "certified" => Answer::Certified(Certified {
+            tools: Vec::new(),
+            weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
         }),
+        "tests" => tests(more),
         "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },
         "agent-ok" => agent(Ended::Exit(0)),
@@ -218,6 +303,15 @@ fn heard(words: &str) -> Answer {
             "asked" => heard.question = Some(value.to_owned()),
             "budget" => heard.budget_hit = true,
             "blocked" => heard.claimed = Some(Claim { status: "BLOCKED".to_owned(), ..Claim::default() }),
+            "claim" => heard.claimed = Some(claim(value)),
+            "unreadable" => heard.block_error = Some(value.to_owned()),
+            "promise" => heard.promise = Some(value.to_owned()),
+            "error" => heard.error = Some(value.replace('_', " ")),
+            "words" => {
+                let (sha256, bytes) = value.split_once(':').unwrap_or((value, "100"));
+                heard.words = Some(WordsDigest { sha256: sha256.to_owned(), bytes: bytes.parse().unwrap() });
+            }
+            "cost" => heard.usage.cost_micros = value.parse().ok(),
             "tokens" => heard.usage.input_tokens = value.parse().ok(),
             failure => {
                 heard.failure = FAILURES.iter().find(|(_, word)| *word == failure).map(|(failure, _)| *failure);
@@ -231,40 +325,70 @@ fn heard(words: &str) -> Answer {
     agent_heard(if heard.failure.is_some() { Ended::Exit(1) } else { Ended::Exit(0) }, heard)
 }
 
+/// `COMPLETE,exit,signs=2,files=1,tasks=1,errors=1,work=tests,summary=words_of_it`: a status block.
+fn claim(words: &str) -> Claim {
+    let mut claim = Claim { status: "IN_PROGRESS".to_owned(), ..Claim::default() };
+    for word in words.split(',') {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match name {
+            "exit" => claim.exit_signal = true,
+            "signs" => claim.completion_indicators = value.parse().ok(),
+            "files" => claim.files_modified = value.parse().ok(),
+            "tasks" => claim.tasks_completed = value.parse().ok(),
+            "errors" => claim.errors = value.parse().ok(),
+            "work" => claim.work_type = Some(value.to_owned()),
+            "summary" => claim.summary = Some(value.replace('_', " ")),
+            status => claim.status = status.to_owned(),
+        }
+    }
+    claim
+}
+
 fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
     match fact {
         Fact::Happened(_) => String::new(),
-        Fact::Ordered { order, .. } => format!("{ms} {}\n", order_text(order)),
+        Fact::Ordered { order, .. } => format!("{ms} {}\n", order_text(order, state)),
         Fact::Recalled { id, cause } => {
-            let order = state.orders.get(id).map_or_else(String::new, |open| order_text(&open.order));
+            let order = state.orders.get(id).map_or_else(String::new, |open| order_text(&open.order, state));
             format!("{ms} recall {order}: {}\n", word(cause))
         }
-        Fact::Concluded { outcome, reason } => {
+        Fact::Concluded { outcome, reason, .. } => {
             format!("{ms} END {} ({}): {}\n", standing(*outcome).outcome, reason.code.name(), reason.text)
         }
     }
 }
 
-fn order_text(order: &Order) -> String {
+fn order_text(order: &Order, state: &RunState) -> String {
     match order {
         Order::CleanUp { processes } => {
             let pids: Vec<String> = processes.iter().map(|process| process.pid.to_string()).collect();
             format!("clean-up [{}]", pids.join(" "))
         }
         Order::Checkpoint { name } => format!("checkpoint {name}"),
-        Order::RunAgent { iteration, attempt, news, injected, session } => {
+        Order::RunAgent { iteration, attempt, news, injected, session, status_only, reservation } => {
             let mut told: Vec<String> = news.iter().map(word).collect();
             told.extend(injected.map(|(first, last)| format!("injected {first} to {last}")));
             let telling = if told.is_empty() { String::new() } else { format!(" telling {}", told.join(" ")) };
             let session = session.as_ref().map_or_else(String::new, |session| format!(" in {session}"));
-            format!("agent {iteration}.{attempt}{session}{telling}")
+            let only = if *status_only { " only for its status" } else { "" };
+            let reserved = reservation.map_or_else(String::new, |number| format!(" reserved {number}"));
+            format!("agent {iteration}.{attempt}{session}{only}{reserved}{telling}")
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
         Order::Hold { cause, ms } => format!("hold {} {ms}", word(cause)),
         Order::Keep { name } => format!("keep {name}"),
         Order::Rollback { to, undo, .. } => format!("rollback to {to}, undone by {undo}"),
         Order::Measure { iteration } => format!("measure {iteration}"),
-        Order::RunGate { point, .. } => format!("gate {}", word(point)),
+        Order::RunGate { point, gate, again } => {
+            let gates = &state.settings.gates;
+            let name = gates.get(*gate as usize).filter(|_| gates.len() > 1);
+            let name = name.map_or_else(String::new, |gate| format!(" {}", gate.name));
+            let again = again.map_or_else(String::new, |number| format!(" try {number}"));
+            format!("gate {}{name}{again}", word(point))
+        }
+        Order::Guard { point } => format!("guard {}", word(point)),
+        Order::Reserve { .. } => "reserve".to_owned(),
+        Order::Certify { point } => format!("certify {}", word(point)),
         Order::Notify { result, .. } => format!("notify {result}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The list of precedence: its order, its pairs, and the entries whose policy is still to come.
+//! The list of precedence: its order, its pairs, and what happens where an entry does not apply.
 use expect_test::expect;
 use loop_core::run::decide::PRECEDENCE;
 
@@ -21,6 +21,7 @@ fn the_list_is_this_and_in_this_order() {
         blocked
         tamper that stops
         gates kept
+        claimed, where there is no gate
         stop asked
         pause asked
         cap: iterations
@@ -30,6 +31,7 @@ fn the_list_is_this_and_in_this_order() {
         agent cannot work: login or billing
         agent cannot work: crashes
         agent cannot work: gate unverifiable
+        agent says that it is blocked
         breaker
         wait
         recovery ladder
@@ -52,13 +54,13 @@ fn an_abort_outranks_gates_that_were_kept() {
 #[test]
 fn gates_that_are_kept_outrank_a_stop() {
     // req: A-01 partly: without alert_pause
-    let line = last_line(&[], "0 opened\n1 saved\n2 stop\n3 kept");
+    let line = last_line(&[], "0 opened\n1 saved\n2 stop\n3 kept\n3 certified");
     assert!(line.starts_with("3 END kept"), "{line}");
 }
 
 #[test]
 fn gates_that_are_kept_outrank_every_cap_and_streak() {
-    let line = last_line(&[("max_iterations", "3"), ("max_time", "1s")], &format!("{BASE}5000 kept"));
+    let line = last_line(&[("max_iterations", "3"), ("max_time", "1s")], &format!("{BASE}5000 kept\n5000 certified"));
     assert!(line.starts_with("5000 END kept"), "{line}");
 }
 
@@ -95,7 +97,7 @@ fn an_agent_that_crashes_outranks_a_gate_that_cannot_be_checked() {
     assert!(line.contains("the agent failed 3 times"), "{line}");
 }
 
-// Entries whose policy comes later are in the list and never apply: what would trip each of them goes on.
+// Where nothing is set that would end it, a run goes on; the ladder comes later and never applies.
 
 /// So many rounds of agent, checkpoint, measurement and gate, each as these words say.
 fn rounds(count: u64, agent: &str, measured: &str, gate: &str) -> String {
@@ -108,10 +110,11 @@ fn rounds(count: u64, agent: &str, measured: &str, gate: &str) -> String {
 }
 
 const NO_LIMIT: &[(&str, &str)] = &[("max_iterations", "unlimited")];
+const NO_BREAKER: &[(&str, &str)] = &[("max_iterations", "unlimited"), ("breaker", "off")];
 
 #[test]
-fn never_yet_tamper_a_kept_gate_counts_whatever_files_were_changed() {
-    let line = last_line(&[], &rounds(1, "agent-ok", "changed 1", "kept"));
+fn without_protected_files_a_kept_gate_counts_whatever_files_were_changed() {
+    let line = last_line(&[], &rounds(1, "agent-ok", "changed 1", "kept\n6 certified"));
     assert!(line.starts_with("6 END kept"), "{line}");
 }
 
@@ -121,42 +124,42 @@ fn a_stop_outranks_a_pause_and_a_pause_outranks_the_caps() {
     assert!(stop.starts_with("16 END stopped"), "{stop}");
     let pause = last_line(&[], &format!("{BASE}14 pause\n15 broken same"));
     assert_eq!(pause, "15 hold paused");
-    let kept = last_line(&[], &format!("{BASE}14 pause\n15 kept"));
+    let kept = last_line(&[], &format!("{BASE}14 pause\n15 kept\n15 certified"));
     assert!(kept.starts_with("15 END kept"), "{kept}");
 }
 
 #[test]
-fn never_yet_money_no_cost_ends_a_run() {
+fn without_a_cap_no_cost_ends_a_run() {
     let line = last_line(NO_LIMIT, &rounds(50, "agent-ok", "changed 1", "broken"));
     assert_eq!(line, "202 agent 51.1");
 }
 
 #[test]
-fn never_yet_calls_no_number_of_calls_in_an_hour_ends_a_run() {
+fn without_a_cap_no_number_of_calls_in_an_hour_ends_a_run() {
     let line = last_line(NO_LIMIT, &rounds(120, "agent-ok", "changed 1", "broken"));
     assert_eq!(line, "482 agent 121.1");
 }
 
 #[test]
-fn never_yet_login_a_failure_that_changed_something_is_only_told() {
-    let line = last_line(NO_LIMIT, &rounds(5, "agent-exit 1", "changed 1", "broken"));
+fn a_failure_that_changed_something_is_only_told() {
+    let line = last_line(NO_BREAKER, &rounds(5, "agent-exit 1", "changed 1", "broken"));
     assert_eq!(line, "22 agent 6.1 telling {agent_failed:{ended:exit 1}}");
 }
 
 #[test]
-fn never_yet_breaker_twenty_iterations_without_a_change_go_on() {
-    let line = last_line(NO_LIMIT, &rounds(20, "agent-ok", "changed 0", "broken same"));
+fn with_the_breaker_off_twenty_iterations_without_a_change_go_on() {
+    let line = last_line(NO_BREAKER, &rounds(20, "agent-ok", "changed 0", "broken same"));
     assert_eq!(line, "82 agent 21.1");
 }
 
 #[test]
-fn never_yet_wait_the_next_attempt_follows_at_once() {
+fn without_anything_to_wait_for_the_next_attempt_follows_at_once() {
     let line = last_line(NO_LIMIT, &rounds(1, "agent-exit 1", "changed 1", "broken"));
     assert_eq!(line, "6 agent 2.1 telling {agent_failed:{ended:exit 1}}", "at the moment of the gate's answer");
 }
 
 #[test]
 fn never_yet_ladder_a_stuck_run_is_told_nothing_new() {
-    let told = play_with(NO_LIMIT, &rounds(8, "agent-ok", "changed 0", "broken same"));
+    let told = play_with(NO_BREAKER, &rounds(8, "agent-ok", "changed 0", "broken same"));
     assert!(!told.contains("telling"), "{told}");
 }

@@ -20,7 +20,7 @@ fn an_agent_that_was_cut_off_is_cleaned_up_kept_judged_and_gone_on_with() {
 
 #[test]
 fn work_that_was_finished_before_the_crash_is_found_done() {
-    let told = play("0 opened\n1 saved\n2 broken\n90 reopened\n91 cleaned\n92 saved\n93 kept");
+    let told = play("0 opened\n1 saved\n2 broken\n90 reopened\n91 cleaned\n92 saved\n93 kept\n93 certified");
     assert!(told.ends_with("93 END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
 }
 
@@ -57,7 +57,7 @@ fn free_orders_are_done_again_after_a_crash() {
 
 #[test]
 fn a_notification_is_not_sent_twice_over_a_crash() {
-    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n3 opened");
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n2 certified\n3 opened");
     assert!(told.ends_with("2 notify completed\n"), "{told}");
 }
 
@@ -66,7 +66,7 @@ fn a_run_out_of_iterations_goes_on_with_more_of_them() {
     let told = play_with(
         &[("max_iterations", "1")],
         "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n\
-         90 reopened max_iterations=2\n91 broken\n92 agent-ok\n93 saved\n94 measured\n95 kept",
+         90 reopened max_iterations=2\n91 broken\n92 agent-ok\n93 saved\n94 measured\n95 kept\n95 certified",
     );
     expect![[r#"
         0 checkpoint initial
@@ -81,6 +81,7 @@ fn a_run_out_of_iterations_goes_on_with_more_of_them() {
         92 checkpoint iter-002
         93 measure 2
         94 gate {iteration:2}
+        95 certify {iteration:2}
         95 END kept (goal_complete): the promise holds after 2 iterations
     "#]]
     .assert_eq(&told);
@@ -101,7 +102,7 @@ fn a_run_that_is_opened_again_without_more_room_asks_the_gate_and_ends_as_before
 fn a_person_who_mended_it_by_hand_is_believed_by_the_gate() {
     let told = play_with(
         &[("max_iterations", "1")],
-        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n90 reopened\n91 kept",
+        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n90 reopened\n91 kept\n91 certified",
     );
     assert!(told.ends_with("91 END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
 }
@@ -138,14 +139,14 @@ fn time_in_which_no_driver_was_at_work_does_not_count() {
 fn an_answer_of_the_gates_from_before_a_crash_is_not_believed_after_it() {
     // The journal ends between the gate's answer and the conclusion; a person then undid the work.
     let mut story = crate::play::Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 kept");
+    story.play("0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 kept\n6 certified");
     let concluded = story.journal.pop().unwrap();
     assert!(matches!(concluded.fact, loop_core::run::Fact::Concluded { .. }));
     story.state = loop_core::run::RunState::default();
     story.journal.iter().for_each(|entry| story.state.apply(&entry.fact));
     story.told.clear();
     story.play("900 reopened\n901 broken");
-    assert_eq!(story.told, "900 gate {iteration:1}\n901 agent 2.1\n");
+    assert_eq!(story.told, "900 gate {reopened:1}\n901 agent 2.1\n");
 }
 
 #[test]

@@ -54,9 +54,13 @@ impl Storm<'_> {
             ("max_time", "1h"),
             ("notify", "true"),
             ("delay", "1s"),
+            ("max_calls_per_hour", if self.seed.one_in(3) { "unlimited" } else { "50" }),
+            ("on_regression", if self.seed.one_in(3) { "revert" } else { "tell" }),
+            ("keep", if self.seed.one_in(2) { "best" } else { "last" }),
         ]);
         let backend = if self.seed.one_in(3) { "none" } else { "git" }.to_owned();
-        let mut event = Event::Created(Box::new(RunSpec { backend, ..spec }));
+        let guard = Some(GuardSpec { globs: vec!["check.sh".to_owned()], scripts: Vec::new() });
+        let mut event = Event::Created(Box::new(RunSpec { backend, guard, ..spec }));
         let mut reopenings = 0;
         for _ in 0..STEPS_MAX {
             event = match self.take(event)? {
@@ -96,7 +100,10 @@ impl Storm<'_> {
         let reopened = Event::Reopened { by: "loop resume".to_owned(), changes };
         let edited = self.seed.one_in(3);
         match &self.state.spec {
-            None => Event::Created(Box::new(spec(&[("max_iterations", "4")]))),
+            None => {
+                let guard = Some(GuardSpec { globs: vec!["check.sh".to_owned()], scripts: Vec::new() });
+                Event::Created(Box::new(RunSpec { guard, ..spec(&[("max_iterations", "4")]) }))
+            }
             // A daemon that opens a run again at once: nobody had the time to edit.
             Some(_) if self.state.over.is_none() && self.seed.one_in(2) => Event::Opened,
             Some(_) => {
@@ -341,6 +348,9 @@ fn name(order: &Order) -> &'static str {
         Order::RunGate { .. } => "gate",
         Order::Hold { .. } => "hold",
         Order::Notify { .. } => "notify",
+        Order::Reserve { .. } => "reserve",
+        Order::Guard { .. } => "guard",
+        Order::Certify { .. } => "certify",
     }
 }
 
@@ -407,7 +417,20 @@ fn whatever_crashes_a_run_ends_rightly_and_its_journal_rebuilds_it() {
         "{count} storms; crashes by order and moment:\n{:12}{:>9}{:>9}{:>9}\n",
         "", "before", "during", "after"
     );
-    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "hold", "notify", "keep", "rollback"] {
+    for order in [
+        "clean-up",
+        "checkpoint",
+        "agent",
+        "measure",
+        "gate",
+        "hold",
+        "notify",
+        "keep",
+        "rollback",
+        "reserve",
+        "guard",
+        "certify",
+    ] {
         table += &format!("{order:12}");
         for moment in ["before", "during", "after"] {
             let times = hit.get(&(order, moment)).copied().unwrap_or(0);
@@ -434,7 +457,15 @@ fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
             && !state.agent_ended
         {
             let (iteration, attempt) = (state.iteration, state.attempt);
-            *order = Order::RunAgent { iteration, attempt, news: Vec::new(), injected: None, session: None };
+            *order = Order::RunAgent {
+                iteration,
+                attempt,
+                news: Vec::new(),
+                injected: None,
+                session: None,
+                status_only: false,
+                reservation: None,
+            };
         }
     }
     facts

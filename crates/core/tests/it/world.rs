@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loop_core::agent::{Failure, Reset, ResetSource};
+use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 
 /// A tiny generator, so that a failing seed can be run again.
@@ -63,6 +64,12 @@ pub(crate) struct World {
     pub(crate) clean_ups: u32,
     /// The iteration whose prompt was given last, the newest text in it, and the newest before it.
     told: (u32, u32, u32),
+    /// A protected file is not what it was.
+    tampered: bool,
+    /// The ledger's newest number, and the one that was granted and not used yet.
+    reservation: (i64, Option<i64>),
+    /// The gates were kept and somebody has asked with what.
+    certified: bool,
 }
 
 impl World {
@@ -80,11 +87,12 @@ impl World {
         }
         let check = |fine: bool, what: &str| if fine { Ok(()) } else { Err(format!("{what}: {order:?}")) };
         match order {
-            Order::RunAgent { iteration, attempt, injected, .. } => {
+            Order::RunAgent { iteration, attempt, injected, reservation, .. } => {
                 check(quiet, "an agent is started while another process of the run is alive")?;
                 check(!self.acknowledged.contains(iteration), "an iteration is done twice")?;
                 check(*iteration <= iterations_max, "the cap of iterations is overshot")?;
                 check(self.begun.insert((*iteration, *attempt)), "an attempt is begun twice")?;
+                check(*reservation == self.reservation.1.take(), "a call is made that nobody reserved")?;
                 check(self.saved.contains_key("initial"), "an agent is started before the initial checkpoint")?;
                 if self.told.0 != *iteration {
                     self.told = (*iteration, self.told.1, self.told.1);
@@ -109,14 +117,16 @@ impl World {
             Order::Measure { .. } => check(quiet, "the tree is measured while something edits")?,
             Order::RunGate { .. } => {
                 check(quiet, "a gate runs while something edits")?;
-                self.gate_alive = true;
+                (self.gate_alive, self.certified) = (true, false);
             }
             Order::CleanUp { .. } => self.clean_ups += 1,
             Order::Hold { .. } => check(quiet, "a run holds while something of it is alive")?,
             Order::Rollback { .. } => {
                 check(quiet, "somebody goes back while something edits")?;
             }
-            Order::Notify { .. } | Order::Keep { .. } => {}
+            Order::Guard { .. } => check(quiet, "protected files are looked at while something edits")?,
+            Order::Certify { .. } => check(self.kept_on.is_some(), "a proof is wanted of what was not kept")?,
+            Order::Reserve { .. } | Order::Notify { .. } | Order::Keep { .. } => {}
         }
         Ok(())
     }
@@ -125,7 +135,7 @@ impl World {
     pub(crate) fn half(&mut self, order: &Order) {
         if let Order::RunAgent { iteration, attempt, .. } = order {
             self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: false });
-            self.kept_on = None;
+            (self.kept_on, self.tampered) = (None, true);
         }
         if let Order::Rollback { to, undo, .. } = order
             && self.saved.contains_key(to)
@@ -152,6 +162,7 @@ impl World {
                 self.agent_alive = None;
                 self.tree.retain(|edit| (edit.iteration, edit.attempt) != (*iteration, *attempt));
                 self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
+                self.tampered |= seed.one_in(4);
                 crate::play::agent(if seed.one_in(4) { Ended::Exit(1) } else { Ended::Exit(0) })
             }
             Order::Checkpoint { name } => {
@@ -184,6 +195,7 @@ impl World {
                     2 => Ended::Signal(9),
                     _ => Ended::Exit(1),
                 };
+                self.tampered |= seed.one_in(30);
                 self.kept_on = (ended == Ended::Exit(0)).then(|| self.tree.clone());
                 crate::play::gate(ended, if seed.one_in(2) { "one" } else { "two" })
             }
@@ -194,7 +206,44 @@ impl World {
             }
             Order::Hold { .. } => Answer::Held,
             Order::Notify { .. } => Answer::Notified { exit_code: None },
+            Order::Guard { .. } => self.guard(),
+            Order::Reserve { .. } => self.reserve(seed),
+            Order::Certify { .. } => {
+                self.certified = true;
+                Answer::Certified(Certified::default())
+            }
         }
+    }
+
+    /// What was changed is put back, and what the gates said of it says nothing.
+    fn guard(&mut self) -> Answer {
+        let tampered = Few::of(self.tampered.then_some("check.sh").into_iter());
+        if std::mem::take(&mut self.tampered) {
+            self.kept_on = None;
+        }
+        let restored = !tampered.is_nothing();
+        Answer::Guarded(Box::new(Guarded { files: 2, tampered, restored, ..Guarded::default() }))
+    }
+
+    fn reserve(&mut self, seed: &mut Seed) -> Answer {
+        let (hour_calls, day) = (1, Day::default());
+        if seed.one_in(5) {
+            let free_in_ms = seed.one_in(2).then(|| seed.below(3_000_000));
+            self.reservation.1 = None;
+            let cap = if seed.one_in(6) { Cap::CallsPerDay } else { Cap::CallsPerHour };
+            return Answer::Reserved(Reserved::Denied { cap, free_in_ms, hour_calls, day });
+        }
+        self.reservation = (self.reservation.0 + 1, Some(self.reservation.0 + 1));
+        let reservation = self.reservation.0;
+        Answer::Reserved(Reserved::Granted {
+            reservation,
+            hour_calls,
+            oldest_ms: None,
+            next_free_ms: None,
+            day,
+            left_micros: None,
+            left_tokens: None,
+        })
     }
 
     /// The hands end a recalled order; now and then they cannot.
@@ -224,9 +273,12 @@ impl World {
                 self.half(order);
                 Answer::Blocked { why: "the disk is full".to_owned() }
             }
-            Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. } => {
-                Answer::Failed { what: "took too long".to_owned() }
-            }
+            Order::Checkpoint { .. }
+            | Order::Measure { .. }
+            | Order::Rollback { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. } => Answer::Failed { what: "took too long".to_owned() },
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
             Order::Hold { .. } | Order::Notify { .. } | Order::Keep { .. } => self.complete(order, seed, wall_ms),
         }
@@ -255,6 +307,9 @@ impl World {
         let quiet = self.agent_alive.is_none() && !self.gate_alive;
         if outcome == Outcome::Kept && !(quiet && self.kept_on.as_ref() == Some(&self.tree)) {
             return Err("called done on a tree on which no gate was kept".to_owned());
+        }
+        if outcome == Outcome::Kept && (self.tampered || !self.certified) {
+            return Err("called done on a tampered tree, or without a proof".to_owned());
         }
         Ok(())
     }

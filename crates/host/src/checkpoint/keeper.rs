@@ -455,7 +455,7 @@ fn unreadable(list: &[(Vec<u8>, String)]) -> String {
 }
 
 /// The same text means the same files with the same permissions.
-fn hash_of(files: Id, manifest: Id) -> String {
+pub(super) fn hash_of(files: Id, manifest: Id) -> String {
     let entry = |mode, name: &[u8], id| TreeEntry { mode, name: name.to_vec(), id };
     let both = vec![entry(0o40000, b"files", files), entry(0o100_644, b"manifest", manifest)];
     Id::of(Kind::Tree, &tree(both)).to_string()

@@ -9,8 +9,8 @@ use super::keeper::Place;
 use super::user_git;
 use super::{Picture, RuleTexts, Rules};
 
-/// What the harness itself writes into a workspace: no part of the work.
-const OURS: [&str; 3] = ["/.loopr/*", "!/.loopr/config", "/.harness/"];
+/// What the harness itself writes into a workspace: no part of the work. What a person writes there is.
+const OURS: [&str; 4] = ["/.loopr/*", "!/.loopr/config", "!/.loopr/prompt.md", "/.harness/"];
 
 /// The rules of a run.
 pub(crate) fn rules_of(place: &Place) -> Rules {

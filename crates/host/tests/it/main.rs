@@ -20,6 +20,7 @@ mod keeper_hints;
 mod ledger;
 mod loop_images;
 mod process;
+mod publish;
 mod random_trees;
 mod retention;
 mod sight;

@@ -130,6 +130,12 @@ impl Copies {
         self.folder.join(&self.owner).join("copies").join(name).join("tree")
     }
 
+    /// The owner's own folder: whatever lies in it goes with the copies.
+    #[must_use]
+    pub fn room(&self) -> PathBuf {
+        self.folder.join(&self.owner)
+    }
+
     /// The copies that there are, by name, sorted.
     ///
     /// # Errors
@@ -301,7 +307,10 @@ impl Copies {
 }
 
 /// Whether a path lies in a folder, by whatever name.
-fn is_inside(path: &Path, folder: &OwnedFd) -> io::Result<bool> {
+///
+/// # Errors
+/// When the folder cannot be looked at.
+pub fn is_inside(path: &Path, folder: &OwnedFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(folder)?;
     let mut above = path.ancestors().filter_map(|above| rustix::fs::stat(above).ok());
     Ok(above.any(|above| (above.st_dev, above.st_ino) == (stat.st_dev, stat.st_ino)))
@@ -328,16 +337,31 @@ fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
 
 /// Puts a checkpoint into an empty folder, with what is brought along.
 fn check_out(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
+    put(wish, to)?;
+    bring(wish, to)
+}
+
+/// Puts a checkpoint into an empty folder, and nothing else.
+///
+/// # Errors
+/// When something of it is missing, or cannot be written.
+pub fn put(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
+    let then = wish.checkpoint;
+    match wish.source {
+        Source::Store(store) => checkout::check_out(then, store, to),
+        Source::Snapshot(snapshot) => plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path)),
+    }
+}
+
+/// Brings along what no checkpoint holds, as it was wished, into a folder in which the checkpoint is.
+///
+/// # Errors
+/// When something of it cannot be read or written.
+pub fn bring(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
     let then = wish.checkpoint;
     let (from, now) = match wish.source {
-        Source::Store(store) => {
-            checkout::check_out(then, store, to)?;
-            (wish.along.workspace, wish.along.now)
-        }
-        Source::Snapshot(snapshot) => {
-            plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path))?;
-            (snapshot.folder(), then)
-        }
+        Source::Store(_) => (wish.along.workspace, wish.along.now),
+        Source::Snapshot(snapshot) => (snapshot.folder(), then),
     };
     if wish.along.ignored {
         plant::plant_ignored(from, to, now, then)?;

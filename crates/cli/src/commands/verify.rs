@@ -1,0 +1,183 @@
+//! `loop verify`: run the gates of a loop that is done again, on a clean copy of the very tree that was judged.
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use loop_core::run::RunState;
+use loop_core::time;
+use loop_core::view::{Certificate, Verification, WorkspaceNow};
+use loop_host::proving::{self, NotProved, Told, Wish};
+use loop_host::runs::RunFolder;
+use loop_host::{clock, journal};
+
+use crate::args::IdArg;
+use crate::context::{Context, Done, read_error};
+use crate::render::error::{CommandError, Kind};
+use crate::render::printer::{Loudness, Printer};
+use crate::render::{junit, summary, verified};
+
+/// Run the gates of a loop that is done again, in a clean copy of the tree that was judged, and say whether it still
+/// holds: exit 0 if it does, 1 if not. The workspace is not touched, nor judged
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    id: IdArg,
+    /// How the answer is written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Make the copy here, in a new or empty folder, and leave it there
+    #[arg(long, value_name = "DIR")]
+    keep_copy: Option<PathBuf>,
+    /// Bring along what checkpoints leave out (`node_modules`, `target` …), as it lies in the workspace now
+    #[arg(long)]
+    with_ignored: bool,
+    /// Bring along the workspace's own repository, as it is now
+    #[arg(long)]
+    with_git: bool,
+}
+
+/// How the answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// One object
+    Json,
+    /// For CI: a suite a gate
+    Junit,
+    /// For a comment or a report
+    Markdown,
+}
+
+pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
+    let folder = context.find(&args.id.id)?;
+    let state = journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    let certificate = certificate_of(&folder, &state)?;
+    if !certificate.verified {
+        let verification = Verification::new(certificate, &[], WorkspaceNow::default());
+        return Ok(answered(context, args, verification));
+    }
+    let (Some(checkpoint), Some(tree)) = (certificate.checkpoint.clone(), certificate.tree.clone()) else {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} keeps no checkpoints", folder.id))
+            .because("it was started with --checkpoint none: the tree that was judged is not there to judge again")
+            .hint("start with --checkpoint auto to be able to verify later"));
+    };
+    let Some(spec) = &state.spec else { return Err(no_proof(&folder, "it never began")) };
+    let place = folder.checkpoints(spec);
+    let keep = args.keep_copy.as_ref().map(std::path::absolute).transpose();
+    let keep = keep.map_err(|error| CommandError::of(Kind::Wrong, &error))?;
+    let wish = Wish {
+        state: &state,
+        place: &place,
+        recorded: (&checkpoint, &tree),
+        copies: &context.home.copies(),
+        keep: keep.as_deref(),
+        ignored: args.with_ignored,
+        git: args.with_git,
+    };
+    let proved = match proving::prove(&wish, &mut |told| show(context.printer, &told)) {
+        Ok(proved) => proved,
+        Err(NotProved::Stopped) => {
+            context.printer.error("stopped: nothing was found out, and nothing is left of it\n");
+            return Ok(2);
+        }
+        Err(error) => return Err(not_proved(&folder, &error)),
+    };
+    let mut verification = Verification::new(certificate, &proved.gates, proved.workspace);
+    verification.copy = keep.as_deref().map(loop_host::paths::text_of);
+    verification.brought = brought(args);
+    verification.hints = hints(&verification, &place.workspace, args);
+    Ok(answered(context, args, verification))
+}
+
+fn brought(args: &VerifyArgs) -> Vec<String> {
+    let each = [(args.with_ignored, "what checkpoints leave out"), (args.with_git, "the repository")];
+    each.into_iter().filter(|(wanted, _)| *wanted).map(|(_, what)| what.to_owned()).collect()
+}
+
+fn certificate_of(folder: &RunFolder, state: &RunState) -> Result<Certificate, CommandError> {
+    if let Some(certificate) = Certificate::of(state) {
+        return Ok(certificate);
+    }
+    Err(match &state.over {
+        Some(over) => no_proof(folder, &format!("it ended without being done: {}", over.reason.text))
+            .hint(summary::go_on(Some(over.reason.code), folder.id.as_str())),
+        None if folder.holder().is_some() => {
+            no_proof(folder, "it is still at work").hint(format!("loop watch {}", folder.id))
+        }
+        None => no_proof(folder, "it has no end").hint(format!("loop resume {}", folder.id)),
+    })
+}
+
+fn no_proof(folder: &RunFolder, why: &str) -> CommandError {
+    CommandError::new(Kind::Wrong, format!("there is nothing to verify of loop {}", folder.id)).because(why)
+}
+
+fn not_proved(folder: &RunFolder, error: &NotProved) -> CommandError {
+    let what = format!("loop {} cannot be verified", folder.id);
+    let (kind, hint) = match error {
+        NotProved::Gone(_) => (Kind::Wrong, format!("what is still kept: loop checkpoint list {}", folder.id)),
+        NotProved::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
+        NotProved::Stopped | NotProved::Unable(_) => (Kind::Unable, "mend that, then try again".to_owned()),
+    };
+    CommandError::new(kind, what).because(error.to_string()).hint(hint)
+}
+
+/// What goes on, on stderr.
+fn show(printer: Printer, told: &Told<'_>) {
+    match told {
+        Told::Copying => printer.progress("copying the recorded tree\n"),
+        Told::Asking(gate) => {
+            printer.progress(&format!("{}: {}\n", gate.name, loop_core::text::one_line(&gate.command, 120)));
+        }
+        Told::Spoke(again) => {
+            printer.progress(&format!("{}: {} ({})\n", again.name, again.verdict.name(), again.report.ended.brief()));
+        }
+        Told::Wrote(bytes) if printer.loudness == Loudness::Verbose => printer.error(&loop_core::text::clean(bytes)),
+        Told::Wrote(_) => {}
+        Told::Said(text) => printer.progress(&format!("{}\n", loop_core::text::clean(text.as_bytes()))),
+    }
+}
+
+/// What a person should know to read the answer.
+fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<String> {
+    let mut hints = Vec::new();
+    let place = workspace.to_string_lossy();
+    for gate in &found.gates {
+        if gate.command.contains(place.as_ref()) {
+            hints.push(format!(
+                "{} names the workspace by its path, and looked there instead of at the copy",
+                gate.name
+            ));
+        }
+    }
+    let lost = || found.gates.iter().filter(|gate| gate.required && !gate.is_kept());
+    if let Some(gate) = lost().find(|gate| matches!(gate.exit_code, Some(126 | 127))) {
+        hints.push(format!("{} found a command missing in the copy", gate.name));
+    }
+    let missing =
+        "what checkpoints leave out (node_modules, target, .venv …) is not in the copy; to bring it along as it is now";
+    if lost().next().is_some() && !args.with_ignored {
+        hints.push(format!("{missing}: loop verify {} --with-ignored", found.id));
+    }
+    if lost().any(|gate| gate.command.contains("git ")) && !args.with_git {
+        hints
+            .push(format!("the repository is not in the copy; to bring it along: loop verify {} --with-git", found.id));
+    }
+    hints
+}
+
+fn answered(context: &Context, args: &VerifyArgs, mut found: Verification) -> u8 {
+    found.at = time::rfc3339(clock::now().wall_ms);
+    env!("CARGO_PKG_VERSION").clone_into(&mut found.program);
+    let format = if args.json { Format::Json } else { args.format };
+    match format {
+        Format::Text => context.printer.answer(&verified::text(&found, context.printer)),
+        Format::Json => context.printer.json(&found),
+        Format::Junit => context.printer.answer(&junit::xml(&found)),
+        Format::Markdown => context.printer.answer(&verified::markdown(&found)),
+    }
+    u8::from(!found.holds)
+}

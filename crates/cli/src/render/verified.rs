@@ -1,0 +1,137 @@
+//! What `loop verify` found, for people: as lines and as Markdown.
+use loop_core::text;
+use loop_core::view::{Verification, VerifiedGate, short_hash};
+
+use super::printer::{Paint, Printer};
+
+/// How much of a command stands in a line.
+const COMMAND_LETTERS_MAX: usize = 100;
+/// How many lines of what a gate said are shown.
+const SAID_LINES_MAX: usize = 12;
+
+/// As lines.
+pub(crate) fn text(found: &Verification, printer: Printer) -> String {
+    let (paint, word) = if found.holds { (Paint::Good, "holds") } else { (Paint::Bad, "does not hold") };
+    let mut out = format!("{}: {}\n", printer.paint(paint, word), clean(&found.why));
+    let mut line = |name: &str, value: &str| out.push_str(&format!("  {name:<11}{value}\n"));
+    for gate in &found.gates {
+        line(&gate.name, &gate_words(gate));
+    }
+    if let (Some(checkpoint), Some(tree)) = (&found.checkpoint, &found.tree) {
+        line("judged", &format!("a clean copy of {checkpoint}, tree {tree}"));
+    }
+    line("recorded", &format!("{} by loop {}", found.certificate.at, found.certificate.program));
+    if found.certificate.verified {
+        line("workspace", &clean(&found.workspace.words()));
+    }
+    for what in &found.brought {
+        line("brought", &format!("{what}, as it is now"));
+    }
+    if let Some(copy) = &found.copy {
+        line("copy", &clean(copy));
+    }
+    for how in &found.certificate.weaker {
+        line("weaker", &clean(how));
+    }
+    for gate in found.gates.iter().filter(|gate| !gate.is_kept()) {
+        for test in &gate.failing {
+            out.push_str(&format!("  {}: fails: {}\n", gate.name, clean(test)));
+        }
+        for said in said(gate) {
+            out.push_str(&format!("  {}: {said}\n", gate.name));
+        }
+    }
+    for hint in &found.hints {
+        out.push_str(&format!("hint: {}\n", clean(hint)));
+    }
+    out
+}
+
+fn clean(text: &str) -> String {
+    text::clean(text.as_bytes())
+}
+
+/// The last lines that a gate said.
+fn said(gate: &VerifiedGate) -> Vec<String> {
+    let lines: Vec<&str> = gate.said.lines().collect();
+    let from = lines.len().saturating_sub(SAID_LINES_MAX);
+    lines.into_iter().skip(from).map(clean).collect()
+}
+
+fn gate_words(gate: &VerifiedGate) -> String {
+    let mut words = vec![format!("{} ({}, {:.3} s)", gate.verdict, clean(&gate.ended), gate.duration_seconds)];
+    words.extend((gate.tries > 1).then(|| format!("{} tries", gate.tries)));
+    words.extend(gate.tests.map(loop_core::view::TestCounts::words));
+    words.extend(recorded(gate));
+    words.push(if gate.same_output { "the same output".to_owned() } else { "another output".to_owned() });
+    words.extend((!gate.required).then(|| "only watched".to_owned()));
+    words.join(" · ")
+}
+
+fn recorded(gate: &VerifiedGate) -> Option<String> {
+    gate.recorded.as_ref().filter(|was| **was != gate.verdict).map(|was| format!("was {was}"))
+}
+
+/// As Markdown.
+pub(crate) fn markdown(found: &Verification) -> String {
+    let word = if found.holds { "holds" } else { "does not hold" };
+    let mut out = format!("# Loop {}: {word}\n\n{}\n", found.id, plain(&found.why));
+    if !found.gates.is_empty() {
+        out.push_str("\n| gate | command | now | recorded | ended | seconds | tests | output |\n");
+        out.push_str("|---|---|---|---|---|---|---|---|\n");
+    }
+    for gate in &found.gates {
+        let name = if gate.required { gate.name.clone() } else { format!("{} (watched)", gate.name) };
+        let tests = gate.tests.map(loop_core::view::TestCounts::words).unwrap_or_default();
+        let same = if gate.same_output { "same" } else { "differs" };
+        out.push_str(&format!(
+            "| {} | {} | {} | {} | {} | {:.3} | {tests} | {same}, `{}` |\n",
+            plain(&name),
+            code(&gate.command),
+            gate.verdict,
+            gate.recorded.as_deref().unwrap_or("-"),
+            plain(&gate.ended),
+            gate.duration_seconds,
+            short_hash(&gate.output_sha256),
+        ));
+    }
+    out.push('\n');
+    let mut item = |text: String| out.push_str(&format!("- {text}\n"));
+    if let (Some(checkpoint), Some(tree)) = (&found.checkpoint, &found.tree) {
+        item(format!("Judged: a clean copy of {checkpoint}, tree `{tree}`, at {} by loop {}", found.at, found.program));
+    }
+    item(format!("Recorded: {} by loop {}", found.certificate.at, found.certificate.program));
+    if found.certificate.verified {
+        item(format!("Workspace: {}", plain(&found.workspace.words())));
+    }
+    for tool in &found.certificate.tools {
+        item(format!("Recorded with {}: {}", plain(&tool.name), plain(&tool.version)));
+    }
+    for how in found.certificate.weaker.iter().chain(&found.hints) {
+        item(plain(how));
+    }
+    for test in found.gates.iter().filter(|gate| !gate.is_kept()).flat_map(|gate| &gate.failing) {
+        item(format!("Fails: {}", plain(test)));
+    }
+    for gate in found.gates.iter().filter(|gate| !gate.is_kept() && !gate.said.is_empty()) {
+        let said: String = said(gate).iter().map(|line| format!("    {line}\n")).collect();
+        out.push_str(&format!("\nThe end of what {} said:\n\n{said}", plain(&gate.name)));
+    }
+    out
+}
+
+/// A text in which nothing means anything to Markdown.
+fn plain(text: &str) -> String {
+    let special = |letter: char| "\\`*_[]<>|#".contains(letter);
+    let line = text::one_line(text, 2000);
+    line.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
+}
+
+/// A command as code in a cell: fenced by more ticks than it has in a row.
+fn code(command: &str) -> String {
+    let line = text::one_line(command, COMMAND_LETTERS_MAX).replace('|', "\\|");
+    let longest = line.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if longest > 0 { " " } else { "" };
+    format!("{fence}{pad}{line}{pad}{fence}")
+}

@@ -1,0 +1,188 @@
+//! The proof of an end that is done, for people and programs: what was judged, by which gates, with what.
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::history::exit_code;
+use super::{JSON_VERSION, seconds};
+use crate::run::{Ended, Outcome, Proof, ProofGate, RunState, Tool};
+use crate::settings::GateSpec;
+use crate::time;
+
+/// Settings that a proof depends on: how gates are run, what is kept of the workspace, what the agent may not change.
+const SETTINGS: [&str; 12] = [
+    "agent",
+    "agent_model",
+    "checkpoint",
+    "checkpoint_ignored",
+    "checkpoint_skip",
+    "containment",
+    "gate_timeout",
+    "on_tamper",
+    "profile",
+    "protect",
+    "protect_tests",
+    "require_tests_kept",
+];
+/// So much of a hash is enough for people.
+const HASH_LETTERS: usize = 12;
+
+/// What stands for an end that is done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Certificate {
+    /// The version of this form.
+    pub version: u32,
+    /// The run.
+    pub id: String,
+    /// Whether loop itself ran the gates and saw them kept; else the agent only claims it.
+    pub verified: bool,
+    /// After how many iterations.
+    pub iterations: u32,
+    /// The checkpoint of the tree that was judged; null where none is kept.
+    pub checkpoint: Option<String>,
+    /// The hash of that tree.
+    pub tree: Option<String>,
+    /// What each gate said.
+    pub gates: Vec<CertifiedGate>,
+    /// Programs that had a part in it.
+    pub tools: Vec<Tool>,
+    /// Settings that it depends on.
+    pub settings: BTreeMap<String, String>,
+    /// How the tests are weaker than at the start.
+    pub weaker: Vec<String>,
+    /// The version of loop that started the run.
+    pub program: String,
+    /// When.
+    pub at: String,
+}
+
+/// What one gate said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CertifiedGate {
+    /// Its name.
+    pub name: String,
+    /// Its command, as the user wrote it.
+    pub command: String,
+    /// Whether the end depends on it.
+    pub required: bool,
+    /// How many tries must hold, of how many; null where it is asked once.
+    pub tries: Option<(u32, u32)>,
+    /// pass, fail or unverifiable.
+    pub verdict: String,
+    /// The exit code, where there was one.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
+    /// How it ended, in words.
+    pub ended: String,
+    /// How long it took.
+    pub duration_seconds: f64,
+    /// The hash of its kept output: stdout, then stderr.
+    pub output_sha256: String,
+    /// What its output says about tests; null where it says nothing.
+    pub tests: Option<TestCounts>,
+}
+
+/// How many tests there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TestCounts {
+    /// How many passed.
+    pub passed: u32,
+    /// How many failed.
+    pub failed: u32,
+    /// How many were left out.
+    pub skipped: u32,
+}
+
+impl TestCounts {
+    /// For people.
+    #[must_use]
+    pub fn words(self) -> String {
+        let skipped = if self.skipped > 0 { format!(", {} left out", self.skipped) } else { String::new() };
+        format!("{} of {} tests pass{skipped}", self.passed, self.passed.saturating_add(self.failed))
+    }
+}
+
+impl Certificate {
+    /// The certificate of a run; none before an end that is done.
+    #[must_use]
+    pub fn of(state: &RunState) -> Option<Self> {
+        let (spec, over) = (state.spec.as_ref()?, state.over.as_ref()?);
+        let proof = proof_of(state)?;
+        let settings = SETTINGS.iter().map(|key| ((*key).to_owned(), state.settings.resolved.get(key).to_owned()));
+        Some(Self {
+            version: JSON_VERSION,
+            id: spec.id.to_string(),
+            verified: proof.verified,
+            iterations: state.iterations_done(),
+            gates: gates(state, &proof),
+            checkpoint: proof.checkpoint,
+            tree: proof.tree,
+            tools: proof.tools,
+            settings: settings.collect(),
+            weaker: proof.weaker,
+            program: spec.program.clone(),
+            at: time::rfc3339(over.at.wall_ms),
+        })
+    }
+
+    /// In a line, for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        if !self.verified {
+            return "claimed by the agent; no gate was there to check it".to_owned();
+        }
+        let held = self.gates.iter().filter(|gate| gate.required).map(|gate| gate.name.as_str());
+        let held = held.collect::<Vec<_>>().join(", ");
+        match (&self.checkpoint, &self.tree) {
+            (Some(checkpoint), Some(tree)) => {
+                format!("verified on {checkpoint} (tree {}): {held}", short_hash(tree))
+            }
+            _ => format!("verified, on a tree that was not kept: {held}"),
+        }
+    }
+}
+
+/// The beginning of a hash, for people.
+#[must_use]
+pub fn short_hash(hash: &str) -> &str {
+    hash.get(..HASH_LETTERS).unwrap_or(hash)
+}
+
+/// What was written down; of a run from before there were proofs, what its newest gates said.
+fn proof_of(state: &RunState) -> Option<Proof> {
+    let over = state.over.as_ref()?;
+    match (&over.proof, over.outcome) {
+        (Some(proof), _) => Some((**proof).clone()),
+        (None, Outcome::Kept) if !state.keeping.left_its_end => Some(state.proof(true)),
+        (None, _) => None,
+    }
+}
+
+fn gates(state: &RunState, proof: &Proof) -> Vec<CertifiedGate> {
+    let spec = |name: &str| state.settings.gates.iter().find(|gate| gate.name == name);
+    proof.gates.iter().map(|gate| row(gate, spec(&gate.name))).collect()
+}
+
+fn row(gate: &ProofGate, spec: Option<&GateSpec>) -> CertifiedGate {
+    CertifiedGate {
+        name: gate.name.clone(),
+        command: spec.map(|spec| spec.command.clone()).unwrap_or_default(),
+        required: spec.is_some_and(|spec| !spec.watch),
+        tries: spec.and_then(|spec| spec.tries),
+        verdict: gate.verdict.name().to_owned(),
+        exit_code: exit_code(&gate.ended),
+        signal: signal(&gate.ended),
+        ended: gate.ended.brief(),
+        duration_seconds: seconds(gate.duration_ms),
+        output_sha256: gate.sha256.clone(),
+        tests: gate.tests.map(|(passed, failed, skipped)| TestCounts { passed, failed, skipped }),
+    }
+}
+
+pub(super) fn signal(ended: &Ended) -> Option<i32> {
+    match ended {
+        Ended::Signal(number) => Some(*number),
+        Ended::Exit(_) | Ended::ByUs | Ended::NotStarted(_) => None,
+    }
+}

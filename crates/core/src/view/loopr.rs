@@ -1,0 +1,256 @@
+//! What `loopr` publishes of a run: its status, its counts, and one line an iteration.
+use serde::Serialize;
+
+use crate::policy::breaker::Counts;
+use crate::policy::reserve::Reserved;
+use crate::run::{AgentReport, Answer, Ended, Entry, Event, Fact, HoldCause, Order, ReasonCode, RunState};
+use crate::text;
+use crate::time;
+
+/// An hour, the window of calls.
+const HOUR_MS: u64 = 3_600_000;
+/// The most that is shown of a text in a line of the log.
+const LINE_TEXT_MAX: usize = 300;
+
+/// `status.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LooprStatus {
+    /// running, waiting, complete, blocked, error or `circuit_open`.
+    pub state: &'static str,
+    /// The iteration that was begun last.
+    pub iteration: u32,
+    /// Why it ended; null while it goes on.
+    pub exit_reason: Option<&'static str>,
+    /// What the agent said last of its work.
+    pub last_summary: Option<String>,
+    /// The newest error, of the agent or of the loop itself.
+    pub last_error: Option<String>,
+    /// Calls in the last hour.
+    pub call_count: u32,
+    /// When the next call beyond the limit is free, or when what is waited for is over.
+    pub next_reset_at: Option<String>,
+}
+
+/// `loop-state.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LooprCounts {
+    /// Done claims in a row.
+    pub completion_indicators: u32,
+    /// Iterations in a row without progress.
+    pub no_progress: u32,
+    /// Iterations in a row that ended in the same error.
+    pub same_error: u32,
+    /// Which error.
+    pub same_error_signature: Option<String>,
+    /// Iterations in a row that worked on nothing but tests.
+    pub consecutive_test_loops: u32,
+    /// Iterations in a row without a status block.
+    pub missing_status: u32,
+}
+
+impl LooprCounts {
+    fn of(counts: &Counts) -> Self {
+        Self {
+            completion_indicators: counts.completion,
+            no_progress: counts.no_progress,
+            same_error: counts.same_error,
+            same_error_signature: counts.signature.clone(),
+            consecutive_test_loops: counts.test_only,
+            missing_status: counts.missing_status,
+        }
+    }
+}
+
+/// Everything that is published at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LooprPicture {
+    /// `status.json`.
+    pub status: LooprStatus,
+    /// `loop-state.json`.
+    pub counts: LooprCounts,
+    /// `.call_count`.
+    pub call_count: u32,
+    /// `.last_reset`: when the hour began that is counted.
+    pub last_reset: String,
+}
+
+/// The fold over the journal that all of it comes from.
+#[derive(Debug, Clone, Default)]
+pub struct LooprFold {
+    last_summary: Option<String>,
+    last_error: Option<String>,
+    /// Why a block of this iteration does not count, also when it was asked for again and then did.
+    bad_block: Option<String>,
+    /// The iteration whose line was written last.
+    logged: u32,
+    /// An iteration was judged and has no line yet.
+    pending: bool,
+}
+
+impl LooprFold {
+    /// Takes a line of the journal in; `state` has it taken in. What comes back is a line for the log.
+    pub fn take(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
+        match &entry.fact {
+            Fact::Happened(input) => {
+                if let Event::Answered { answer: Answer::AgentEnded(report), .. } = &input.event {
+                    self.heard(report);
+                }
+                let judged = state.judged.counts.evidence.last().is_some_and(|last| last.iteration == state.iteration);
+                self.pending |= judged && state.iteration > self.logged;
+                None
+            }
+            Fact::Ordered { order: Order::RunAgent { .. } | Order::Reserve { .. } | Order::Hold { .. }, .. } => {
+                // The iteration that an order for an agent begins is not the one that was judged.
+                let before = matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { attempt: 1, .. }, .. });
+                std::mem::take(&mut self.pending)
+                    .then(|| self.line(entry, state, state.iteration.saturating_sub(before.into())))
+            }
+            Fact::Ordered { .. } | Fact::Recalled { .. } => None,
+            Fact::Concluded { .. } => {
+                self.pending = false;
+                Some(self.line(entry, state, state.iteration))
+            }
+        }
+    }
+
+    fn heard(&mut self, report: &AgentReport) {
+        let claim = report.heard.claimed.as_ref();
+        self.last_summary = claim.and_then(|claim| claim.summary.clone()).or(self.last_summary.take());
+        self.bad_block = report.heard.block_error.clone().or(self.bad_block.take());
+        let ended = match &report.ended {
+            Ended::Exit(0) | Ended::ByUs => None,
+            Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(report.ended.brief()),
+        };
+        let claimed = claim.filter(|claim| claim.claims_errors());
+        let claimed = claimed.map(|claim| claim.summary.clone().unwrap_or_else(|| claim.brief()));
+        let error = report.heard.error.clone().or(claimed).or(ended);
+        self.last_error = error.map(|error| text::one_line(&error, LINE_TEXT_MAX)).or(self.last_error.take());
+    }
+
+    /// What is published now.
+    #[must_use]
+    pub fn picture(&self, state: &RunState) -> LooprPicture {
+        let over = state.over.as_ref();
+        let unable = over.filter(|over| exit_reason(over.reason.code) == "agent_failed");
+        let unable = unable.map(|over| text::one_line(&over.reason.text, LINE_TEXT_MAX));
+        let call_count = calls(state);
+        let status = LooprStatus {
+            state: state_word(state),
+            iteration: state.iteration,
+            exit_reason: over.map(|over| exit_reason(over.reason.code)),
+            last_summary: self.last_summary.clone(),
+            last_error: unable.or_else(|| self.last_error.clone()),
+            call_count,
+            next_reset_at: next_reset(state).map(time::rfc3339),
+        };
+        let last_reset = time::rfc3339(window_began(state));
+        LooprPicture { status, counts: LooprCounts::of(&state.judged.counts), call_count, last_reset }
+    }
+
+    fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {
+        self.logged = iteration;
+        let report = state.report.as_ref().filter(|_| state.agent_ended || state.iteration > iteration);
+        let claim = report.and_then(|report| report.heard.claimed.as_ref());
+        let counts = &state.judged.counts;
+        let mut fields = vec![
+            ("iteration", iteration.to_string()),
+            ("status", claim.map_or_else(|| "none".to_owned(), |claim| claim.status.clone())),
+            ("exit_signal", claim.is_some_and(|claim| claim.exit_signal).to_string()),
+        ];
+        let files = state.measured.files.map_or_else(|| "unknown".to_owned(), |files| files.to_string());
+        fields.extend([
+            ("files", files),
+            ("completion_indicators", counts.completion.to_string()),
+            ("no_progress", counts.no_progress.to_string()),
+            ("same_error", counts.same_error.to_string()),
+            ("test_loops", counts.test_only.to_string()),
+            ("missing_status", counts.missing_status.to_string()),
+        ]);
+        fields.push(("state", state_word(state).to_owned()));
+        fields.extend(state.over.as_ref().map(|over| ("exit_reason", exit_reason(over.reason.code).to_owned())));
+        fields.extend(self.bad_block.take().map(|why| ("bad_block", quoted(&why))));
+        fields.extend(claim.and_then(|claim| claim.summary.as_ref()).map(|text| ("summary", quoted(text))));
+        fields.extend(state.over.as_ref().map(|over| ("why", quoted(&over.reason.text))));
+        let run = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
+        let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{} run={run} {}\n", time::rfc3339(entry.at.wall_ms), fields.join(" "))
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::String(text::one_line(text, LINE_TEXT_MAX)).to_string()
+}
+
+/// The hold that is under way: why, and until when by the wall clock.
+fn hold(state: &RunState) -> Option<(HoldCause, u64)> {
+    let (_, open) = state.main_order()?;
+    let Order::Hold { cause, ms } = &open.order else { return None };
+    let until = state.waits_until(open).unwrap_or_else(|| open.since.wall_ms.saturating_add(*ms));
+    Some((*cause, until))
+}
+
+fn state_word(state: &RunState) -> &'static str {
+    match (state.standing(), hold(state)) {
+        (Some(standing), _) => standing.loopr_state,
+        (None, Some(_)) => "waiting",
+        (None, None) => "running",
+    }
+}
+
+/// Calls in the last hour, as the ledger of all runs told it; where it was never asked, those of this run.
+fn calls(state: &RunState) -> u32 {
+    match state.call.as_ref().or(state.window.as_ref()) {
+        Some(Reserved::Granted { hour_calls, .. } | Reserved::Denied { hour_calls, .. }) => *hour_calls,
+        None => state.spent.calls,
+    }
+}
+
+/// When the hour began that is counted.
+fn window_began(state: &RunState) -> u64 {
+    match state.window.as_ref() {
+        Some(Reserved::Granted { oldest_ms: Some(oldest), .. }) => *oldest,
+        Some(Reserved::Granted { oldest_ms: None, .. } | Reserved::Denied { .. }) | None => state.created.wall_ms,
+    }
+}
+
+fn next_reset(state: &RunState) -> Option<u64> {
+    match hold(state) {
+        Some((HoldCause::Calls | HoldCause::Limit | HoldCause::Delay, until)) => Some(until),
+        Some((HoldCause::Paused | HoldCause::Blocked | HoldCause::Question, _)) | None => match state.window.as_ref() {
+            Some(Reserved::Granted { next_free_ms, oldest_ms, .. }) => {
+                next_free_ms.or(oldest_ms.map(|oldest| oldest.saturating_add(HOUR_MS)))
+            }
+            Some(Reserved::Denied { .. }) | None => None,
+        },
+    }
+}
+
+/// The word of the document for a reason. Reasons that it does not know stand under the nearest that it does.
+#[must_use]
+pub fn exit_reason(code: ReasonCode) -> &'static str {
+    match code {
+        ReasonCode::GoalComplete => "done",
+        ReasonCode::IterationLimit => "max_iterations",
+        ReasonCode::TimeLimit => "time_limit",
+        ReasonCode::BudgetLimit => "budget",
+        ReasonCode::ManualStop => "stopped",
+        ReasonCode::SameError => "same_error",
+        ReasonCode::TestLoops => "test_loops",
+        ReasonCode::MissingStatus => "missing_status",
+        ReasonCode::NoProgress
+        | ReasonCode::Oscillation
+        | ReasonCode::IdenticalOutput
+        | ReasonCode::OutputDecline
+        | ReasonCode::SafetyCompletion => "no_progress",
+        ReasonCode::AgentBlocked => "agent_blocked",
+        ReasonCode::AgentCrashes
+        | ReasonCode::AgentLogin
+        | ReasonCode::AgentBilling
+        | ReasonCode::ProviderDown
+        | ReasonCode::Question
+        | ReasonCode::Tamper
+        | ReasonCode::AgentLost
+        | ReasonCode::GateUnverifiable
+        | ReasonCode::HostFailure => "agent_failed",
+    }
+}

@@ -1,0 +1,303 @@
+//! A proof that was looked at again: the recorded tree, its gates once more, and what has become of the workspace.
+use serde::Serialize;
+
+use super::certificate::{Certificate, CertifiedGate, TestCounts, signal};
+use super::history::exit_code;
+use super::{JSON_VERSION, seconds};
+use crate::policy::gate::Verdict;
+use crate::run::{Few, GateReport};
+use crate::tested::{Mark, Tests};
+
+/// What `loop verify` found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verification {
+    /// The version of this form.
+    pub version: u32,
+    /// The run.
+    pub id: String,
+    /// Whether every required gate was kept again, on the recorded tree.
+    pub holds: bool,
+    /// The same in a sentence.
+    pub why: String,
+    /// The checkpoint that was judged.
+    pub checkpoint: Option<String>,
+    /// The hash of its tree, which is also that of the copy before the gates ran.
+    pub tree: Option<String>,
+    /// The version of loop that judged it.
+    pub program: String,
+    /// When.
+    pub at: String,
+    /// How long the gates took together.
+    pub duration_seconds: f64,
+    /// The gates, in the order in which they were asked.
+    pub gates: Vec<VerifiedGate>,
+    /// What the workspace is by now; it was not judged.
+    pub workspace: WorkspaceNow,
+    /// Where the copy is, if it was to stay.
+    pub copy: Option<String>,
+    /// What was brought along that no checkpoint holds.
+    pub brought: Vec<String>,
+    /// What a person should know to read the answer.
+    pub hints: Vec<String>,
+    /// What was written down when the run ended.
+    pub certificate: Certificate,
+}
+
+/// One gate, once more.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerifiedGate {
+    /// Its name.
+    pub name: String,
+    /// Its command, as the user wrote it.
+    pub command: String,
+    /// Whether the answer depends on it.
+    pub required: bool,
+    /// pass, fail or unverifiable.
+    pub verdict: String,
+    /// The same as it was recorded; null if it was not.
+    pub recorded: Option<String>,
+    /// The exit code, where there was one.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
+    /// How it ended, in words.
+    pub ended: String,
+    /// How many times it was asked.
+    pub tries: u32,
+    /// How long the last time took.
+    pub duration_seconds: f64,
+    /// The hash of its kept output: stdout, then stderr.
+    pub output_sha256: String,
+    /// Whether that is what was recorded. Times and paths in an output differ without meaning anything.
+    pub same_output: bool,
+    /// What its output says about tests.
+    pub tests: Option<TestCounts>,
+    /// The tests that fail, the first of them.
+    pub failing: Vec<String>,
+    /// The end of what it said.
+    pub said: String,
+    /// Every test by its name, for forms that have room for it.
+    #[serde(skip)]
+    pub cases: Vec<(String, Mark)>,
+}
+
+/// What the workspace is by now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WorkspaceNow {
+    /// Whether it differs from the recorded tree; null where that could not be seen.
+    pub differs: Option<bool>,
+    /// How many names differ.
+    pub files: u32,
+    /// The first of them, and how.
+    pub first: Vec<String>,
+    /// Why that could not be seen.
+    pub why: Option<String>,
+}
+
+impl WorkspaceNow {
+    /// Names that differ, and how.
+    #[must_use]
+    pub fn differing(names: &Few) -> Self {
+        let (files, first) = (names.count, names.first.clone());
+        Self { differs: Some(!names.is_nothing()), files, first, why: None }
+    }
+
+    /// It could not be seen.
+    #[must_use]
+    pub fn unseen(why: String) -> Self {
+        Self { why: Some(why), ..Self::default() }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.differs, &self.why) {
+            (Some(false), _) => "the workspace is that tree".to_owned(),
+            (Some(true), _) => {
+                let files = if self.files == 1 { "1 name".to_owned() } else { format!("{} names", self.files) };
+                let few = Few { count: self.files, first: self.first.clone() };
+                format!("the workspace differs from it by now: {files} ({})", few.words())
+            }
+            (None, Some(why)) => format!("the workspace could not be compared with it: {why}"),
+            (None, None) => "the workspace was not compared with it".to_owned(),
+        }
+    }
+}
+
+/// What a gate said this time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Again {
+    /// Its name.
+    pub name: String,
+    /// What its tries amount to.
+    pub verdict: Verdict,
+    /// How many there were.
+    pub tries: u32,
+    /// The last of them.
+    pub report: GateReport,
+    /// The tests that it told of.
+    pub tests: Option<Tests>,
+}
+
+impl VerifiedGate {
+    /// A gate beside what was recorded of it.
+    #[must_use]
+    pub fn new(recorded: &CertifiedGate, again: &Again) -> Self {
+        let report = &again.report;
+        let tests = again.tests.as_ref();
+        let cases: Vec<(String, Mark)> = tests.into_iter().flat_map(|tests| tests.marks.clone()).collect();
+        let failing = cases.iter().filter(|(_, mark)| *mark == Mark::Failed).map(|(name, _)| name.as_str());
+        Self {
+            failing: Few::of(failing).first,
+            name: recorded.name.clone(),
+            command: recorded.command.clone(),
+            required: recorded.required,
+            verdict: again.verdict.name().to_owned(),
+            recorded: Some(recorded.verdict.clone()),
+            exit_code: exit_code(&report.ended),
+            signal: signal(&report.ended),
+            ended: report.ended.brief(),
+            tries: again.tries,
+            duration_seconds: seconds(report.duration_ms),
+            output_sha256: report.output.sha256.clone(),
+            same_output: report.output.sha256 == recorded.output_sha256,
+            tests: tests.map(|tests| TestCounts { passed: tests.passed, failed: tests.failed, skipped: tests.skipped }),
+            said: report.said.clone(),
+            cases,
+        }
+    }
+
+    /// Whether it was kept.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.verdict == Verdict::Kept.name()
+    }
+}
+
+impl Verification {
+    /// What the gates said, beside what was recorded.
+    #[must_use]
+    pub fn new(certificate: Certificate, again: &[Again], workspace: WorkspaceNow) -> Self {
+        let recorded = |name: &str| certificate.gates.iter().find(|gate| gate.name == name);
+        let gates = again.iter().filter_map(|again| Some(VerifiedGate::new(recorded(&again.name)?, again)));
+        let gates: Vec<VerifiedGate> = gates.collect();
+        let (holds, why) = judged(&certificate, &gates);
+        Self {
+            version: JSON_VERSION,
+            id: certificate.id.clone(),
+            holds,
+            why,
+            checkpoint: certificate.checkpoint.clone(),
+            tree: certificate.tree.clone(),
+            program: String::new(),
+            at: String::new(),
+            duration_seconds: gates.iter().map(|gate| gate.duration_seconds).sum(),
+            gates,
+            workspace,
+            copy: None,
+            brought: Vec::new(),
+            hints: Vec::new(),
+            certificate,
+        }
+    }
+}
+
+fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
+    if !certificate.verified {
+        return (
+            false,
+            "it was never verified: there is no gate, and the agent only claims that it is done".to_owned(),
+        );
+    }
+    let required = || certificate.gates.iter().filter(|gate| gate.required);
+    let again = |name: &str| gates.iter().find(|gate| gate.name == name);
+    let mut lost = Vec::new();
+    for gate in required() {
+        match again(&gate.name) {
+            Some(now) if now.is_kept() => {}
+            Some(now) => lost.push(format!("{} ({})", now.name, now.ended)),
+            None => lost.push(format!("{} (not asked)", gate.name)),
+        }
+    }
+    // Without a single gate nothing could speak against it.
+    if required().next().is_none() {
+        return (false, "no gate is recorded that could be asked again".to_owned());
+    }
+    let of = certificate.checkpoint.as_deref().unwrap_or("the recorded tree");
+    if lost.is_empty() {
+        (true, format!("it still holds: every required gate is kept on {of}"))
+    } else {
+        (false, format!("it does not hold any more on {of}: {}", lost.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Ended, Output};
+
+    fn certificate(verified: bool, gates: &[(&str, bool)]) -> Certificate {
+        let gate = |(name, required): &(&str, bool)| CertifiedGate {
+            name: (*name).to_owned(),
+            command: "make test".to_owned(),
+            required: *required,
+            tries: None,
+            verdict: Verdict::Kept.name().to_owned(),
+            exit_code: Some(0),
+            signal: None,
+            ended: "exit 0".to_owned(),
+            duration_seconds: 1.0,
+            output_sha256: "one".to_owned(),
+            tests: None,
+        };
+        Certificate {
+            version: JSON_VERSION,
+            id: "abc".to_owned(),
+            verified,
+            iterations: 1,
+            checkpoint: Some("iter-001".to_owned()),
+            tree: Some("tree".to_owned()),
+            gates: gates.iter().map(gate).collect(),
+            tools: Vec::new(),
+            settings: std::collections::BTreeMap::new(),
+            weaker: Vec::new(),
+            program: String::new(),
+            at: String::new(),
+        }
+    }
+
+    fn again(name: &str, verdict: Verdict, code: i32) -> Again {
+        let output = Output { sha256: "one".to_owned(), ..Output::default() };
+        let report = GateReport { ended: Ended::Exit(code), duration_ms: 1, output, said: String::new(), tests: None };
+        Again { name: name.to_owned(), verdict, tries: 1, report, tests: None }
+    }
+
+    fn judged(certificate: Certificate, gates: &[Again]) -> (bool, String) {
+        let found = Verification::new(certificate, gates, WorkspaceNow::default());
+        (found.holds, found.why)
+    }
+
+    #[test]
+    fn it_holds_only_where_every_required_gate_was_asked_again_and_is_kept() {
+        let both = || certificate(true, &[("promise", true), ("lint", true), ("size", false)]);
+        let kept = |name| again(name, Verdict::Kept, 0);
+        let size = again("size", Verdict::Broken, 1);
+        assert!(judged(both(), &[kept("promise"), kept("lint"), size.clone()]).0, "a watched gate decides nothing");
+        assert_eq!(
+            judged(both(), &[kept("promise"), size]).1,
+            "it does not hold any more on iter-001: lint (not asked)"
+        );
+        let missing = again("lint", Verdict::Unverifiable, 127);
+        assert_eq!(
+            judged(both(), &[kept("promise"), missing]).1,
+            "it does not hold any more on iter-001: lint (exit 127)"
+        );
+    }
+
+    #[test]
+    fn what_nobody_verified_never_holds() {
+        assert!(!judged(certificate(false, &[]), &[]).0);
+        assert!(!judged(certificate(true, &[]), &[]).0);
+        assert!(!judged(certificate(true, &[("size", false)]), &[again("size", Verdict::Kept, 0)]).0);
+    }
+}

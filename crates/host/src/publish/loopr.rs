@@ -1,0 +1,88 @@
+//! The files of `loopr`: `.loopr/status.json`, `loop-state.json`, `.call_count`, `.last_reset` and `loop.log`.
+use std::io;
+use std::path::Path;
+
+use loop_core::run::{Entry, RunState};
+use loop_core::view::{LooprFold, LooprPicture};
+use serde::Serialize;
+
+use super::Publisher;
+use super::place::Place;
+
+/// Where they lie in the workspace.
+const FOLDER: &str = ".loopr";
+
+/// Writes them as the journal grows.
+#[derive(Debug)]
+pub struct Loopr {
+    place: Place,
+    fold: LooprFold,
+    shown: Option<LooprPicture>,
+    /// The newest line that an earlier driver wrote, or was killed before it could.
+    owed: Option<String>,
+    /// It was said that they cannot be written: once is enough.
+    complained: bool,
+}
+
+impl Loopr {
+    /// For a workspace.
+    #[must_use]
+    pub fn new(workspace: &Path) -> Self {
+        let place = Place::new(workspace, FOLDER);
+        Self { place, fold: LooprFold::default(), shown: None, owed: None, complained: false }
+    }
+
+    /// Writes what has changed. The status comes last: who waits for a change of it finds all the others done.
+    fn show(&mut self, state: &RunState) -> io::Result<()> {
+        let picture = self.fold.picture(state);
+        let before = self.shown.take();
+        let before = before.as_ref();
+        if before.map(|before| before.call_count) != Some(picture.call_count) {
+            self.place.put(".call_count", &format!("{}\n", picture.call_count))?;
+        }
+        if before.map(|before| &before.last_reset) != Some(&picture.last_reset) {
+            self.place.put(".last_reset", &format!("{}\n", picture.last_reset))?;
+        }
+        if before.map(|before| &before.counts) != Some(&picture.counts) {
+            self.place.put("loop-state.json", &pretty(&picture.counts))?;
+        }
+        if before.map(|before| &before.status) != Some(&picture.status) {
+            self.place.put("status.json", &pretty(&picture.status))?;
+        }
+        self.shown = Some(picture);
+        Ok(())
+    }
+}
+
+/// The log.
+const LOG: &str = "loop.log";
+
+impl Loopr {
+    fn log(&mut self, line: Option<String>) -> io::Result<()> {
+        if let Some(owed) = self.owed.take()
+            && !self.place.holds(LOG, &owed)?
+        {
+            self.place.add(LOG, &owed)?;
+        }
+        line.map_or(Ok(()), |line| self.place.add(LOG, &line))
+    }
+}
+
+impl Publisher for Loopr {
+    fn recall(&mut self, entry: &Entry, state: &RunState) {
+        self.owed = self.fold.take(entry, state).or(self.owed.take());
+    }
+
+    fn told(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
+        let line = self.fold.take(entry, state);
+        let logged = self.log(line);
+        let shown = self.show(state);
+        let error = logged.and(shown).err()?;
+        let first = !std::mem::replace(&mut self.complained, true);
+        first.then(|| format!("the files in {FOLDER} cannot be written, and the loop goes on without them: {error}"))
+    }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}

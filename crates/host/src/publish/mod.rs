@@ -1,0 +1,39 @@
+//! What is published of a run in its workspace, for programs of other people: written from the journal, never read back.
+mod loopr;
+mod place;
+
+use std::path::Path;
+
+use loop_core::run::{Entry, RunState};
+
+pub use loopr::Loopr;
+
+/// Who publishes. Nothing is decided by what it does, and what it cannot write is only said.
+pub trait Publisher {
+    /// A line of an earlier driver: it is taken in, and nothing is written.
+    fn recall(&mut self, entry: &Entry, state: &RunState);
+    /// A line was written to the journal; `state` has it taken in. What comes back is a warning.
+    fn told(&mut self, entry: &Entry, state: &RunState) -> Option<String>;
+}
+
+/// Makes a publisher for a workspace.
+type Make = fn(&Path) -> Box<dyn Publisher>;
+
+/// Which profile publishes what.
+const PUBLISHERS: [(&str, Make); 1] = [("loopr", |workspace| Box::new(Loopr::new(workspace)))];
+
+/// The publishers of a run, with all that its journal says so far taken in.
+pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn Publisher>> {
+    let profile = state.settings.resolved.get("profile");
+    let mut all: Vec<Box<dyn Publisher>> =
+        PUBLISHERS.iter().filter(|(name, _)| *name == profile).map(|(_, make)| make(workspace)).collect();
+    if all.is_empty() {
+        return all;
+    }
+    let mut folded = RunState::default();
+    for entry in crate::journal::read(run).map(|reading| reading.entries).unwrap_or_default() {
+        folded.apply(&entry.fact);
+        all.iter_mut().for_each(|publisher| publisher.recall(&entry, &folded));
+    }
+    all
+}
