@@ -196,7 +196,9 @@ impl RunState {
         if let Some(id) = &heard.session {
             self.met(id);
         }
-        let cost_micros = cost_of(&heard.usage, heard.model.as_deref(), &self.settings.prices);
+        // One that does not tell its model works with the one that was chosen.
+        let chosen = Some(self.settings.resolved.get("agent_model")).filter(|model| !model.is_empty());
+        let cost_micros = cost_of(&heard.usage, heard.model.as_deref().or(chosen), &self.settings.prices);
         let usage = Usage { cost_micros, ..heard.usage };
         if let Some(session) = &mut self.session {
             session.used = session.used.plus(heard.usage);
