@@ -8,7 +8,7 @@ use crate::policy::breaker::Trip;
 use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
-use crate::policy::reserve::{Cap, Reserved, Wanted};
+use crate::policy::reserve::{Cap, Reserved};
 use crate::text;
 use crate::time;
 
@@ -275,21 +275,6 @@ fn calls_cap(state: &RunState) -> Option<Next> {
         }
     };
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
-}
-
-/// What a call is asked for at the ledger of all runs.
-#[must_use]
-pub fn wanted(state: &RunState) -> Wanted {
-    let caps = &state.settings.caps;
-    let left = caps.cost_micros.map(|most| most.saturating_sub(state.cost_micros()));
-    Wanted {
-        calls_per_hour: caps.calls_per_hour,
-        calls_per_day: caps.calls_per_day,
-        cost_per_day_micros: caps.cost_per_day_micros,
-        tokens_per_day: caps.tokens_per_day,
-        worst_micros: left.map_or(state.worst_micros(), |left| left.min(state.worst_micros())),
-        worst_tokens: caps.worst_tokens,
-    }
 }
 
 /// The state that stays when a run ended without success, where that is not the last one.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::event::{ProcessId, Target};
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
-use super::judging::{Guarding, Judged};
+use super::guarding::Guarding;
+use super::judging::Judged;
 use super::outcome::{Ending, Outcome};
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;

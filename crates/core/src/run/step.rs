@@ -3,6 +3,7 @@ use super::decide::{self, Next};
 use super::event::{Event, Input, Notice, Request};
 use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
 use super::outcome::{Outcome, Reason, standing};
+use super::spending;
 use super::state::{RunState, Stage};
 use crate::ids::OrderId;
 use crate::policy::reserve::Reserved;
@@ -150,7 +151,7 @@ impl Turn {
                 self.order(Order::Guard { point: GuardPoint::People });
             }
             Next::Iterate if self.after.settings.caps.shared() && self.after.call.is_none() => {
-                self.order(Order::Reserve { wanted: decide::wanted(&self.after) });
+                self.order(Order::Reserve { wanted: spending::wanted(&self.after) });
             }
             Next::Iterate => self.iterate(),
             Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
