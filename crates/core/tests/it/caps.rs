@@ -1,5 +1,5 @@
 //! What may be spent: money and tokens of a run, calls in an hour, and the day of all runs.
-use loop_core::run::decide::wanted;
+use loop_core::run::wanted;
 use loop_core::run::{HoldCause, Order};
 
 use crate::play::Story;
