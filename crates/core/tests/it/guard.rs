@@ -100,7 +100,7 @@ fn tamper_that_stops_comes_before_a_stop_a_cap_and_kept_gates_and_after_an_abort
 fn a_run_that_tamper_stopped_goes_on_when_it_is_opened_again() {
     let mut story = story(&[("on_tamper", "stop")]);
     story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / broken / guarded 2");
-    story.say("reopened / saved / broken / guarded 2 / saved");
+    story.say("reopened / saved / broken / guarded 2 / saved / guarded 2");
     assert!(story.last().starts_with("agent 2.1"), "{}", story.told);
     let mut kept = self::story(&[("on_tamper", "stop")]);
     kept.say("agent-ok / guarded 2 / saved-as iter-001 / changed 0 / kept / tampered check.sh");
