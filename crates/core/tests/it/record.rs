@@ -1,5 +1,4 @@
 //! What people see of breaker, limits, session and claims: folds over the journal.
-use loop_core::run::RunSpec;
 use loop_core::settings::Valued;
 use loop_core::time::At;
 use loop_core::view::{BreakerView, BudgetView, CallsView, Record, RunResult, SessionView, Waiting, is_tripped, used};
@@ -22,7 +21,7 @@ fn ungated(more: &[(&str, &str)]) -> Story {
     if let Some(promise) = spec.settings.valued("promise").cloned() {
         spec.settings.set("promise", Valued { value: String::new(), ..promise });
     }
-    Story::of(RunSpec { backend: "git".to_owned(), ..spec })
+    Story::of(spec)
 }
 
 /// An iteration from this moment on: the agent's words, and how many files changed.
@@ -42,7 +41,10 @@ fn a_trip_a_reset_and_the_counts_that_stood_are_events_of_the_circuit() {
     }
     assert!(is_tripped(&story.state), "{}", story.told);
     let breaker = BreakerView::of(&story.state);
-    assert_eq!((breaker.reason, breaker.counts.no_progress, breaker.thresholds.no_progress), (Some("no_progress"), 3, Some(3)));
+    assert_eq!(
+        (breaker.reason, breaker.counts.no_progress, breaker.thresholds.no_progress),
+        (Some("no_progress"), 3, Some(3))
+    );
     assert_eq!((breaker.counting(), breaker.standing()), ("no progress 3 of 3".to_owned(), "no progress 3".to_owned()));
     story.play("9000 visited loop reset\n9000 reset session");
     let closed = BreakerView::of(&story.state);
@@ -75,7 +77,7 @@ fn the_newest_fifty_events_are_shown_whatever_the_length_of_the_loop() {
         iteration(&mut story, number * 10, "session=s1 claim=IN_PROGRESS,files=1", 1);
     }
     let events = Record::of(&story.journal).events();
-    assert_eq!(events.session.len(), 50);
+    assert_eq!(events.session.len(), 50, "{}", story.told);
     assert_eq!(events.session.last().map(|event| event.loop_count), Some(120));
     assert_eq!(events.session.first().map(|event| event.loop_count), Some(71));
 }
@@ -108,7 +110,10 @@ fn limits_and_what_is_used_of_them_are_told_and_warned_of_once() {
     assert_eq!(warned, [("max_cost", 85)]);
     assert!(after.iter().all(|one| !one.warns(&after)), "once");
     let budget = BudgetView::of(&story.state, at(1100));
-    assert_eq!((budget.cost_usd, budget.max_cost_usd, budget.tokens, budget.max_tokens), (Some(0.85), Some(1.0), Some(100), Some(1000)));
+    assert_eq!(
+        (budget.cost_usd, budget.max_cost_usd, budget.tokens, budget.max_tokens),
+        (Some(0.85), Some(1.0), Some(100), Some(1000))
+    );
     assert_eq!(budget.warnings, ["max_cost"]);
     let free = CallsView::of(&story.state, at(1100));
     assert_eq!((free.left, free.limit, free.last_hour, free.total), (-1, None, None, 2));
