@@ -149,7 +149,8 @@ impl Guarding {
         (measured.protected, measured.tests) = (number(tally.protected), number(tally.tests));
         if tally.work() == 0 {
             let now = self.ignored_now();
-            measured.ignored = self.ignored.is_some() && now.is_some() && now != self.ignored;
+            let differ = self.ignored.is_some() && now.is_some() && now != self.ignored;
+            measured.ignored = differ || tally.folders > 0;
             self.ignored = now.or(self.ignored.take());
         } else {
             self.ignored = None;

@@ -4,6 +4,7 @@ mod acp_bridge;
 mod agent;
 mod agent_calls;
 mod agents;
+mod approval;
 mod asking;
 mod behaviours;
 mod btrfs;

@@ -126,7 +126,7 @@ pub struct Measured {
     /// How many of the files are tests.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tests: u32,
-    /// Files changed that checkpoints leave out.
+    /// Something changed that is in no count of files: files that checkpoints leave out, or empty folders.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
     /// The user's repository stands at another commit.

@@ -1,5 +1,5 @@
 //! The part of the catalogue about judgement: when a loop is done, stuck, too dear, or to be warned of.
-use super::keys::{BASE, Flag, InProject, Key, flag};
+use super::keys::{BASE, InProject, Key, flag};
 use super::value::Kind;
 
 /// These settings, in the order in which help shows them.
@@ -359,15 +359,6 @@ pub(super) const JUDGEMENT: &[Key] = &[
         doc: "Approve what the project file wants to run, as it is now.",
         flag: flag("approve", ""),
         in_file: false,
-        ..BASE
-    },
-    Key {
-        name: "verbose",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Say more: how long each iteration took, and how much the agent said.",
-        flag: Flag { long: "verbose", short: Some('v'), value: "" },
-        may_change: true,
         ..BASE
     },
     Key {

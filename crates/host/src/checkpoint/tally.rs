@@ -16,6 +16,8 @@ pub struct Tally {
     pub protected: u64,
     /// Tests that are not protected.
     pub tests: u64,
+    /// Folders that were made, removed or given other permissions, counted nowhere else.
+    pub folders: u64,
 }
 
 impl Tally {
@@ -34,7 +36,8 @@ impl Tally {
     /// Of all that differs. Paths are from the workspace.
     #[must_use]
     pub fn of(difference: &Difference, is_protected: &dyn Fn(&[u8]) -> bool) -> Self {
-        let mut tally = Self::default();
+        let folders = difference.changes.iter().filter(|change| !change.is_of_files()).count();
+        let mut tally = Self { folders: u64::try_from(folders).unwrap_or(u64::MAX), ..Self::default() };
         for change in difference.changes.iter().filter(|change| change.is_of_files()) {
             let names = names(change);
             tally.files += 1;

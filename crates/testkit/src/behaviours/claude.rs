@@ -34,6 +34,7 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
         | Ends::Hangs
         | Ends::Context
         | Ends::Denied(_)
+        | Ends::Budget
         | Ends::Asks(_) => {
             let tool = format!(
                 r#"{{"type":"tool_use","id":"toolu_01","name":"Bash","input":{{"command":{},"description":"work on it"}}}}"#,
@@ -76,6 +77,14 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
                 *last = last.replace(r#""permission_denials":[]"#, &denied);
             }
             (lines, String::new(), 0)
+        }
+        Ends::Budget => {
+            let errors = r#""errors":["Reached maximum budget ($2.5)"]"#;
+            (
+                vec![worked, result(call, ("error_max_budget_usd", true, "null"), errors, Some(2_500_000))],
+                String::new(),
+                1,
+            )
         }
         Ends::Fails(words) => {
             let errors = format!(r#""errors":[{}]"#, json(&call.fill(words)));
@@ -125,6 +134,7 @@ fn provider(ends: Ends) -> (&'static str, &'static str, String) {
         | Ends::Warned
         | Ends::Mute
         | Ends::Denied(_)
+        | Ends::Budget
         | Ends::Asks(_) => {
             ("400", "invalid_request", only("Prompt is too long · the request is ~215000 tokens (limit 200000)"))
         }

@@ -23,6 +23,7 @@ pub(super) fn begin(call: &Call<'_>) -> Vec<String> {
         | Ends::Hangs
         | Ends::Context
         | Ends::Denied(_)
+        | Ends::Budget
         | Ends::Asks(_) => {
             lines.push(said(0, "I'll look at the tests first."));
             lines.push(command(call, "item.started", "null", "in_progress"));
@@ -38,9 +39,11 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
         Ends::Crashes => {
             (vec![worked], "thread 'main' panicked at core/src/codex.rs\nindex out of bounds\n".into(), 101)
         }
-        // Codex tells tokens, never a price.
+        // Codex tells tokens, never a price, and keeps no limit.
         Ends::Mute => (Vec::new(), String::new(), 0),
-        Ends::Well | Ends::Warned | Ends::Hangs | Ends::Costs(_) => (well(call, worked, true), String::new(), 0),
+        Ends::Well | Ends::Warned | Ends::Hangs | Ends::Budget | Ends::Costs(_) => {
+            (well(call, worked, true), String::new(), 0)
+        }
         Ends::Untold => (well(call, worked, false), String::new(), 0),
         Ends::Denied(command) => {
             let log = format!(

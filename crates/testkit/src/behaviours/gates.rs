@@ -31,6 +31,9 @@ exit 1
 END
 "#;
 
+/// The test runs what the agent wrote.
+const CODE: &str = "sed -i '2i . src/code.sh' run_tests.sh; echo : > src/code.sh";
+
 const TRUTH: &str = "[ $(grep -c '^step' src/work.txt) -ge 4 ]";
 
 const fn does(does: &'static str) -> Turn {
@@ -138,7 +141,7 @@ pub(super) const ALL: &[Behaviour] = &[
     },
     Behaviour {
         name: "gate-hangs",
-        project: &["sed -i '2i sh src/code.sh' run_tests.sh; echo : > src/code.sh"],
+        project: &[CODE],
         arguments: &["--gate-timeout", "2s"],
         turns: &[
             does("echo 'sleep 300' > src/code.sh; echo \"step $N\" >> src/work.txt"),
@@ -146,6 +149,23 @@ pub(super) const ALL: &[Behaviour] = &[
         ],
         ideal: kept(2),
         checks: &[Check::Told(2, "stopped by loop")],
+        ..BASE
+    },
+    Behaviour {
+        name: "gate-dies-by-a-signal",
+        project: &[CODE],
+        turns: &[
+            does("echo 'kill -s SEGV $$' > src/code.sh"),
+            does("echo : > src/code.sh; for step in 1 2 3 4; do echo \"step $step\" >> src/work.txt; done"),
+        ],
+        ideal: kept(2),
+        ..BASE
+    },
+    Behaviour {
+        name: "gate-is-killed",
+        project: &[CODE],
+        turns: &[does("echo 'kill -s KILL $$' > src/code.sh; echo \"note $N\" >> src/notes.txt")],
+        ideal: unable(2),
         ..BASE
     },
     Behaviour {

@@ -149,6 +149,47 @@ pub(super) const ALL: &[Behaviour] = &[
         checks: &[Check::Told(2, "Nobody answers here")],
         ..BASE
     },
+    Behaviour {
+        name: "works-by-deleting",
+        project: &[
+            "for old in 1 2 3 4 5; do echo old > src/old-$old; done; echo '! ls src/old-* 2>/dev/null' > run_tests.sh",
+        ],
+        turns: &[Turn { does: "rm -f src/old-$N", ..WORKS }],
+        ideal: kept(5),
+        ..BASE
+    },
+    Behaviour {
+        name: "works-by-permissions",
+        project: &[
+            "for tool in 1 2 3 4 5; do echo : > src/tool-$tool; done",
+            "echo 'for tool in src/tool-*; do [ -x $tool ] || exit 1; done' > run_tests.sh",
+        ],
+        turns: &[Turn { does: "chmod +x src/tool-$N", ..WORKS }],
+        ideal: kept(5),
+        truth: "[ $(find src -name 'tool-*' -perm -100 | wc -l) = 5 ]",
+        ..BASE
+    },
+    Behaviour {
+        name: "works-by-folders",
+        project: &["echo '[ $(ls -d src/part-* | wc -l) -ge 5 ]' > run_tests.sh"],
+        turns: &[Turn { does: "mkdir src/part-$N", ..WORKS }],
+        ideal: kept(5),
+        ..BASE
+    },
+    Behaviour {
+        name: "works-by-links",
+        project: &["ln -s nowhere-0 src/link; echo '[ $(readlink src/link) = nowhere-5 ]' > run_tests.sh"],
+        turns: &[Turn { does: "ln -sfn nowhere-$N src/link", ..WORKS }],
+        ideal: kept(5),
+        ..BASE
+    },
+    Behaviour {
+        name: "works-unseen-by-stamps",
+        project: &["echo 00000 > src/bits; touch -d 2020-01-01 src/bits; echo 'grep -q 11111 src/bits' > run_tests.sh"],
+        turns: &[Turn { does: "sed -i s/0/1/ src/bits; touch -d 2020-01-01 src/bits", ..WORKS }],
+        ideal: kept(5),
+        ..BASE
+    },
     Behaviour { name: "mute-but-works", turns: &[Turn { ends: Ends::Mute, ..WORKS }], ..BASE },
     Behaviour { name: "done-in-the-last-iteration", arguments: &["-n", "4"], turns: &[WORKS], ..BASE },
     Behaviour {

@@ -215,7 +215,7 @@ fn read_as(turn: &Turn) -> Option<Option<&'static str>> {
         Ends::Billing => Some(Some("billing")),
         Ends::Context => Some(Some("context")),
         Ends::Crashes | Ends::Mute => Some(Some("crash")),
-        Ends::Fails(_) | Ends::Hangs | Ends::Denied(_) | Ends::Asks(_) => None,
+        Ends::Fails(_) | Ends::Hangs | Ends::Denied(_) | Ends::Budget | Ends::Asks(_) => None,
     }
 }
 

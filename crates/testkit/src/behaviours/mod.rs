@@ -97,6 +97,8 @@ pub enum Ends {
     Crashes,
     /// In an error with these words; `{n}` is the number of the call.
     Fails(&'static str),
+    /// At the limit of money that its own program keeps.
+    Budget,
     /// Never: it is silent after its work.
     Hangs,
     /// At a limit of the provider that ends in so many seconds.

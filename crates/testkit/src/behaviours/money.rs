@@ -36,6 +36,23 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "stops-at-its-own-limit",
+        agents: super::CLAUDE,
+        arguments: &["--max-cost", "100"],
+        turns: &[costs(Ends::Well), costs(Ends::Budget)],
+        ideal: exhausted("budget_limit", 2),
+        checks: &[Check::NeverWaited],
+        ..BASE
+    },
+    Behaviour {
+        name: "priced-by-a-table",
+        agents: super::CODEX,
+        arguments: &["--max-cost", "2.50", "--agent-model", "gpt-5.1", "--prices", "gpt-* input=1000 output=1000"],
+        turns: &[costs(Ends::Well)],
+        ideal: exhausted("budget_limit", 3),
+        ..BASE
+    },
+    Behaviour {
         name: "calls-per-hour",
         arguments: &["--max-calls-per-hour", "2", "--max-time", "10s"],
         turns: &[costs(Ends::Well)],
