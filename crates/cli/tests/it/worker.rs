@@ -41,7 +41,7 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
     // req: C-03 partly: the values and names by the built program
     // req: C-21 partly: on this machine; --container is shown elsewhere
     let env = claude("block COMPLETE 1 true");
-    env.write("config/config.toml", "session_expiration_hours = 48\nloop_delay_seconds = 0\n");
+    env.write("home/.config/loop/config.toml", "session_expiration_hours = 48\nloop_delay_seconds = 0\n");
     let flags = [
         "--max-loops",
         "7",

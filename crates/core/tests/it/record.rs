@@ -1,5 +1,4 @@
 //! What people see of breaker, limits, session and claims: folds over the journal.
-use loop_core::run::RunSpec;
 use loop_core::settings::Valued;
 use loop_core::time::At;
 use loop_core::view::{BreakerView, BudgetView, CallsView, Record, RunResult, SessionView, Waiting, is_tripped, used};
@@ -22,7 +21,7 @@ fn ungated(more: &[(&str, &str)]) -> Story {
     if let Some(promise) = spec.settings.valued("promise").cloned() {
         spec.settings.set("promise", Valued { value: String::new(), ..promise });
     }
-    Story::of(RunSpec { backend: "git".to_owned(), ..spec })
+    Story::of(spec)
 }
 
 /// An iteration from this moment on: the agent's words, and how many files changed.
@@ -78,7 +77,7 @@ fn the_newest_fifty_events_are_shown_whatever_the_length_of_the_loop() {
         iteration(&mut story, number * 10, "session=s1 claim=IN_PROGRESS,files=1", 1);
     }
     let events = Record::of(&story.journal).events();
-    assert_eq!(events.session.len(), 50);
+    assert_eq!(events.session.len(), 50, "{}", story.told);
     assert_eq!(events.session.last().map(|event| event.loop_count), Some(120));
     assert_eq!(events.session.first().map(|event| event.loop_count), Some(71));
 }
