@@ -72,6 +72,8 @@ pub(crate) enum Verb {
     Inject(commands::inject::InjectArgs),
     /// Change settings of a loop that is at work
     Set(commands::set::SetArgs),
+    /// Close the breaker of a loop that got nowhere, so that it may go on
+    Reset(commands::reset::ResetArgs),
     /// Go back to a checkpoint of a loop
     Rollback(commands::rollback::RollbackArgs),
     /// Keep the workspace of a loop as it is now; list and remove what is kept

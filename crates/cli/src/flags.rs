@@ -1,10 +1,15 @@
 //! The catalogue of settings as flags: every key is a flag, every switch has a `--no-` form.
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use loop_core::settings::container::{self, NAMES, Name};
 use loop_core::settings::{Given, KEYS, Key, Kind, Layer, Origin, SettingsError};
 
 /// The settings that `loop start` was given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StartFlags(Vec<(&'static Key, String)>);
+pub(crate) struct StartFlags {
+    keys: Vec<(&'static Key, String)>,
+    /// By the names of the container front.
+    names: Vec<(&'static Name, String)>,
+}
 
 /// The settings that `loop resume` was given: those that may change.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +21,13 @@ impl StartFlags {
     /// # Errors
     /// When a value does not fit its key.
     pub(crate) fn read(&self) -> Result<Vec<Given>, SettingsError> {
-        self.0.iter().map(|(key, value)| given(key, value)).collect()
+        let keys = self.keys.iter().filter(|(key, value)| !container::is_default(key.name, value));
+        let mut all = keys.map(|(key, value)| given(key, value)).collect::<Result<Vec<_>, _>>()?;
+        for (name, value) in &self.names {
+            let origin = Origin { layer: Layer::Flag, place: format!("--{}", name.flag()) };
+            all.extend(name.read(value, &origin)?);
+        }
+        Ok(all)
     }
 }
 
@@ -56,6 +67,21 @@ fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Co
             command.arg(arg.value_name(key.flag.value).action(many).value_parser(parser).allow_hyphen_values(true));
     }
     command
+}
+
+/// The names of the container front, which the short help leaves out.
+fn augment_names(mut command: Command) -> Command {
+    for name in &NAMES {
+        let arg = Arg::new(name.name).long(name.flag()).help(name.help()).value_name("N").overrides_with(name.name);
+        let arg = arg.hide_short_help(true).help_heading("Names of the container front").allow_hyphen_values(true);
+        command = command.arg(arg.conflicts_with_all(name.keys));
+    }
+    command
+}
+
+fn collect_names(matches: &ArgMatches) -> Vec<(&'static Name, String)> {
+    let given = |name: &'static Name| matches.get_one::<String>(name.name).map(|value| (name, value.clone()));
+    NAMES.iter().filter_map(given).collect()
 }
 
 /// May be given several times, each a line.
@@ -111,27 +137,40 @@ fn changeable() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.may_change)
 }
 
-macro_rules! flags_of {
-    ($name:ident, $keys:ident) => {
-        impl Args for $name {
-            fn augment_args(command: Command) -> Command {
-                augment(command, $keys())
-            }
-            fn augment_args_for_update(command: Command) -> Command {
-                Self::augment_args(command)
-            }
-        }
-        impl FromArgMatches for $name {
-            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                collect(matches, $keys()).map(Self)
-            }
-            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-                *self = Self::from_arg_matches(matches)?;
-                Ok(())
-            }
-        }
-    };
+impl Args for StartFlags {
+    fn augment_args(command: Command) -> Command {
+        augment_names(augment(command, all()))
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-flags_of!(StartFlags, all);
-flags_of!(ResumeFlags, changeable);
+impl FromArgMatches for StartFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self { keys: collect(matches, all())?, names: collect_names(matches) })
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ResumeFlags {
+    fn augment_args(command: Command) -> Command {
+        augment(command, changeable())
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ResumeFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        collect(matches, changeable()).map(Self)
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

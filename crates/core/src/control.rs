@@ -40,6 +40,11 @@ pub enum Ask {
     Rollback(Target),
     /// End now, for good, and go back to where it began.
     CancelRollback,
+    /// Close the breaker: every count of it is gone.
+    Reset {
+        /// The agent's conversation is forgotten, too.
+        session: bool,
+    },
 }
 
 /// What the run says to that.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use loop_core::ids::RunId;
 use loop_core::policy::prices::{Prices, cost_of};
 use loop_core::policy::reserve::{Spent, Wanted};
-use loop_core::run::{Answer, RunState, decide};
+use loop_core::run::{Answer, RunState, wanted};
 use loop_core::time::At;
 
 use crate::clock;
@@ -45,7 +45,7 @@ impl Bill {
             account: settings.agent.clone(),
             key,
             reservation,
-            worst: decide::wanted(state),
+            worst: wanted(state),
             prices: settings.prices.clone(),
             model,
             at: clock::now(),

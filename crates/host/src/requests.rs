@@ -57,6 +57,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -
         Ask::Checkpoint { name } => checkpoint(name.as_deref(), state),
         Ask::Rollback(target) => rollback(target, state),
         Ask::CancelRollback => Ok(Request::CancelRollback),
+        Ask::Reset { session } => Ok(Request::Reset { session: *session }),
     }?;
     let bytes = serde_json::to_string(&request).map_or(usize::MAX, |text| text.len());
     if bytes > REQUEST_BYTES_MAX {

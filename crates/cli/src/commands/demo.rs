@@ -47,6 +47,8 @@ pub(crate) fn run(context: &Context) -> Done {
         ["loop", "start", "make the tests pass", "--promise", "sh test.sh", "--agent-cmd", &agent, "--workspace"];
     let mut line: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
     line.push(folder.clone().into_os_string());
+    // Its agent thinks for less than a second on purpose.
+    line.extend(["--min-iteration-duration", "none"].map(Into::into));
     let Ok(Cli { command: Some(Verb::Start(args)), .. }) = Cli::try_parse_from(line) else {
         return Err(CommandError::new(Kind::Unable, "a bug of loop: the demo's own command line"));
     };

@@ -3,7 +3,7 @@ use clap::Args;
 use loop_core::run::{Entry, Fact, Order, RunState};
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{History, IterationRow};
+use loop_core::view::{Events, History, IterationRow, Record};
 use loop_host::attempt::Meaning;
 use loop_host::journal;
 use loop_host::process::tail_of;
@@ -32,6 +32,9 @@ pub(crate) struct HistoryArgs {
     /// Show what iteration N changed; A..B: what differs between two checkpoints (initial, a number, N+ or a name)
     #[arg(long, value_name = "N|A..B")]
     diff: Option<String>,
+    /// Show the events of the session and of the breaker, the newest 50 of each
+    #[arg(long, conflicts_with = "diff")]
+    events: bool,
     /// With --diff: only how many lines of each file
     #[arg(long, requires = "diff")]
     stat: bool,
@@ -47,6 +50,15 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         return compare::run(context, &folder, words, manner);
     }
     let (reading, history) = read(&folder)?;
+    if args.events {
+        let events = Record::of(&reading.entries).events();
+        if args.json {
+            context.printer.json(&events);
+        } else {
+            context.printer.answer(&events_told(&events));
+        }
+        return Ok(0);
+    }
     if args.json {
         context.printer.json(&history);
         return Ok(0);
@@ -64,6 +76,27 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         }
     }
     Ok(0)
+}
+
+/// Both tables of events.
+fn events_told(events: &Events) -> String {
+    let or_not = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), |text| text::one_line(text, 80));
+    let session = events.session.iter().map(|event| {
+        let (at, name) = (event.at.clone(), event.event.to_owned());
+        vec![at, name, event.loop_count.to_string(), or_not(&event.status), or_not(&event.error)]
+    });
+    let session = table(&["TIME", "SESSION", "LOOPS", "STATUS", "ERROR"], &session.collect::<Vec<_>>());
+    if events.circuit.is_empty() {
+        return format!("{session}\nthe breaker has not changed\n");
+    }
+    let circuit = events.circuit.iter().map(|event| {
+        let counts = [event.no_progress, event.same_error, event.test_loops, event.completion];
+        let mut row = vec![event.at.clone(), format!("{} → {}", event.from, event.to), event.reason.clone()];
+        row.extend(counts.map(|count| count.to_string()));
+        row
+    });
+    let names = ["TIME", "BREAKER", "REASON", "NO PROGRESS", "SAME ERROR", "TESTS ONLY", "DONE CLAIMS"];
+    format!("{session}\n{}", table(&names, &circuit.collect::<Vec<_>>()))
 }
 
 /// The table of a run, for other commands.

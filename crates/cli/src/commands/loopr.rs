@@ -96,7 +96,10 @@ fn dispatch(cli: &LooprCli) -> Done {
     let context = Context::new(cli.output.printer())?;
     match &cli.command {
         LooprVerb::Loop(args) => run(&context, args),
-        LooprVerb::Status(args) => loopr_status::run(&context, args),
+        LooprVerb::Status(args) => {
+            start::end_registered(&context);
+            loopr_status::run(&context, args)
+        }
     }
 }
 

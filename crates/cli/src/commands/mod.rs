@@ -23,6 +23,7 @@ pub(crate) mod loopr;
 mod loopr_status;
 pub(crate) mod pause;
 pub(crate) mod prune;
+pub(crate) mod reset;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod rollback;
@@ -31,9 +32,11 @@ pub(crate) mod set;
 pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
+pub(crate) mod status_detail;
 pub(crate) mod verify;
 pub(crate) mod visit;
 pub(crate) mod watch;
+pub(crate) mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -101,6 +104,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Cancel(args)) => cancel::run(&context, &args),
         Some(Verb::Inject(args)) => inject::run(&context, &args),
         Some(Verb::Set(args)) => set::run(&context, &args),
+        Some(Verb::Reset(args)) => reset::run(&context, &args),
         Some(Verb::Watch(args)) => watch::run(&context, &args),
         Some(Verb::Rollback(args)) => rollback::run(&context, &args),
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
@@ -128,6 +132,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Cancel(_)
         | Verb::Inject(_)
         | Verb::Set(_)
+        | Verb::Reset(_)
         | Verb::Watch(_)
         | Verb::Rollback(_)
         | Verb::Checkpoint(_)

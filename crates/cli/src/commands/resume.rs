@@ -7,12 +7,13 @@ use loop_core::policy::budget::money_exact;
 use loop_core::run::{Change, Event, Order, Outcome, RunState};
 use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, micros, millis, parse_value};
 use loop_core::time;
+use loop_core::view::is_tripped;
 use loop_host::paths::path_of;
 use loop_host::runs::{RunFolder, RunsError, StartLock};
 use loop_host::workspace::{WorkspaceError, claim};
 
 use super::start::{check_stop_file, clear_stop_file, go, write_result};
-use super::{ask, container_setup, setup};
+use super::{ask, container_setup, setup, worker};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::{ResumeFlags, given};
@@ -44,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
         // Killed between the end and the result file: that much can still be done.
         let result = held.state.settings.resolved.get("result");
         if !result.is_empty() && !path_of(result).exists() {
-            let warning = write_result(&held.state);
+            let warning = write_result(&held.folder, &held.state);
             context
                 .printer
                 .progress(&warning.unwrap_or_else(|| format!("the result file {result} was missing and is written\n")));
@@ -67,6 +68,10 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     let mut settings = (*held.state.settings).clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     refuse_used_up(&settings, &changes, &held.state)?;
+    once_only(&mut changes, &held.state);
+    if settings.resolved.get("breaker_reset") == "manual" && is_tripped(&held.state) && !resets(&changes) {
+        return Err(worker::tripped(&held.folder, &held.state, "resume"));
+    }
     check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), clear_stop)?;
     let workspace = path_of(&spec.workspace.path);
     let changed = RunState { settings: Arc::new(settings.clone()), ..held.state.clone() };
@@ -103,6 +108,18 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     }
     let seq = ask::ask(folder, Ask::Resume, "loop resume")?;
     ask::told(context, folder, "goes on", seq)
+}
+
+/// Whether the breaker is to be closed.
+fn resets(changes: &[Change]) -> bool {
+    changes.iter().any(|change| change.key == "reset_circuit" && change.value == "true")
+}
+
+/// `--reset-circuit` of an earlier resume was meant for that one alone.
+fn once_only(changes: &mut Vec<Change>, state: &RunState) {
+    if state.settings.resolved.is_on("reset_circuit") && !resets(changes) {
+        changes.push(Change { key: "reset_circuit".to_owned(), value: "false".to_owned() });
+    }
 }
 
 /// The folder of a run cannot be changed, so the usual hint would lead nowhere.

@@ -10,7 +10,7 @@ use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
 use loop_core::settings::{Given, KEYS, Layer, Origin, Resolved, Valued};
 use loop_core::text;
-use loop_core::view::{RunResult, public_event};
+use loop_core::view::{Record, RunResult, public_event};
 use loop_host::checkpoint::Chosen;
 use loop_host::driver::drive;
 use loop_host::index;
@@ -23,7 +23,7 @@ use loop_host::workspace::{claim, overlap};
 
 use super::container_setup::{self, Inside};
 use super::setup::{self, Setup, quoted};
-use super::{agent_setup, dry_run, gate_setup, room, visit};
+use super::{agent_setup, dry_run, gate_setup, room, visit, worker};
 use crate::args::PlaceArg;
 use crate::context::{Context, Done, home_error, runs_error};
 use crate::flags::StartFlags;
@@ -175,6 +175,7 @@ fn prepare(context: &Context, mut wish: Wish) -> Result<Ready, CommandError> {
     check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
     let chosen = setup::backend(context, &setup)?;
     let inside = container_setup::look(context, &setup.settings, &agent, &setup.path)?;
+    worker::check(context, &setup.settings, wish.dry_run)?;
     if !wish.dry_run {
         agent_setup::confirm(context, &setup.settings)?;
     }
@@ -310,9 +311,12 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     let mut settings = ready.setup.settings.clone();
     if settings.is_on("clear_stop") {
         clear_stop_file(&settings, &ready.setup.path)?;
-        // Of this start alone: a later resume finds a stop file that somebody meant.
-        if let Some(off) = Resolved::defaults(KEYS).valued("clear_stop") {
-            settings.set("clear_stop", off.clone());
+    }
+    // Of this start alone: a later resume finds a stop file that somebody meant, or a breaker that has tripped since.
+    let defaults = Resolved::defaults(KEYS);
+    for name in ["clear_stop", "reset_circuit"] {
+        if let Some(off) = defaults.valued(name) {
+            settings.set(name, off.clone());
         }
     }
     let mut files = LongTexts::new();
@@ -386,7 +390,9 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let before = held.state.clone();
     let folder = held.folder.clone();
-    live.at_the_end(Box::new(write_result));
+    see_the_past(&mut live, &folder);
+    let place = folder.clone();
+    live.at_the_end(Box::new(move |state| write_result(&place, state)));
     let driven = drive(held, workspace, vec![opening], signals, &mut live);
     live.finish();
     container_setup::end(context, &folder, driven.as_ref().ok());
@@ -395,7 +401,7 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
             let begun = !(state.stage == Stage::Fresh && state.host_failure.is_some());
             if !json && begun {
                 let changes = visit::changes_of(&folder, &state);
-                printer.answer(&summary(&state, &changes, printer));
+                printer.answer(&summary(&state, live.claims(), &changes, printer));
             }
             index::note(&context.home, &folder, &state);
             room::make_room(context, &state.settings.resolved, Some(&folder.id));
@@ -404,7 +410,7 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
         }
         Err(error) => {
             let state = loop_host::journal::read(&folder.path).map_or(before, |reading| reading.fold());
-            if let Some(warning) = write_result(&state) {
+            if let Some(warning) = write_result(&folder, &state) {
                 printer.error(&warning);
             }
             Err(CommandError::of(Kind::Unable, &error)
@@ -414,10 +420,23 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     }
 }
 
+/// What a run did before this command went on with it.
+fn see_the_past(live: &mut Live, folder: &RunFolder) {
+    let Ok(reading) = loop_host::journal::read(&folder.path) else { return };
+    let mut state = RunState::default();
+    for entry in &reading.entries {
+        state.apply(&entry.fact);
+        live.saw(entry, &state);
+    }
+}
+
 /// The result file, if one is wanted. It is written whole or not at all; what comes back is a warning.
-pub(crate) fn write_result(state: &RunState) -> Option<String> {
+pub(crate) fn write_result(folder: &RunFolder, state: &RunState) -> Option<String> {
     let setting = state.settings.resolved.get("result");
     let mut result = RunResult::of(state).filter(|_| !setting.is_empty())?;
+    if let Ok(reading) = loop_host::journal::read(&folder.path) {
+        result = result.with(Record::of(&reading.entries).claims());
+    }
     result.exit_code = result.exit_code.or(Some(3));
     let text = serde_json::to_string_pretty(&result).map_err(std::io::Error::from);
     let written = text.and_then(|text| write_whole(&path_of(setting), &(text + "\n")));

@@ -4,11 +4,14 @@ use std::time::Duration;
 use clap::Args;
 use loop_core::run::RunState;
 use loop_core::time;
-use loop_core::view::{Certificate, Listing, Row};
+use loop_core::view::{Certificate, Listing, Record, Row};
 use loop_host::clock;
 use loop_host::index::{self, Listed};
+use loop_host::runs::RunFolder;
 use loop_host::signals::Signals;
 
+use super::status_detail;
+use super::worker::WhichArgs;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::stdout_is_terminal;
@@ -23,9 +26,8 @@ const REDRAW: Duration = Duration::from_secs(1);
 /// Show what runs
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// One loop, by its id or the beginning of it
-    #[arg(value_name = "ID")]
-    id: Option<String>,
+    #[command(flatten)]
+    which: WhichArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -55,43 +57,29 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
 }
 
 fn once(context: &Context, args: &StatusArgs) -> Result<String, CommandError> {
-    match &args.id {
-        Some(prefix) => one(context, prefix, args.json),
-        None => {
-            if args.json {
-                let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
-                return Ok(pretty(&Listing::new(rows(listed))));
-            }
-            let shown = lately(context)?;
-            if shown.is_empty() {
-                return Ok("nothing runs, and nothing ended in the last hour\nall loops:  loop list\n".to_owned());
-            }
-            Ok(rows_table(&rows(shown)))
-        }
+    if args.which.is_said() {
+        return one(&args.which.find(context)?, args.json);
     }
+    if args.json {
+        let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
+        return Ok(pretty(&Listing::new(rows(listed))));
+    }
+    let shown = lately(context)?;
+    if shown.is_empty() {
+        return Ok("nothing runs, and nothing ended in the last hour\nall loops:  loop list\n".to_owned());
+    }
+    Ok(rows_table(&rows(shown)))
 }
 
-fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandError> {
-    let folder = context.find(prefix)?;
+fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     let listed =
         index::look(folder.clone()).ok_or_else(|| CommandError::new(Kind::Wrong, "the loop was just removed"))?;
     let row = listed.row.map_err(|error| read_error(&error))?;
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
+    let record = Record::of(&reading.entries);
     let state = reading.fold();
     if json {
-        let mut detailed = serde_json::to_value(&row).unwrap_or_default();
-        detailed["attempt"] = state.attempt.into();
-        detailed["iterations_done"] = state.iterations_done().into();
-        detailed["process"] = folder.holder().map(|holder| holder.pid).into();
-        detailed["folder"] = loop_host::paths::text_of(&folder.path).into();
-        detailed["bytes"] = loop_host::runs::bytes_of(&folder.path).into();
-        let result = loop_core::view::RunResult::of(&state);
-        let (gates, certificate) = result.map_or_else(Default::default, |result| (result.gates, result.certificate));
-        detailed["gates"] = serde_json::to_value(gates).unwrap_or_default();
-        detailed["certificate"] = serde_json::to_value(certificate).unwrap_or_default();
-        detailed["settings"] = serde_json::to_value(&state.settings.resolved).unwrap_or_default();
-        let listing = serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [detailed]});
-        return Ok(pretty(&listing));
+        return Ok(pretty(&detailed(folder, &row, &state, &record)));
     }
     let gates = state.settings.gates.iter().zip(&state.gates).map(|(gate, memory)| {
         let said = memory.last.as_ref().map_or_else(
@@ -111,7 +99,7 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     gates.iter().for_each(|gate| detail("gate", gate));
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
-    for (name, value) in kept(&state, &row.id) {
+    for (name, value) in kept(&state, &row.id).into_iter().chain(status_detail::lines(&state, &record, clock::now())) {
         detail(name, &value);
     }
     if let Some(wait) = &row.waiting {
@@ -133,6 +121,25 @@ fn one(context: &Context, prefix: &str, json: bool) -> Result<String, CommandErr
     }
     detail("files", &loop_host::paths::text_of(&folder.path));
     Ok(text)
+}
+
+/// All that programs are told of one loop.
+fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) -> serde_json::Value {
+    let mut all = serde_json::to_value(row).unwrap_or_default();
+    all["attempt"] = state.attempt.into();
+    all["iterations_done"] = state.iterations_done().into();
+    all["process"] = folder.holder().map(|holder| holder.pid).into();
+    all["folder"] = loop_host::paths::text_of(&folder.path).into();
+    all["bytes"] = loop_host::runs::bytes_of(&folder.path).into();
+    let result = loop_core::view::RunResult::of(state);
+    for (name, value) in status_detail::fields(state, record, clock::now()) {
+        all[name] = value;
+    }
+    let (gates, certificate) = result.map_or_else(Default::default, |result| (result.gates, result.certificate));
+    all["gates"] = serde_json::to_value(gates).unwrap_or_default();
+    all["certificate"] = serde_json::to_value(certificate).unwrap_or_default();
+    all["settings"] = serde_json::to_value(&state.settings.resolved).unwrap_or_default();
+    serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [all]})
 }
 
 /// What stands for its end, what is kept of the workspace, and a rollback that was cut off.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use loop_core::run::RunState;
 use loop_core::time;
-use loop_core::view::{Certificate, Verification, WorkspaceNow};
+use loop_core::view::{Certificate, TestCounts, Verification, VerifiedGate, WorkspaceNow};
 use loop_host::proving::{self, NotProved, Told, Wish};
 use loop_host::runs::RunFolder;
 use loop_host::{clock, journal};
@@ -153,6 +153,7 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
             ));
         }
     }
+    hints.extend(found.gates.iter().filter_map(|gate| fewer_tests(found, gate)));
     let lost = || found.gates.iter().filter(|gate| gate.required && !gate.is_kept());
     if let Some(gate) = lost().find(|gate| matches!(gate.exit_code, Some(126 | 127))) {
         hints.push(format!("{} found a command missing in the copy", gate.name));
@@ -167,6 +168,13 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
             .push(format!("the repository is not in the copy; to bring it along: loop verify {} --with-git", found.id));
     }
     hints
+}
+
+/// A gate that is kept because it found nothing to run has shown little.
+fn fewer_tests(found: &Verification, gate: &VerifiedGate) -> Option<String> {
+    let then = found.certificate.gates.iter().find(|then| then.name == gate.name)?.tests?.ran();
+    let now = gate.tests.map_or(0, TestCounts::ran);
+    (now < then).then(|| format!("{} ran {then} tests when it was recorded, and {now} now", gate.name))
 }
 
 fn answered(context: &Context, args: &VerifyArgs, mut found: Verification) -> u8 {

@@ -89,6 +89,19 @@ pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Even
         .ok_or_else(|| CommandError::new(Kind::Unable, "it was given up").hint(format!("loop status {}", folder.id)))
 }
 
+/// Opens a loop that nobody drives for one request that is only written down: its workspace is not touched.
+pub(crate) fn write_down(context: &Context, folder: &RunFolder, by: &str, event: Event) -> Result<(), CommandError> {
+    let held = folder.clone().hold().map_err(|error| runs_error(&error))?;
+    let workspace = held.state.spec.as_ref().map(|spec| path_of(&spec.workspace.path)).unwrap_or_default();
+    let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let mut heard = Heard { came: None, printer: context.printer };
+    let opening = vec![Event::Visited { by: by.to_owned() }, event];
+    let state = drive(held, &workspace, opening, signals, &mut heard)
+        .map_err(|error| CommandError::of(Kind::Unable, &error).hint("make room or mend the disk, then try again"))?;
+    index::note(&context.home, folder, &state);
+    Ok(())
+}
+
 /// What came of a request about checkpoints.
 #[derive(Debug, Clone)]
 pub(crate) enum Came {

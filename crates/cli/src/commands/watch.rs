@@ -66,7 +66,7 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     watch.live.finish();
     if watch.state.over.is_some() && since_ms == 0 {
         let changes = visit::changes_of(&watch.folder, &watch.state);
-        context.printer.answer(&summary(&watch.state, &changes, context.printer));
+        context.printer.answer(&summary(&watch.state, watch.live.claims(), &changes, context.printer));
     } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
         let id = &watch.folder.id;
         context.printer.answer(&format!("crashed: nobody drives it any more; go on with: loop resume {id}\n"));
@@ -97,6 +97,7 @@ impl Watch {
             }
             self.state.apply(&entry.fact);
             if entry.at.wall_ms < self.since_ms {
+                self.live.saw(&entry, &self.state);
                 continue;
             }
             self.live.told(&entry, &self.state);

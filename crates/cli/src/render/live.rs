@@ -9,13 +9,14 @@ use loop_core::run::{
 use loop_core::settings::GateSpec;
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::public_event;
+use loop_core::view::{Claims, RunResult, public_event};
 use loop_host::driver::Reporter;
 
 use super::diff::brief;
+use super::monitor::{self, Monitor};
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
-use super::words;
+use super::{summary, words};
 
 /// How wide the live line may get.
 const LINE_LETTERS_MAX: usize = 78;
@@ -33,6 +34,7 @@ pub(crate) struct Live {
     at_the_end: Option<AtTheEnd>,
     /// When the fact was that is being told.
     now_wall_ms: u64,
+    monitor: Monitor,
 }
 
 /// Something to do at the end of a run.
@@ -49,12 +51,23 @@ impl Live {
             err: Outbox::new(To::Stderr),
             at_the_end: None,
             now_wall_ms: 0,
+            monitor: Monitor::default(),
         }
     }
 
     /// Plain lines on stdout with all that agents write: for a loop that somebody else drives.
     pub(crate) fn onto_stdout(printer: Printer) -> Self {
         Self { err: Outbox::new(To::Stdout), ..Self::new(printer.for_answers(), false) }
+    }
+
+    /// What happened before anybody listened.
+    pub(crate) fn saw(&mut self, entry: &Entry, state: &RunState) {
+        self.monitor.saw(entry, state);
+    }
+
+    /// What the agent claimed in all iterations.
+    pub(crate) fn claims(&self) -> &Claims {
+        self.monitor.claims()
     }
 
     /// Lets something be done as soon as the end is safe on disk.
@@ -239,6 +252,87 @@ impl Live {
         self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({turned}{ended}){tests}{said}"));
     }
 
+    /// One fact of the run, as far as it is told by itself.
+    fn fact(&mut self, entry: &Entry, state: &RunState) {
+        match &entry.fact {
+            Fact::Happened(input) => self.happened(&input.event, state),
+            Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
+                let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+                let limit = time::spaced(state.settings.timeout_ms);
+                if self.printer.live && self.printer.loudness == Loudness::Normal {
+                    self.draw(state, entry.at);
+                } else {
+                    self.line(
+                        None,
+                        &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.agent),
+                    );
+                }
+            }
+            Fact::Recalled { cause: RecallCause::Timeout, id } if !is_hold(state, *id) => {
+                let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+                self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
+            }
+            Fact::Recalled { cause: RecallCause::Silent, .. } => {
+                let limit = state.settings.idle_timeout_ms.map_or_else(String::new, time::spaced);
+                self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
+            }
+            Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
+                self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
+                self.line(Some(Paint::Warn), &format!("paused; go on with: loop resume {}", name_of(state)));
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Blocked, .. }, .. } => {
+                let id = name_of(state);
+                self.line(Some(Paint::Warn), &format!("paused until that is mended; then: loop resume {id}"));
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Limit, .. }, .. } => {
+                if let Some(wait) = words::waits(state, &name_of(state)) {
+                    self.line(Some(Paint::Warn), &wait);
+                }
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Calls, .. }, .. } => {
+                if let Some(wait) = monitor::waits_for_call(state, &name_of(state)) {
+                    self.line(Some(Paint::Warn), &wait);
+                }
+            }
+            Fact::Ordered { order: Order::Hold { cause: HoldCause::Question, .. }, .. } => {
+                let (id, question) = (name_of(state), state.question.clone().unwrap_or_default());
+                self.line(Some(Paint::Warn), &format!("the agent asks: {}", text::one_line(&question, 400)));
+                self.line(Some(Paint::Warn), &format!("answer: loop inject {id} \"…\", then: loop resume {id}"));
+            }
+            Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request | RecallCause::Rollback, .. }
+            | Fact::Recalled { .. }
+            | Fact::Ordered { .. }
+            | Fact::Concluded { .. } => {}
+        }
+    }
+
+    /// The same for programs.
+    fn events(&mut self, entry: &Entry, state: &RunState, said: Vec<monitor::Said>) {
+        let event = public_event(entry, state).map(|mut event| {
+            let whole = RunResult::of(state).filter(|_| matches!(entry.fact, Fact::Concluded { .. }));
+            if let (Some(whole), Some(event)) = (whole, event.as_object_mut())
+                && let Ok(serde_json::Value::Object(whole)) = serde_json::to_value(whole.with(self.monitor.claims()))
+            {
+                event.extend(whole);
+            }
+            event
+        });
+        let more = said.into_iter().filter_map(|said| said.event).map(|(name, body)| {
+            let at = time::rfc3339(entry.at.wall_ms);
+            let mut event = serde_json::json!({"version": 1, "event": name, "at": at});
+            if let (Some(event), serde_json::Value::Object(body)) = (event.as_object_mut(), body) {
+                event.extend(body);
+            }
+            event
+        });
+        for event in event.into_iter().chain(more) {
+            let gap = |count| format!("{{\"version\":1,\"event\":\"left_out\",\"events\":{count}}}\n");
+            self.out.send(&format!("{event}\n"), gap);
+        }
+    }
+
     fn live_line(state: &RunState, now: At) -> Option<String> {
         let (_, open) = state.main_order()?;
         let limit = time::compact(open.order.limit_ms(&state.settings));
@@ -247,7 +341,10 @@ impl Live {
         let gate = state.gates.iter().find(broken).or(state.gates.first()).and_then(|gate| gate.last.as_ref());
         let gate = gate.map_or_else(String::new, |last| format!(" · gate: {}", last.report.ended.brief()));
         let doing = match &open.order {
-            Order::RunAgent { .. } => format!("{} · {spent} of {limit}{gate}", state.settings.agent),
+            Order::RunAgent { .. } => {
+                let cost = summary::told_cost(state).map_or_else(String::new, |cost| format!(" · {cost}"));
+                format!("{} · {spent} of {limit}{gate}{cost}", state.settings.agent)
+            }
             Order::RunGate { .. } => format!("checking the promise · {spent} of {limit}"),
             Order::CleanUp { .. } => "ending what is left of a cut-off attempt".to_owned(),
             Order::Hold { cause: HoldCause::Paused, .. } => format!("paused · loop resume {}", name_of(state)),
@@ -260,7 +357,10 @@ impl Live {
             }
             Order::Hold { cause: HoldCause::Limit, .. } => words::countdown(state, now)?,
             Order::Hold { cause: HoldCause::Delay, .. } => format!("waiting · {spent} of {limit}"),
-            Order::Hold { cause: HoldCause::Calls, .. } => format!("calls of the hour used up · {spent} of {limit}"),
+            Order::Hold { cause: HoldCause::Calls, .. } => {
+                let left = state.calls_free_at().map_or(0, |at| at.saturating_sub(now.wall_ms));
+                format!("calls of the hour used up · {} left", time::compact(left / 1000 * 1000))
+            }
             Order::Certify { .. } => "writing down the proof".to_owned(),
             Order::Reserve { .. } => "asking the ledger".to_owned(),
             Order::Checkpoint { .. } | Order::Measure { .. } | Order::Guard { .. } => {
@@ -334,59 +434,14 @@ impl Reporter for Live {
             self.clear();
             self.show(&warning);
         }
+        let verbose = self.printer.loudness == Loudness::Verbose || state.settings.resolved.is_on("verbose");
+        let said = self.monitor.told(entry, state, verbose);
         if self.json {
-            if let Some(event) = public_event(entry, state) {
-                let gap = |count| format!("{{\"version\":1,\"event\":\"left_out\",\"events\":{count}}}\n");
-                self.out.send(&format!("{event}\n"), gap);
-            }
-            return;
+            return self.events(entry, state, said);
         }
-        match &entry.fact {
-            Fact::Happened(input) => self.happened(&input.event, state),
-            Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
-                let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
-                let limit = time::spaced(state.settings.timeout_ms);
-                if self.printer.live && self.printer.loudness == Loudness::Normal {
-                    self.draw(state, entry.at);
-                } else {
-                    self.line(
-                        None,
-                        &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.agent),
-                    );
-                }
-            }
-            Fact::Recalled { cause: RecallCause::Timeout, id } if !is_hold(state, *id) => {
-                let what = state.orders.get(id).map_or("it", |open| who(&open.order));
-                self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
-            }
-            Fact::Recalled { cause: RecallCause::Silent, .. } => {
-                let limit = state.settings.idle_timeout_ms.map_or_else(String::new, time::spaced);
-                self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
-            }
-            Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
-                self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
-                self.line(Some(Paint::Warn), &format!("paused; go on with: loop resume {}", name_of(state)));
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Blocked, .. }, .. } => {
-                let id = name_of(state);
-                self.line(Some(Paint::Warn), &format!("paused until that is mended; then: loop resume {id}"));
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Limit, .. }, .. } => {
-                if let Some(wait) = words::waits(state, &name_of(state)) {
-                    self.line(Some(Paint::Warn), &wait);
-                }
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Question, .. }, .. } => {
-                let (id, question) = (name_of(state), state.question.clone().unwrap_or_default());
-                self.line(Some(Paint::Warn), &format!("the agent asks: {}", text::one_line(&question, 400)));
-                self.line(Some(Paint::Warn), &format!("answer: loop inject {id} \"…\", then: loop resume {id}"));
-            }
-            Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request | RecallCause::Rollback, .. }
-            | Fact::Recalled { .. }
-            | Fact::Ordered { .. }
-            | Fact::Concluded { .. } => {}
+        self.fact(entry, state);
+        for said in said {
+            self.line(Some(said.paint), &said.text);
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod error;
 pub(crate) mod header;
 pub(crate) mod junit;
 pub(crate) mod live;
+pub(crate) mod monitor;
 pub(crate) mod outbox;
 pub(crate) mod pager;
 pub(crate) mod printer;

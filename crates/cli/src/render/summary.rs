@@ -2,11 +2,13 @@
 use loop_core::run::{Best, Outcome, ReasonCode, RunState};
 use loop_core::text;
 use loop_core::time;
+use loop_core::view::{BreakerView, Claims};
 
+use super::monitor;
 use super::printer::{Loudness, Paint, Printer};
 
 /// The end for people.
-pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> String {
+pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer: Printer) -> String {
     let (Some(spec), Some(over), Some(standing)) = (&state.spec, &state.over, state.standing()) else {
         return String::new();
     };
@@ -52,13 +54,32 @@ pub(crate) fn summary(state: &RunState, changes: &str, printer: Printer) -> Stri
     }
     let changes = if spec.keeps() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}  changes   {changes}\n  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
+        "{head}{}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),
+        told(state, claims),
         cost(state),
         time::spaced(state.active_ms(state.now)),
         standing.status,
         over.reason.code.name(),
     )
+}
+
+/// What the agent claimed, whether limits were met, and where the counts of a breaker stand that has tripped.
+fn told(state: &RunState, claims: &Claims) -> String {
+    let mut text = String::new();
+    if let Some(claims) = monitor::claims(claims) {
+        text.push_str(&format!("  claims    {}\n", text::clean(claims.as_bytes())));
+    }
+    let breaker = BreakerView::of(state);
+    if breaker.tripped {
+        let rows = breaker.rows();
+        let counts = rows.iter().filter_map(|(name, count, most)| most.map(|most| format!("{name} {count} of {most}")));
+        text.push_str(&format!("  breaker   {}\n", counts.collect::<Vec<_>>().join(" · ")));
+    }
+    if claims.rate_limit_hit {
+        text.push_str("  limits    a rate limit was met on the way\n");
+    }
+    text
 }
 
 /// A state that was better than the one that stayed, where it did not succeed.
@@ -71,15 +92,20 @@ pub(crate) fn better(state: &RunState) -> Option<&Best> {
 
 /// What it cost, as far as anybody told.
 pub(crate) fn cost(state: &RunState) -> String {
+    match (told_cost(state), state.settings.agent.as_str()) {
+        (Some(told), _) => told,
+        (None, "custom") => "not known for a custom agent".to_owned(),
+        (None, agent) => format!("not told by {agent}"),
+    }
+}
+
+/// Money and tokens, where somebody told.
+pub(crate) fn told_cost(state: &RunState) -> Option<String> {
     let usage = state.spent.usage;
     let money = usage.cost_usd().map(|cost| format!("${cost:.4}"));
     let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
     let told: Vec<String> = money.into_iter().chain(tokens).collect();
-    match (told.is_empty(), state.settings.agent.as_str()) {
-        (false, _) => told.join(", "),
-        (true, "custom") => "not known for a custom agent".to_owned(),
-        (true, agent) => format!("not told by {agent}"),
-    }
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// Two commands: how to see it, and how to go on.

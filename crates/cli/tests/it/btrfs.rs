@@ -112,6 +112,12 @@ fn a_loop_in_a_subvolume_is_kept_as_snapshots_and_goes_back_to_each() {
     assert_eq!(scene.content(), end);
     scene.user.run(&["rollback", &id, "undo"]).expect_code(0);
     assert_eq!(scene.content().get("log").map(String::as_str), Some("by hand\n"));
+    // The tree that was judged is judged again, with what was ignored as it was then.
+    fs::write(scene.work.join("target/out"), "built later").unwrap();
+    let copy = scene.user.root().join("copy");
+    let ran = scene.user.run(&["verify", &id, "--with-ignored", "--keep-copy", copy.to_str().unwrap()]).expect_code(0);
+    assert!(ran.out().contains("the workspace differs from it by now"), "{}", ran.text());
+    assert_eq!(fs::read_to_string(copy.join("target/out")).unwrap(), "built 2");
 }
 
 #[test]

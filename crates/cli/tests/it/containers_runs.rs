@@ -92,6 +92,36 @@ fn install_claude(place: &Place) {
 }
 
 #[test]
+fn the_container_profile_goes_on_with_one_conversation_until_the_agent_gives_its_signal() {
+    // req: C-02 partly: first the prompt, then the same conversation, in a container
+    // req: C-21 partly: with --container
+    let Some(place) = Place::docker() else { return };
+    let program = r#"#!/bin/sh
+[ "$1" = --version ] && { echo '2.1.197 (Claude Code)'; exit 0; }
+cat > /dev/null; printf '%s\n' "$@" > /tmp/arguments; cat /tmp/arguments >> /tmp/all
+say="---LOOP_STATUS---\nSTATUS: COMPLETE\nTASKS_COMPLETED_THIS_LOOP: 1\nFILES_MODIFIED: 0\nCOMPLETION_INDICATORS: 1\nTESTS_STATUS: NOT_RUN\nWORK_TYPE: IMPLEMENTATION\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_LOOP_STATUS---\n"
+echo '{"type":"system","subtype":"init","session_id":"5e551017-0000-4000-8000-000000000001","model":"m"}'
+printf '{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$say"
+printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","num_turns":1,"session_id":"5e551017-0000-4000-8000-000000000001"}\n' "$say"
+"#;
+    let files = [("/bin/claude".to_owned(), program.as_bytes().to_vec())];
+    loop_host::container::put(&place.engine.socket(), BOX, &files).unwrap();
+    drop(place.engine.run(&["exec", BOX, "chmod", "755", "/bin/claude"]));
+    let socket = place.engine.socket();
+    let words = ["start", "do it", "--profile", "container", "--container", BOX, "--loop-delay-seconds", "1"];
+    let more = ["--container-socket", socket.to_str().unwrap(), "--agent-name", "bob"];
+    let ran = place.user.run(&[&words[..], &more].concat()).expect_code(0);
+    assert!(ran.out().starts_with("done, as the agent says: the agent says 2 times in a row"), "{}", ran.text());
+    assert!(
+        ran.err().contains("1/50  COMPLETE, exit signal") && ran.err().contains("99 of 100 calls left"),
+        "{}",
+        ran.text()
+    );
+    let all = place.engine.run(&["exec", BOX, "cat", "/tmp/all"]);
+    assert_eq!(all.matches("--resume\n5e551017-0000-4000-8000-000000000001\n").count(), 1, "{all}");
+}
+
+#[test]
 fn an_agent_that_loop_knows_is_driven_in_a_container_as_it_is_elsewhere() {
     // req: C-01 partly: an adapter's words, session and usage from inside a container
     let Some(place) = Place::docker() else { return };

@@ -102,10 +102,10 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
     refused(
         &["start", "fix it", "--agent-cmd", "true"],
         &expect![[r#"
-        error: --promise is missing
-          because: without a check of its own, loop could only believe the agent
-        hint: loop start 'fix it' --promise 'make test' …, with the command that shows that the work is done
-    "#]],
+            error: --promise is missing
+              because: without a check of its own, loop could only believe the agent
+            hint: loop start 'fix it' --promise 'make test' …, with the command that shows that the work is done; or --no-promise, to believe the agent
+        "#]],
     );
     refused(
         &start("true", "  ", &[]),
@@ -136,13 +136,12 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
 #[test]
 fn what_comes_with_a_later_version_is_known_and_refused() {
     // req: D-01 partly: with a custom agent
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["-b"], "--background"),
         (&["--background"], "--background"),
         (&["--best-of", "3"], "--best-of 3"),
         (&["--best-of-metric", "x"], "--best-of-metric x"),
         (&["--template", "tdd"], "--template tdd"),
-        (&["--breaker", "on"], "--breaker on"),
     ];
     for (words, what) in cases {
         let user = user();

@@ -1,4 +1,5 @@
 //! `loopr` as its document has it: how a loop of it ends, by a program on the PATH that plays codex.
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
@@ -292,6 +293,31 @@ fn it_waits_for_the_hour_says_until_when_and_goes_on() {
 }
 
 #[test]
+fn a_reader_of_a_loop_at_work_never_sees_a_torn_or_mixed_file() {
+    // req: B-10
+    let env = loopr("echo $n > made\nblock IN_PROGRESS false code 0");
+    let mut running = env.begin(&["loop", "--max-iterations", "20", "do it"]);
+    let (mut seen, mut reads) = (BTreeSet::new(), 0);
+    while running.code().is_none() {
+        let read = |name: &str| std::fs::read_to_string(env.work().join(".loopr").join(name));
+        let (Ok(status), Ok(counts)) = (read("status.json"), read("loop-state.json")) else { continue };
+        let status: Value = serde_json::from_str(&status).unwrap_or_else(|error| panic!("torn: {error}: {status:?}"));
+        let counts: Value = serde_json::from_str(&counts).unwrap_or_else(|error| panic!("torn: {error}: {counts:?}"));
+        assert_eq!(counts["no_progress"], 0);
+        let iteration = status["iteration"].as_u64().unwrap();
+        assert_eq!(status["call_count"], iteration, "mixed: {status}");
+        let said =
+            status["last_summary"].as_str().map_or(0, |said| said.strip_prefix("call ").unwrap().parse().unwrap());
+        assert!([iteration, iteration.saturating_sub(1)].contains(&said), "mixed: {status}");
+        assert_eq!(status["exit_reason"].is_null(), status["state"] == "running", "mixed: {status}");
+        seen.insert(status.to_string());
+        reads += 1;
+    }
+    running.end().expect_code(1);
+    assert!(seen.len() > 20 && reads > 100, "{} of {reads}", seen.len());
+}
+
+#[test]
 fn the_hour_is_counted_over_all_loops_of_a_root() {
     // req: B-09
     let env = loopr("block COMPLETE true code 0");
@@ -331,8 +357,10 @@ fn a_loop_that_is_gone_on_with_publishes_on_and_a_killed_one_is_told() {
     assert_eq!(published(&env, "status.json")["state"], "running", "nobody could write it");
     let status = env.run(&["status", "--json"]).expect_code(0).json();
     assert_eq!((&status["state"], &status["exit_reason"]), (&json!("error"), &json!("agent_failed")), "{status}");
-    plain_loop(&env, &["cancel", &env.id()]).expect_code(0);
-    assert_eq!(published(&env, "status.json")["exit_reason"], "stopped");
+    std::fs::remove_file(env.work().join("hang")).unwrap();
+    plain_loop(&env, &["resume", &env.id()]).expect_code(1);
+    let status = published(&env, "status.json");
+    assert_eq!((&status["iteration"], &status["exit_reason"]), (&json!(5), &json!("max_iterations")), "{status}");
 }
 
 #[test]

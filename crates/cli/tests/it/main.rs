@@ -4,6 +4,7 @@ mod acp_bridge;
 mod agent;
 mod agent_calls;
 mod agents;
+mod approval;
 mod asking;
 mod behaviours;
 mod btrfs;
@@ -40,6 +41,7 @@ mod steering_load;
 mod syncs;
 mod users_git;
 mod verify;
+mod worker;
 mod workspaces;
 
 use loop_testkit::TestEnv;

@@ -53,11 +53,32 @@ fn a_word_that_names_no_checkpoint_is_refused_with_those_there_are() {
     user.run(&start(AGENT, "test -e file-2", &[])).expect_code(0);
     let id = user.id();
     let before = content(&user);
-    for word in ["7", "nowhere", "undo", "best", "../..", "0+"] {
+    for word in ["7", "nowhere", "undo", "../..", "0+"] {
         let ran = user.run(&["rollback", &id, word]).expect_code(4);
         assert!(ran.err().contains("there are: initial, iter-001, iter-002"), "{word}: {}", ran.text());
     }
     assert_eq!(content(&user), before);
+}
+
+#[test]
+fn the_best_state_by_its_gates_can_be_gone_back_to_and_is_offered() {
+    let user = user();
+    // Two of three tests pass after the first iteration, and one after the others.
+    let agent = "echo $LOOP_ITERATION > state; test $LOOP_ITERATION = 1 && cp good now || cp bad now; echo went on $LOOP_ITERATION";
+    user.write("work/good", "1..3\nok 1 - one\nok 2 - two\nnot ok 3 - three\n");
+    user.write("work/bad", "1..3\nok 1 - one\nnot ok 2 - two\nnot ok 3 - three\n");
+    let ran = user.run(&start(agent, "cat now; false", &["-n", "3"])).expect_code(1);
+    let id = user.id();
+    let said = ran.text();
+    assert!(said.contains("newly failing: two"), "{said}");
+    assert!(ran.out().contains("rollback"), "{said}");
+    assert!(ran.out().contains("best   (iteration 1: 0 gates kept, 2 tests pass, 1 fail)"), "{said}");
+    let prompt = std::fs::read_to_string(user.run_folder(&id).join("iterations/000002/attempt-1/prompt.md"));
+    let prompt = prompt.unwrap()
+        + &std::fs::read_to_string(user.run_folder(&id).join("iterations/000003/attempt-1/prompt.md")).unwrap();
+    assert!(prompt.contains("broke what had passed before: two"), "{prompt}");
+    user.run(&["rollback", &id, "best"]).expect_code(0);
+    assert_eq!(user.read("work/state"), "1\n");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
           cost      not known for a custom agent · 2 iterations in $TIME
           status    completed (goal_complete)
         see it:     loop history $ID --verbose
-        forget it:  loop rm $ID
+        prove it:   loop verify $ID
         undo it:    loop rollback $ID initial
         --- stderr
         loop $ID in $ROOT/work

@@ -172,7 +172,7 @@ fn a_proof_that_does_not_hold_any_more_ends_with_one_and_says_which_gate() {
 fn elements(xml: &str) -> Vec<String> {
     let (mut names, mut open) = (Vec::new(), Vec::new());
     for piece in xml.split('<').skip(1) {
-        let (tag, text) = piece.split_once('>').expect("a tag that is closed");
+        let (tag, text) = piece.split_once('>').unwrap();
         assert!(!text.contains(['<', '>']) && text.split('&').skip(1).all(|entity| entity.contains(';')), "{text}");
         assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
         if tag.starts_with('?') {
@@ -214,6 +214,19 @@ fn commands_with_every_sign_come_through_every_form() {
     let tests = &gate(&found, "tap")["tests"];
     assert_eq!((tests["passed"].as_u64(), tests["skipped"].as_u64()), (Some(1), Some(1)));
     assert_eq!(user.run(&["verify", &id, "--json"]).expect_code(0).json()["holds"], found["holds"]);
+}
+
+#[test]
+fn a_gate_that_is_kept_with_fewer_tests_than_then_is_told_of() {
+    let user = user();
+    user.write("outside", "ok 1 - adds\nok 2 - takes away\n1..2\n");
+    let promise = format!("cat '{}'", user.root().join("outside").display());
+    user.run(&start("true", &promise, &[])).expect_code(0);
+    let id = user.id();
+    assert_eq!(json(&user, &id, 0)["hints"].to_string(), "[]");
+    user.write("outside", "ok 1 - adds\n1..1\n");
+    let ran = user.run(&["verify", &id]).expect_code(0);
+    assert!(ran.out().contains("promise ran 2 tests when it was recorded, and 1 now"), "{}", ran.text());
 }
 
 #[test]
@@ -272,7 +285,7 @@ fn ctrl_c_ends_the_gates_and_leaves_neither_process_nor_copy() {
     let own = running.pid();
     wait_until("the gate runs", || at.exists());
     running.signal("KILL");
-    running.end();
+    drop(running.end());
     wait_until("its processes are gone", || user.marked(&format!("verify-{own}")).is_empty());
     assert_eq!(left(&user), 1);
     fs::remove_file(&slow).unwrap();

@@ -278,8 +278,9 @@ fn showed(signs: &Signs, trip: Trip) -> String {
     };
     match trip {
         Trip::NoProgress => files(),
-        Trip::TestOnly if signs.test_files > 0 => format!("{}, tests alone", files()),
-        Trip::TestOnly => format!("{}, work on tests", files()),
+        Trip::TestOnly if signs.test_files > 0 => format!("{}, {} of them tests", files(), signs.test_files),
+        Trip::TestOnly if signs.says_tests => format!("{}, work on tests", files()),
+        Trip::TestOnly => files(),
         Trip::Oscillation => {
             let tree = signs.tree.as_deref().unwrap_or("unknown");
             format!("{}, tree {}", files(), tree.get(..8).unwrap_or(tree))

@@ -8,4 +8,5 @@ pub mod prices;
 pub mod protect;
 pub mod rank;
 pub mod reserve;
+pub mod runaway;
 pub mod wait;

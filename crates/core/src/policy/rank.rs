@@ -37,11 +37,11 @@ impl Rank {
             if gate.required {
                 rank.required_kept += kept;
                 rank.answered += u32::from(gate.verdict != Verdict::Unverifiable);
+                rank.passed = rank.passed.saturating_add(gate.passed);
+                rank.failed = Reverse(rank.failed.0.saturating_add(gate.failed));
             } else {
                 rank.watched_kept += kept;
             }
-            rank.passed = rank.passed.saturating_add(gate.passed);
-            rank.failed = Reverse(rank.failed.0.saturating_add(gate.failed));
         }
         rank
     }

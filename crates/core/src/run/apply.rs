@@ -169,7 +169,9 @@ impl RunState {
         (self.open, self.visiting) = (true, false);
         self.guarding.people |= self.guarding.files.is_some();
         self.now = at;
-        (self.keeping.compared, self.keeping.may_try) = (false, true);
+        (self.keeping.compared, self.keeping.may_try, self.keeping.unwatched) = (false, true, true);
+        // How long it would have to wait is another matter now.
+        self.call = self.call.take().filter(|call| call.number().is_some());
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
                 AfterCrash::Again => {}
@@ -177,9 +179,7 @@ impl RunState {
                     self.stage = Stage::Gating { point: GatePoint::Reopened(self.iteration), next: 0 };
                 }
                 AfterCrash::CutOff => {
-                    // Nobody knows what it cost.
-                    self.spent.cost_untold += 1;
-                    self.spent.tokens_untold += 1;
+                    self.nobody_told();
                     self.cut_off();
                 }
                 AfterCrash::Forget => continue,
@@ -193,6 +193,12 @@ impl RunState {
         }
     }
 
+    /// Nobody knows what the call cost.
+    fn nobody_told(&mut self) {
+        self.spent.cost_untold += 1;
+        self.spent.tokens_untold += 1;
+    }
+
     fn reopened(&mut self, at: At, changes: &[Change]) {
         self.opened(at);
         self.change(changes);
@@ -200,6 +206,7 @@ impl RunState {
         self.keeping.may_try = true;
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         self.call = None;
+        self.forget_tamper();
         if self.settings.resolved.get("breaker_reset") != "manual" || self.settings.resolved.is_on("reset_circuit") {
             self.close_breaker();
         }
@@ -226,8 +233,8 @@ impl RunState {
                 self.attempt_begins(session.as_deref());
                 self.window = self.call.take().or(self.window.take());
                 self.spent.calls += 1;
-                (self.guarding.due, self.guarding.found) = (true, None);
-                (self.guarding.by_gates, self.guarding.not_put_back) = (false, false);
+                (self.guarding.due, self.guarding.gates_ran) = (true, false);
+                self.forget_tamper();
                 if *attempt == 1 {
                     self.judged.status_asked = false;
                     self.injections.given_before = self.injections.given;
@@ -246,9 +253,10 @@ impl RunState {
             }
             Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
             Order::RunGate { .. } => {
-                self.guarding.due = true;
+                (self.guarding.due, self.guarding.gates_ran) = (true, true);
                 // A new round: what the gates did in the one before says nothing about it.
                 self.guarding.by_gates &= !matches!(self.stage, Stage::Gating { next: 0, .. });
+                self.keeping.compared = false;
                 // What was said about a proof says nothing about what is judged anew.
                 self.judged.certified = None;
             }
@@ -276,7 +284,10 @@ impl RunState {
             (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
             (Order::Hold { cause, .. }, Answer::Held) => {
                 self.delayed |= *cause == HoldCause::Delay;
-                self.call = self.call.take().filter(|_| *cause != HoldCause::Calls);
+                if *cause == HoldCause::Calls {
+                    // Somebody may have worked on it in the meantime.
+                    (self.call, self.keeping.compared) = (None, false);
+                }
                 self.driven_since = self.driven_since.or(Some(self.now));
             }
             (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
@@ -294,6 +305,7 @@ impl RunState {
 
     fn not_done(&mut self, order: &Order, open: &OpenOrder, answer: &Answer) {
         if let Order::RunAgent { .. } = order {
+            self.nobody_told();
             self.cut_off();
         }
         // Given up because a person wants something else: it is done again when it is due.

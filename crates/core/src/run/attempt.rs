@@ -3,7 +3,7 @@ use super::apply::{CHANGED_NAMES_MAX, NEWS_MAX};
 use super::decide;
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::report::{AgentReport, Ended, Heard, Measured};
-use super::state::{Counted, OpenOrder, RunState, Session, Stage};
+use super::state::{Asked, Counted, OpenOrder, RunState, Session, Stage};
 use crate::agent::{Failure, Usage};
 use crate::policy::prices::cost_of;
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
@@ -116,7 +116,8 @@ impl RunState {
         let asked = self.settings.resolved.get("status_block") != "none" && !self.judged.status_asked;
         let said = report.heard.claimed.is_some() || report.heard.promise.is_some() || report.heard.question.is_some();
         let can = self.session.is_some() && self.agent().is_some_and(|agent| agent.continues());
-        if self.gated() || !asked || said || !can || report.failed() || decide::capped(self) {
+        let busy = self.asked != Asked::default();
+        if self.gated() || !asked || said || !can || busy || report.failed() || decide::capped(self) {
             return false;
         }
         (self.judged.status_asked, self.carry_on) = (true, true);
@@ -144,11 +145,16 @@ impl RunState {
             first.heard.block_error = report.heard.block_error.clone();
             first.heard.promise = report.heard.promise.clone();
         }
-        (self.agent_ended, self.stage) = (true, Stage::AgentDone);
-        self.news.clear();
+        self.go_on_without_status();
         if let Some(heard) = self.report.as_ref().map(|report| report.heard.clone()) {
             self.ask(&heard);
         }
+    }
+
+    /// The iteration is what it is: it is kept, measured and judged.
+    pub(super) fn go_on_without_status(&mut self) {
+        (self.agent_ended, self.stage) = (true, Stage::AgentDone);
+        self.news.clear();
     }
 
     /// Whether the attempt came to nothing for a reason that is not the agent's: it is no iteration, and another follows.

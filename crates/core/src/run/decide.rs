@@ -1,14 +1,14 @@
 //! What happens next, when several things could: one list, read from the top.
-use super::fact::{HoldCause, PAUSE_MS_MAX, RecallCause};
+use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
-use super::report::Ended;
+use super::report::{AgentReport, Ended};
 use super::state::{RunState, Stage};
 use crate::agent::Failure;
 use crate::policy::breaker::Trip;
 use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
-use crate::policy::reserve::{Cap, Reserved, Wanted};
+use crate::policy::reserve::{Cap, Reserved};
 use crate::text;
 use crate::time;
 
@@ -161,7 +161,7 @@ fn tamper(state: &RunState) -> Option<Next> {
 
 /// Where no gate is, the agent's word: its tag, or its signal, said often enough, with nothing more to change.
 fn claimed(state: &RunState) -> Option<Next> {
-    let report = state.report.as_ref().filter(|report| state.agent_ended && !state.gated() && !report.failed())?;
+    let report = newest_report(state).filter(|report| !state.gated() && !report.failed())?;
     let tag = state.settings.resolved.get("completion_promise");
     if report.heard.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
         let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
@@ -183,6 +183,13 @@ fn claimed(state: &RunState) -> Option<Next> {
     let often = if times == 1 { "once".to_owned() } else { format!("{times} times in a row") };
     let text = format!("the agent says {often} that it is done, and changed nothing more; nothing was verified");
     conclude(Outcome::Claimed, ReasonCode::GoalComplete, text)
+}
+
+/// What the agent said in the iteration that is judged; nothing where somebody went back or opened it again since.
+fn newest_report(state: &RunState) -> Option<&AgentReport> {
+    let judged =
+        matches!(state.stage, Stage::Gating { point: GatePoint::Iteration(number), .. } if number == state.iteration);
+    state.report.as_ref().filter(|_| state.agent_ended && judged)
 }
 
 fn stop_asked(state: &RunState) -> Option<Next> {
@@ -270,21 +277,6 @@ fn calls_cap(state: &RunState) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
-/// What a call is asked for at the ledger of all runs.
-#[must_use]
-pub fn wanted(state: &RunState) -> Wanted {
-    let caps = &state.settings.caps;
-    let left = caps.cost_micros.map(|most| most.saturating_sub(state.cost_micros()));
-    Wanted {
-        calls_per_hour: caps.calls_per_hour,
-        calls_per_day: caps.calls_per_day,
-        cost_per_day_micros: caps.cost_per_day_micros,
-        tokens_per_day: caps.tokens_per_day,
-        worst_micros: left.map_or(state.worst_micros(), |left| left.min(state.worst_micros())),
-        worst_tokens: caps.worst_tokens,
-    }
-}
-
 /// The state that stays when a run ended without success, where that is not the last one.
 #[must_use]
 pub fn best_to_keep(state: &RunState) -> Option<String> {
@@ -328,7 +320,7 @@ fn breaker(state: &RunState) -> Option<Next> {
 
 /// The agent says that it cannot go on, and that is the end.
 fn agent_blocked(state: &RunState) -> Option<Next> {
-    let report = state.report.as_ref().filter(|_| state.agent_ended && state.blocked_stops())?;
+    let report = newest_report(state).filter(|_| state.blocked_stops())?;
     let claim = report.heard.claimed.as_ref().filter(|claim| claim.blocked())?;
     let said = claim.summary.as_ref().map_or(String::new(), |summary| format!(": {summary}"));
     conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
@@ -353,7 +345,7 @@ fn money_cap(state: &RunState) -> Option<Next> {
         let text = format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold));
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
-    let report = state.report.as_ref().filter(|report| state.agent_ended && report.heard.budget_hit)?;
+    let report = newest_report(state).filter(|report| report.heard.budget_hit)?;
     let said = report.heard.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
     let text = format!("the agent stopped at the limit of its budget and {}{said}", not_done(state));
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
@@ -449,7 +441,7 @@ fn unverifiable_streak(state: &RunState) -> Option<Next> {
     let all = state.gates.iter().zip(&state.settings.gates);
     let (last, gate) = all
         .filter_map(|(memory, gate)| memory.last.as_ref().map(|last| (last, gate)))
-        .find(|(last, _)| last.verdict == Verdict::Unverifiable)?;
+        .find(|(last, gate)| last.verdict == Verdict::Unverifiable && !gate.watch)?;
     let ended = last.report.ended.brief();
     let text = format!("the promise could not be checked: {} ({ended}){}", gate.command, said(&last.report.said));
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)

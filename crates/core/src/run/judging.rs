@@ -1,24 +1,20 @@
 //! What the gates and the guard make of an iteration: verdicts over several tries, regressions, the best state, the signs
 //! that the breaker counts, and whether it is done.
 use super::event::Target;
-use super::fact::{GatePoint, GuardPoint, HoldCause, News, Order};
+use super::fact::{GatePoint, News};
 use super::outcome::{Proof, ProofGate};
-use super::report::{Certified, Ended, Few, GateReport, Guarded};
+use super::report::{Certified, Ended, GateReport};
 use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
 use crate::ids::OrderId;
 use crate::policy::breaker::{Counts, Signs};
-use crate::policy::budget::{least, remainder};
+use crate::policy::crash;
 use crate::policy::gate::{self, Tally, Verdict};
 use crate::policy::rank::{GateScore, Rank};
-use crate::policy::{crash, reserve::Reserved};
 use crate::text;
 
 /// How much of an error its signature is made of.
 const ERROR_BYTES_MAX: usize = 4096;
-
-/// What a call of an agent that nobody knows counts as.
-const WORST_MICROS: u64 = 5_000_000;
 
 /// What the run knows about how good its states are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +27,8 @@ pub struct Judged {
     pub counts: Counts,
     /// What fails since the newest iteration, and had passed.
     pub regressed: Vec<String>,
+    /// Something of that is required.
+    pub harmed: bool,
     /// The workspace goes back because of that.
     pub reverting: bool,
     /// Somebody closed the breaker since it tripped.
@@ -50,29 +48,6 @@ pub struct Best {
     pub checkpoint: Option<String>,
     /// How good it is.
     pub rank: Rank,
-}
-
-/// What the run knows about its protected files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Guarding {
-    /// How many there are; none before they were looked at for the first time.
-    pub files: Option<u32>,
-    /// Something ran since they were looked at.
-    pub due: bool,
-    /// How many iterations changed one.
-    pub times: u32,
-    /// What was found last, while it concerns the state that is judged.
-    pub found: Option<Guarded>,
-    /// The gates changed them while they judged: their answers are void.
-    pub by_gates: bool,
-    /// They could not be put back: what judges them now is not what it was.
-    pub not_put_back: bool,
-    /// How many files that say how tests are run are watched.
-    pub watched: u32,
-    /// Where tests are run otherwise than at the start.
-    pub targets: Vec<String>,
-    /// People had time to change them.
-    pub people: bool,
 }
 
 impl RunState {
@@ -112,7 +87,7 @@ impl RunState {
             (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
         });
         if point == GatePoint::Baseline {
-            (memory.cost_ms, memory.first) = (Some(report.duration_ms), Some(order));
+            memory.first = Some(order);
             memory.first_tests = report.tests.as_ref().map(|tests| (tests.total(), tests.skipped));
         }
         memory.last = Some(LastGate { order, iteration: self.iteration, point, report: report.clone(), verdict });
@@ -128,19 +103,24 @@ impl RunState {
         let rank = self.rank_now();
         // Better than ever: what a flaky test loses and finds again is no progress.
         let improved = self.judged.best.as_ref().is_some_and(|best| rank > best.rank);
-        let regressed = if matches!(point, GatePoint::Iteration(_)) { self.regressions() } else { Vec::new() };
+        let judges = matches!(point, GatePoint::Iteration(_));
+        let (regressed, harmed) = if judges { self.regressions() } else { (Vec::new(), false) };
         for gate in &mut self.gates {
             gate.judged = gate.last.as_ref().map(|last| last.verdict);
         }
         self.judged.rank = Some(rank);
         match point {
             GatePoint::Iteration(iteration) => {
-                self.judged.regressed = regressed;
+                (self.judged.regressed, self.judged.harmed) = (regressed, harmed);
                 self.count_streaks();
                 self.iteration_judged(improved);
                 self.maybe_best(iteration, rank);
             }
             GatePoint::Baseline => {
+                // Only now: while they are asked their order stays what it is.
+                for gate in &mut self.gates {
+                    gate.cost_ms = gate.last.as_ref().map(|last| last.report.duration_ms);
+                }
                 let tree = self.keeping.tree.clone();
                 self.judged.counts.saw(tree.as_deref());
                 self.maybe_best(0, rank);
@@ -171,12 +151,14 @@ impl RunState {
         }
     }
 
-    /// What fails now and had passed when the gates last spoke: tests by name, else the gate itself.
-    fn regressions(&self) -> Vec<String> {
-        let mut all = Vec::new();
+    /// What fails now and had passed when the gates last spoke: tests by name, else the gate itself; and whether any
+    /// of it is required.
+    fn regressions(&self) -> (Vec<String>, bool) {
+        let (mut all, mut harmed) = (Vec::new(), false);
         for (gate, memory) in self.settings.gates.iter().zip(&self.gates) {
             let Some(last) = &memory.last else { continue };
             let failing = last.report.tests.as_ref().map(|tests| &tests.newly_failing);
+            let before = all.len();
             match failing.filter(|failing| !failing.is_nothing()) {
                 Some(failing) => all.extend(failing.first.iter().cloned()),
                 None if memory.judged == Some(Verdict::Kept) && last.verdict == Verdict::Broken => {
@@ -184,9 +166,10 @@ impl RunState {
                 }
                 None => {}
             }
+            harmed |= all.len() > before && !gate.watch;
         }
         all.truncate(20);
-        all
+        (all, harmed)
     }
 
     fn count_streaks(&mut self) {
@@ -209,7 +192,7 @@ impl RunState {
     pub(super) fn iteration_judged(&mut self, improved: bool) {
         let kept = self.gates_kept();
         let revert = self.settings.resolved.get("on_regression") == "revert" && self.keeps() && !kept;
-        let reverting = revert && !self.judged.regressed.is_empty() && self.asked.rollback.is_none();
+        let reverting = revert && self.judged.harmed && self.asked.rollback.is_none();
         if reverting {
             let to = self.keeping.before.clone();
             self.asked.rollback = to.map(|to| Target { to, now: true, git: false });
@@ -287,8 +270,8 @@ impl RunState {
             memory.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept)
         };
         let mut required = self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| !gate.watch);
-        let untrue = self.guarding.by_gates || self.guarding.not_put_back;
-        all && self.gated() && !untrue && required.all(|(_, memory)| kept(memory))
+        let clean = !self.guarding.by_gates && !self.stands_tampered();
+        all && self.gated() && clean && required.all(|(_, memory)| kept(memory))
     }
 
     /// What was said about the proof of the state that is judged.
@@ -319,7 +302,8 @@ impl RunState {
             let (Some((total, skipped)), Some(last)) = (memory.first_tests, &memory.last) else { continue };
             let name = &gate.name;
             match &last.report.tests {
-                None => all.push(format!("{name}: it ran {total} tests at the start, and none now")),
+                None if total > 0 => all.push(format!("{name}: it ran {total} tests at the start, and none now")),
+                None => {}
                 Some(now) if now.total() < total => {
                     let gone =
                         if now.gone.is_nothing() { String::new() } else { format!(" (gone: {})", now.gone.words()) };
@@ -364,106 +348,6 @@ impl RunState {
         }
     }
 
-    /// Whether the protected files are to be kept, because nothing has run yet.
-    #[must_use]
-    pub fn guard_first(&self) -> bool {
-        self.guarding.files.is_none() && self.spec.as_ref().is_some_and(|spec| spec.guard.is_some())
-    }
-
-    /// Whether the protected files are to be looked at before anything else.
-    #[must_use]
-    pub fn guard_due(&self) -> bool {
-        let wanted = self.spec.as_ref().is_some_and(|spec| spec.guard.is_some());
-        wanted && self.guarding.due && self.guarding.files.is_some_and(|files| files > 0)
-    }
-
-    /// Whether that is to be done when the gates have spoken: where only test commands are watched, before it is done.
-    #[must_use]
-    pub fn guard_due_after_gates(&self) -> bool {
-        let watched = self.guarding.due && self.guarding.watched > 0 && self.gates_kept();
-        self.guard_due() || watched
-    }
-
-    /// Whether people may have changed protected files, which is their right.
-    #[must_use]
-    pub fn guard_due_for_people(&self) -> bool {
-        self.guarding.people && self.guarding.files.is_some_and(|files| files > 0)
-    }
-
-    pub(super) fn guarded(&mut self, point: GuardPoint, guarded: &Guarded) {
-        self.guarding.due = false;
-        (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
-        let by_gates = matches!(point, GuardPoint::Gates(_));
-        match point {
-            GuardPoint::Start => {}
-            GuardPoint::Agent(..) | GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
-            GuardPoint::People => self.guarding.people = false,
-        }
-        // What the agent did and nobody put back is there still when the gates are done: it is not theirs.
-        let left =
-            self.guarding.found.as_ref().is_some_and(|found| !found.restored && found.tampered == guarded.tampered);
-        if guarded.tampered.is_nothing() || (by_gates && left) {
-            return;
-        }
-        self.guarding.times = self.guarding.times.saturating_add(1);
-        if self.settings.resolved.get("on_tamper") == "allow" {
-            return;
-        }
-        self.guarding.by_gates |= by_gates;
-        let not_put_back = self.settings.resolved.get("on_tamper") == "restore" && !guarded.restored;
-        self.guarding.not_put_back |= not_put_back;
-        self.guarding.found = Some(guarded.clone());
-        let files = few(&guarded.tampered);
-        self.tell(News::Tampered { files, restored: guarded.restored, by_gates });
-    }
-
-    /// What the ledger of all runs says about the next call.
-    pub(super) fn reserved(&mut self, reserved: &Reserved) {
-        self.call = Some(reserved.clone());
-    }
-
-    /// The moment by the wall clock at which the next call of the hour is free, while that is waited for.
-    #[must_use]
-    pub fn calls_free_at(&self) -> Option<u64> {
-        let (_, open) = self.main_order()?;
-        match open.order {
-            Order::Hold { cause: HoldCause::Calls, ms } => Some(open.since.wall_ms.saturating_add(ms)),
-            _ => None,
-        }
-    }
-
-    /// What a call counts as whose cost nobody tells.
-    #[must_use]
-    pub fn worst_micros(&self) -> u64 {
-        let own = self.agent().map_or(WORST_MICROS, |agent| agent.worst_cost_micros());
-        self.settings.caps.worst_micros.unwrap_or(own)
-    }
-
-    /// What the run has cost so far, with the worst of what nobody told.
-    #[must_use]
-    pub fn cost_micros(&self) -> u64 {
-        let worst = self.worst_micros().saturating_mul(self.spent.cost_untold.into());
-        self.spent.usage.cost_micros.unwrap_or(0).saturating_add(worst)
-    }
-
-    /// What the next call may cost, by the caps of the run and of the day; none where there is no cap.
-    #[must_use]
-    pub fn budget_micros(&self) -> Option<u64> {
-        let own = self.settings.caps.cost_micros.map(|most| remainder(most, self.cost_micros()));
-        let day = match &self.window {
-            Some(Reserved::Granted { left_micros, .. }) => *left_micros,
-            Some(Reserved::Denied { .. }) | None => None,
-        };
-        least(own, day.filter(|_| self.settings.caps.shared()))
-    }
-
-    /// The tokens that it has used so far, with the worst of what nobody told.
-    #[must_use]
-    pub fn tokens(&self) -> u64 {
-        let worst = self.settings.caps.worst_tokens.saturating_mul(self.spent.tokens_untold.into());
-        self.spent.usage.tokens().unwrap_or(0).saturating_add(worst)
-    }
-
     /// The breaker is closed, and everything that it counted is gone.
     pub(super) fn close_breaker(&mut self) {
         let tree = self.keeping.tree.clone();
@@ -471,11 +355,4 @@ impl RunState {
         self.judged.counts.saw(tree.as_deref());
         self.judged.reset = true;
     }
-}
-
-/// The names, and how many are not named.
-fn few(all: &Few) -> Vec<String> {
-    let more = usize::try_from(all.count).unwrap_or(usize::MAX).saturating_sub(all.first.len());
-    let more = (more > 0).then(|| format!("{more} more"));
-    all.first.iter().cloned().chain(more).collect()
 }

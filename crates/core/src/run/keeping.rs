@@ -9,6 +9,7 @@ impl RunState {
         self.keeping.tree = saved.tree.clone().or(self.keeping.tree.take());
         self.keeping.newest = saved.checkpoint.clone().or(self.keeping.newest.take());
         self.keeping.compared = matches!(name, CheckpointName::Others(_));
+        self.keeping.unwatched = false;
         self.stage = match name {
             CheckpointName::Initial => Stage::Gating { point: GatePoint::Baseline, next: 0 },
             CheckpointName::Iteration(_) => Stage::Saved,
@@ -24,10 +25,14 @@ impl RunState {
                 self.guarding.people |= saved.changes.is_some();
                 if let Some(changes) = saved.changes {
                     self.tell(News::Others { files: changes.files });
+                    self.judged.counts.saw(saved.tree.as_deref());
                 }
                 return;
             }
         };
+        if name == CheckpointName::Initial && self.gates.is_empty() {
+            self.round_over(GatePoint::Baseline);
+        }
     }
 
     /// What comes back when something of the workspace was to be kept or gone back to.
@@ -77,10 +82,15 @@ impl RunState {
         self.changed_names.clear();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
         (self.changes, self.measured) = (None, Counted::default());
-        (self.guarding.found, self.guarding.by_gates, self.guarding.not_put_back) = (None, false, false);
-        if !std::mem::take(&mut self.judged.reverting) {
+        // A person who goes back begins anew; harm that is undone, and a best state that is kept at the end, are none.
+        let person = !std::mem::take(&mut self.judged.reverting) && (self.over.is_none() || self.visiting);
+        if person {
             self.close_breaker();
+        } else {
+            self.judged.counts.saw(back.tree.as_deref());
         }
+        self.forget_tamper();
+        self.keeping.unwatched = false;
         self.news.extend(still.into_iter().flatten());
         self.tell(News::RolledBack { to: back.to.clone() });
         if self.stage != Stage::Fresh {
@@ -109,6 +119,12 @@ impl RunState {
         self.asked.rollback = half_done.then(|| Target { to: undo.to_owned(), now: true, git: false });
         (self.keeping.rolling_back, self.keeping.may_try) = (half_done, half_done);
         self.keeping.refused = Some(why.to_owned());
+    }
+
+    /// Whether the gates would judge a workspace that no checkpoint holds: somebody may have edited while nobody watched.
+    #[must_use]
+    pub fn must_keep_first(&self) -> bool {
+        self.keeps() && self.keeping.unwatched && self.keeping.newest.is_some()
     }
 
     /// Whether the workspace must be compared with what is kept before the agent is asked: others may have changed it.

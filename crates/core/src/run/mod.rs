@@ -4,11 +4,13 @@ mod attempt;
 pub mod decide;
 mod event;
 mod fact;
+mod guarding;
 mod judging;
 mod keeping;
 mod outcome;
 mod report;
 mod spec;
+mod spending;
 mod state;
 mod step;
 mod words;
@@ -19,13 +21,15 @@ pub use fact::{
     CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, GuardPoint, HoldCause, News, Order, PAUSE_MS_MAX,
     RecallCause,
 };
-pub use judging::{Best, Guarding, Judged};
+pub use guarding::Guarding;
+pub use judging::{Best, Judged};
 pub use outcome::{Ending, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, standing};
 pub use report::{
     AgentReport, Answer, Certified, Changes, Ended, Few, GateReport, Guarded, Heard, Measured, Output, RolledBack,
     Saved, TestsSeen, Tool, WordsDigest,
 };
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, Kept, RULES, RunSpec, WorkspaceRef};
+pub use spending::wanted;
 pub use state::{
     Asked, Counted, GateMemory, Injections, Keeping, LastGate, OpenOrder, RunState, Session, Spent, Stage,
 };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::event::{ProcessId, Target};
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
-use super::judging::{Guarding, Judged};
+use super::guarding::Guarding;
+use super::judging::Judged;
 use super::outcome::{Ending, Outcome};
 use super::report::{AgentReport, Changes, GateReport};
 use super::spec::RunSpec;
@@ -161,6 +162,8 @@ pub struct Keeping {
     pub tree: Option<String>,
     /// Whether the workspace was compared with the newest checkpoint since the gates spoke.
     pub compared: bool,
+    /// Nobody watched the workspace since then.
+    pub unwatched: bool,
     /// How many checkpoints people asked for.
     pub named: u32,
     /// How often somebody went back.

@@ -3,6 +3,7 @@ use super::decide::{self, Next};
 use super::event::{Event, Input, Notice, Request};
 use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
 use super::outcome::{Outcome, Reason, standing};
+use super::spending;
 use super::state::{RunState, Stage};
 use crate::ids::OrderId;
 use crate::policy::reserve::Reserved;
@@ -150,7 +151,7 @@ impl Turn {
                 self.order(Order::Guard { point: GuardPoint::People });
             }
             Next::Iterate if self.after.settings.caps.shared() && self.after.call.is_none() => {
-                self.order(Order::Reserve { wanted: decide::wanted(&self.after) });
+                self.order(Order::Reserve { wanted: spending::wanted(&self.after) });
             }
             Next::Iterate => self.iterate(),
             Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
@@ -178,7 +179,13 @@ impl Turn {
                 self.order(Order::Guard { point: GuardPoint::Agent(iteration, attempt) });
             }
             Stage::Gating { point, .. } if decide::is_due(&self.after) && self.after.guard_due_after_gates() => {
-                self.order(Order::Guard { point: GuardPoint::Gates(point) });
+                // Where no gate ran since, it was the agent.
+                let by_gates = self.after.guarding.gates_ran;
+                let agent = GuardPoint::Agent(iteration, attempt);
+                self.order(Order::Guard { point: if by_gates { GuardPoint::Gates(point) } else { agent } });
+            }
+            Stage::Gating { next: 0, .. } if self.after.gated() && self.after.must_keep_first() => {
+                self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iterations_done()) });
             }
             Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
             Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),

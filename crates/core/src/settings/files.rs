@@ -2,6 +2,7 @@
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::agents;
+use super::container;
 use super::error::SettingsError;
 use super::gates;
 use super::keys::{InProject, KEYS, Key, key};
@@ -86,6 +87,12 @@ fn entries(text: &str, file: &str, layer: Layer) -> Result<Vec<Entry>, SettingsE
     for (name, item) in document.as_table() {
         let span = document.as_table().key(name).and_then(|key| key.span());
         let at = Origin { layer, place: place(file, text, span.map(|span| span.start)) };
+        if let Some(name) = container::named(name) {
+            for (key, words) in name.values(&words_of_toml(item).unwrap_or_default(), &at)? {
+                all.push(Entry { name: key.to_owned(), words: Some(words), at: at.clone() });
+            }
+            continue;
+        }
         let name = if name == gates::TABLE { gates::KEY } else { name };
         let words = match (name, item.as_table_like()) {
             (agents::TABLE, _) => None,
@@ -96,7 +103,9 @@ fn entries(text: &str, file: &str, layer: Layer) -> Result<Vec<Entry>, SettingsE
                 Some(words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?)
             }
         };
-        all.push(Entry { name: name.to_owned(), words, at });
+        if !words.as_ref().is_some_and(|words| container::is_default(name, words)) {
+            all.push(Entry { name: name.to_owned(), words, at });
+        }
     }
     Ok(all)
 }
@@ -140,9 +149,15 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
             agents::agents_of_yaml(&value, text, file)?;
             continue;
         }
+        if let Some(name) = container::named(&name) {
+            given.extend(name.read(&words_of_json(&value).unwrap_or_default(), &at)?);
+            continue;
+        }
         let key = find(&name, &at)?;
         let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
-        given.push(Given::read(key, &words, at)?);
+        if !container::is_default(key.name, &words) {
+            given.push(Given::read(key, &words, at)?);
+        }
     }
     Ok(given)
 }

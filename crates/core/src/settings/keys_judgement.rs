@@ -362,15 +362,6 @@ pub(super) const JUDGEMENT: &[Key] = &[
         ..BASE
     },
     Key {
-        name: "verbose",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Say more: how long each iteration took, and how much the agent said.",
-        flag: flag("verbose", ""),
-        may_change: true,
-        ..BASE
-    },
-    Key {
         name: "rate_line",
         kind: Kind::Switch,
         default: "true",

@@ -3,6 +3,7 @@
 //! Texts come in, [`Settings`] go out. Nothing is optional after resolving, and every value
 //! remembers where it came from.
 mod agents;
+pub mod container;
 mod edit;
 mod error;
 mod files;

@@ -1,11 +1,11 @@
 //! Profiles: whose defaults hold. A dialect is a table of values, never a rule of its own.
-use super::loopr;
+use super::{container, loopr};
 
 /// What a profile has instead of the catalogue's defaults: names of keys and their values.
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
 /// Every profile but the catalogue itself, which is called loop.
-const PROFILES: [(&str, Table); 2] = [("loopr", loopr::DEFAULTS), ("container", &[])];
+const PROFILES: [(&str, Table); 2] = [("loopr", loopr::DEFAULTS), ("container", container::DEFAULTS)];
 
 /// The table of a profile; empty for the catalogue's own.
 pub(super) fn table(profile: &str) -> Table {

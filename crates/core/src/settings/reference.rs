@@ -3,6 +3,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
+use super::container;
 use super::keys::{InProject, KEYS, Key};
 use super::value::{Kind, UNLIMITED};
 
@@ -17,6 +18,13 @@ pub fn page() -> String {
     );
     for key in KEYS {
         section(&mut page, key);
+    }
+    page.push_str(
+        "\n## Other names\n\nNames of the container front for the same settings, in files as here, as flags with dashes.\n\n\
+         | name | what it is |\n|---|---|\n",
+    );
+    for name in container::NAMES {
+        page.push_str(&format!("| `{}` | {} |\n", name.name, name.help()));
     }
     page
 }
@@ -53,6 +61,10 @@ fn section(page: &mut String, key: &Key) {
 pub fn schema() -> String {
     let keys = KEYS.iter().filter(|key| key.in_file);
     let mut properties: Map<String, Value> = keys.map(|key| (key.name.to_owned(), property(key))).collect();
+    for name in container::NAMES {
+        let about = json!({"type": "integer", "description": name.help()});
+        properties.insert(name.name.to_owned(), about);
+    }
     // Agents of the user's own: `loop config check` knows more about them.
     properties.insert("agents".to_owned(), json!({"type": "object", "additionalProperties": {"type": "object"}}));
     let schema = json!({

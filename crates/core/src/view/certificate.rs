@@ -95,11 +95,17 @@ pub struct TestCounts {
 }
 
 impl TestCounts {
+    /// How many judged something.
+    #[must_use]
+    pub fn ran(self) -> u32 {
+        self.passed.saturating_add(self.failed)
+    }
+
     /// For people.
     #[must_use]
     pub fn words(self) -> String {
         let skipped = if self.skipped > 0 { format!(", {} left out", self.skipped) } else { String::new() };
-        format!("{} of {} tests pass{skipped}", self.passed, self.passed.saturating_add(self.failed))
+        format!("{} of {} tests pass{skipped}", self.passed, self.ran())
     }
 }
 

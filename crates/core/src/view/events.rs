@@ -27,7 +27,7 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             | Order::Guard { .. }
             | Order::Certify { .. }
             | Order::Notify { .. } => return None,
-            Order::Hold { cause: HoldCause::Limit, .. } => ("waiting", json!(Waiting::of(state)?)),
+            Order::Hold { cause: HoldCause::Limit | HoldCause::Calls, .. } => ("waiting", json!(Waiting::of(state)?)),
             Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
         },
         Fact::Recalled { .. } => return None,

@@ -197,9 +197,11 @@ fn state_word(state: &RunState) -> &'static str {
     }
 }
 
-/// Calls in the last hour, as the ledger of all runs told it; where it was never asked, those of this run.
+/// Calls in the last hour, as the ledger of all runs told it with the newest call, or when it refused one; where it was
+/// never asked, those of this run. A call that is only granted is not made yet.
 fn calls(state: &RunState) -> u32 {
-    match state.call.as_ref().or(state.window.as_ref()) {
+    let refused = state.call.as_ref().filter(|call| matches!(call, Reserved::Denied { .. }));
+    match refused.or(state.window.as_ref()) {
         Some(Reserved::Granted { hour_calls, .. } | Reserved::Denied { hour_calls, .. }) => *hour_calls,
         None => state.spent.calls,
     }

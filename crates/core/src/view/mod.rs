@@ -1,18 +1,24 @@
 //! What people and programs see: folds over the journal, never a source of truth.
+mod breaker;
 mod certificate;
 mod events;
 mod history;
+mod limits;
 mod loopr;
+mod record;
 mod result;
 mod row;
 mod verification;
 
+pub use breaker::{BreakerCounts, BreakerThresholds, BreakerView, is_tripped};
 pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::public_event;
 pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
+pub use limits::{BudgetView, CallsView, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprFold, LooprPicture, LooprStatus, exit_reason};
+pub use record::{CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, expired};
 pub use result::{GateResult, RunResult};
-pub use row::{Listing, Liveness, Row};
+pub use row::{Listing, Liveness, Row, Waiting};
 pub use verification::{Again, Verification, VerifiedGate, WorkspaceNow};
 
 /// The version of every JSON form that these views have.

@@ -2,8 +2,10 @@
 use serde::Serialize;
 
 use super::history::exit_code;
+use super::record::Claims;
 use super::{Certificate, JSON_VERSION, seconds};
-use crate::run::{Outcome, RunState};
+use crate::agent::Claim;
+use crate::run::{Outcome, ReasonCode, RunState};
 use crate::time;
 
 /// The result of a run.
@@ -13,7 +15,7 @@ pub struct RunResult {
     pub version: u32,
     /// The run.
     pub id: String,
-    /// kept, exhausted, stopped or unable; null if it has no end.
+    /// kept, claimed, exhausted, tripped, blocked, tampered, stopped, cancelled or unable; null if it has no end.
     pub outcome: Option<String>,
     /// The name of the reason.
     pub reason: Option<String>,
@@ -39,6 +41,20 @@ pub struct RunResult {
     pub elapsed_seconds: f64,
     /// The exit code of the command that drove it.
     pub exit_code: Option<u8>,
+    /// The status block of the last iteration; null where there was none.
+    pub status_block: Option<Claim>,
+    /// Tasks that the agent says it finished, in all iterations.
+    pub tasks_claimed: u64,
+    /// Files that it says it changed, in all iterations.
+    pub files_claimed: u64,
+    /// The last recommendation or summary that it gave.
+    pub recommendation: Option<String>,
+    /// The last error of the agent, or why the loop could not work; null where there was none.
+    pub error: Option<String>,
+    /// Whether a provider's limit or the one for an hour was met.
+    pub rate_limit_hit: bool,
+    /// Whether it ended because money, tokens or the calls of a day were used up.
+    pub budget_hit: bool,
     /// What stands for it; null where it is not done.
     pub certificate: Option<Certificate>,
 }
@@ -85,8 +101,29 @@ impl RunResult {
             ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
             elapsed_seconds: seconds(state.active_ms(state.now)),
             exit_code: standing.map(|standing| standing.exit_code),
+            status_block: state.report.as_ref().and_then(|report| report.heard.claimed.clone()),
+            tasks_claimed: 0,
+            files_claimed: 0,
+            recommendation: None,
+            error: over.filter(|over| over.outcome == Outcome::Unable).map(|over| over.reason.text.clone()),
+            rate_limit_hit: false,
+            budget_hit: over.is_some_and(|over| over.reason.code == ReasonCode::BudgetLimit),
             certificate: Certificate::of(state),
         })
+    }
+
+    /// With what only the whole journal tells.
+    #[must_use]
+    pub fn with(self, claims: &Claims) -> Self {
+        Self {
+            status_block: claims.status_block.clone(),
+            tasks_claimed: claims.tasks,
+            files_claimed: claims.files,
+            recommendation: claims.recommendation.clone(),
+            error: self.error.or_else(|| claims.last_error.clone()),
+            rate_limit_hit: claims.rate_limit_hit,
+            ..self
+        }
     }
 }
 

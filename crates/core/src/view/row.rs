@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{JSON_VERSION, seconds};
+use crate::policy::reserve::{Cap, Reserved};
 use crate::run::RunState;
 use crate::text;
 use crate::time::{self, At};
@@ -107,13 +108,27 @@ impl Waiting {
     #[must_use]
     pub fn of(state: &RunState) -> Option<Self> {
         if let Some(until_ms) = state.calls_free_at() {
-            let most = state.settings.caps.calls_per_hour.unwrap_or(0);
-            let why = format!("{most} calls were made in the last hour, the most that --max-calls-per-hour allows");
-            return Some(Self { until: time::rfc3339(until_ms), source: "limit".to_owned(), why });
+            return Some(Self { until: time::rfc3339(until_ms), source: "limit".to_owned(), why: full(state) });
         }
         let wait = state.waiting()?;
         let (until, source) = (time::rfc3339(wait.until_ms), wait.source.word().to_owned());
         Some(Self { until, source, why: wait.why.clone() })
+    }
+}
+
+/// Which limit of the loop's own is reached.
+fn full(state: &RunState) -> String {
+    let others = |what: &str, flag: &str| format!("{what} are reserved by calls of other loops ({flag})");
+    match &state.call {
+        Some(Reserved::Denied { cap: Cap::CallsPerDay, .. }) => others("the calls of the day", "--max-calls-per-day"),
+        Some(Reserved::Denied { cap: Cap::CostPerDay, .. }) => others("the dollars of the day", "--max-cost-per-day"),
+        Some(Reserved::Denied { cap: Cap::TokensPerDay, .. }) => {
+            others("the tokens of the day", "--max-tokens-per-day")
+        }
+        Some(Reserved::Denied { cap: Cap::CallsPerHour, hour_calls, .. }) => {
+            format!("{hour_calls} calls were made in the last hour, the most that --max-calls-per-hour allows")
+        }
+        Some(Reserved::Granted { .. }) | None => "the calls of the hour are used up (--max-calls-per-hour)".to_owned(),
     }
 }
 

@@ -68,12 +68,13 @@ fn where_nothing_measures_the_tree_a_gate_that_says_the_same_is_the_evidence() {
 }
 
 #[test]
-fn a_timeout_is_no_crash() {
+fn timeouts_without_end_that_change_nothing_end_the_run_as_unable() {
+    // req: D-21 partly: timeouts without end
     let slow =
         |from: u64| format!("{from} agent-by-us\n{} saved\n{} changed 0\n{} broken\n", from + 1, from + 2, from + 3);
     let script = format!("0 opened\n1 saved\n2 broken\n{}{}{}", slow(3), slow(7), slow(11));
     let told = play_with(&[("max_iterations", "9"), ("breaker", "off")], &script);
-    assert!(told.contains("14 agent 4.1"), "{told}");
+    assert!(told.contains("14 END unable (fatal_error): the agent was stopped 3 times in a row"), "{told}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_wait_goes_on_after_the_harness_was_killed() {
         1 gate baseline
         2 agent 1.1
         110 hold limit 42970
-        500 gate {interrupted:[1,1]}
+        500 gate {reopened:1}
         501 hold limit 42579
         46000 recall hold limit 42579: timeout
         46001 agent 1.2 telling {limited:{attempt:1}}

@@ -9,7 +9,9 @@ use loop_core::time::At;
 /// The settings of a story: the promise `make test`, a custom agent, three iterations, plus these.
 pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
     let base = [("promise", "make test"), ("agent", "custom"), ("agent_cmd", "agent"), ("max_iterations", "3")];
-    let given = base.iter().chain(settings).map(|(name, value)| {
+    // An empty value takes one of these away.
+    let taken = |name: &str| settings.contains(&(name, ""));
+    let given = base.iter().chain(settings).filter(|(name, _)| !taken(name)).map(|(name, value)| {
         let origin = Origin { layer: Layer::Flag, place: format!("--{name}") };
         Given::read(key(name).unwrap(), value, origin).unwrap()
     });
@@ -38,6 +40,8 @@ pub(crate) struct Story {
     pub(crate) state: RunState,
     pub(crate) journal: Vec<Entry>,
     pub(crate) told: String,
+    /// The moment of the newest word that was said without one.
+    ms: u64,
 }
 
 impl Story {
@@ -57,14 +61,20 @@ impl Story {
     }
 
     pub(crate) fn of(spec: RunSpec) -> Self {
-        let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new() };
+        let mut story = Self { state: RunState::default(), journal: Vec::new(), told: String::new(), ms: 0 };
         story.happen(0, Event::Created(Box::new(spec)));
         story
     }
 
-    /// The last line that was told.
+    /// The last line that was told, without its moment.
     pub(crate) fn last(&self) -> &str {
-        self.told.lines().last().unwrap_or_default()
+        self.told.lines().last().and_then(|line| line.split_once(' ')).map_or("", |(_, line)| line)
+    }
+
+    /// The last so many lines, without their moments.
+    pub(crate) fn tail(&self, count: usize) -> String {
+        let lines: Vec<&str> = self.told.lines().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
+        lines[lines.len().saturating_sub(count)..].join("\n")
     }
 
     pub(crate) fn happen(&mut self, ms: u64, event: Event) {
@@ -82,6 +92,28 @@ impl Story {
             let event = self.event(words);
             self.happen(ms.parse().unwrap(), event);
         }
+    }
+
+    /// Plays words that stand between slashes, each a moment after the one before.
+    pub(crate) fn say(&mut self, words: &str) -> &mut Self {
+        for word in words.split(" / ") {
+            self.ms += 10;
+            let event = self.event(word.trim());
+            self.happen(self.ms, event);
+        }
+        self
+    }
+
+    /// The same several times.
+    pub(crate) fn times(&mut self, count: u32, words: &str) -> &mut Self {
+        (0..count).for_each(|_| _ = self.say(words));
+        self
+    }
+
+    /// So much time goes by.
+    pub(crate) fn wait(&mut self, ms: u64) -> &mut Self {
+        self.ms += ms;
+        self
     }
 
     fn event(&self, words: &str) -> Event {

@@ -129,16 +129,17 @@ fn a_stop_while_something_is_to_be_mended_ends_the_run_and_says_what() {
 #[test]
 fn an_ended_run_is_visited_for_a_rollback_stays_ended_and_can_be_gone_on_with() {
     let script = "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 saved-as iter-001\n6 changed 2\n7 kept\n7 certified\n\
-                  20 visited loop rollback\n21 rollback initial\n22 rolled-back initial\n30 reopened\n31 broken\n32 saved";
+                  20 visited loop rollback\n21 rollback initial\n22 rolled-back initial\n30 reopened\n31 saved\n32 broken\n33 saved";
     let mut story = Story::kept(&[]);
     story.play(script);
     expect![[r#"
         7 certify {iteration:1}
         7 END kept (goal_complete): the promise holds after 1 iteration
         21 rollback to initial, undone by undo-1
-        30 gate {rolled_back:1}
-        31 checkpoint iter-001+
-        32 agent 2.1 telling {rolled_back:{to:initial}}
+        30 checkpoint iter-001+
+        31 gate {rolled_back:1}
+        32 checkpoint iter-001+
+        33 agent 2.1 telling {rolled_back:{to:initial}}
     "#]]
     .assert_eq(story.told.split_once("6 gate {iteration:1}\n").unwrap().1);
 }

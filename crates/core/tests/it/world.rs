@@ -170,9 +170,13 @@ impl World {
                 if matches!(name, CheckpointName::Others(_)) && known {
                     return Answer::Saved(Saved::default());
                 }
-                self.newest = name.to_string();
-                self.saved.insert(name.to_string(), self.tree.clone());
-                Answer::Saved(Saved { checkpoint: Some(name.to_string()), ..Saved::default() })
+                let mut name = name.to_string();
+                while self.saved.contains_key(&name) && name.ends_with('+') {
+                    name.push('+');
+                }
+                self.newest.clone_from(&name);
+                self.saved.insert(name.clone(), self.tree.clone());
+                Answer::Saved(Saved { checkpoint: Some(name), ..Saved::default() })
             }
             Order::Keep { name } => {
                 self.saved.insert(name.clone(), self.tree.clone());
@@ -303,10 +307,13 @@ impl World {
     }
 
     /// Looks at an end.
-    pub(crate) fn concluded(&self, outcome: Outcome) -> Result<(), String> {
+    pub(crate) fn concluded(&self, outcome: Outcome, keeps: bool) -> Result<(), String> {
         let quiet = self.agent_alive.is_none() && !self.gate_alive;
         if outcome == Outcome::Kept && !(quiet && self.kept_on.as_ref() == Some(&self.tree)) {
             return Err("called done on a tree on which no gate was kept".to_owned());
+        }
+        if outcome == Outcome::Kept && keeps && self.saved.get(&self.newest) != Some(&self.tree) {
+            return Err("called done on a tree that no checkpoint holds".to_owned());
         }
         if outcome == Outcome::Kept && (self.tampered || !self.certified) {
             return Err("called done on a tampered tree, or without a proof".to_owned());

@@ -221,15 +221,20 @@ impl Keeper {
     /// When something of it cannot be kept; then nothing of it is.
     pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<Saved, NotKept> {
         let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
-        let (id, unstable) = match self.id(name) {
-            Some(id) => (id, Vec::new()),
-            None => match self.save(name, (before.map(|(_, id)| id), before.map(|(_, id)| id)), false)? {
-                Made::New(id, unstable) => (id, unstable),
-                Made::Same(tree) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
-            },
+        // One of that name says what was there then, and not what is there now.
+        let (mut name, mut last) = (name.to_owned(), None);
+        while let Some(id) = self.id(&name) {
+            last = Some((name.clone(), id));
+            name.push('+');
+        }
+        let known = last.as_ref().map(|(_, id)| *id).or(before.map(|(_, id)| id));
+        let (name, id, unstable) = match (self.save(&name, (known, known), false)?, last) {
+            (Made::New(id, unstable), _) => (name, id, unstable),
+            (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
+            (Made::Same(tree), _) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
         };
-        let changes = Some(self.difference(before, (name, id))?.totals());
-        Ok(Saved { unstable, changes, ..self.saved(name, id)? })
+        let changes = Some(self.difference(before, (&name, id))?.totals());
+        Ok(Saved { unstable, changes, ..self.saved(&name, id)? })
     }
 
     /// A new checkpoint whatever there was before, after a look at everything.

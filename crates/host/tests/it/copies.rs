@@ -1,4 +1,5 @@
 //! Isolated copies: each is the checkpoint, none knows of another, and nothing of them stays.
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,8 +8,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use loop_host::checkpoint::btrfs::{Of, trial};
-use loop_host::checkpoint::{Ask, Checkpoint, Depth, Hint, Picture, Rules, Store, Taken, open_folder};
-use loop_host::workspace::copy::{Along, Copies, Made, Source, Swept, Way, Wish, sweep};
+use loop_host::checkpoint::user_git::User;
+use loop_host::checkpoint::{
+    Ask, Checkpoint, Depth, Hint, Picture, Place, Recorded, Rules, Store, Taken, open_folder, tree_of_copy,
+    workspace_now,
+};
+use loop_host::workspace::copy::{Along, Copies, Made, Source, Swept, Way, Wish, put, sweep};
 use loop_testkit::{Format, LoopImage, MountScratch};
 
 use crate::sight::{Sight, differences, odd_tree, sight, without, write};
@@ -387,4 +392,54 @@ fn an_ordinary_user_gets_a_checkout_each_and_is_told_why() {
     let ran = command.current_dir("/").output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn a_copy_has_the_hash_of_its_checkpoint_until_anything_in_it_changes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
+    let scene = Scene::new(root);
+    let place = Place {
+        run: "run".to_owned(),
+        store: root.join("store"),
+        workspace: scene.work.clone(),
+        settings: loop_core::settings::Resolved::default(),
+        backend: "git".to_owned(),
+        litter: Vec::new(),
+        user: User { home: None, config: None },
+    };
+    assert!(Recorded::open(&place, "2").is_err(), "there is no such checkpoint");
+    let recorded = Recorded::open(&place, "1").unwrap();
+    let now = |name: &str| workspace_now(&place, &recorded.checkpoint, &root.join(name)).unwrap();
+    assert!(recorded.differences(&now("now")).is_nothing(), "nothing has changed yet");
+    let to = root.join("to");
+    fs::create_dir(&to).unwrap();
+    let folder = open_folder(&to).unwrap();
+    put(&Wish { source: recorded.source(), ..scene.wish(false, false) }, &folder).unwrap();
+    let mut seen = BTreeSet::new();
+    let hash = || tree_of_copy(&folder, &root.join("hashed")).unwrap();
+    assert_eq!(hash(), recorded.tree);
+    seen.insert(recorded.tree.clone());
+    let spoils: [&dyn Fn(&Path); 8] = [
+        &|to| fs::write(to.join("src/main.rs"), "changed").unwrap(),
+        &|to| fs::set_permissions(to.join("secret"), Permissions::from_mode(0o640)).unwrap(),
+        &|to| fs::set_permissions(to.join("sticky"), Permissions::from_mode(0o755)).unwrap(),
+        &|to| fs::remove_dir(to.join("empty")).unwrap(),
+        &|to| fs::write(to.join("target"), "what rules would leave out counts too").unwrap(),
+        &|to| fs::remove_file(to.join("dangling")).and_then(|()| symlink("elsewhere", to.join("dangling"))).unwrap(),
+        &|to| fs::remove_file(to.join("src/same.rs")).unwrap(),
+        &|to| fs::copy(to.join("src/main.rs"), to.join("src/same.rs")).map(drop).unwrap(),
+    ];
+    for (number, spoil) in spoils.iter().enumerate() {
+        spoil(&to);
+        assert!(seen.insert(hash()), "change {number} is not seen");
+    }
+    // The workspace: what is ignored does not count, what is held counts.
+    write(&scene.work, "noise.log", "more noise");
+    assert!(recorded.differences(&now("later")).is_nothing());
+    write(&scene.work, "new/deep", "new");
+    fs::remove_dir(scene.work.join("empty")).unwrap();
+    fs::set_permissions(scene.work.join("setgid"), Permissions::from_mode(0o755)).unwrap();
+    let few = recorded.differences(&now("changed"));
+    assert_eq!(few.words(), "removed empty, added new/deep, permissions of setgid");
 }

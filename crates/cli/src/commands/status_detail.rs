@@ -1,0 +1,83 @@
+//! What `loop status <id>` says of the breaker, calls, budgets, the agent's conversation and its claims.
+use loop_core::run::RunState;
+use loop_core::text;
+use loop_core::time::At;
+use loop_core::view::{BreakerView, BudgetView, CallsView, Record, SessionView};
+use serde_json::{Value, json};
+
+use crate::render::monitor;
+
+/// The same for programs: fields of one object.
+pub(crate) fn fields(state: &RunState, record: &Record, now: At) -> Vec<(&'static str, Value)> {
+    let best = state
+        .judged
+        .best
+        .as_ref()
+        .map(|best| json!({"iteration": best.iteration, "checkpoint": best.checkpoint, "rank": best.rank.words()}));
+    vec![
+        ("breaker", json!(BreakerView::of(state))),
+        ("session", json!(SessionView::of(state, now))),
+        ("calls", json!(CallsView::of(state, now))),
+        ("budget", json!(BudgetView::of(state, now))),
+        ("best", json!(best)),
+        ("regressed", json!(state.judged.regressed)),
+        ("claims", json!(record.claims())),
+        ("runaway", json!(record.runaway())),
+    ]
+}
+
+/// For people: name and value.
+pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static str, String)> {
+    let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
+    let mut lines = vec![("breaker", breaker(state, &id))];
+    if let Some(session) = SessionView::of(state, now) {
+        let old = if session.expired { ", too old to go on with" } else { "" };
+        lines.push(("session", format!("{} since {}{old}", session.id, session.since)));
+    }
+    let calls = CallsView::of(state, now);
+    if let Some(limit) = calls.limit {
+        let next = calls.next_free_at.map_or_else(String::new, |at| format!(", the next one at {at}"));
+        lines.push(("calls", format!("{} of {limit} left in this hour{next}", calls.left)));
+    }
+    let used: Vec<String> = BudgetView::of(state, now)
+        .used
+        .iter()
+        .filter(|used| used.setting != "max_calls_per_hour")
+        .map(|used| format!("{} ({} %, {})", used.text, used.share, used.setting))
+        .collect();
+    if !used.is_empty() {
+        lines.push(("used", used.join(" · ")));
+    }
+    if let Some(claims) = monitor::claims(record.claims()) {
+        lines.push(("claims", claims));
+    }
+    if !state.judged.regressed.is_empty() {
+        let names = text::one_line(&state.judged.regressed.join(", "), 300);
+        lines.push(("regressed", format!("fails since iteration {}, and had passed: {names}", state.iteration)));
+    }
+    if let Some(best) = state.judged.best.as_ref().filter(|best| best.checkpoint != state.keeping.newest) {
+        let words = format!("iteration {}: {}; loop rollback {id} best", best.iteration, best.rank.words());
+        lines.push(("best", words));
+    }
+    if let Some(alarm) = record.runaway() {
+        lines.push(("alarm", format!("{}: {}", alarm.severity.word(), alarm.text)));
+    }
+    lines
+}
+
+fn breaker(state: &RunState, id: &str) -> String {
+    let breaker = BreakerView::of(state);
+    if let Some(at) = &breaker.tripped_at {
+        let counting = breaker.counting();
+        let counting = if counting.is_empty() { String::new() } else { format!(" · {counting}") };
+        return format!(
+            "TRIPPED at {at} ({}){counting} · close it: loop reset {id}",
+            breaker.reason.unwrap_or_default()
+        );
+    }
+    match (state.settings.resolved.get("breaker") == "off", breaker.counting()) {
+        (true, _) => "off".to_owned(),
+        (false, counting) if counting.is_empty() => "closed".to_owned(),
+        (false, counting) => format!("closed · {counting}"),
+    }
+}

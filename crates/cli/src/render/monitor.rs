@@ -1,0 +1,189 @@
+//! What a person is told after every iteration, and when something gets close to its limit.
+use loop_core::policy::runaway::Gravity;
+use loop_core::run::{Entry, Fact, Order, RunState, Session};
+use loop_core::text;
+use loop_core::time;
+use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, used};
+use serde_json::{Value, json};
+
+use super::printer::Paint;
+
+/// One thing to tell.
+pub(crate) struct Said {
+    /// How a line of it looks.
+    pub(crate) paint: Paint,
+    /// The line.
+    pub(crate) text: String,
+    /// The event that it is to programs, if it is one.
+    pub(crate) event: Option<(&'static str, Value)>,
+}
+
+impl Said {
+    fn line(paint: Paint, text: String) -> Self {
+        Self { paint, text, event: None }
+    }
+}
+
+/// Remembers what was told.
+#[derive(Default)]
+pub(crate) struct Monitor {
+    record: Record,
+    /// The iteration that was judged last.
+    judged: Option<u32>,
+    used: Vec<Used>,
+    alarm: Option<Gravity>,
+    session: Option<Session>,
+}
+
+impl Monitor {
+    /// What happened before anybody listened.
+    pub(crate) fn saw(&mut self, entry: &Entry, state: &RunState) {
+        self.record.apply(entry);
+        self.alarm = self.alarm.max(self.record.runaway().map(|alarm| alarm.severity));
+        self.remember(entry, state);
+    }
+
+    fn remember(&mut self, entry: &Entry, state: &RunState) {
+        self.judged = judged(state).or(self.judged);
+        self.used = used(state, entry.at);
+        self.session = state.session.clone();
+    }
+
+    /// What the agent claimed so far.
+    pub(crate) fn claims(&self) -> &Claims {
+        self.record.claims()
+    }
+
+    /// What an entry is worth telling, beside what it says itself.
+    pub(crate) fn told(&mut self, entry: &Entry, state: &RunState, verbose: bool) -> Vec<Said> {
+        self.record.apply(entry);
+        let mut said = Vec::new();
+        said.extend(self.expiry(entry, state));
+        if judged(state).is_some_and(|iteration| Some(iteration) != self.judged) {
+            said.extend(iteration(state, entry, verbose));
+            said.extend(self.runaway());
+        }
+        said.extend(self.limits(entry, state));
+        self.remember(entry, state);
+        said
+    }
+
+    fn expiry(&self, entry: &Entry, state: &RunState) -> Option<Said> {
+        let begins = matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { session: None, .. }, .. });
+        if !begins || !expired(state, self.session.as_ref(), entry.at) {
+            return None;
+        }
+        let limit = state.settings.resolved.get("session_expiry");
+        let text = format!("the agent's conversation is older than {limit}: a new one is begun");
+        let event = Some(("session_expired", json!({"session": self.session.as_ref().map(|session| &session.id)})));
+        Some(Said { paint: Paint::Warn, text, event })
+    }
+
+    /// A graver alarm is told, the same one not again.
+    fn runaway(&mut self) -> Option<Said> {
+        let alarm = self.record.runaway().filter(|alarm| Some(alarm.severity) > self.alarm)?;
+        self.alarm = Some(alarm.severity);
+        let paint = if alarm.severity == Gravity::Critical { Paint::Bad } else { Paint::Warn };
+        let text = format!("{}: {}", alarm.severity.word(), alarm.text);
+        Some(Said { paint, text, event: Some(("runaway", json!(alarm))) })
+    }
+
+    fn limits(&self, entry: &Entry, state: &RunState) -> Vec<Said> {
+        let near = used(state, entry.at).into_iter().filter(|now| now.warns(&self.used));
+        near.map(|now| Said {
+            paint: Paint::Warn,
+            text: format!("WARNING: {} % of --{} used: {}", now.share, now.setting.replace('_', "-"), now.text),
+            event: Some(("limit_near", json!(now))),
+        })
+        .collect()
+    }
+}
+
+/// The newest iteration on which everything has spoken.
+fn judged(state: &RunState) -> Option<u32> {
+    state.judged.counts.evidence.last().map(|signs| signs.iteration)
+}
+
+/// The lines of an iteration that is over.
+fn iteration(state: &RunState, entry: &Entry, verbose: bool) -> Vec<Said> {
+    let mut said = Vec::new();
+    if let Some(report) = state.report.as_ref().filter(|_| verbose) {
+        let bytes = report.output.stdout_bytes.saturating_add(report.output.stderr_bytes);
+        let took = time::spaced(report.duration_ms);
+        let text = format!("{:>7}  took {took}, {bytes} bytes of output", of(state));
+        said.push(Said::line(Paint::Dim, text));
+    }
+    if !state.judged.regressed.is_empty() {
+        let names = text::one_line(&state.judged.regressed.join(", "), 300);
+        let back = if state.judged.reverting { "; going back to before the iteration" } else { "" };
+        let text = format!("{:>7}  fails now and had passed: {names}{back}", of(state));
+        let event = Some(("regressed", json!({"iteration": state.iteration, "what": state.judged.regressed})));
+        said.push(Said { paint: Paint::Warn, text, event });
+    }
+    let (tripped, line) = progress(state, entry);
+    if !line.is_empty() {
+        let paint = if tripped { Paint::Bad } else { Paint::Dim };
+        said.push(Said::line(paint, format!("{:>7}  {line}", of(state))));
+    }
+    said
+}
+
+/// What the agent claims, the calls that are left, the breaker; nothing where there is nothing to say.
+fn progress(state: &RunState, entry: &Entry) -> (bool, String) {
+    let claim = state.report.as_ref().and_then(|report| report.heard.claimed.as_ref());
+    let asked = !state.gated() && state.settings.resolved.get("status_block") != "none";
+    let status = match claim {
+        Some(claim) => Some(text::one_line(&claim.brief(), 160)),
+        None if asked => Some("no status block".to_owned()),
+        None => None,
+    };
+    let calls = CallsView::of(state, entry.at);
+    let calls = calls.limit.filter(|_| state.settings.resolved.is_on("rate_line")).map(|limit| {
+        let word = if limit == 1 { "call" } else { "calls" };
+        format!("{} of {limit} {word} left", calls.left)
+    });
+    let trips = state.judged.counts.trip(&state.settings.breaker, state.gated()).is_some();
+    let blocked = state.blocked_stops() && claim.is_some_and(loop_core::agent::Claim::blocked);
+    let tripped = (trips || blocked) && !state.gates_kept();
+    let counting = BreakerView::of(state).counting();
+    let breaker = match (tripped, counting.is_empty()) {
+        (true, true) => Some("breaker TRIPPED".to_owned()),
+        (true, false) => Some(format!("breaker TRIPPED: {counting}")),
+        (false, true) => None,
+        (false, false) => Some(format!("breaker: {counting}")),
+    };
+    let parts: Vec<String> = [status, calls, breaker].into_iter().flatten().collect();
+    (tripped, parts.join(" · "))
+}
+
+/// What the agent claimed in all iterations; none where it claimed nothing.
+pub(crate) fn claims(claims: &Claims) -> Option<String> {
+    let block = claims.status_block.as_ref();
+    if block.is_none() && claims.tasks == 0 && claims.files == 0 {
+        return None;
+    }
+    let last =
+        block.map_or_else(|| "no status block in the end".to_owned(), |block| format!("last: {}", block.brief()));
+    let said = claims.recommendation.as_ref().filter(|_| block.is_none_or(|block| block.summary.is_none()));
+    let said = said.map_or_else(String::new, |said| format!(" · it said: {said}"));
+    let count = |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    let all = format!("{}, {} in all", count(claims.tasks, "task"), count(claims.files, "file"));
+    Some(text::one_line(&format!("{all} · {last}{said}"), 300))
+}
+
+/// A wait for a call that the hour or the day still lets be made.
+pub(crate) fn waits_for_call(state: &RunState, id: &str) -> Option<String> {
+    let wait = loop_core::view::Waiting::of(state)?;
+    let left = state.calls_free_at()?.saturating_sub(state.now.wall_ms);
+    Some(format!(
+        "{}; waits until {} ({}); a higher limit: loop set {id} …",
+        wait.why,
+        wait.until,
+        time::spaced(left / 1000 * 1000)
+    ))
+}
+
+fn of(state: &RunState) -> String {
+    let most = state.settings.max_iterations.map_or_else(String::new, |most| format!("/{most}"));
+    format!("{}{most}", state.iteration)
+}

@@ -1,0 +1,140 @@
+//! Does a loop run away? Nothing is stopped by it: a person is told.
+use serde::Serialize;
+
+use crate::settings::{Resolved, millis};
+
+/// So many short iterations in a row are a pattern; one may just have had little to do.
+pub const SHORT_MAX: u32 = 3;
+
+/// How grave it is, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Gravity {
+    /// Worth a look.
+    Warning,
+    /// Most likely nothing comes of it any more.
+    Critical,
+}
+
+impl Gravity {
+    /// As people read it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+        }
+    }
+}
+
+/// What is looked at; none turns it off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// More iterations than this, with no limit of time or iterations.
+    pub iterations: Option<u32>,
+    /// So many equal answers in a row.
+    pub identical: Option<u32>,
+    /// Iterations shorter than this.
+    pub shortest_ms: Option<u64>,
+}
+
+impl Limits {
+    /// As the settings say.
+    #[must_use]
+    pub fn of(resolved: &Resolved) -> Self {
+        Self {
+            iterations: resolved.get("max_iterations_warning").parse().ok(),
+            identical: resolved.get("identical_output_window").parse().ok(),
+            shortest_ms: millis(resolved.get("min_iteration_duration")),
+        }
+    }
+}
+
+/// What the run showed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// Iterations that came to an end.
+    pub iterations: u32,
+    /// Whether time or iterations are limited.
+    pub limited: bool,
+    /// Equal answers in a row.
+    pub identical: u32,
+    /// Iterations in a row that were shorter than the shortest.
+    pub short: u32,
+}
+
+/// What a person is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Alarm {
+    /// How grave it is.
+    pub severity: Gravity,
+    /// unlimited_iterations, identical_outputs or short_iterations.
+    pub kind: &'static str,
+    /// In a sentence.
+    pub text: String,
+}
+
+/// Looks at all three and tells the gravest; among equals the first.
+///
+/// ```
+/// use loop_core::policy::runaway::{Gravity, Limits, Signs, judge};
+/// let limits = Limits { iterations: Some(100), identical: Some(5), shortest_ms: Some(1000) };
+/// let signs = Signs { iterations: 101, limited: false, identical: 5, short: 9 };
+/// assert_eq!(judge(signs, limits).map(|alarm| alarm.severity), Some(Gravity::Critical));
+/// ```
+#[must_use]
+pub fn judge(signs: Signs, limits: Limits) -> Option<Alarm> {
+    let endless = limits.iterations.filter(|most| signs.iterations > *most && !signs.limited).map(|_| Alarm {
+        severity: Gravity::Warning,
+        kind: "unlimited_iterations",
+        text: format!("{} iterations, with a limit of neither time nor iterations", signs.iterations),
+    });
+    let identical = limits.identical.filter(|window| signs.identical >= *window).map(|_| Alarm {
+        severity: Gravity::Critical,
+        kind: "identical_outputs",
+        text: format!("the agent said the same {} times in a row: this may go on for ever", signs.identical),
+    });
+    let short = limits.shortest_ms.filter(|_| signs.short >= SHORT_MAX).map(|shortest| Alarm {
+        severity: Gravity::Warning,
+        kind: "short_iterations",
+        text: format!(
+            "{} iterations in a row took less than {}: the agent may not be doing any work",
+            signs.short,
+            crate::time::spaced(shortest)
+        ),
+    });
+    let mut all = [endless, identical, short].into_iter().flatten();
+    let first = all.next()?;
+    Some(all.fold(first, |gravest, next| if next.severity > gravest.severity { next } else { gravest }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { iterations: Some(100), identical: Some(5), shortest_ms: Some(1000) };
+
+    fn told(signs: Signs) -> Option<(&'static str, &'static str)> {
+        judge(signs, LIMITS).map(|alarm| (alarm.severity.word(), alarm.kind))
+    }
+
+    #[test]
+    fn each_sign_has_its_own_alarm_and_the_gravest_is_told() {
+        // req: A-15 partly: the rule
+        let fine = Signs { iterations: 100, limited: false, identical: 4, short: 2 };
+        assert_eq!(told(fine), None);
+        let endless = Signs { iterations: 101, ..fine };
+        assert_eq!(told(endless), Some(("WARNING", "unlimited_iterations")));
+        assert_eq!(told(Signs { limited: true, ..endless }), None);
+        assert_eq!(told(Signs { short: 3, ..fine }), Some(("WARNING", "short_iterations")));
+        assert_eq!(told(Signs { identical: 5, ..fine }), Some(("CRITICAL", "identical_outputs")));
+        assert_eq!(told(Signs { short: 3, identical: 5, ..endless }), Some(("CRITICAL", "identical_outputs")));
+        assert_eq!(told(Signs { short: 3, ..endless }), Some(("WARNING", "unlimited_iterations")));
+    }
+
+    #[test]
+    fn what_is_turned_off_is_not_told() {
+        let all = Signs { iterations: 1000, limited: false, identical: 1000, short: 1000 };
+        assert_eq!(judge(all, Limits::default()), None);
+    }
+}

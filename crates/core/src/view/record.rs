@@ -1,0 +1,301 @@
+//! What a run claims and does over time: totals of the agent's claims, the events of its session and of its breaker.
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::JSON_VERSION;
+use super::breaker::{BreakerView, is_tripped};
+use crate::agent::{Claim, Failure};
+use crate::policy::runaway::{self, Alarm, Limits, Signs};
+use crate::run::{
+    AgentReport, Answer, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
+};
+use crate::text;
+use crate::time::{self, At};
+
+/// How many events of each kind are shown; the journal keeps all.
+pub const EVENTS_MAX: usize = 50;
+/// How much of an error is shown.
+const ERROR_LETTERS_MAX: usize = 300;
+
+/// One thing that happened to the session of a project and worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionEvent {
+    /// When.
+    pub at: String,
+    /// started, resumed, loop, `rate_limited`, `conversation_began`, `conversation_expired`, `conversation_reset` or ended.
+    pub event: &'static str,
+    /// How many iterations had come to an end.
+    pub loop_count: u32,
+    /// The status that the agent claimed, or how it ended.
+    pub status: Option<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// One change of the breaker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CircuitEvent {
+    /// When.
+    pub at: String,
+    /// CLOSED or TRIPPED.
+    pub from: &'static str,
+    /// CLOSED or TRIPPED.
+    pub to: &'static str,
+    /// Why, or by whom.
+    pub reason: String,
+    /// The counts as they stood.
+    pub no_progress: u32,
+    /// The same.
+    pub same_error: u32,
+    /// The same.
+    pub test_loops: u32,
+    /// The same.
+    pub completion: u32,
+}
+
+/// The answer of `loop history --events --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Events {
+    /// The version of this form.
+    pub version: u32,
+    /// The run.
+    pub id: String,
+    /// The newest of the session, the oldest first.
+    pub session: Vec<SessionEvent>,
+    /// The newest of the breaker, the oldest first.
+    pub circuit: Vec<CircuitEvent>,
+}
+
+/// What the agent claimed over all iterations, and what came in its way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Claims {
+    /// Tasks that it says it finished.
+    pub tasks: u64,
+    /// Files that it says it changed.
+    pub files: u64,
+    /// Its newest status block.
+    pub status_block: Option<Claim>,
+    /// The newest recommendation or summary.
+    pub recommendation: Option<String>,
+    /// The newest error.
+    pub last_error: Option<String>,
+    /// Whether a provider's limit or the one for an hour was met.
+    pub rate_limit_hit: bool,
+}
+
+/// The fold.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    state: RunState,
+    session: VecDeque<SessionEvent>,
+    circuit: VecDeque<CircuitEvent>,
+    claims: Claims,
+    /// Iterations in a row that were shorter than they should be.
+    short: u32,
+    /// The hash of the newest words, and how often in a row they came.
+    words: Option<String>,
+    identical: u32,
+}
+
+/// What is compared with what an entry makes of it.
+struct Before {
+    tripped: bool,
+    ended: (bool, u32),
+    session: Option<Session>,
+    counts: BreakerView,
+}
+
+impl Record {
+    /// Of a whole journal.
+    #[must_use]
+    pub fn of(entries: &[Entry]) -> Self {
+        let mut record = Self::default();
+        entries.iter().for_each(|entry| record.apply(entry));
+        record
+    }
+
+    /// Takes one line of the journal in.
+    pub fn apply(&mut self, entry: &Entry) {
+        let before = Before {
+            tripped: is_tripped(&self.state),
+            ended: (self.state.agent_ended, self.state.iteration),
+            session: self.state.session.clone(),
+            counts: BreakerView::of(&self.state),
+        };
+        self.state.apply(&entry.fact);
+        match &entry.fact {
+            Fact::Happened(input) => self.happened(input, entry.at, &before),
+            Fact::Ordered { order, .. } => self.ordered(order, entry.at, &before),
+            Fact::Recalled { .. } => {}
+            Fact::Concluded { outcome, reason, .. } => {
+                let fine = matches!(outcome, Outcome::Kept | Outcome::Claimed);
+                let error = (!fine).then(|| reason.text.clone());
+                let status = self.state.standing().map(|standing| standing.outcome.to_owned());
+                self.session_event(entry.at, "ended", status, error);
+                if is_tripped(&self.state) {
+                    self.circuit_event(entry.at, ("CLOSED", "TRIPPED"), reason.code.name(), None);
+                }
+            }
+        }
+        if let Some(session) = &self.state.session
+            && before.session.as_ref().is_none_or(|before| before.id != session.id)
+        {
+            let id = session.id.clone();
+            self.session_event(entry.at, "conversation_began", Some(id), None);
+        }
+    }
+
+    fn happened(&mut self, input: &Input, at: At, before: &Before) {
+        match &input.event {
+            Event::Created(_) => self.session_event(at, "started", None, None),
+            Event::Reopened { by, .. } => {
+                self.session_event(at, "resumed", None, None);
+                if before.tripped && self.state.judged.reset {
+                    self.circuit_event(at, ("TRIPPED", "CLOSED"), by, Some(&before.counts));
+                }
+            }
+            Event::Asked { request: Request::Reset { session }, by } => {
+                let from = if before.tripped { "TRIPPED" } else { "CLOSED" };
+                self.circuit_event(at, (from, "CLOSED"), &format!("reset by {by}"), Some(&before.counts));
+                if *session {
+                    let id = before.session.as_ref().map(|session| session.id.clone());
+                    self.session_event(at, "conversation_reset", id, None);
+                }
+            }
+            Event::Answered { answer: Answer::AgentEnded(report), .. } => self.agent_ended(report, at, before),
+            Event::Answered { .. }
+            | Event::Asked { .. }
+            | Event::Opened
+            | Event::Visited { .. }
+            | Event::Noticed(_)
+            | Event::DeadlinePassed => {}
+        }
+    }
+
+    fn ordered(&mut self, order: &Order, at: At, before: &Before) {
+        match order {
+            Order::Hold { cause: HoldCause::Calls, .. } => {
+                self.claims.rate_limit_hit = true;
+                let why = "the calls of the hour are used up".to_owned();
+                self.session_event(at, "rate_limited", Some("waiting".to_owned()), Some(why));
+            }
+            Order::RunAgent { session: None, .. } if expired(&self.state, before.session.as_ref(), at) => {
+                let id = before.session.as_ref().map(|session| session.id.clone());
+                self.session_event(at, "conversation_expired", id, None);
+            }
+            Order::RunAgent { .. }
+            | Order::Hold { .. }
+            | Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::Measure { .. }
+            | Order::Keep { .. }
+            | Order::Rollback { .. }
+            | Order::RunGate { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
+            | Order::Notify { .. } => {}
+        }
+    }
+
+    fn agent_ended(&mut self, report: &AgentReport, at: At, before: &Before) {
+        let error = report.heard.error.clone().or_else(|| report.failed().then(|| report.ended.brief()));
+        let error = error.map(|error| text::one_line(&error, ERROR_LETTERS_MAX));
+        self.claims.last_error = error.clone().or(self.claims.last_error.take());
+        if report.heard.failure == Some(Failure::RateLimit) {
+            self.claims.rate_limit_hit = true;
+            self.session_event(at, "rate_limited", Some("waiting".to_owned()), error.clone());
+        }
+        if !self.state.agent_ended || before.ended == (true, self.state.iteration) {
+            return;
+        }
+        // The block may have been asked for: the state has it with the rest of the iteration.
+        let Some(whole) = self.state.report.clone() else { return };
+        let status = whole.heard.claimed.as_ref().map_or("no status", |claim| claim.status.as_str()).to_owned();
+        self.claims.status_block = whole.heard.claimed.clone();
+        if let Some(claim) = &whole.heard.claimed {
+            self.claims.tasks = self.claims.tasks.saturating_add(claim.tasks_completed.unwrap_or(0));
+            self.claims.files = self.claims.files.saturating_add(claim.files_modified.unwrap_or(0));
+            self.claims.recommendation = claim.summary.clone().or(self.claims.recommendation.take());
+        }
+        self.session_event(at, "loop", Some(status), error);
+        let shortest = Limits::of(&self.state.settings.resolved).shortest_ms.unwrap_or(0);
+        self.short = if whole.duration_ms < shortest { self.short.saturating_add(1) } else { 0 };
+        let words = whole.heard.words.map(|words| words.sha256);
+        let same = words.is_some() && words == self.words;
+        self.identical = if same { self.identical.saturating_add(1) } else { u32::from(words.is_some()) };
+        self.words = words;
+    }
+
+    fn session_event(&mut self, at: At, event: &'static str, status: Option<String>, error: Option<String>) {
+        let error = error.map(|error| text::one_line(&error, ERROR_LETTERS_MAX));
+        let loop_count = self.state.iterations_done();
+        let event = SessionEvent { at: time::rfc3339(at.wall_ms), event, loop_count, status, error };
+        keep(&mut self.session, event);
+    }
+
+    fn circuit_event(
+        &mut self,
+        at: At,
+        (from, to): (&'static str, &'static str),
+        reason: &str,
+        counted: Option<&BreakerView>,
+    ) {
+        let now = BreakerView::of(&self.state).counts;
+        let counts = counted.map_or(now, |counted| counted.counts.clone());
+        let event = CircuitEvent {
+            at: time::rfc3339(at.wall_ms),
+            from,
+            to,
+            reason: text::one_line(reason, ERROR_LETTERS_MAX),
+            no_progress: counts.no_progress,
+            same_error: counts.same_error,
+            test_loops: counts.test_only,
+            completion: counts.completion,
+        };
+        keep(&mut self.circuit, event);
+    }
+
+    /// What the agent claimed so far.
+    #[must_use]
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// Whether the loop runs away.
+    #[must_use]
+    pub fn runaway(&self) -> Option<Alarm> {
+        let settings = &self.state.settings;
+        let limited = settings.max_iterations.is_some() || settings.max_time_ms.is_some();
+        let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
+        runaway::judge(Signs { iterations, limited, identical, short }, Limits::of(&settings.resolved))
+    }
+
+    /// The newest events.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        Events {
+            version: JSON_VERSION,
+            id: self.state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default(),
+            session: self.session.iter().cloned().collect(),
+            circuit: self.circuit.iter().cloned().collect(),
+        }
+    }
+}
+
+/// Whether a conversation that would have been gone on with is too old for that.
+#[must_use]
+pub fn expired(state: &RunState, session: Option<&Session>, now: At) -> bool {
+    let wanted = state.settings.resolved.get("session") == "continue";
+    let old =
+        |session: &Session| state.settings.session_expiry_ms.is_some_and(|limit| now.ms_since(session.since) >= limit);
+    wanted && session.is_some_and(old)
+}
+
+fn keep<T>(events: &mut VecDeque<T>, event: T) {
+    events.push_back(event);
+    if events.len() > EVENTS_MAX {
+        events.pop_front();
+    }
+}

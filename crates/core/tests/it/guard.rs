@@ -1,0 +1,241 @@
+//! Protected files: looked at after the agent and after the gates, put back, told, or the end; and weaker tests.
+use expect_test::expect;
+
+use crate::play::Story;
+
+/// A loop with two protected files, up to its first call.
+fn story(settings: &[(&str, &str)]) -> Story {
+    let mut story = Story::guarded(settings);
+    story.say("opened / guarded 2 / saved-as initial / broken / guarded 2 / saved");
+    story
+}
+
+#[test]
+fn protected_files_are_kept_first_and_looked_at_after_the_agent_and_after_the_gates() {
+    let mut story = story(&[]);
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / guarded 2 / certified");
+    expect![[r#"
+        guard start
+        checkpoint initial
+        gate baseline
+        guard {gates:baseline}
+        checkpoint initial+
+        agent 1.1
+        guard {agent:[1,1]}
+        checkpoint iter-001
+        measure 1
+        gate {iteration:1}
+        guard {gates:{iteration:1}}
+        certify {iteration:1}
+        END kept (goal_complete): the promise holds after 1 iteration"#]]
+    .assert_eq(&story.tail(20));
+}
+
+#[test]
+fn where_nothing_is_protected_nobody_looks_again() {
+    let mut story = Story::guarded(&[]);
+    story.say(
+        "opened / guarded 0 / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1 / broken",
+    );
+    assert_eq!(story.last(), "checkpoint iter-001+");
+}
+
+#[test]
+fn what_the_agent_changed_is_put_back_before_the_checkpoint_and_told() {
+    let mut story = story(&[]);
+    story.say("agent-ok / restored check.sh / saved-as iter-001 / changed 0 / broken / guarded 2 / saved");
+    expect![[r#"
+        guard {agent:[1,1]}
+        checkpoint iter-001
+        measure 1
+        gate {iteration:1}
+        guard {gates:{iteration:1}}
+        checkpoint iter-001+
+        agent 2.1 telling {tampered:{files:[check.sh],restored:true,by_gates:false}}"#]]
+    .assert_eq(&story.tail(7));
+    assert_eq!(story.state.guarding.times, 1);
+}
+
+#[test]
+fn gates_that_hold_on_files_that_were_put_back_are_believed() {
+    let mut story = story(&[]);
+    story.say("agent-ok / restored check.sh / saved-as iter-001 / changed 1 / kept / guarded 2 / certified");
+    assert!(story.last().starts_with("END kept"), "{}", story.told);
+}
+
+#[test]
+fn gates_that_change_protected_files_are_not_believed() {
+    let mut story = story(&[]);
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / restored check.sh,b / saved");
+    assert_eq!(story.last(), "agent 2.1 telling {tampered:{files:[check.sh,b],restored:true,by_gates:true}}");
+    story.say("agent-ok / guarded 2 / saved-as iter-002 / changed 1 / kept / guarded 2 / certified");
+    assert!(story.last().starts_with("END kept"), "the next answer counts again: {}", story.told);
+}
+
+// req: D-21 partly: tamper
+#[test]
+fn tamper_can_be_the_end_and_says_who_and_what() {
+    let stop = [("on_tamper", "stop")];
+    let mut agent = story(&stop);
+    agent.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / kept / guarded 2");
+    assert_eq!(agent.last(), "END tampered (tamper): protected files were changed by the agent: check.sh");
+    assert_eq!(agent.state.standing().unwrap().exit_code, 1);
+    let mut gates = story(&stop);
+    gates.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / tampered check.sh");
+    assert_eq!(gates.last(), "END tampered (tamper): protected files were changed while the gates ran: check.sh");
+}
+
+#[test]
+fn tamper_that_stops_comes_before_a_stop_a_cap_and_kept_gates_and_after_an_abort() {
+    let bad = "agent-ok / tampered check.sh / saved-as iter-001 / changed 0";
+    let mut first = story(&[("on_tamper", "stop"), ("max_iterations", "1")]);
+    first.say(bad).say("stop / kept / guarded 2");
+    assert!(first.last().starts_with("END tampered"), "{}", first.told);
+    let mut abort = story(&[("on_tamper", "stop")]);
+    abort.say(bad).say("abort / gate-by-us");
+    assert!(abort.last().starts_with("END stopped"), "{}", abort.told);
+}
+
+#[test]
+fn a_run_that_tamper_stopped_goes_on_when_it_is_opened_again() {
+    let mut story = story(&[("on_tamper", "stop")]);
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / broken / guarded 2");
+    story.say("reopened / saved / broken / guarded 2 / saved / guarded 2");
+    assert!(story.last().starts_with("agent 2.1"), "{}", story.told);
+    let mut kept = self::story(&[("on_tamper", "stop")]);
+    kept.say("agent-ok / guarded 2 / saved-as iter-001 / changed 0 / kept / tampered check.sh");
+    kept.say("reopened / saved / kept / guarded 2 / certified");
+    assert!(kept.last().starts_with("END kept"), "{}", kept.told);
+}
+
+#[test]
+fn where_tamper_is_allowed_nothing_is_told_and_nothing_depends_on_it() {
+    let mut story = story(&[("on_tamper", "allow")]);
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 1 / broken / tampered check.sh / saved");
+    assert_eq!(story.last(), "agent 2.1");
+    story.say("agent-ok / tampered check.sh / saved-as iter-002 / changed 1 / kept / tampered check.sh / certified");
+    assert!(story.last().starts_with("END kept"), "{}", story.told);
+}
+
+#[test]
+fn files_that_could_not_be_put_back_are_never_a_tree_that_is_done() {
+    let mut story = story(&[]);
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 1 / kept / guarded 2 / saved");
+    assert!(story.last().starts_with("agent 2.1 telling {tampered:"), "{}", story.told);
+}
+
+#[test]
+fn an_attempt_that_came_to_nothing_or_left_its_block_out_is_looked_at_as_the_agents() {
+    let mut limited = story(&[]);
+    limited.say("agent-heard rate_limit=900 / restored check.sh");
+    assert!(limited.told.contains("guard {agent:[1,1]}\n"), "{}", limited.told);
+    assert!(limited.last().starts_with("hold limit"), "{}", limited.told);
+    let mut silent = Story::guarded(&[("agent", "claude"), ("promise", ""), ("no_promise", "true")]);
+    silent.say("opened / guarded 2 / saved-as initial / saved / agent-heard session=s1");
+    assert_eq!(silent.last(), "guard {agent:[1,1]}");
+    silent.say("restored check.sh");
+    let told = "telling {status_missing:{why:null}} {tampered:{files:[check.sh],restored:true,by_gates:false}}";
+    assert_eq!(silent.last(), format!("agent 1.2 in s1 only for its status {told}"));
+}
+
+#[test]
+fn after_a_crash_while_files_were_put_back_the_gates_judge_anew() {
+    let mut story = story(&[]);
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept");
+    assert_eq!(story.last(), "guard {gates:{iteration:1}}");
+    story.say("opened / cleaned / saved");
+    assert_eq!(story.last(), "gate {reopened:1}", "nobody knows what they had judged");
+    story.say("kept / guarded 2 / certified");
+    assert!(story.last().starts_with("END kept"), "{}", story.told);
+}
+
+#[test]
+fn after_a_rollback_nothing_of_the_tamper_before_it_counts() {
+    let mut story = story(&[]);
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / restored check.sh");
+    story.say("rollback initial / saved / rolled-back initial / kept / guarded 2 / certified");
+    assert!(story.last().starts_with("END kept"), "{}", story.told);
+}
+
+/// A loop whose gate ran ten tests at the start, one of them left out, and failed.
+fn tested(settings: &[(&str, &str)]) -> Story {
+    let mut story = Story::kept(settings);
+    story.say("opened / saved-as initial / tests pass=8 fail=1 skip=1 said=a / saved");
+    story
+}
+
+const REQUIRE: (&str, &str) = ("require_tests_kept", "true");
+
+#[test]
+fn fewer_tests_are_shown_in_the_proof_and_where_they_must_be_kept_it_is_not_done() {
+    let fewer = "agent-ok / saved-as iter-001 / changed 1 / tests pass=8 gone=t::gone said=b / certified";
+    let mut shown = tested(&[]);
+    shown.say(fewer);
+    assert!(shown.last().starts_with("END kept"), "{}", shown.told);
+    let proof = shown.state.over.unwrap().proof.unwrap();
+    assert_eq!(proof.weaker, ["promise: 10 tests at the start, 8 now (gone: t::gone)"]);
+    assert!(proof.verified && proof.checkpoint.as_deref() == Some("iter-001"));
+    let mut required = tested(&[REQUIRE]);
+    required.say(fewer).say("saved");
+    assert_eq!(
+        required.last(),
+        "agent 2.1 telling {weaker_tests:{how:[promise: 10 tests at the start, 8 now (gone: t::gone)]}}"
+    );
+    required.say("agent-ok / saved-as iter-002 / changed 1 / tests pass=9 skip=1 said=c / certified");
+    assert!(required.last().starts_with("END kept"), "as many as before is enough: {}", required.told);
+}
+
+#[test]
+fn more_skipped_tests_no_tests_at_all_and_another_test_command_are_weaker_too() {
+    for (gate, certified, how) in [
+        (
+            "tests pass=8 skip=2 skipped=t::slow said=b",
+            "certified",
+            "promise: 1 tests were left out at the start, 2 are now (t::slow)",
+        ),
+        ("tests pass=8 skip=2 said=b", "certified", "promise: 1 tests were left out at the start, 2 are now"),
+        ("kept", "certified", "promise: it ran 10 tests at the start, and none now"),
+        ("tests pass=9 skip=1", "certified package.json: test was jest", "package.json: test was jest"),
+    ] {
+        let mut story = tested(&[REQUIRE]);
+        story.say("agent-ok / saved-as iter-001 / changed 1").say(gate).say(certified).say("saved");
+        assert_eq!(story.last(), format!("agent 2.1 telling {{weaker_tests:{{how:[{how}]}}}}"));
+    }
+    let mut more = tested(&[REQUIRE]);
+    more.say("agent-ok / saved-as iter-001 / changed 1 / tests pass=30 skip=1 said=b / certified");
+    assert!(more.last().starts_with("END kept"), "{}", more.told);
+}
+
+#[test]
+fn a_gate_that_told_of_no_tests_at_the_start_cannot_lose_any() {
+    for first in ["broken", "tests fail=0 pass=0"] {
+        let mut story = Story::kept(&[REQUIRE, ("gate", "lint=x")]);
+        story.say("opened / saved-as initial").say(first).say("broken / saved");
+        story.say("agent-ok / saved-as iter-001 / changed 1 / kept / kept / certified");
+        assert!(story.last().starts_with("END kept"), "{first}: {}", story.told);
+    }
+}
+
+#[test]
+fn what_was_said_about_a_proof_is_asked_again_for_every_round() {
+    let mut story = tested(&[REQUIRE, ("max_iterations", "1")]);
+    story.say("agent-ok / saved-as iter-001 / changed 1 / tests pass=9 skip=1 said=b / certified Makefile: test");
+    assert!(story.last().starts_with("END exhausted"), "{}", story.told);
+    story.say("reopened / saved / tests pass=9 skip=1 said=b");
+    assert_eq!(story.last(), "certify {reopened:1}");
+    story.say("certified");
+    assert!(story.last().starts_with("END kept"), "a person has mended it: {}", story.told);
+}
+
+#[test]
+fn what_a_person_did_while_nobody_watched_is_kept_before_the_gates_judge_it() {
+    let mut story = Story::kept(&[("max_iterations", "1")]);
+    story.say("opened / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1 / broken");
+    story.say("reopened");
+    assert_eq!(story.last(), "checkpoint iter-001+");
+    story.say("saved-as iter-001+ / kept / certified");
+    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    let proof = story.state.over.unwrap().proof.unwrap();
+    assert_eq!(proof.checkpoint.as_deref(), Some("iter-001+"), "the proof names the tree that was judged");
+    assert_eq!(proof.tree.as_deref(), Some("tree of iter-001+"));
+}
