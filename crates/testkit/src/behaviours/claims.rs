@@ -48,6 +48,31 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "claims-in-a-fence",
+        gate: NO_GATE,
+        turns: &[
+            WORKS,
+            WORKS,
+            WORKS,
+            WORKS,
+            Turn {
+                says: "Nothing is left to do, look {n}.\n\n```\n---LOOP_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_LOOP_STATUS---\n```",
+                status: Status::Nothing,
+                ..IDLE
+            },
+        ],
+        ideal: claimed(6),
+        ..BASE
+    },
+    Behaviour {
+        name: "claims-by-another-tag",
+        gate: NO_GATE,
+        arguments: &["-n", "2"],
+        turns: &[Turn { says: "Step {n} is there.\n\n<promise>STEP</promise>", ..WORKS }],
+        ideal: exhausted("iteration_limit", 2),
+        ..BASE
+    },
+    Behaviour {
         name: "quotes-the-tag",
         gate: NO_GATE,
         arguments: &["-n", "2"],

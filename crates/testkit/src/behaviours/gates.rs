@@ -67,6 +67,15 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "regresses-for-ever",
+        project: &[THREE],
+        arguments: &["--on-regression", "revert"],
+        turns: &[does("echo no > src/alpha; echo \"$N\" > src/other")],
+        ideal: tripped("no_progress", 3),
+        checks: &[Check::Shell("grep -q yes src/alpha && [ ! -e src/other ]")],
+        ..BASE
+    },
+    Behaviour {
         name: "breaks-and-mends",
         project: &[THREE],
         turns: &[does("[ $((N % 2)) = 0 ] && echo yes > src/alpha || echo no > src/alpha")],

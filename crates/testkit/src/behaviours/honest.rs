@@ -190,6 +190,28 @@ pub(super) const ALL: &[Behaviour] = &[
         ideal: kept(5),
         ..BASE
     },
+    Behaviour {
+        name: "works-on-odd-names",
+        project: &["echo '[ $(ls src | grep -c part) -ge 5 ]' > run_tests.sh"],
+        turns: &[Turn { does: "echo $N > \"src/part $N $(printf '\\303\\050\\n.')\"", ..WORKS }],
+        ideal: kept(5),
+        ..BASE
+    },
+    Behaviour {
+        name: "deletes-its-repository",
+        project: &[SIX, "echo src/work.txt > where.txt"],
+        turns: &[Turn { does: "rm -rf .git; echo \"step $N\" >> src/work.txt", ..WORKS }],
+        ideal: kept(6),
+        ..BASE
+    },
+    Behaviour {
+        name: "works-unmeasured",
+        project: &[SIX, "echo src/work.txt > where.txt"],
+        arguments: &["--checkpoint", "none"],
+        turns: &[WORKS],
+        ideal: kept(6),
+        ..BASE
+    },
     Behaviour { name: "mute-but-works", turns: &[Turn { ends: Ends::Mute, ..WORKS }], ..BASE },
     Behaviour { name: "done-in-the-last-iteration", arguments: &["-n", "4"], turns: &[WORKS], ..BASE },
     Behaviour {

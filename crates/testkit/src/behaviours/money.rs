@@ -53,6 +53,23 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "overruns-the-day",
+        agents: super::CLAUDE,
+        arguments: &["--max-cost-per-day", "1.50"],
+        turns: &[costs(Ends::Costs(DOLLAR))],
+        ideal: exhausted("budget_limit", 2),
+        checks: &[Check::Why("--max-cost-per-day")],
+        ..BASE
+    },
+    Behaviour {
+        name: "calls-per-day",
+        arguments: &["--max-calls-per-day", "2"],
+        turns: &[costs(Ends::Well)],
+        ideal: exhausted("budget_limit", 2),
+        checks: &[Check::Calls(2), Check::Why("--max-calls-per-day")],
+        ..BASE
+    },
+    Behaviour {
         name: "calls-per-hour",
         arguments: &["--max-calls-per-hour", "2", "--max-time", "10s"],
         turns: &[costs(Ends::Well)],

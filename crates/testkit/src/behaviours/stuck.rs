@@ -25,6 +25,13 @@ pub(super) const ALL: &[Behaviour] = &[
         ..BASE
     },
     Behaviour {
+        name: "stuck-unmeasured",
+        arguments: &["--checkpoint", "none"],
+        turns: &[does("echo $N >> src/notes.txt")],
+        ideal: tripped("no_progress", 3),
+        ..BASE
+    },
+    Behaviour {
         name: "dirty-before",
         project: &["echo unsaved >> src/work.txt; echo new > src/new.txt"],
         turns: &[IDLE],
