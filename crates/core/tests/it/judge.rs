@@ -481,7 +481,15 @@ impl Judge {
         self.number += 1;
         self.granted = Some(self.number);
         let reservation = self.number;
-        Answer::Reserved(Reserved::Granted { reservation, hour_calls, oldest_ms: None, next_free_ms: None, day })
+        Answer::Reserved(Reserved::Granted {
+            reservation,
+            hour_calls,
+            oldest_ms: None,
+            next_free_ms: None,
+            day,
+            left_micros: None,
+            left_tokens: None,
+        })
     }
 }
 
