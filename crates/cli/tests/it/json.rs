@@ -161,6 +161,13 @@ fn a_result_has_its_documented_shape() {
           "ended_at": "$MOMENT",
           "elapsed_seconds": $SECONDS,
           "exit_code": 1,
+          "status_block": null,
+          "tasks_claimed": 0,
+          "files_claimed": 0,
+          "recommendation": null,
+          "error": null,
+          "rate_limit_hit": false,
+          "budget_hit": false,
           "certificate": null
         }
     "#]]
