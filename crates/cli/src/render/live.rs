@@ -9,7 +9,7 @@ use loop_core::run::{
 use loop_core::settings::GateSpec;
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::{Claims, RunResult, public_event};
+use loop_core::view::{Claims, RunResult, gate_that_said, public_event};
 use loop_host::driver::Reporter;
 
 use super::diff::brief;
@@ -175,10 +175,7 @@ impl Live {
                 }
             }
             Answer::GateEnded(report) => {
-                let mut gates = state.settings.gates.iter().zip(&state.gates);
-                let spoke = gates.find_map(|(gate, memory)| {
-                    memory.last.as_ref().filter(|last| last.report == *report).map(|last| (gate, last))
-                });
+                let spoke = gate_that_said(report, state);
                 if let Some((gate, last)) = spoke {
                     self.gate(gate, last, state);
                 }

@@ -105,7 +105,8 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
 
 #[test]
 fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
-    // req: C-08
+    // req: C-08 partly: of the newest loop of a worker, which a new one begins without
+    // req: C-10 partly: the record of the session
     // req: C-11 partly: the events of one worker
     // req: C-17 partly: on a loop that has ended
     // req: C-19
@@ -147,6 +148,14 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
     );
     assert_eq!(row["session"]["id"], "5e551017-0000-4000-8000-000000000001", "{row}");
     assert_eq!((&row["budget"]["cost_usd"], &row["budget"]["tokens"]), (&0.75.into(), &45.into()), "{row}");
+    for (name, value) in [("project", "shop"), ("agent_name", "bob"), ("status", "failed"), ("goal", "do it")] {
+        assert_eq!(row[name], value, "{row}");
+    }
+    assert_eq!(
+        (&row["iterations_done"], &row["claims"]["tasks"], &row["claims"]["files"]),
+        (&3.into(), &3.into(), &6.into())
+    );
+    assert!(row["started_at"].is_string() && row["claims"]["last_error"].is_null(), "{row}");
     let by_name = env.run(&["status", "--project", "shop", "--agent-name", "bob", "--json"]).json();
     assert_eq!(by_name["loops"][0]["id"], id.as_str());
 
@@ -199,6 +208,16 @@ fn a_reset_circuit_of_one_resume_is_not_one_of_the_next() {
     assert!(ran.out().contains("failed (no_progress)"), "three more: {}", ran.text());
     assert_eq!(env.read("home/calls").lines().count(), 6);
     env.run(&["resume", &id]).expect_code(4);
+}
+
+#[test]
+fn counts_survive_an_end_and_a_resume_where_only_a_person_closes_the_breaker() {
+    // req: C-08 partly: over a resume
+    let env = claude("block IN_PROGRESS 1 false");
+    env.run(&words(&["--max-loops", "2"])).expect_code(1);
+    let ran = env.run(&["resume", &env.id(), "-n", "9"]).expect_code(1);
+    assert!(ran.out().contains("failed (no_progress)"), "{}", ran.text());
+    assert_eq!(env.read("home/calls").lines().count(), 3, "two from before and one more");
 }
 
 #[test]
@@ -259,7 +278,7 @@ fn the_calls_of_the_hour_are_waited_for_and_shown_with_their_end() {
     env.run(&["cancel", &id]).expect_code(0);
     let ran = running.end().expect_code(2);
     assert!(
-        ran.err().contains("1 calls were made in the last hour") && ran.err().contains("; waits until 20"),
+        ran.err().contains("1 call was made in the last hour") && ran.err().contains("; waits until 20"),
         "{}",
         ran.text()
     );

@@ -11,6 +11,7 @@ use crate::policy::breaker::{Counts, Signs};
 use crate::policy::crash;
 use crate::policy::gate::{self, Tally, Verdict};
 use crate::policy::rank::{GateScore, Rank};
+use crate::settings::GateSpec;
 use crate::text;
 
 /// How much of an error its signature is made of.
@@ -291,14 +292,19 @@ impl RunState {
     /// Whether it is not done only because the tests are weaker than they were.
     #[must_use]
     pub fn tests_are_missed(&self) -> bool {
-        self.settings.resolved.is_on("require_tests_kept") && self.certified().is_some() && !self.weaker().is_empty()
+        let wanted = self.settings.resolved.is_on("require_tests_kept") && self.certified().is_some();
+        wanted && !self.weaker_in(|gate| !gate.watch).is_empty()
     }
 
     /// How the tests are weaker than at the start.
     #[must_use]
     pub fn weaker(&self) -> Vec<String> {
+        self.weaker_in(|_| true)
+    }
+
+    fn weaker_in(&self, counts: impl Fn(&GateSpec) -> bool) -> Vec<String> {
         let mut all = Vec::new();
-        for (gate, memory) in self.settings.gates.iter().zip(&self.gates) {
+        for (gate, memory) in self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| counts(gate)) {
             let (Some((total, skipped)), Some(last)) = (memory.first_tests, &memory.last) else { continue };
             let name = &gate.name;
             match &last.report.tests {

@@ -5,7 +5,8 @@ use super::history::{UsageRow, exit_code};
 use super::row::Waiting;
 use super::{JSON_VERSION, RunResult, seconds};
 use crate::agent::Failure;
-use crate::run::{Answer, Entry, Event, Fact, GatePoint, HoldCause, Notice, Order, RunState};
+use crate::run::{Answer, Entry, Event, Fact, GatePoint, GateReport, HoldCause, LastGate, Notice, Order, RunState};
+use crate::settings::GateSpec;
 use crate::time;
 
 /// The event that a line of the journal is to the outside, if it is one. `state` has it taken in.
@@ -63,6 +64,14 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
     }
 }
 
+/// The gate that has just said this: of several that say the same, the one that was asked last.
+#[must_use]
+pub fn gate_that_said<'a>(report: &GateReport, state: &'a RunState) -> Option<(&'a GateSpec, &'a LastGate)> {
+    let all = state.settings.gates.iter().zip(&state.gates);
+    let said = all.filter_map(|(gate, memory)| Some((gate, memory.last.as_ref()?)));
+    said.filter(|(_, last)| last.report == *report).max_by_key(|(_, last)| last.order)
+}
+
 fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> {
     match answer {
         Answer::AgentEnded(report) => Some((
@@ -77,10 +86,7 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
             }),
         )),
         Answer::GateEnded(report) => {
-            let mut all = state.settings.gates.iter().zip(&state.gates);
-            let (gate, last) = all.find_map(|(gate, memory)| {
-                memory.last.as_ref().filter(|last| last.report == *report).map(|last| (gate, last))
-            })?;
+            let (gate, last) = gate_that_said(report, state)?;
             let iteration = if last.point == GatePoint::Baseline { None } else { Some(last.iteration) };
             Some((
                 "gate_ended",

@@ -126,7 +126,8 @@ fn full(state: &RunState) -> String {
             others("the tokens of the day", "--max-tokens-per-day")
         }
         Some(Reserved::Denied { cap: Cap::CallsPerHour, hour_calls, .. }) => {
-            format!("{hour_calls} calls were made in the last hour, the most that --max-calls-per-hour allows")
+            let calls = if *hour_calls == 1 { "1 call was".to_owned() } else { format!("{hour_calls} calls were") };
+            format!("{calls} made in the last hour, the most that --max-calls-per-hour allows")
         }
         Some(Reserved::Granted { .. }) | None => "the calls of the hour are used up (--max-calls-per-hour)".to_owned(),
     }

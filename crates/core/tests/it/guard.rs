@@ -217,6 +217,15 @@ fn a_gate_that_told_of_no_tests_at_the_start_cannot_lose_any() {
 }
 
 #[test]
+fn tests_of_a_gate_that_is_only_watched_are_shown_and_not_missed() {
+    let mut story = Story::kept(&[REQUIRE, ("gate", "lint[watch]=x")]);
+    story.say("opened / saved-as initial / broken / tests pass=5 fail=1 / saved");
+    story.say("agent-ok / saved-as iter-001 / changed 1 / kept / tests pass=2 said=b / certified");
+    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    assert_eq!(story.state.over.unwrap().proof.unwrap().weaker, ["lint: 6 tests at the start, 2 now"]);
+}
+
+#[test]
 fn what_was_said_about_a_proof_is_asked_again_for_every_round() {
     let mut story = tested(&[REQUIRE, ("max_iterations", "1")]);
     story.say("agent-ok / saved-as iter-001 / changed 1 / tests pass=9 skip=1 said=b / certified Makefile: test");

@@ -383,7 +383,7 @@ fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> 
 
 /// How many storms: `STORMS=1000000` for a long night, `STORM_SEED=42` for one again.
 #[expect(clippy::disallowed_methods, reason = "the test itself is told how long to run")]
-fn number_from(variable: &str) -> Option<u64> {
+pub(crate) fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 

@@ -151,7 +151,7 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour {
         name: "gate-hangs",
         project: &[CODE],
-        arguments: &["--gate-timeout", "2s"],
+        arguments: &["--gate-timeout", "3s"],
         turns: &[
             does("echo 'sleep 300' > src/code.sh; echo \"step $N\" >> src/work.txt"),
             does("echo : > src/code.sh; for step in 1 2 3 4; do echo \"step $step\" >> src/work.txt; done"),

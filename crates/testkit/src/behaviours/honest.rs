@@ -98,9 +98,9 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour { name: "works-then-crashes", turns: &[Turn { ends: Ends::Crashes, ..WORKS }], ..BASE },
     Behaviour {
         name: "productive-timeout",
-        arguments: &["--timeout", "2s"],
+        arguments: &["--timeout", "3s"],
         turns: &[Turn { ends: Ends::Hangs, ..WORKS }],
-        checks: &[Check::Told(2, "took longer than 2s")],
+        checks: &[Check::Told(2, "took longer than 3s")],
         ..BASE
     },
     Behaviour {
@@ -216,7 +216,7 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour { name: "done-in-the-last-iteration", arguments: &["-n", "4"], turns: &[WORKS], ..BASE },
     Behaviour {
         name: "done-at-the-time-limit",
-        arguments: &["--max-time", "3s"],
+        arguments: &["--max-time", "8s"],
         turns: &[Turn {
             does: "for step in 1 2 3 4; do echo \"step $step\" >> src/work.txt; done",
             ends: Ends::Hangs,

@@ -173,7 +173,7 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour { name: "mute", turns: &[Turn { does: ":", ends: Ends::Mute, ..WORKS }], ideal: unable(3), ..BASE },
     Behaviour {
         name: "hangs-until-the-time-limit",
-        arguments: &["--max-time", "3s"],
+        arguments: &["--max-time", "8s"],
         turns: &[Turn { ends: Ends::Hangs, ..WORKS }],
         ideal: exhausted("time_limit", 1),
         ..BASE

@@ -1,0 +1,539 @@
+//! The model that the simulation judges by: a workspace, a purse, a ledger and clocks of its own. It uses none of the
+//! core's judgement; what it knows is what it answered and what was asked of it.
+use std::collections::BTreeMap;
+
+use loop_core::agent::{Claim, Failure, Reset, ResetSource};
+use loop_core::policy::reserve::{Cap, Day, Reserved};
+use loop_core::run::*;
+use loop_core::time::At;
+
+use crate::simulation::answered;
+use crate::world::Seed;
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// What the agent said last that counts.
+#[derive(Debug, Default, Clone)]
+struct Said {
+    failed: bool,
+    tag: bool,
+    complete: bool,
+    exit: bool,
+    signs: u64,
+}
+
+impl Said {
+    fn done(&self) -> bool {
+        !self.failed && (self.complete || self.exit || self.signs > 0)
+    }
+}
+
+/// What was true, whatever the run believes.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    settings: BTreeMap<&'static str, String>,
+    guard: bool,
+    keeps: bool,
+    /// The workspace, by number; what checkpoints hold; the newest of them.
+    tree: u64,
+    trees: u64,
+    saved: BTreeMap<String, u64>,
+    newest: String,
+    tampered: bool,
+    /// Whether the iteration's agent changed anything.
+    changed: bool,
+    agent_runs: bool,
+    said: Said,
+    files: Option<u32>,
+    completion: u32,
+    /// What the gates answered on the tree as it is, and the tests at the start and now.
+    kept: BTreeMap<u32, u32>,
+    first_tests: BTreeMap<u32, (u32, u32)>,
+    tests: BTreeMap<u32, Option<(u32, u32)>>,
+    weaker: Option<bool>,
+    /// Iterations that were measured since the breaker was closed, and whether each changed something.
+    moved: Vec<Option<bool>>,
+    to_judge: bool,
+    cost: u64,
+    tokens: u64,
+    active_ms: u64,
+    /// The same at each fact: time of which no fact is left is not known to anybody.
+    marks: Vec<u64>,
+    last: Option<At>,
+    driven: bool,
+    /// The ledger: a clock of its own, calls, and what is granted.
+    true_ms: u64,
+    calls: Vec<u64>,
+    granted: Option<i64>,
+    number: i64,
+    person_goes_back: Option<String>,
+}
+
+impl Judge {
+    pub(crate) fn new(settings: &[(&'static str, &'static str)], guard: bool, keeps: bool) -> Self {
+        let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Self { settings, guard, keeps, ..Self::default() }
+    }
+
+    fn get(&self, key: &str) -> &str {
+        self.settings.get(key).map_or("", String::as_str)
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.get(key).parse().ok()
+    }
+
+    /// Dollars as millionths.
+    fn money(&self, key: &str) -> Option<u64> {
+        let (whole, part) = self.get(key).split_once('.')?;
+        Some(whole.parse::<u64>().ok()? * 1_000_000 + part.parse::<u64>().ok()? * 10_000)
+    }
+
+    fn max_time_ms(&self) -> Option<u64> {
+        match self.get("max_time") {
+            "10m" => Some(600_000),
+            "2h" => Some(7_200_000),
+            _ => None,
+        }
+    }
+
+    /// Which gates are required, and how many of their tries must hold.
+    fn required(&self) -> Vec<(u32, u32)> {
+        let promise = !self.get("promise").is_empty();
+        let flaky = self.get("gate").starts_with("flaky").then_some((u32::from(promise), 2));
+        promise.then_some((0, 1)).into_iter().chain(flaky).collect()
+    }
+
+    /// Somebody or something wrote in the workspace.
+    pub(crate) fn edited(&mut self) {
+        self.trees += 1;
+        self.tree = self.trees;
+        self.kept.clear();
+    }
+
+    pub(crate) fn fresh(&self, state: &RunState) -> Result<(), String> {
+        let zero = counted(state).iter().all(|count| *count == 0);
+        if zero && state.spent == Spent::default() { Ok(()) } else { Err("a new run inherits a count".to_owned()) }
+    }
+
+    pub(crate) fn counts(&mut self, state: &RunState) -> Result<(), String> {
+        self.marks.push(self.active_ms);
+        let most = u32::try_from(self.moved.len()).unwrap_or(u32::MAX);
+        let fine = counted(state).iter().all(|count| *count <= most);
+        if fine { Ok(()) } else { Err(format!("a count is more than {most} iterations: {:?}", state.judged.counts)) }
+    }
+
+    pub(crate) fn before(&mut self, event: &Event, state: &RunState, now: At) -> Result<(), String> {
+        let passed = self.last.map_or(0, |last| now.ms_since(last));
+        self.true_ms += passed;
+        self.active_ms += if self.driven && !state.is_paused() { passed } else { 0 };
+        self.last = Some(now);
+        match event {
+            Event::Opened => self.driven = true,
+            Event::Reopened { changes, .. } => {
+                self.driven = true;
+                for change in changes.iter().filter(|change| change.key == "max_iterations") {
+                    self.settings.insert("max_iterations", change.value.clone());
+                }
+                let reset = changes.iter().any(|change| change.key == "reset_circuit");
+                if reset {
+                    self.settings.insert("reset_circuit", "true".to_owned());
+                }
+                if self.get("breaker_reset") == "resume" || self.get("reset_circuit") == "true" {
+                    self.forget();
+                }
+            }
+            Event::Asked { request: Request::Reset { .. }, .. } => self.forget(),
+            Event::Asked { request: Request::Rollback(target), .. } => self.person_goes_back = Some(target.to.clone()),
+            Event::Answered { answer: Answer::Measured(measured), .. } => {
+                self.files = measured.changes.map(|changes| changes.files);
+                self.to_judge = !self.get("promise").is_empty() || !self.get("gate").is_empty();
+                self.moved.push(self.files.map(|files| files > 0));
+                self.completion = if self.said.done() { self.completion + 1 } else { 0 };
+            }
+            Event::Created(_)
+            | Event::Visited { .. }
+            | Event::Answered { .. }
+            | Event::Asked { .. }
+            | Event::Noticed(_)
+            | Event::DeadlinePassed => {}
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        // An iteration that the gates still have to judge is counted when they have.
+        let kept = if self.to_judge { self.moved.len().saturating_sub(1) } else { self.moved.len() };
+        self.moved.drain(..kept);
+        self.completion = 0;
+    }
+
+    pub(crate) fn after(&mut self, event: &Event, facts: &[Fact], state: &RunState) -> Result<(), String> {
+        if let Some((_, Answer::RolledBack(back))) = answered(event) {
+            let person = self.person_goes_back.take_if(|to| *to == back.to).is_some();
+            if person && state.over.is_none() && counted(state).iter().any(|count| *count > 0) {
+                return Err("a count is inherited from before a rollback".to_owned());
+            }
+            self.completion = 0;
+        }
+        if facts.iter().any(|fact| matches!(fact, Fact::Concluded { .. })) {
+            self.driven = false;
+        }
+        let agent = state.main_order().filter(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
+        let late = self.max_time_ms().is_some_and(|most| self.active_ms >= most);
+        if late && *event == Event::DeadlinePassed && agent.is_some_and(|(_, open)| open.recalled.is_none()) {
+            return Err("an agent works past the time of the loop".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Looks at an order as it is begun.
+    pub(crate) fn begin(&mut self, order: &Order, _: At) -> Result<(), String> {
+        match order {
+            Order::RunAgent { iteration, reservation, .. } => {
+                let over = |cap: Option<u64>, spent: u64| cap.is_some_and(|most| spent >= most);
+                if over(self.number("max_iterations").map(|most| most + 1), u64::from(*iteration)) {
+                    return Err("iterations are overshot".to_owned());
+                }
+                if over(self.max_time_ms(), self.active_ms) {
+                    return Err(format!("a call comes after {} ms, past the time", self.active_ms));
+                }
+                if over(self.money("max_cost"), self.cost) || over(self.number("max_tokens"), self.tokens) {
+                    return Err(format!("a call comes after ${} and {} tokens", self.cost, self.tokens));
+                }
+                let shared = self.number("max_calls_per_hour").or(self.number("max_calls_per_day"));
+                if self.granted.take() != *reservation || (shared.is_some() && reservation.is_none()) {
+                    return Err("a call is made that nobody reserved".to_owned());
+                }
+                (self.agent_runs, self.weaker, self.to_judge) = (true, None, false);
+            }
+            Order::RunGate { gate, again, .. } => {
+                self.weaker = None;
+                if again.is_none_or(|again| again == 1) {
+                    self.kept.remove(gate);
+                }
+            }
+            Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
+            | Order::Hold { .. }
+            | Order::Measure { .. }
+            | Order::Keep { .. }
+            | Order::Rollback { .. }
+            | Order::Notify { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The harness died: what ran may have done anything.
+    pub(crate) fn crashed(&mut self, journal: &[Entry]) {
+        self.marks.truncate(journal.len());
+        self.active_ms = self.marks.last().copied().unwrap_or(0);
+        self.driven = false;
+        self.granted = None;
+        if std::mem::take(&mut self.agent_runs) {
+            self.untold();
+            self.edited();
+            self.changed = true;
+            self.tampered |= self.guard;
+        }
+    }
+
+    fn untold(&mut self) {
+        self.cost += self.money("worst_cost").unwrap_or(0);
+        self.tokens += self.number("worst_tokens").unwrap_or(0);
+    }
+
+    pub(crate) fn concluded(&self, outcome: Outcome, reason: &Reason, state: &RunState) -> Result<(), String> {
+        match outcome {
+            Outcome::Kept => self.kept_rightly(),
+            Outcome::Claimed => self.claimed_rightly(),
+            Outcome::Tampered if self.get("on_tamper") != "stop" => Err("tamper was not to stop it".to_owned()),
+            Outcome::Tripped => self.tripped_rightly(reason),
+            Outcome::Exhausted if reason.code == ReasonCode::IterationLimit => {
+                let done = Some(u64::from(state.iterations_done())) >= self.number("max_iterations");
+                if done { Ok(()) } else { Err("it has iterations left".to_owned()) }
+            }
+            Outcome::Exhausted
+            | Outcome::Blocked
+            | Outcome::Tampered
+            | Outcome::Stopped
+            | Outcome::Cancelled
+            | Outcome::Unable => Ok(()),
+        }
+    }
+
+    fn kept_rightly(&self) -> Result<(), String> {
+        let check = |fine: bool, what: &str| if fine { Ok(()) } else { Err(format!("called done: {what}")) };
+        let required = self.required();
+        check(!required.is_empty(), "there is no gate")?;
+        let kept = |(gate, need): &(u32, u32)| self.kept.get(gate).copied().unwrap_or(0) >= *need;
+        check(required.iter().all(kept), "a gate was not kept on this very tree")?;
+        check(!self.agent_runs, "an agent is alive")?;
+        check(!self.tampered || self.get("on_tamper") == "allow", "the tree is tampered")?;
+        check(!self.keeps || self.saved.get(&self.newest) == Some(&self.tree), "no checkpoint holds it")?;
+        let Some(weaker) = self.weaker else { return check(false, "nobody certified it") };
+        if self.get("require_tests_kept") == "true" {
+            let first = self.first_tests.iter().filter(|(gate, _)| required.iter().any(|(known, _)| known == *gate));
+            let fewer =
+                first.into_iter().any(|(gate, (total, skipped))| match self.tests.get(gate).copied().flatten() {
+                    None => *total > 0,
+                    Some((now, left_out)) => now < *total || left_out > *skipped,
+                });
+            check(!weaker && !fewer, "the tests are weaker")?;
+        }
+        Ok(())
+    }
+
+    fn claimed_rightly(&self) -> Result<(), String> {
+        let said = &self.said;
+        let strict = self.get("strict_completion") == "true";
+        let often = u64::from(self.completion).max(said.signs) >= 2;
+        let word = said.tag
+            || (!strict && (said.complete || said.exit))
+            || (strict && said.exit && often && self.files.is_none_or(|files| files == 0));
+        let fine = self.required().is_empty() && word && !said.failed;
+        if fine { Ok(()) } else { Err(format!("claimed: {said:?} {} times, {:?}", self.completion, self.files)) }
+    }
+
+    fn tripped_rightly(&self, reason: &Reason) -> Result<(), String> {
+        let least = if reason.code == ReasonCode::NoProgress { 3 } else { 2 };
+        let idle = self.moved.iter().rev().take(3).all(|moved| *moved != Some(true));
+        let undone = self.get("on_regression") == "revert";
+        let fine = self.get("breaker") == "on" && self.moved.len() >= least;
+        let fair = reason.code != ReasonCode::NoProgress || idle || undone;
+        if fine && fair { Ok(()) } else { Err(format!("tripped by {reason:?} after {:?}", self.moved)) }
+    }
+
+    /// The one answer to an order, and what is true from then on.
+    pub(crate) fn answer(
+        &mut self,
+        order: &Order,
+        recalled: Option<RecallCause>,
+        (seed, now): (&mut Seed, At),
+    ) -> Answer {
+        match order {
+            Order::RunAgent { status_only, .. } => self.agent(*status_only, recalled.is_some(), (seed, now)),
+            Order::RunGate { point, gate, .. } => self.gate((*point, *gate), recalled.is_some(), seed),
+            Order::Checkpoint { name } => self.checkpoint(*name, seed),
+            Order::Measure { .. } => self.measure(seed),
+            Order::Rollback { to, undo, .. } => self.go_back(to, undo),
+            Order::Guard { .. } => self.look(),
+            Order::Reserve { .. } => self.reserve(),
+            Order::Certify { .. } => {
+                let weaker = seed.one_in(6).then(|| "Makefile: test".to_owned());
+                self.weaker = Some(weaker.is_some());
+                Answer::Certified(Certified { tools: Vec::new(), weaker: weaker.into_iter().collect() })
+            }
+            Order::CleanUp { .. } => Answer::Cleaned { killed: 0 },
+            Order::Hold { .. } => Answer::Held,
+            Order::Keep { name } => Answer::Kept(Saved { checkpoint: Some(name.clone()), ..Saved::default() }),
+            Order::Notify { .. } => Answer::Notified { exit_code: None },
+        }
+    }
+
+    fn agent(&mut self, status_only: bool, recalled: bool, (seed, now): (&mut Seed, At)) -> Answer {
+        self.agent_runs = false;
+        if !status_only {
+            (self.changed, self.said) = (!seed.one_in(3), Said::default());
+        }
+        if self.changed && !status_only {
+            self.edited();
+        }
+        if self.guard && seed.one_in(5) {
+            self.edited();
+            self.tampered = true;
+        }
+        if seed.one_in(80) {
+            self.untold();
+            return if recalled { Answer::Lost { left: Vec::new() } } else { Answer::Failed { what: "x".to_owned() } };
+        }
+        let heard = words(seed, now);
+        match heard.usage.cost_micros {
+            Some(cost) => self.cost += cost,
+            None => self.cost += self.money("worst_cost").unwrap_or(0),
+        }
+        match heard.usage.input_tokens {
+            Some(tokens) => self.tokens += tokens,
+            None => self.tokens += self.number("worst_tokens").unwrap_or(0),
+        }
+        let ended = if recalled { Ended::ByUs } else { Ended::Exit(i32::from(heard.failure.is_some())) };
+        self.said = Said {
+            failed: self.said.failed || (!status_only && ended != Ended::Exit(0) && ended != Ended::ByUs),
+            tag: heard.promise.as_deref() == Some("COMPLETE"),
+            complete: heard.claimed.as_ref().is_some_and(|claim| claim.status == "COMPLETE"),
+            exit: heard.claimed.as_ref().is_some_and(|claim| claim.exit_signal),
+            signs: heard.claimed.as_ref().and_then(|claim| claim.completion_indicators).unwrap_or(0),
+        };
+        crate::play::agent_heard(ended, heard)
+    }
+
+    fn gate(&mut self, (point, gate): (GatePoint, u32), recalled: bool, seed: &mut Seed) -> Answer {
+        let ended = match seed.below(9) {
+            _ if recalled => Ended::ByUs,
+            0..=2 => Ended::Exit(0),
+            3 => Ended::Exit(127),
+            4 => Ended::Signal(9),
+            _ => Ended::Exit(1),
+        };
+        let said = ["one", "two", "three"][seed.below(3) as usize];
+        let tests = seed.one_in(2).then(|| TestsSeen {
+            passed: seed.below(4) as u32,
+            failed: seed.below(3) as u32,
+            skipped: seed.below(2) as u32,
+            newly_failing: Few::of(seed.one_in(4).then_some("t::one").into_iter()),
+            ..TestsSeen::default()
+        });
+        let seen = tests.as_ref().map(|tests| (tests.passed + tests.failed + tests.skipped, tests.skipped));
+        *self.kept.entry(gate).or_default() += u32::from(ended == Ended::Exit(0));
+        self.tests.insert(gate, seen);
+        if point == GatePoint::Baseline {
+            self.first_tests.remove(&gate);
+            self.first_tests.extend(seen.map(|seen| (gate, seen)));
+        }
+        if self.guard && seed.one_in(40) {
+            self.tampered = true;
+            if self.get("on_tamper") != "allow" {
+                self.edited();
+            }
+        }
+        let Answer::GateEnded(report) = crate::play::gate(ended, said) else { return Answer::Held };
+        Answer::GateEnded(GateReport { tests: tests.map(Box::new), duration_ms: seed.below(9), ..report })
+    }
+
+    fn checkpoint(&mut self, name: CheckpointName, seed: &mut Seed) -> Answer {
+        if name != CheckpointName::Initial && seed.one_in(60) {
+            return Answer::Blocked { why: "the disk is full".to_owned() };
+        }
+        let tree = Some(format!("tree {}", self.tree % 5));
+        if !self.keeps {
+            return Answer::Saved(Saved::default());
+        }
+        let others = matches!(name, CheckpointName::Others(_));
+        if others && self.saved.get(&self.newest) == Some(&self.tree) {
+            return Answer::Saved(Saved { tree, ..Saved::default() });
+        }
+        let mut name = name.to_string();
+        while self.saved.contains_key(&name) && others {
+            name.push('+');
+        }
+        // What is there already is kept.
+        let there = *self.saved.entry(name.clone()).or_insert(self.tree);
+        if there != self.tree {
+            self.saved.insert(name.clone(), self.tree);
+        }
+        self.newest.clone_from(&name);
+        let changes = others.then(|| Changes { files: 1, ..Changes::default() });
+        Answer::Saved(Saved { checkpoint: Some(name), tree, changes, ..Saved::default() })
+    }
+
+    fn measure(&self, seed: &mut Seed) -> Answer {
+        if !self.keeps && seed.one_in(2) {
+            return Answer::Measured(Measured::default());
+        }
+        let files = if self.changed { 1 + seed.below(3) as u32 } else { 0 };
+        let tests = seed.below(u64::from(files) + 1) as u32;
+        Answer::Measured(Measured {
+            changes: Some(Changes { files, ..Changes::default() }),
+            tests,
+            ..Measured::default()
+        })
+    }
+
+    fn go_back(&mut self, to: &str, undo: &str) -> Answer {
+        let Some(tree) = self.saved.get(to).copied() else {
+            return Answer::Refused { why: "there is no such checkpoint".to_owned() };
+        };
+        self.saved.insert(undo.to_owned(), self.tree);
+        self.edited();
+        self.tree = tree;
+        self.newest = to.to_owned();
+        let (to, undo) = (to.to_owned(), undo.to_owned());
+        Answer::RolledBack(Box::new(RolledBack { to, undo, ..RolledBack::default() }))
+    }
+
+    fn look(&mut self) -> Answer {
+        let tampered = Few::of(self.tampered.then_some("t/one").into_iter());
+        let restored = self.tampered && self.get("on_tamper") == "restore";
+        if restored {
+            self.edited();
+            self.tampered = false;
+        }
+        Answer::Guarded(Box::new(Guarded { files: 2, tampered, restored, ..Guarded::default() }))
+    }
+
+    /// Allowed and counted in one step.
+    fn reserve(&mut self) -> Answer {
+        self.granted = None;
+        let recent: Vec<u64> = self.calls.iter().copied().filter(|call| self.true_ms - call < HOUR_MS).collect();
+        let (hour_calls, day) = (recent.len() as u32, Day { calls: self.calls.len() as u32, ..Day::default() });
+        let full = |key: &str, count: usize| self.number(key).is_some_and(|most| count as u64 >= most);
+        if full("max_calls_per_day", self.calls.len()) {
+            return Answer::Reserved(Reserved::Denied { cap: Cap::CallsPerDay, free_in_ms: None, hour_calls, day });
+        }
+        if full("max_calls_per_hour", recent.len()) {
+            let free_in_ms = recent.first().map(|call| call + HOUR_MS - self.true_ms);
+            return Answer::Reserved(Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms, hour_calls, day });
+        }
+        self.calls.push(self.true_ms);
+        self.number += 1;
+        self.granted = Some(self.number);
+        let reservation = self.number;
+        Answer::Reserved(Reserved::Granted {
+            reservation,
+            hour_calls,
+            oldest_ms: None,
+            next_free_ms: None,
+            day,
+            left_micros: None,
+            left_tokens: None,
+        })
+    }
+}
+
+fn words(seed: &mut Seed, now: At) -> Heard {
+    let mut heard = Heard { session: seed.one_in(2).then(|| "s1".to_owned()), ..Heard::default() };
+    if seed.one_in(2) {
+        heard.usage.cost_micros = Some(seed.below(600_000));
+        heard.usage.input_tokens = Some(seed.below(900));
+    }
+    let word = ["w1", "w2"][seed.below(2) as usize].to_owned();
+    heard.words = seed.one_in(2).then(|| WordsDigest { sha256: word, bytes: seed.below(4000) });
+    heard.promise = seed.one_in(14).then(|| "COMPLETE".to_owned());
+    heard.budget_hit = seed.one_in(60);
+    heard.asks = seed.one_in(10);
+    heard.error = seed.one_in(4).then(|| "the same error".to_owned());
+    if seed.one_in(2) {
+        let status = ["IN_PROGRESS", "COMPLETE", "COMPLETE", "ERROR", "BLOCKED"][seed.below(5) as usize].to_owned();
+        let signs = seed.one_in(3).then(|| seed.below(3));
+        let exit_signal = seed.one_in(2);
+        heard.claimed = Some(Claim { status, exit_signal, completion_indicators: signs, ..Claim::default() });
+    }
+    heard.failure = match seed.below(40) {
+        0 => Some(Failure::Auth),
+        1..=4 => Some(Failure::Crash),
+        5 | 6 => Some(Failure::RateLimit),
+        7 => Some(Failure::Overload),
+        _ => None,
+    };
+    let reset = Reset { at_ms: now.wall_ms + seed.below(HOUR_MS), source: ResetSource::Provider };
+    heard.reset = seed.one_in(2).then_some(reset);
+    heard
+}
+
+fn counted(state: &RunState) -> [u32; 9] {
+    let counts = &state.judged.counts;
+    [
+        counts.no_progress,
+        counts.same_error,
+        counts.oscillation,
+        counts.identical,
+        counts.test_only,
+        counts.decline,
+        counts.missing_status,
+        counts.done_claims,
+        counts.completion,
+    ]
+}
