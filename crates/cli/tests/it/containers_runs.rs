@@ -98,7 +98,7 @@ fn the_container_profile_goes_on_with_one_conversation_until_the_agent_gives_its
     let Some(place) = Place::docker() else { return };
     let program = r#"#!/bin/sh
 [ "$1" = --version ] && { echo '2.1.197 (Claude Code)'; exit 0; }
-cat > /dev/null; printf '%s\n' "$@" > /tmp/arguments; cat /tmp/arguments >> /tmp/all
+cat > /dev/null; printf '%s\n' "$@" > /arguments; cat /arguments >> /all
 say="---LOOP_STATUS---\nSTATUS: COMPLETE\nTASKS_COMPLETED_THIS_LOOP: 1\nFILES_MODIFIED: 0\nCOMPLETION_INDICATORS: 1\nTESTS_STATUS: NOT_RUN\nWORK_TYPE: IMPLEMENTATION\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_LOOP_STATUS---\n"
 echo '{"type":"system","subtype":"init","session_id":"5e551017-0000-4000-8000-000000000001","model":"m"}'
 printf '{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$say"
@@ -117,7 +117,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","num
         "{}",
         ran.text()
     );
-    let all = place.engine.run(&["exec", BOX, "cat", "/tmp/all"]);
+    let all = place.engine.run(&["exec", BOX, "cat", "/all"]);
     assert_eq!(all.matches("--resume\n5e551017-0000-4000-8000-000000000001\n").count(), 1, "{all}");
 }
 

@@ -494,7 +494,8 @@ fn start_not_synced(fact: &Fact) -> bool {
 
 /// A planted fault: what an agent did is not synced.
 fn end_not_synced(fact: &Fact) -> bool {
-    matches!(fact, Fact::Ordered { .. } | Fact::Concluded { .. }) && fact.needs_sync()
+    let guard = matches!(fact, Fact::Ordered { order: Order::Guard { .. }, .. });
+    matches!(fact, Fact::Ordered { .. } | Fact::Concluded { .. }) && !guard && fact.needs_sync()
 }
 
 #[test]
