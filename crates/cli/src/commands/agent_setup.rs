@@ -196,7 +196,7 @@ pub(crate) fn confirm(context: &Context, settings: &Resolved) -> Result<(), Comm
     if !asked || !terminal {
         return Ok(());
     }
-    context.printer.progress("The agent may change and run anything that you may, here and elsewhere. Go on? [y/N] ");
+    context.printer.error("The agent may change and run anything that you may, here and elsewhere. Go on? [y/N] ");
     std::io::stderr().flush().ok();
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);

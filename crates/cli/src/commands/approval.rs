@@ -49,7 +49,7 @@ fn ask(context: &Context, file: &ProjectFile, project: &Project) -> Result<(), C
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if terminal {
         let question = "This project's file wants to run or allow, and nobody has approved it as it is now";
-        context.printer.progress(&format!("{question}:\n  {lines}\nApprove it? [y/N] "));
+        context.printer.error(&format!("{question}:\n  {lines}\nApprove it? [y/N] "));
         std::io::stderr().flush().ok();
         let mut answer = String::new();
         let read = std::io::stdin().read_line(&mut answer);

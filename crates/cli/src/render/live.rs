@@ -1,6 +1,7 @@
 //! What a person sees while a run works: a live line on a terminal, plain lines elsewhere.
 use std::time::Duration;
 
+use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
     Answer, Entry, Event, Fact, GateMemory, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request,
@@ -114,7 +115,7 @@ impl Live {
 
     fn happened(&mut self, event: &Event, state: &RunState) {
         match event {
-            Event::Answered { answer, .. } => self.answered(answer, state),
+            Event::Answered { order, answer } => self.answered(*order, answer, state),
             Event::Asked { request: Request::Stop, .. } => {
                 self.line(Some(Paint::Warn), "stopping after this iteration (Ctrl-C again: now)");
             }
@@ -150,7 +151,7 @@ impl Live {
         }
     }
 
-    fn answered(&mut self, answer: &Answer, state: &RunState) {
+    fn answered(&mut self, order: OrderId, answer: &Answer, state: &RunState) {
         match answer {
             Answer::AgentEnded(report) => {
                 self.line(Some(Paint::Dim), &format!("{:>7}  {}", of(state), words::ended(report)));
@@ -174,8 +175,8 @@ impl Live {
                     );
                 }
             }
-            Answer::GateEnded(report) => {
-                let spoke = gate_that_said(report, state);
+            Answer::GateEnded(_) => {
+                let spoke = gate_that_said(order, state);
                 if let Some((gate, last)) = spoke {
                     self.gate(gate, last, state);
                 }

@@ -1,6 +1,7 @@
 //! What a person is told after every iteration, and when something gets close to its limit.
 use loop_core::policy::runaway::Gravity;
-use loop_core::run::{Entry, Fact, Order, RunState, Session};
+use loop_core::run::decide::{self, Next};
+use loop_core::run::{Entry, Fact, Order, Outcome, RunState, Session};
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, used};
@@ -142,9 +143,8 @@ fn progress(state: &RunState, entry: &Entry) -> (bool, String) {
         let word = if limit == 1 { "call" } else { "calls" };
         format!("{} of {limit} {word} left", calls.left)
     });
-    let trips = state.judged.counts.trip(&state.settings.breaker, state.gated()).is_some();
-    let blocked = state.blocked_stops() && claim.is_some_and(loop_core::agent::Claim::blocked);
-    let tripped = (trips || blocked) && !state.gates_kept();
+    // What comes before it in the list of precedence ends the loop instead.
+    let tripped = matches!(decide::decide(state), Next::Conclude(Outcome::Tripped | Outcome::Blocked, _));
     let counting = BreakerView::of(state).counting();
     let breaker = match (tripped, counting.is_empty()) {
         (true, true) => Some("breaker TRIPPED".to_owned()),

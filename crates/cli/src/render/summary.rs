@@ -38,6 +38,8 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         );
         format!("  {:<10}{said}\n", gate.name)
     });
+    let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
+    let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
@@ -54,7 +56,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     }
     let changes = if spec.keeps() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
+        "{head}{}{weaker}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),
         told(state, claims),
         cost(state),
@@ -132,7 +134,7 @@ pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
         Some(ReasonCode::AgentLogin) => format!("loop resume {id}   (when the agent is signed in)"),
         Some(ReasonCode::AgentBilling) => format!("loop resume {id}   (when there is credit)"),
         Some(ReasonCode::ProviderDown) => format!("loop resume {id}   (when the provider works again)"),
-        Some(ReasonCode::BudgetLimit) => format!("loop resume {id} --max-cost +5   (or whatever limit it names)"),
+        Some(ReasonCode::BudgetLimit) => format!("loop resume {id} --max-cost +5   (or the limit that it names)"),
         Some(ReasonCode::NoProgress) => {
             format!("loop inject {id} '…', then loop resume {id}   (or --max-no-progress 6)")
         }

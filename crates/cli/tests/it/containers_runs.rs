@@ -118,7 +118,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","num
         ran.text()
     );
     let all = place.engine.run(&["exec", BOX, "cat", "/all"]);
-    assert_eq!(all.matches("--resume\n5e551017-0000-4000-8000-000000000001\n").count(), 1, "{all}");
+    assert_eq!(all.matches("--resume\n5e551017-0000-4000-8000-000000000001").count(), 1, "{all}");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX, RecallCause};
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::report::{AgentReport, Ended};
 use super::state::{RunState, Stage};
-use crate::agent::Failure;
+use crate::agent::{Claim, Failure};
 use crate::policy::breaker::Trip;
 use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
@@ -167,7 +167,8 @@ fn claimed(state: &RunState) -> Option<Next> {
         let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
         return conclude(Outcome::Claimed, ReasonCode::GoalComplete, text);
     }
-    let claim = report.heard.claimed.as_ref()?;
+    let done = |claim: &&Claim| !claim.blocked() && claim.status != "ERROR";
+    let claim = report.heard.claimed.as_ref().filter(done)?;
     if !state.settings.resolved.is_on("strict_completion") {
         let text = "the agent says that it is done; nothing was verified".to_owned();
         return claim

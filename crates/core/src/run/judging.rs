@@ -235,7 +235,8 @@ impl RunState {
             words: heard.and_then(|heard| heard.words.as_ref()).map(|words| words.sha256.clone()),
             words_bytes: heard.and_then(|heard| heard.words.as_ref()).map_or(0, |words| words.bytes),
             says_tests: claim.is_some_and(|claim| claim.test_only()),
-            block: claim.is_some(),
+            // One that failed could not say how it stands.
+            block: claim.is_some() || failed,
             says_done,
             exit_signal: claim.is_some_and(|claim| claim.exit_signal),
             tampered: self.guarding.found.is_some(),

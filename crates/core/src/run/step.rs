@@ -184,6 +184,10 @@ impl Turn {
                 let agent = GuardPoint::Agent(iteration, attempt);
                 self.order(Order::Guard { point: if by_gates { GuardPoint::Gates(point) } else { agent } });
             }
+            // What people changed while nobody worked is what the gates judge by.
+            Stage::Gating { next: 0, .. } if self.after.guard_due_for_people() && !self.after.guarding.due => {
+                self.order(Order::Guard { point: GuardPoint::People });
+            }
             Stage::Gating { next: 0, .. } if self.after.gated() && self.after.must_keep_first() => {
                 self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iterations_done()) });
             }

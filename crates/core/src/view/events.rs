@@ -5,7 +5,8 @@ use super::history::{UsageRow, exit_code};
 use super::row::Waiting;
 use super::{JSON_VERSION, RunResult, seconds};
 use crate::agent::Failure;
-use crate::run::{Answer, Entry, Event, Fact, GatePoint, GateReport, HoldCause, LastGate, Notice, Order, RunState};
+use crate::ids::OrderId;
+use crate::run::{Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, Notice, Order, RunState};
 use crate::settings::GateSpec;
 use crate::time;
 
@@ -53,7 +54,7 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
         Event::Reopened { by, .. } => {
             Some(("reopened", json!({"id": state.spec.as_ref().map(|spec| &spec.id), "by": by})))
         }
-        Event::Answered { answer, .. } => answered(answer, state),
+        Event::Answered { order, answer } => answered(*order, answer, state),
         Event::Asked { request, by } => Some(("asked", json!({"request": request, "by": by}))),
         Event::Noticed(Notice::Said { text }) => Some(("said", json!({"text": text}))),
         Event::Noticed(Notice::Session { id, .. }) => Some(("session", json!({"session": id}))),
@@ -64,15 +65,15 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
     }
 }
 
-/// The gate that has just said this: of several that say the same, the one that was asked last.
+/// The gate that this order asked, and its answer; none while further tries can still change it.
 #[must_use]
-pub fn gate_that_said<'a>(report: &GateReport, state: &'a RunState) -> Option<(&'a GateSpec, &'a LastGate)> {
+pub fn gate_that_said(order: OrderId, state: &RunState) -> Option<(&GateSpec, &LastGate)> {
     let all = state.settings.gates.iter().zip(&state.gates);
-    let said = all.filter_map(|(gate, memory)| Some((gate, memory.last.as_ref()?)));
-    said.filter(|(_, last)| last.report == *report).max_by_key(|(_, last)| last.order)
+    let mut said = all.filter_map(|(gate, memory)| Some((gate, memory.last.as_ref()?)));
+    said.find(|(_, last)| last.order == order)
 }
 
-fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> {
+fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> {
     match answer {
         Answer::AgentEnded(report) => Some((
             "agent_ended",
@@ -86,7 +87,7 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
             }),
         )),
         Answer::GateEnded(report) => {
-            let (gate, last) = gate_that_said(report, state)?;
+            let (gate, last) = gate_that_said(order, state)?;
             let iteration = if last.point == GatePoint::Baseline { None } else { Some(last.iteration) };
             Some((
                 "gate_ended",

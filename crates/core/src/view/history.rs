@@ -85,7 +85,7 @@ pub struct IterationRow {
     pub changes: Option<Changes>,
     /// Who worked.
     pub agent: String,
-    /// kept, broken, unverifiable, agent_failed, timed_out, interrupted, cancelled, waiting or running.
+    /// kept, broken, unverifiable, ended (where there is no gate), agent_failed, timed_out, interrupted, cancelled, waiting or running.
     pub outcome: String,
     /// What kept its agent from the work; null where nothing did.
     pub failure: Option<&'static str>,
@@ -305,6 +305,7 @@ impl History {
                     // Refused calls are a failure only where nothing came of the iteration, which is known now.
                     row.failure = failure;
                 }
+                self.over_without_a_gate();
             }
             (Order::RunGate { point, .. }, Answer::GateEnded(report)) => self.gate_ended(*point, report.duration_ms),
             (_, _) => {}
@@ -350,8 +351,18 @@ impl History {
         }
     }
 
+    /// Without a gate an iteration is over when it was measured.
+    fn over_without_a_gate(&mut self) {
+        let gated = self.state.gated();
+        let Some(row) = self.iterations.last_mut().filter(|row| !gated && row.outcome == "running") else { return };
+        let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
+        row.outcome = if ["agent_failed", "timed_out"].contains(&last) { last } else { "ended" }.to_owned();
+        row.duration_seconds = Some(seconds(self.spent_ms));
+    }
+
     fn gate_ended(&mut self, point: GatePoint, duration_ms: u64) {
-        let answers: Vec<_> = self.state.gates.iter().filter_map(|gate| gate.last.as_ref()).collect();
+        let required = self.state.settings.gates.iter().zip(&self.state.gates).filter(|(gate, _)| !gate.watch);
+        let answers: Vec<_> = required.filter_map(|(_, memory)| memory.last.as_ref()).collect();
         let here = answers.iter().filter(|last| last.point == point);
         let worst = here.map(|last| last.verdict).max_by_key(|verdict| match verdict {
             Verdict::Kept => 0,
