@@ -382,6 +382,11 @@ impl RunState {
         wanted && self.guarding.due && self.guarding.files.is_some_and(|files| files > 0)
     }
 
+    /// What some tries of a gate said of another state says nothing about this one.
+    pub(super) fn forget_tries(&mut self) {
+        self.gates.iter_mut().for_each(|gate| gate.tally = Tally::default());
+    }
+
     /// Somebody else had the workspace since: what was found before says nothing about it.
     pub(super) fn forget_tamper(&mut self) {
         (self.guarding.found, self.guarding.by_gates) = (None, false);
