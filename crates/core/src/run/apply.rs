@@ -170,13 +170,14 @@ impl RunState {
         self.guarding.people |= self.guarding.files.is_some();
         self.now = at;
         (self.keeping.compared, self.keeping.may_try, self.keeping.unwatched) = (false, true, true);
-        // How long it would have to wait is another matter now.
-        self.call = self.call.take().filter(|call| call.number().is_some());
+        // Nobody keeps a call for one who died; how long it would have to wait is another matter now.
+        self.call = None;
         for open in std::mem::take(&mut self.orders).into_values() {
             match after_crash(&open.order) {
                 AfterCrash::Again => {}
                 AfterCrash::JudgeAnew => {
                     self.stage = Stage::Gating { point: GatePoint::Reopened(self.iteration), next: 0 };
+                    self.forget_tries();
                 }
                 AfterCrash::CutOff => {
                     self.nobody_told();
@@ -205,8 +206,8 @@ impl RunState {
         self.forget_asked();
         self.keeping.may_try = true;
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
-        self.call = None;
         self.forget_tamper();
+        self.forget_tries();
         if self.settings.resolved.get("breaker_reset") != "manual" || self.settings.resolved.is_on("reset_circuit") {
             self.close_breaker();
         }
@@ -284,10 +285,8 @@ impl RunState {
             (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
             (Order::Hold { cause, .. }, Answer::Held) => {
                 self.delayed |= *cause == HoldCause::Delay;
-                if *cause == HoldCause::Calls {
-                    // Somebody may have worked on it in the meantime.
-                    (self.call, self.keeping.compared) = (None, false);
-                }
+                // Somebody may have worked on it in the meantime, and a call of then is none of now.
+                (self.call, self.keeping.compared) = (None, false);
                 self.driven_since = self.driven_since.or(Some(self.now));
             }
             (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),

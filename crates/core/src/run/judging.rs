@@ -355,6 +355,11 @@ impl RunState {
         }
     }
 
+    /// What some tries of a gate said of another state says nothing about this one.
+    pub(super) fn forget_tries(&mut self) {
+        self.gates.iter_mut().for_each(|gate| gate.tally = Tally::default());
+    }
+
     /// The breaker is closed, and everything that it counted is gone.
     pub(super) fn close_breaker(&mut self) {
         let tree = self.keeping.tree.clone();

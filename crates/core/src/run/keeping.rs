@@ -90,6 +90,7 @@ impl RunState {
             self.judged.counts.saw(back.tree.as_deref());
         }
         self.forget_tamper();
+        self.forget_tries();
         self.keeping.unwatched = false;
         self.news.extend(still.into_iter().flatten());
         self.tell(News::RolledBack { to: back.to.clone() });

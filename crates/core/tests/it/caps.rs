@@ -190,3 +190,15 @@ fn a_wait_for_a_call_counts_as_time_and_a_pause_does_not() {
     assert!(story.state.agent_time_limit().is_some());
     assert!(!story.state.is_paused());
 }
+
+#[test]
+fn a_call_that_was_granted_before_a_pause_or_a_crash_is_asked_for_again() {
+    let mut paused = story(&[("max_calls_per_hour", "3")]);
+    paused.say("pause / granted 4 / resume / held");
+    assert_eq!(paused.last(), "reserve", "it was a call of another hour: {}", paused.told);
+    let mut torn = story(&[("max_calls_per_hour", "3")]);
+    torn.say("pause / granted 4 / opened");
+    assert_eq!(torn.last(), "hold paused");
+    torn.say("resume / held");
+    assert_eq!(torn.last(), "reserve");
+}

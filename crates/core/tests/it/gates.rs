@@ -134,3 +134,17 @@ fn a_timeout_of_a_gate_that_never_ended_is_no_answer_and_of_one_that_did_it_is()
     ended.say("broken").times(4, "agent-ok / saved / changed 1 / gate-by-us");
     assert!(ended.last().starts_with("agent 5.1"), "{}", ended.told);
 }
+
+#[test]
+fn tries_on_one_state_do_not_count_for_another() {
+    let mut crashed = story("flaky[2of3]=x", &[("promise", "")]);
+    crashed.say("broken / broken / agent-ok / saved / changed 1 / kept / reopened / cleaned");
+    assert_eq!(crashed.last(), "gate {iteration:1} try 1", "somebody may have edited since");
+    let mut back = Story::kept(&[("gate", "flaky[2of3]=x"), ("promise", "")]);
+    back.say("opened / saved-as initial / broken / broken / saved / agent-ok / saved-as iter-001 / changed 1 / kept");
+    back.say("rollback-now initial / gate-by-us / rolled-back initial");
+    assert_eq!(back.last(), "gate {rolled_back:1} try 1");
+    let mut guarded = Story::guarded(&[("gate", "flaky[2of3]=x"), ("promise", "")]);
+    guarded.say("opened / guarded 2 / saved-as initial / kept / kept / opened / cleaned / saved");
+    assert_eq!(guarded.last(), "gate {reopened:0} try 1");
+}

@@ -64,6 +64,7 @@ pub(crate) struct Judge {
     /// The ledger: a clock of its own, calls, and what is granted.
     true_ms: u64,
     calls: Vec<u64>,
+    made: Vec<u64>,
     granted: Option<i64>,
     number: i64,
     person_goes_back: Option<String>,
@@ -201,6 +202,11 @@ impl Judge {
                 if over(self.money("max_cost"), self.cost) || over(self.number("max_tokens"), self.tokens) {
                     return Err(format!("a call comes after ${} and {} tokens", self.cost, self.tokens));
                 }
+                self.made.push(self.true_ms);
+                let recent = self.made.iter().filter(|call| self.true_ms - **call < HOUR_MS).count() as u64;
+                if self.number("max_calls_per_hour").is_some_and(|most| recent > most) {
+                    return Err("more calls in an hour than may be".to_owned());
+                }
                 let shared = self.number("max_calls_per_hour").or(self.number("max_calls_per_day"));
                 if self.granted.take() != *reservation || (shared.is_some() && reservation.is_none()) {
                     return Err("a call is made that nobody reserved".to_owned());
@@ -321,7 +327,7 @@ impl Judge {
             Order::Measure { .. } => self.measure(seed),
             Order::Rollback { to, undo, .. } => self.go_back(to, undo),
             Order::Guard { .. } => self.look(),
-            Order::Reserve { .. } => self.reserve(),
+            Order::Reserve { .. } => self.reserve(self.true_ms + self.last.map_or(0, |last| now.ms_since(last))),
             Order::Certify { .. } => {
                 let weaker = seed.one_in(6).then(|| "Makefile: test".to_owned());
                 self.weaker = Some(weaker.is_some());
@@ -465,19 +471,19 @@ impl Judge {
     }
 
     /// Allowed and counted in one step.
-    fn reserve(&mut self) -> Answer {
+    fn reserve(&mut self, true_ms: u64) -> Answer {
         self.granted = None;
-        let recent: Vec<u64> = self.calls.iter().copied().filter(|call| self.true_ms - call < HOUR_MS).collect();
+        let recent: Vec<u64> = self.calls.iter().copied().filter(|call| true_ms - call < HOUR_MS).collect();
         let (hour_calls, day) = (recent.len() as u32, Day { calls: self.calls.len() as u32, ..Day::default() });
         let full = |key: &str, count: usize| self.number(key).is_some_and(|most| count as u64 >= most);
         if full("max_calls_per_day", self.calls.len()) {
             return Answer::Reserved(Reserved::Denied { cap: Cap::CallsPerDay, free_in_ms: None, hour_calls, day });
         }
         if full("max_calls_per_hour", recent.len()) {
-            let free_in_ms = recent.first().map(|call| call + HOUR_MS - self.true_ms);
+            let free_in_ms = recent.first().map(|call| call + HOUR_MS - true_ms);
             return Answer::Reserved(Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms, hour_calls, day });
         }
-        self.calls.push(self.true_ms);
+        self.calls.push(true_ms);
         self.number += 1;
         self.granted = Some(self.number);
         let reservation = self.number;
