@@ -104,12 +104,10 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
 }
 
 #[test]
-fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
+fn a_trip_is_told_with_its_counts_in_the_lines_the_end_the_result_and_the_status() {
     // req: C-08 partly: of the newest loop of a worker, which a new one begins without
     // req: C-10 partly: the record of the session
-    // req: C-11 partly: the events of one worker
-    // req: C-17 partly: on a loop that has ended
-    // req: C-19
+    // req: C-15 partly: the line after each iteration
     // req: C-22 partly: the end of a trip, and the result file
     // req: C-23
     let env = claude("block IN_PROGRESS 1 false");
@@ -158,7 +156,17 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
     assert!(row["started_at"].is_string() && row["claims"]["last_error"].is_null(), "{row}");
     let by_name = env.run(&["status", "--project", "shop", "--agent-name", "bob", "--json"]).json();
     assert_eq!(by_name["loops"][0]["id"], id.as_str());
+}
 
+#[test]
+fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
+    // req: C-11 partly: the events of one worker
+    // req: C-17 partly: on a loop that has ended
+    // req: C-19
+    let env = claude("block IN_PROGRESS 1 false");
+    let names = ["--project", "shop", "--agent-name", "bob"];
+    env.run(&words(&names)).expect_code(1);
+    let id = env.id();
     for refused in [&words(&names)[..], &["resume", &id]] {
         let ran = env.run(refused).expect_code(4);
         let said = ran.err();
