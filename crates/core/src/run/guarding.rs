@@ -24,6 +24,8 @@ pub struct Guarding {
     pub targets: Vec<String>,
     /// People had time to change them.
     pub people: bool,
+    /// The agent changed one and nobody put it back: that is not people's, whatever time they had.
+    pub suspect: bool,
 }
 
 impl RunState {
@@ -70,8 +72,15 @@ impl RunState {
         let by_gates = matches!(point, GuardPoint::Gates(_));
         match point {
             GuardPoint::Start => {}
-            GuardPoint::Agent(..) | GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
+            GuardPoint::Agent(..) => {
+                (self.guarding.targets, self.guarding.people) = (guarded.targets.clone(), false);
+            }
+            GuardPoint::Gates(_) => self.guarding.targets = guarded.targets.clone(),
             GuardPoint::People => self.guarding.people = false,
+        }
+        if point != GuardPoint::People {
+            let allowed = self.settings.resolved.get("on_tamper") == "allow";
+            self.guarding.suspect = !allowed && !guarded.tampered.is_nothing() && !guarded.restored;
         }
         // What the agent did and nobody put back is there still when the gates are done: it is not theirs.
         let left =

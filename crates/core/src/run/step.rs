@@ -186,7 +186,10 @@ impl Turn {
             }
             // What people changed while nobody worked is what the gates judge by.
             Stage::Gating { next: 0, .. } if self.after.guard_due_for_people() && !self.after.guarding.due => {
-                self.order(Order::Guard { point: GuardPoint::People });
+                let agent = GuardPoint::Agent(iteration, attempt);
+                self.order(Order::Guard {
+                    point: if self.after.guarding.suspect { agent } else { GuardPoint::People },
+                });
             }
             Stage::Gating { next: 0, .. } if self.after.gated() && self.after.must_keep_first() => {
                 self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iterations_done()) });

@@ -100,11 +100,11 @@ fn tamper_that_stops_comes_before_a_stop_a_cap_and_kept_gates_and_after_an_abort
 fn a_run_that_tamper_stopped_goes_on_when_it_is_opened_again() {
     let mut story = story(&[("on_tamper", "stop")]);
     story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / broken / guarded 2");
-    story.say("reopened / saved / broken / guarded 2 / saved / guarded 2");
+    story.say("reopened / guarded 2 / saved / broken / guarded 2 / saved");
     assert!(story.last().starts_with("agent 2.1"), "{}", story.told);
     let mut kept = self::story(&[("on_tamper", "stop")]);
     kept.say("agent-ok / guarded 2 / saved-as iter-001 / changed 0 / kept / tampered check.sh");
-    kept.say("reopened / saved / kept / guarded 2 / certified");
+    kept.say("reopened / guarded 2 / saved / kept / guarded 2 / certified");
     assert!(kept.last().starts_with("END kept"), "{}", kept.told);
 }
 
@@ -150,10 +150,26 @@ fn after_a_crash_while_files_were_put_back_the_gates_judge_anew() {
 }
 
 #[test]
+fn what_the_agent_changed_is_never_taken_for_a_persons_change_when_the_run_is_opened_again() {
+    let mut story = story(&[("on_tamper", "stop")]);
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / kept / tampered check.sh");
+    assert!(story.last().starts_with("END tampered"), "{}", story.told);
+    story.say("reopened");
+    assert_eq!(story.last(), "guard {agent:[1,1]}", "looked at as the agent's, not adopted");
+    story.say("tampered check.sh / saved / kept / tampered check.sh");
+    assert!(story.last().starts_with("END tampered"), "{}", story.told);
+    // A person's own change, of a run that ended without tamper, holds before the gates judge.
+    let mut person = self::story(&[("max_iterations", "1")]);
+    person.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / broken / guarded 2");
+    person.say("reopened");
+    assert_eq!(person.last(), "guard people");
+}
+
+#[test]
 fn after_a_rollback_nothing_of_the_tamper_before_it_counts() {
     let mut story = story(&[]);
     story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / restored check.sh");
-    story.say("rollback initial / saved / rolled-back initial / kept / guarded 2 / certified");
+    story.say("rollback initial / saved / rolled-back initial / guarded 2 / kept / guarded 2 / certified");
     assert!(story.last().starts_with("END kept"), "{}", story.told);
 }
 
