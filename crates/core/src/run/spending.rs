@@ -29,17 +29,15 @@ impl RunState {
         if denied && self.asks_for_status() {
             return self.go_on_without_status();
         }
-        self.call = Some(reserved.clone());
+        self.call = Some(*reserved);
     }
 
     /// The moment by the wall clock at which the next call of the hour is free, while that is waited for.
     #[must_use]
     pub fn calls_free_at(&self) -> Option<u64> {
         let (_, open) = self.main_order()?;
-        match open.order {
-            Order::Hold { cause: HoldCause::Calls, ms } => Some(open.since.wall_ms.saturating_add(ms)),
-            _ => None,
-        }
+        let Order::Hold { cause: HoldCause::Calls, ms } = open.order else { return None };
+        Some(open.since.wall_ms.saturating_add(ms))
     }
 
     /// What a call counts as whose cost nobody tells.

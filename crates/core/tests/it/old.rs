@@ -19,7 +19,7 @@ fn a_run_of_the_old_rules_goes_on_without_a_breaker_or_any_cap() {
     let mut story = Story::of(old_spec());
     story.say("opened / saved / broken same").times(12, "agent-ok / saved / changed 0 / broken same");
     assert_eq!(story.last(), "agent 13.1", "{}", story.told);
-    assert_eq!(story.state.settings.caps.shared(), false);
+    assert!(!story.state.settings.caps.shared());
 }
 
 #[test]

@@ -204,9 +204,8 @@ impl World {
                 crate::play::gate(ended, if seed.one_in(2) { "one" } else { "two" })
             }
             Order::CleanUp { .. } => {
-                let killed = u32::from(self.agent_alive.take().is_some());
                 self.gate_alive = false;
-                Answer::Cleaned { killed }
+                Answer::Cleaned { killed: u32::from(self.agent_alive.take().is_some()) }
             }
             Order::Hold { .. } => Answer::Held,
             Order::Notify { .. } => Answer::Notified { exit_code: None },
