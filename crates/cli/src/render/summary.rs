@@ -134,7 +134,9 @@ pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
         Some(ReasonCode::AgentLogin) => format!("loop resume {id}   (when the agent is signed in)"),
         Some(ReasonCode::AgentBilling) => format!("loop resume {id}   (when there is credit)"),
         Some(ReasonCode::ProviderDown) => format!("loop resume {id}   (when the provider works again)"),
-        Some(ReasonCode::BudgetLimit) => format!("loop resume {id} --max-cost +5   (or the limit that it names)"),
+        Some(ReasonCode::BudgetLimit) => {
+            format!("loop resume {id} --max-cost +5   (or --max-tokens +1000000: the limit that it names)")
+        }
         Some(ReasonCode::NoProgress) => {
             format!("loop inject {id} '…', then loop resume {id}   (or --max-no-progress 6)")
         }

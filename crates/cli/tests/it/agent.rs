@@ -1,4 +1,6 @@
 //! The custom agent: what it gets, and what is ended with it.
+use loop_testkit::wait_until;
+
 use crate::{start, user};
 
 #[test]
@@ -77,6 +79,8 @@ fn a_loop_inside_a_loop_is_ended_with_the_outer_one_also_when_that_was_killed() 
     );
     let running = user.begin(&start(&inner, "false", &["-n", "1"]));
     user.wait_for_file("other/inner-pid");
+    // A shell makes the file before it writes into it.
+    wait_until("the inner agent says who it is", || !user.read("other/inner-pid").trim().is_empty());
     let pid = user.read("other/inner-pid").trim().to_owned();
     running.signal("KILL");
     let _killed = running.end();

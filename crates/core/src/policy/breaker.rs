@@ -89,6 +89,8 @@ pub struct Signs {
     pub exit_signal: bool,
     /// It changed protected files, which counts for nothing.
     pub tampered: bool,
+    /// It changed what checkpoints leave out.
+    pub ignored: bool,
 }
 
 /// The counts, all of iterations in a row.
@@ -271,6 +273,7 @@ impl Counts {
 fn showed(signs: &Signs, trip: Trip) -> String {
     let files = || match signs.files {
         Some(0) if signs.tampered => "nothing but protected files changed".to_owned(),
+        Some(0) if signs.ignored => "only ignored files or empty folders changed".to_owned(),
         Some(0) => "nothing changed".to_owned(),
         Some(1) => "1 file changed".to_owned(),
         Some(files) => format!("{files} files changed"),

@@ -278,19 +278,6 @@ fn calls_cap(state: &RunState) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
-/// The state that stays when a run ended without success, where that is not the last one.
-#[must_use]
-pub fn best_to_keep(state: &RunState) -> Option<String> {
-    let over = state.over.as_ref()?;
-    let lost = match over.outcome {
-        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
-        Outcome::Kept | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
-    };
-    let wanted = lost && state.settings.resolved.get("keep") == "best" && state.unclean.is_none();
-    let best = state.judged.best.as_ref().filter(|_| wanted)?.checkpoint.clone()?;
-    (state.keeping.newest.as_ref() != Some(&best)).then_some(best)
-}
-
 /// Nothing comes of it: which count says so, what each iteration showed, and what to change.
 fn breaker(state: &RunState) -> Option<Next> {
     let counts = &state.judged.counts;
@@ -423,6 +410,9 @@ fn crash_streak(state: &RunState) -> Option<Next> {
 /// Why it is not done, for the sentence of an end.
 fn not_done(state: &RunState) -> String {
     match (state.gated(), state.tests_are_missed()) {
+        (false, _) if state.judged.counts.completion >= state.settings.completion_threshold && !state.quiet() => {
+            "the agent says that it is done, but still changes files".to_owned()
+        }
         (false, _) => "the agent has not said for good that it is done".to_owned(),
         (true, true) => format!("the promise holds only by weaker tests: {}", state.weaker().join("; ")),
         (true, false) => "the promise does not hold".to_owned(),
@@ -443,8 +433,15 @@ fn unverifiable_streak(state: &RunState) -> Option<Next> {
     let (last, gate) = all
         .filter_map(|(memory, gate)| memory.last.as_ref().map(|last| (last, gate)))
         .find(|(last, gate)| last.verdict == Verdict::Unverifiable && !gate.watch)?;
-    let ended = last.report.ended.brief();
-    let text = format!("the promise could not be checked: {} ({ended}){}", gate.command, said(&last.report.said));
+    let ended = match last.report.ended {
+        Ended::ByUs => {
+            let limit = gate.timeout_ms.unwrap_or(state.settings.gate_timeout_ms);
+            format!("no end after {}, see --gate-timeout", time::spaced(limit))
+        }
+        Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => last.report.ended.brief(),
+    };
+    let name = if gate.name == "promise" { "promise".to_owned() } else { format!("gate {}", gate.name) };
+    let text = format!("the {name} could not be checked: {} ({ended}){}", gate.command, said(&last.report.said));
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)
 }
 

@@ -94,6 +94,9 @@ impl RunState {
             return;
         }
         self.guarding.by_gates |= by_gates;
+        if by_gates {
+            self.judged.best = self.judged.best_before.clone();
+        }
         let files = few(&guarded.tampered);
         self.tell(News::Tampered { files, restored: guarded.restored, by_gates });
     }

@@ -2,7 +2,7 @@
 //! that the breaker counts, and whether it is done.
 use super::event::Target;
 use super::fact::{GatePoint, News};
-use super::outcome::{Proof, ProofGate};
+use super::outcome::{Outcome, Proof, ProofGate};
 use super::report::{Certified, Ended, GateReport};
 use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
@@ -24,6 +24,8 @@ pub struct Judged {
     pub rank: Option<Rank>,
     /// The best one so far.
     pub best: Option<Best>,
+    /// The best one before the newest round of gates.
+    pub best_before: Option<Best>,
     /// What the breaker counts.
     pub counts: Counts,
     /// What fails since the newest iteration, and had passed.
@@ -146,6 +148,11 @@ impl RunState {
 
     /// The later of two that are equally good: it holds more of the work.
     fn maybe_best(&mut self, iteration: u32, rank: Rank) {
+        // What the gates say by changed protected files says nothing about how good it is.
+        if self.stands_tampered() {
+            return;
+        }
+        self.judged.best_before = self.judged.best.clone();
         if self.judged.best.as_ref().is_none_or(|best| rank >= best.rank) {
             let checkpoint = self.keeping.newest.clone();
             self.judged.best = Some(Best { iteration, checkpoint, rank });
@@ -220,7 +227,8 @@ impl RunState {
         let files = self.measured.files;
         let moved = match files {
             Some(files) => files > 0 || self.measured.ignored,
-            None if self.gated() => !gates_same,
+            // Nobody measures: only what says the same in every way is no progress for certain.
+            None if self.gated() => !gates_same || !self.says_the_same(),
             None => claim.is_some_and(|claim| claim.claims_progress()),
         };
         Signs {
@@ -240,7 +248,14 @@ impl RunState {
             says_done,
             exit_signal: claim.is_some_and(|claim| claim.exit_signal),
             tampered: self.guarding.found.is_some(),
+            ignored: self.measured.ignored,
         }
+    }
+
+    /// Whether the agent's words are those of the iteration before, or there are none.
+    fn says_the_same(&self) -> bool {
+        let words = self.report.as_ref().and_then(|report| report.heard.words.as_ref()).map(|words| &words.sha256);
+        self.judged.counts.evidence.last().is_none_or(|before| before.words.as_ref() == words)
     }
 
     /// The error that the agent ended in, if it did: by its program, or by its own account.
@@ -253,7 +268,8 @@ impl RunState {
         }
         let summary = claim.filter(|_| errors).and_then(|claim| claim.summary.clone());
         let words = report.heard.error.clone().or(summary).unwrap_or_else(|| report.said.clone());
-        Some(signature::signature(text::tail(&words, ERROR_BYTES_MAX)))
+        let signature = signature::signature(text::tail(&words, ERROR_BYTES_MAX));
+        Some(if signature.is_empty() { report.ended.brief() } else { signature })
     }
 
     /// Whether the iteration changed nothing, as far as anybody measured.
@@ -367,4 +383,17 @@ impl RunState {
         self.judged.counts.saw(tree.as_deref());
         self.judged.reset = true;
     }
+}
+
+/// The state that stays when a run ended without success, where that is not the last one.
+#[must_use]
+pub(super) fn best_to_keep(state: &RunState) -> Option<String> {
+    let over = state.over.as_ref()?;
+    let lost = match over.outcome {
+        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
+        Outcome::Kept | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
+    };
+    let wanted = lost && state.settings.resolved.get("keep") == "best" && state.unclean.is_none();
+    let best = state.judged.best.as_ref().filter(|_| wanted)?.checkpoint.clone()?;
+    (state.keeping.newest.as_ref() != Some(&best)).then_some(best)
 }

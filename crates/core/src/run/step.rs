@@ -2,6 +2,7 @@
 use super::decide::{self, Next};
 use super::event::{Event, Input, Notice, Request};
 use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
+use super::judging;
 use super::outcome::{Outcome, Reason, standing};
 use super::spending;
 use super::state::{RunState, Stage};
@@ -246,7 +247,7 @@ impl Turn {
             | Outcome::Unable => None,
         };
         self.push(Fact::Concluded { outcome, reason, proof });
-        if let Some(to) = decide::best_to_keep(&self.after) {
+        if let Some(to) = judging::best_to_keep(&self.after) {
             let undo = self.after.undo_name();
             self.order(Order::Rollback { to, undo, git: false });
         }

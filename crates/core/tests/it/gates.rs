@@ -52,7 +52,7 @@ fn of_several_gates_the_one_that_is_required_and_cannot_answer_is_named() {
     let mut story = story("lint[watch]=cargo clippy\ntypes=mypy", &[]);
     story.say("broken / gate-exit 127 / gate-exit 127");
     story.times(2, "agent-ok / saved / changed 1 / broken / gate-exit 127 / gate-exit 126");
-    let end = "END unable (fatal_error): the promise could not be checked: mypy (exit 126): sh: make: not found";
+    let end = "END unable (fatal_error): the gate types could not be checked: mypy (exit 126): sh: make: not found";
     assert_eq!(story.last(), end);
 }
 
@@ -129,7 +129,11 @@ fn a_gate_may_have_a_time_limit_of_its_own() {
 fn a_timeout_of_a_gate_that_never_ended_is_no_answer_and_of_one_that_did_it_is() {
     let mut never = story("", &[]);
     never.say("gate-by-us").times(2, "agent-ok / saved / changed 1 / gate-by-us");
-    assert!(never.last().contains("the promise could not be checked: make test (stopped by loop)"), "{}", never.told);
+    assert!(
+        never.last().contains("the promise could not be checked: make test (no end after 10m, see --gate-timeout)"),
+        "{}",
+        never.told
+    );
     let mut ended = story("", &[]);
     ended.say("broken").times(4, "agent-ok / saved / changed 1 / gate-by-us");
     assert!(ended.last().starts_with("agent 5.1"), "{}", ended.told);

@@ -290,7 +290,7 @@ fn simulated_runs_keep_every_cap_are_done_only_with_proof_and_always_end_or_wait
 
 fn found(step: Step, words: &[&str]) -> bool {
     let mut tally = Tally::default();
-    (0..400).any(|number| {
+    (0..2000).any(|number| {
         let found = simulate(number, step, &mut tally).err();
         found.is_some_and(|what| words.iter().any(|word| what.contains(word)))
     })

@@ -41,7 +41,9 @@ impl Tally {
         for change in difference.changes.iter().filter(|change| change.is_of_files()) {
             let names = names(change);
             tally.files += 1;
-            if names.iter().any(|name| is_protected(name)) {
+            // What a repository keeps about itself is no work: an empty commit in a nested one, say.
+            let books = names.iter().all(|name| name.split(|byte| *byte == b'/').any(|part| part == b".git"));
+            if books || names.iter().any(|name| is_protected(name)) {
                 tally.protected += 1;
             } else if names.iter().all(|name| is_test_path(&text::escape_path(name))) {
                 tally.tests += 1;
