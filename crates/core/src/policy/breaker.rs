@@ -277,7 +277,7 @@ fn showed(signs: &Signs, trip: Trip) -> String {
         Some(0) => "nothing changed".to_owned(),
         Some(1) => "1 file changed".to_owned(),
         Some(files) => format!("{files} files changed"),
-        None => "the gates said the same".to_owned(),
+        None => "the gates said the same, and nothing else is measured".to_owned(),
     };
     match trip {
         Trip::NoProgress => files(),

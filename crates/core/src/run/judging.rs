@@ -22,6 +22,8 @@ const ERROR_BYTES_MAX: usize = 4096;
 pub struct Judged {
     /// The newest state, by its gates.
     pub rank: Option<Rank>,
+    /// The best that the gates have said so far, whatever became of it.
+    pub peak: Option<Rank>,
     /// The best one so far.
     pub best: Option<Best>,
     /// The best one before the newest round of gates.
@@ -105,7 +107,8 @@ impl RunState {
     pub(super) fn round_over(&mut self, point: GatePoint) {
         let rank = self.rank_now();
         // Better than ever: what a flaky test loses and finds again is no progress.
-        let improved = self.judged.best.as_ref().is_some_and(|best| rank > best.rank);
+        let improved = self.judged.peak.is_some_and(|peak| rank > peak);
+        self.judged.peak = self.judged.peak.max(Some(rank));
         let judges = matches!(point, GatePoint::Iteration(_));
         let (regressed, harmed) = if judges { self.regressions() } else { (Vec::new(), false) };
         for gate in &mut self.gates {
@@ -227,8 +230,8 @@ impl RunState {
         let files = self.measured.files;
         let moved = match files {
             Some(files) => files > 0 || self.measured.ignored,
-            // Nobody measures: only what says the same in every way is no progress for certain.
-            None if self.gated() => !gates_same || !self.says_the_same(),
+            // Nobody measures: an unchanged gate is the best evidence there is.
+            None if self.gated() => !gates_same,
             None => claim.is_some_and(|claim| claim.claims_progress()),
         };
         Signs {
@@ -250,12 +253,6 @@ impl RunState {
             tampered: self.guarding.found.is_some(),
             ignored: self.measured.ignored,
         }
-    }
-
-    /// Whether the agent's words are those of the iteration before, or there are none.
-    fn says_the_same(&self) -> bool {
-        let words = self.report.as_ref().and_then(|report| report.heard.words.as_ref()).map(|words| &words.sha256);
-        self.judged.counts.evidence.last().is_none_or(|before| before.words.as_ref() == words)
     }
 
     /// The error that the agent ended in, if it did: by its program, or by its own account.

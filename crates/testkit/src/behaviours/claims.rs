@@ -31,7 +31,7 @@ pub(super) const ALL: &[Behaviour] = &[
         arguments: &["-n", "6"],
         turns: &[BUSY],
         ideal: exhausted("iteration_limit", 6),
-        checks: &[Check::Why("has not said for good that it is done")],
+        checks: &[Check::Why("says that it is done, but still changes files")],
         ..BASE
     },
     Behaviour {
