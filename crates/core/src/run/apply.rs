@@ -117,7 +117,7 @@ impl RunState {
             }
             Request::Rollback(target) => {
                 self.asked.rollback = Some(target.clone());
-                self.keeping.may_try = true;
+                (self.keeping.may_try, self.judged.reverting) = (true, false);
             }
             Request::Checkpoint { .. } => {}
             Request::Reset { session } => {

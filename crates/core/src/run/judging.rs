@@ -91,7 +91,8 @@ impl RunState {
         memory.said_the_same = before.is_some_and(|before| {
             (&before.report.output.sha256, &before.report.ended) == (&report.output.sha256, &report.ended)
         });
-        if point == GatePoint::Baseline {
+        // Whatever the round is called: no agent has worked yet.
+        if self.iteration == 0 {
             memory.first = Some(order);
             memory.first_tests = report.tests.as_ref().map(|tests| (tests.total(), tests.skipped));
         }
@@ -122,7 +123,7 @@ impl RunState {
                 self.iteration_judged(improved);
                 self.maybe_best(iteration, rank);
             }
-            GatePoint::Baseline => {
+            GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0) => {
                 // Only now: while they are asked their order stays what it is.
                 for gate in &mut self.gates {
                     gate.cost_ms = gate.last.as_ref().map(|last| last.report.duration_ms);

@@ -182,3 +182,11 @@ fn states_are_ranked_by_kept_gates_then_passing_then_failing_tests_then_answers(
     assert_eq!(rank(&[score(Kept, 0, 0)]).words(), "1 gate kept");
     assert_eq!(rank(&[score(Broken, 0, 3)]).words(), "0 gates kept, 0 tests pass, 3 fail");
 }
+
+#[test]
+fn a_person_who_goes_back_while_harm_is_undone_begins_anew() {
+    let mut story = story(&[("on_regression", "revert")]);
+    story.say(HARM).say("rollback initial / rolled-back initial");
+    assert_eq!(story.state.judged.counts.no_progress, 0);
+    assert!(!story.state.judged.reverting);
+}
