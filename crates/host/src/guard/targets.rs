@@ -1,9 +1,9 @@
 //! What the project's own files say about how its tests are run: at the top of the workspace and one folder below,
 //! read when a run begins and compared later. These files are watched, not protected.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use loop_core::policy::protect::{is_target_file, target_changes, test_target};
+use loop_core::policy::protect::{is_target_file, new_target, target_changes, target_content, test_target};
 use loop_core::text::{escape_path, unescape_path};
 use rustix::fs::FileType;
 
@@ -21,9 +21,9 @@ impl Originals {
     /// Where tests are run otherwise than when the run began, in sentences.
     pub fn targets_changed(&mut self) -> Vec<String> {
         let now = self.targets_now();
-        let told = self.record.targets.iter().flat_map(|(path, before)| {
-            let after = now.get(path).and_then(Option::as_deref);
-            target_changes(path, before.as_deref(), after)
+        let told = now.iter().flat_map(|(path, after)| match self.record.targets.get(path) {
+            Some(before) => target_changes(path, before.as_deref(), after.as_deref()),
+            None => new_target(path, after.as_deref(), &self.known_beside(path)).into_iter().collect(),
         });
         let told = told.collect();
         self.record.targets_seen = now;
@@ -31,6 +31,13 @@ impl Originals {
     }
 
     pub(super) fn watch_targets(&mut self) {
+        let files = self.target_files();
+        self.record.targets = files.iter().map(|path| (escape_path(path), self.target(path))).collect();
+        self.record.targets_seen = self.record.targets.clone();
+    }
+
+    /// The files that may say how tests are run, those at the top first.
+    fn target_files(&self) -> Vec<Vec<u8>> {
         let mut files = Vec::new();
         self.targets_in(b"", &mut files);
         let top = folder_beneath(&self.workspace, b"").and_then(|top| names_in(&top)).unwrap_or_default();
@@ -42,8 +49,14 @@ impl Originals {
             self.targets_in(folder, &mut files);
         }
         files.truncate(FILES_MAX);
-        self.record.targets = files.iter().map(|path| (escape_path(path), self.target(path))).collect();
-        self.record.targets_seen = self.record.targets.clone();
+        files
+    }
+
+    /// The names of the files in the same folder that said how tests are run when the run began.
+    fn known_beside(&self, path: &str) -> Vec<&str> {
+        let (folder, _) = parted(path);
+        let known = self.record.targets.iter().filter(|(_, says)| says.is_some()).map(|(path, _)| path.as_str());
+        known.map(parted).filter(|(beside, _)| *beside == folder).map(|(_, name)| name).collect()
     }
 
     /// What differs from when the agent's work was looked at is not the agent's.
@@ -57,25 +70,48 @@ impl Originals {
         self.record.targets_seen = now;
     }
 
+    /// What the known files say now, and those that came to be.
     fn targets_now(&self) -> BTreeMap<String, Option<String>> {
-        let paths = self.record.targets.keys();
-        paths.map(|path| (path.clone(), self.target(&unescape_path(path)))).collect()
+        let known = self.record.targets.keys().cloned();
+        // Where not all could be read at first, one of those is not new.
+        let is_whole = self.record.targets.len() < FILES_MAX;
+        let found = if is_whole { self.target_files() } else { Vec::new() };
+        let paths: BTreeSet<String> = known.chain(found.iter().map(|path| escape_path(path))).collect();
+        let said = paths.into_iter().map(|path| {
+            let says = self.target(&unescape_path(&path));
+            (path, says)
+        });
+        said.collect()
     }
 
     fn targets_in(&self, folder: &[u8], files: &mut Vec<Vec<u8>>) {
         let names = folder_beneath(&self.workspace, folder).and_then(|folder| names_in(&folder)).unwrap_or_default();
         let names = names.iter().filter(|name| std::str::from_utf8(name).is_ok_and(is_target_file));
-        files.extend(names.map(|name| joined(folder, name)));
-        files.sort_unstable();
+        let mut names: Vec<Vec<u8>> = names.map(|name| joined(folder, name)).collect();
+        names.sort_unstable();
+        files.append(&mut names);
     }
 
-    /// What a file says now.
+    /// What a file says now, with those that it includes.
     fn target(&self, path: &[u8]) -> Option<String> {
+        let (above, name) = split(path);
+        let (name, text) = (String::from_utf8_lossy(name), self.target_text(path)?);
+        let text =
+            target_content(&name, &text, &mut |included: &str| self.target_text(&joined(above, included.as_bytes())));
+        test_target(&name, &text)
+    }
+
+    fn target_text(&self, path: &[u8]) -> Option<String> {
         let (above, name) = split(path);
         let folder = folder_beneath(&self.workspace, above).ok()?;
         let file = opened(&folder, name).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
         let mut text = Vec::new();
         file.take(FILE_BYTES_MAX).read_to_end(&mut text).ok()?;
-        test_target(&String::from_utf8_lossy(name), &String::from_utf8_lossy(&text))
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
+}
+
+/// A folder and a name in it.
+fn parted(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }

@@ -427,6 +427,27 @@ fn tests_that_are_run_otherwise_are_told_and_what_a_person_changes_is_not() {
 }
 
 #[test]
+fn a_new_makefile_and_one_that_is_included_are_told() {
+    let ground = Ground::new(&[("Makefile", "include mk/a.mk\ntest:\n\t$(T)\n"), ("mk/a.mk", "T = pytest\n")]);
+    let (mut originals, _) = ground.take(&[], &[]);
+    ground.write("GNUmakefile", "test:\n\ttrue\n");
+    ground.write("mk/Makefile", "test:\n\ttrue\n");
+    let new = "GNUmakefile is new and is read instead of Makefile";
+    assert_eq!(originals.targets_changed(), [new]);
+    assert_eq!(originals.targets_changed(), [new], "and told until it is gone");
+    fs::remove_file(ground.work("GNUmakefile")).unwrap();
+    ground.write("mk/a.mk", "T = true\n");
+    assert_eq!(originals.targets_changed(), [r#"Makefile: T was "pytest" and is now "true""#]);
+    // What came to be between two looks is a person's.
+    ground.write("mk/a.mk", "T = pytest\n");
+    assert!(originals.targets_changed().is_empty());
+    ground.write("GNUmakefile", "test:\n\tpytest\n");
+    let found = originals.look().unwrap();
+    originals.adopt(&found).unwrap();
+    assert!(originals.targets_changed().is_empty());
+}
+
+#[test]
 fn what_is_protected_as_a_test_is_what_counts_as_one() {
     let names = [
         "tests/a",

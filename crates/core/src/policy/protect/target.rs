@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toml_edit::{DocumentMut, Item, Value};
 
+use super::target_make::{of_make, with_included};
 use crate::text;
 
 /// A value in a sentence.
@@ -34,7 +35,8 @@ pub fn is_target_file(file_name: &str) -> bool {
 pub fn test_target(file_name: &str, content: &str) -> Option<String> {
     let said = match Sort::of(file_name)? {
         Sort::Json => of_json(content),
-        Sort::Make => of_make(content),
+        Sort::Make => of_make(content, false),
+        Sort::Just => of_make(content, true),
         Sort::Pyproject => of_toml(content, &["tool.pytest", "tool.tox", "tool.coverage.report.fail_under"]),
         Sort::Cargo => of_cargo(content),
         Sort::Ini => of_ini(content),
@@ -60,20 +62,71 @@ pub fn target_changes(path: &str, before: Option<&str>, after: Option<&str>) -> 
     let Some(before) = before else { return Vec::new() };
     let (before, after) = (by_name(before), by_name(after.unwrap_or_default()));
     let names: std::collections::BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
-    let told = names.into_iter().filter_map(|name| match (before.get(name), after.get(name)) {
-        (Some(was), Some(is)) if was != is && (was.len() + is.len() > 2 * VALUE_LETTERS_MAX || name == "content") => {
-            Some(format!("{path}: {name} was changed"))
+    let mut told = Vec::new();
+    for key in names {
+        // What is there for another's sake is told as long as that other was there and is.
+        let (name, root) = of_root(key);
+        let (was_root, is_root) = root.map_or((true, true), |r| (before.contains_key(r), after.contains_key(r)));
+        let sentence = match (before.get(key), after.get(key)) {
+            (Some(was), Some(is))
+                if was != is && (was.len() + is.len() > 2 * VALUE_LETTERS_MAX || name == "content") =>
+            {
+                format!("{path}: {name} was changed")
+            }
+            (Some(was), Some(is)) if was != is => {
+                format!("{path}: {name} was {} and is now {}", shown(was), shown(is))
+            }
+            (Some(was), None) if is_root => format!("{path}: {name} was {} and is gone", shown(was)),
+            (None, Some(is)) if was_root && (root.is_some() || !is_harmless(name)) => {
+                format!("{path}: {name} was not there and is now {}", shown(is))
+            }
+            _ => continue,
+        };
+        if !told.contains(&sentence) && told.len() < TOLD_MAX {
+            told.push(sentence);
         }
-        (Some(was), Some(is)) if was != is => {
-            Some(format!("{path}: {name} was {} and is now {}", shown(was), shown(is)))
+    }
+    told
+}
+
+/// What a new file takes the place of, in a sentence: a makefile that make prefers, or settings of a test runner where
+/// tests were run already. `known` are the files of the same folder that said how tests are run.
+///
+/// ```
+/// use loop_core::policy::protect::new_target;
+///
+/// let told = new_target("GNUmakefile", Some("test = true"), &["Makefile"]);
+/// assert_eq!(told.as_deref(), Some("GNUmakefile is new and is read instead of Makefile"));
+/// ```
+#[must_use]
+pub fn new_target(path: &str, says: Option<&str>, known: &[&str]) -> Option<String> {
+    const MAKE: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if let Some(rank) = MAKE.iter().position(|make| *make == name) {
+        // Whatever it says: a rule for every name tests nothing either.
+        let lesser = MAKE.iter().skip(rank + 1).find(|make| known.contains(make))?;
+        return Some(format!("{path} is new and is read instead of {lesser}"));
+    }
+    match Sort::of(name)? {
+        Sort::Ini | Sort::Whole if !known.is_empty() => {
+            says.map(|_| format!("{path} is new and says how tests are run"))
         }
-        (Some(was), None) => Some(format!("{path}: {name} was {} and is gone", shown(was))),
-        (None, Some(is)) if !is_harmless(name) => {
-            Some(format!("{path}: {name} was not there and is now {}", shown(is)))
-        }
-        _ => None,
-    });
-    told.take(TOLD_MAX).collect()
+        Sort::Ini | Sort::Whole | Sort::Json | Sort::Make | Sort::Just | Sort::Pyproject | Sort::Cargo => None,
+    }
+}
+
+/// The content of a target file with what it includes, for [`test_target`]: `read` gets each path as it is written.
+pub fn target_content(file_name: &str, content: &str, read: &mut dyn FnMut(&str) -> Option<String>) -> String {
+    match Sort::of(file_name) {
+        Some(Sort::Make | Sort::Just) => with_included(content, read),
+        Some(Sort::Json | Sort::Pyproject | Sort::Cargo | Sort::Ini | Sort::Whole) | None => content.to_owned(),
+    }
+}
+
+/// A name without the one for whose sake it is there, and that one.
+fn of_root(key: &str) -> (&str, Option<&str>) {
+    let parts = key.strip_suffix(']').and_then(|key| key.rsplit_once(" [for "));
+    parts.map_or((key, None), |(name, root)| (name, Some(root)))
 }
 
 fn by_name(lines: &str) -> BTreeMap<&str, &str> {
@@ -86,6 +139,7 @@ fn is_harmless(name: &str) -> bool {
         || name.starts_with("tasks.test:")
         || name.starts_with("test.")
         || name.starts_with("rule ")
+        || name.starts_with("phony ")
 }
 
 fn shown(value: &str) -> String {
@@ -100,6 +154,7 @@ fn one_line(value: &str) -> String {
 enum Sort {
     Json,
     Make,
+    Just,
     Pyproject,
     Cargo,
     Ini,
@@ -112,7 +167,8 @@ impl Sort {
         let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         match name {
             "package.json" | "deno.json" | "composer.json" => Some(Self::Json),
-            "Makefile" | "makefile" | "GNUmakefile" | "justfile" | "Justfile" | ".justfile" => Some(Self::Make),
+            "Makefile" | "makefile" | "GNUmakefile" => Some(Self::Make),
+            "justfile" | "Justfile" | ".justfile" => Some(Self::Just),
             "pyproject.toml" => Some(Self::Pyproject),
             "Cargo.toml" => Some(Self::Cargo),
             "pytest.ini" | ".pytest.ini" | "tox.ini" | "setup.cfg" => Some(Self::Ini),
@@ -128,11 +184,15 @@ fn of_json(content: &str) -> Said {
     let Ok(serde_json::Value::Object(all)) = serde_json::from_str(content) else { return said };
     for key in ["scripts", "tasks"] {
         let scripts = all.get(key).and_then(serde_json::Value::as_object).into_iter().flatten();
-        for (name, value) in scripts {
+        let scripts: Said = scripts
+            .map(|(name, value)| (name.clone(), value.as_str().map_or_else(|| value.to_string(), one_line)))
+            .collect();
+        for (name, value) in &scripts {
             let plain = name.strip_prefix("pre").or_else(|| name.strip_prefix("post")).unwrap_or(name);
-            let value = value.as_str().map_or_else(|| value.to_string(), one_line);
             if (plain == "test" || plain.starts_with("test:")) && !value.contains(NO_TEST) {
-                said.insert(format!("{key}.{name}"), value);
+                let called = called_by(name, &scripts);
+                said.extend(called.map(|(called, value)| (format!("{key}.{called} [for {key}.{name}]"), value)));
+                said.insert(format!("{key}.{name}"), value.clone());
             }
         }
     }
@@ -142,51 +202,39 @@ fn of_json(content: &str) -> Said {
     said
 }
 
-/// The rules `test` and `check` and those of a like name that they need, and the variables of a like name.
-fn of_make(content: &str) -> Said {
-    let text = content.replace("\\\n", " ");
-    let (mut rules, mut said) = (BTreeMap::<String, String>::new(), Said::new());
-    let mut open: Vec<String> = Vec::new();
-    for line in text.lines() {
-        if line.starts_with(['\t', ' ']) {
-            for name in open.iter().filter(|_| !line.trim().is_empty()) {
-                let rule = rules.entry(name.clone()).or_default();
-                *rule = format!("{rule}; {}", one_line(line));
+/// The scripts that a script calls, with what runs before and after them.
+fn called_by(name: &str, scripts: &Said) -> impl Iterator<Item = (String, String)> {
+    let (mut called, mut wanted) = (Said::new(), vec![name.to_owned()]);
+    while let Some(next) = wanted.pop() {
+        for word in scripts.get(&next).into_iter().flat_map(|value| calls_in(value)) {
+            let is_meant = |script: &str| {
+                script == word || word.split_once('*').is_some_and(|(start, _)| script.starts_with(start))
+            };
+            for (script, value) in scripts {
+                let plain = script.strip_prefix("pre").or_else(|| script.strip_prefix("post"));
+                let is_called = is_meant(script) || plain.is_some_and(is_meant);
+                if is_called && script != name && called.insert(script.clone(), value.clone()).is_none() {
+                    wanted.push(script.clone());
+                }
             }
-            continue;
-        }
-        let line = line.split_once('#').map_or(line, |(line, _)| line);
-        if line.trim().is_empty() {
-            continue;
-        }
-        open.clear();
-        let head = line.find([':', '=', '?', '+']).map(|at| line.split_at(at));
-        let Some((names, rest)) = head else { continue };
-        let is_variable = rest.trim_start_matches([':', '?', '+']).starts_with('=');
-        if is_variable {
-            let is_alike = ["TEST", "CHECK"].iter().any(|part| names.to_ascii_uppercase().contains(part));
-            if is_alike {
-                said.insert(names.trim().to_owned(), one_line(rest.trim_start_matches([':', '?', '+', '='])));
-            }
-            continue;
-        }
-        let needs = one_line(rest.trim_start_matches(':'));
-        for name in names.split_whitespace().filter(|name| is_test_name(name)) {
-            let rule = rules.entry(name.to_owned()).or_default();
-            *rule = format!("{rule}{needs}");
-            open.push(name.to_owned());
         }
     }
-    said.extend(rules.into_iter().map(|(name, rule)| {
-        let kind = if ["test", "tests", "check"].contains(&name.as_str()) { name } else { format!("rule {name}") };
-        (kind, rule.trim_start_matches("; ").to_owned())
-    }));
-    said
+    called.into_iter()
 }
 
-/// Whether a rule is called like one that runs tests: `unit-test`, but neither `latest` nor `contest`.
-fn is_test_name(name: &str) -> bool {
-    name.split(|letter: char| !letter.is_alphanumeric()).any(|part| ["test", "tests", "check"].contains(&part))
+/// The words of a script that may name others: those behind what runs scripts, up to the end of the command.
+fn calls_in(script: &str) -> Vec<String> {
+    const RUNS: &[&str] = &["npm", "yarn", "pnpm", "bun", "deno", "npm-run-all", "run-s", "run-p", "--run", "wireit"];
+    let mut all = Vec::new();
+    for command in script.split([';', '&', '|', '(', ')', ',', '[', ']', '`']) {
+        let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'', '\\']));
+        // Of composer's scripts each may name another with `@`.
+        all.extend(words.clone().filter_map(|word| word.strip_prefix('@')).map(str::to_owned));
+        let behind = words.skip_while(|word| !RUNS.contains(word)).skip(1).take_while(|word| *word != "--");
+        all.extend(behind.map(|word| word.strip_prefix("npm:").unwrap_or(word).to_owned()));
+        all.extend(command.split(['"', ' ']).filter_map(|word| word.strip_prefix("npm:")).map(str::to_owned));
+    }
+    all
 }
 
 /// Everything below some places of a TOML file.
@@ -298,6 +346,32 @@ mod tests {
     }
 
     #[test]
+    fn the_scripts_that_a_test_calls_are_told_and_the_others_are_not() {
+        let before = r#"{"scripts": {"test": "npm run lint && yarn unit -- --ci", "lint": "eslint .", "unit": "pnpm run go", "go": "jest", "docs": "x"}}"#;
+        let edited = |from: &str, to: &str| told("package.json", before, &before.replace(from, to));
+        assert_eq!(edited("\"jest\"", "\"true\""), [r#"package.json: scripts.go was "jest" and is now "true""#]);
+        assert_eq!(edited("eslint .", "true").len(), 1);
+        let hook = edited("\"docs\"", r#""prego": "rm -r tests", "docs""#);
+        assert_eq!(hook, [r#"package.json: scripts.prego was not there and is now "rm -r tests""#]);
+        assert!(edited("\"x\"", "\"y\"").is_empty());
+        assert!(edited("\"docs\"", r#""test:new": "npm run new", "new": "x", "predocs": "z", "docs""#).is_empty());
+        let composer = r#"{"scripts": {"test": ["@unit"], "unit": "phpunit"}}"#;
+        assert_eq!(told("composer.json", composer, &composer.replace("phpunit", "true")).len(), 1);
+    }
+
+    #[test]
+    fn a_new_file_that_is_read_instead_of_a_known_one_is_told() {
+        let some = Some("a = b");
+        let is_told = |path: &str, known: &[&str]| new_target(path, some, known).is_some();
+        assert!(is_told("GNUmakefile", &["makefile"]) && is_told("sub/makefile", &["Makefile"]));
+        assert!(!is_told("Makefile", &["GNUmakefile"]) && !is_told("GNUmakefile", &["package.json"]));
+        assert!(is_told("pytest.ini", &["Makefile"]) && is_told("jest.config.ts", &["package.json"]));
+        assert!(!is_told("pytest.ini", &[]), "where nothing was said, the first to say something changes nothing");
+        assert!(new_target("setup.cfg", None, &["Makefile"]).is_none(), "it says nothing of tests");
+        assert!(!is_told("sub/Cargo.toml", &["Makefile"]));
+    }
+
+    #[test]
     fn the_first_to_say_how_to_test_has_changed_nothing() {
         let none = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
         assert_eq!(test_target("package.json", none), None);
@@ -307,10 +381,11 @@ mod tests {
 
     #[test]
     fn a_makefile_that_tests_otherwise_is_told_and_one_that_builds_otherwise_is_not() {
-        let before = "PYTEST = pytest -q\nbuild:\n\tcc a.c\n\ntest: build unit-test\n\t$(PYTEST) \\\n\t  tests\nunit-test:\n\t./u\n";
+        let before =
+            "PYTEST = pytest -q\nbuild:\n\tcc a.c\n\ntest: unit-test\n\t$(PYTEST) \\\n\t  tests\nunit-test:\n\t./u\n";
         assert_eq!(
             test_target("Makefile", before).unwrap(),
-            "PYTEST = pytest -q\nrule unit-test = ./u\ntest = build unit-test; $(PYTEST) tests"
+            "PYTEST = pytest -q\nrule unit-test = ./u\ntest = unit-test; $(PYTEST) tests"
         );
         let builds = before.replace("cc a.c", "cc -O2 a.c").replace("$(PYTEST) \\\n\t  tests", "$(PYTEST)   tests");
         assert!(told("Makefile", before, &builds).is_empty());
