@@ -270,7 +270,9 @@ fn whatever_the_first_round_is_called_it_is_what_tests_are_compared_with() {
     let mut story = Story::kept(&[REQUIRE]);
     story.say("opened / saved-as initial / rollback-now initial / gate-by-us / rolled-back initial");
     assert_eq!(story.last(), "gate {rolled_back:0}");
-    story.say("tests pass=5 fail=1 / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 said=b / certified");
+    story.say(
+        "tests pass=5 fail=1 / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 said=b / certified",
+    );
     assert!(story.state.over.is_none(), "{}", story.told);
     assert_eq!(story.state.judged.best.as_ref().map(|best| best.iteration), Some(1));
 }
