@@ -249,11 +249,13 @@ impl RunState {
             Order::Rollback { .. } => {
                 self.keeping.half_done = self.keeping.rolling_back;
                 (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
+                self.call = None;
             }
             Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
             Order::RunGate { .. } => {
                 (self.guarding.due, self.guarding.gates_ran) = (true, true);
-                self.keeping.compared = false;
+                // It may take an hour: a call that was granted before is none of then.
+                (self.keeping.compared, self.call) = (false, None);
                 // What was said about a proof says nothing about what is judged anew.
                 self.judged.certified = None;
             }

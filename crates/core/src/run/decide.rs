@@ -185,7 +185,8 @@ fn claimed(state: &RunState) -> Option<Next> {
 
 /// What the agent said in the iteration that is judged; nothing where somebody went back or opened it again since.
 fn newest_report(state: &RunState) -> Option<&AgentReport> {
-    let judged = matches!(state.stage, Stage::Gating { point: GatePoint::Iteration(number), .. } if number == state.iteration);
+    let judged =
+        matches!(state.stage, Stage::Gating { point: GatePoint::Iteration(number), .. } if number == state.iteration);
     state.report.as_ref().filter(|_| state.agent_ended && judged)
 }
 

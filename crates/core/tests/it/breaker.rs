@@ -244,7 +244,9 @@ fn nothing_but_tests_trips_by_the_files_that_changed() {
     let mut mixed = story(&[]);
     mixed.say(tests).say(IDLE).say(tests);
     trips(&mixed, "test_loops", "nothing but tests in 3 iterations in a row");
-    for code in ["changed 2 tests=1 / broken same", "changed 1 / broken same", "changed 2 tests=2 / tests pass=4 fail=1"] {
+    for code in
+        ["changed 2 tests=1 / broken same", "changed 1 / broken same", "changed 2 tests=2 / tests pass=4 fail=1"]
+    {
         let mut code_too = story(&[]);
         code_too.times(2, tests).say(&format!("agent-ok / saved / {code}"));
         assert_eq!(code_too.state.judged.counts.test_only, 0, "{code}");
@@ -268,7 +270,11 @@ fn where_the_word_of_the_agent_is_to_tell_tests_the_files_do_not() {
     let by_word = [("test_only_by", "claimed")];
     let mut claims = story(&by_word);
     claims.times(3, "agent-heard claim=IN_PROGRESS,work=tests / saved / changed 3 tests=0 / broken same");
-    trips(&claims, "test_loops", "nothing but tests in 3 iterations in a row: iterations 1 (3 files changed, work on tests)");
+    trips(
+        &claims,
+        "test_loops",
+        "nothing but tests in 3 iterations in a row: iterations 1 (3 files changed, work on tests)",
+    );
     let mut files = story(&by_word);
     files.times(5, "agent-ok / saved / changed 3 tests=3 / broken same");
     goes_on(&files);
@@ -283,9 +289,8 @@ fn where_the_word_of_the_agent_is_to_tell_tests_the_files_do_not() {
 // req: C-07 partly: without the dialect's own defaults
 #[test]
 fn ever_shorter_answers_trip_only_where_nothing_comes_of_them() {
-    let said = |bytes: u32, files: u32| {
-        format!("agent-heard words=w{bytes}:{bytes} / saved / changed {files} / broken same")
-    };
+    let said =
+        |bytes: u32, files: u32| format!("agent-heard words=w{bytes}:{bytes} / saved / changed {files} / broken same");
     let mut idle = story(&[("max_no_progress", "9")]);
     idle.say(&said(1000, 0)).say(&said(300, 0));
     goes_on(&idle);

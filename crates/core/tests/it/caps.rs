@@ -149,7 +149,11 @@ fn what_the_day_of_all_runs_has_seen_ends_the_loop_and_it_can_be_gone_on_with() 
     for (cap, key, text) in [
         ("calls_per_day", "max_calls_per_day", "made 12 calls today, the most that --max-calls-per-day allows"),
         ("cost_per_day", "max_cost_per_day", "cost $3.50 today; another call could go past --max-cost-per-day"),
-        ("tokens_per_day", "max_tokens_per_day", "used 99 tokens today; another call could go past --max-tokens-per-day"),
+        (
+            "tokens_per_day",
+            "max_tokens_per_day",
+            "used 99 tokens today; another call could go past --max-tokens-per-day",
+        ),
     ] {
         let mut story = story(&[(key, "9")]);
         story.say(&format!("denied {cap} 5000"));
@@ -197,4 +201,11 @@ fn a_call_that_was_granted_before_a_pause_or_a_crash_is_asked_for_again() {
     assert_eq!(torn.last(), "hold paused");
     torn.say("resume / held");
     assert_eq!(torn.last(), "reserve");
+}
+
+#[test]
+fn a_call_that_was_granted_before_a_rollback_is_asked_for_again() {
+    let mut story = Story::kept(&[("max_calls_per_hour", "3")]);
+    story.say("opened / saved-as initial / broken / saved / rollback initial / granted 4 / rolled-back initial / broken / saved");
+    assert_eq!(story.last(), "reserve", "{}", story.told);
 }

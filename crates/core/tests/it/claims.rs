@@ -215,7 +215,9 @@ fn no_block_is_asked_for_where_a_gate_is_nothing_can_be_asked_or_nobody_wants_it
     let mut custom = story(&[]);
     custom.say(silent);
     assert_eq!(custom.last(), "checkpoint iter-001");
-    for said in ["", "session=s1 crash", "session=s1 claim=IN_PROGRESS", "session=s1 promise=x", "session=s1 asked=Which?"] {
+    for said in
+        ["", "session=s1 crash", "session=s1 claim=IN_PROGRESS", "session=s1 promise=x", "session=s1 asked=Which?"]
+    {
         let mut other = talking(&[]);
         other.say(&format!("agent-heard {said}"));
         assert_eq!(other.last(), "checkpoint iter-001", "{said}");
@@ -269,4 +271,21 @@ fn a_blocked_run_that_is_opened_again_goes_on() {
     let mut story = story(&[("on_blocked", "stop")]);
     story.say("agent-heard claim=BLOCKED / saved / changed 1 / reopened");
     assert_eq!(story.last(), "agent 2.1");
+}
+
+#[test]
+fn a_claim_about_a_state_that_was_given_up_for_the_best_one_is_not_inherited() {
+    let settings = [
+        ("max_iterations", "1"),
+        ("promise", ""),
+        ("no_promise", "true"),
+        ("keep", "best"),
+        ("breaker_reset", "manual"),
+    ];
+    let mut story = Story::kept(&[&settings[..], &[("gate", "lint[watch]=x")]].concat());
+    story.say("opened / saved-as initial / kept / saved / agent-heard claim=COMPLETE,exit / saved-as iter-001 / changed 0 / broken");
+    assert_eq!(story.last(), "rollback to initial, undone by undo-1", "{}", story.told);
+    story.say("rolled-back initial / reopened max_iterations=9 / broken / saved");
+    story.say("agent-heard claim=COMPLETE,exit / saved-as iter-002 / changed 0 / broken");
+    assert!(story.state.over.is_none(), "{}", story.told);
 }

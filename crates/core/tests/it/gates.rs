@@ -12,7 +12,9 @@ fn story(gates: &str, settings: &[(&str, &str)]) -> Story {
 #[test]
 fn every_gate_is_asked_and_all_that_are_required_must_hold_on_the_same_state() {
     let mut story = story("lint=cargo clippy", &[]);
-    story.say("kept / broken / agent-ok / saved / changed 1 / broken / kept / agent-ok / saved / changed 1 / kept / kept");
+    story.say(
+        "kept / broken / agent-ok / saved / changed 1 / broken / kept / agent-ok / saved / changed 1 / kept / kept",
+    );
     expect![[r#"
         checkpoint initial
         gate baseline promise

@@ -34,7 +34,9 @@ fn protected_files_are_kept_first_and_looked_at_after_the_agent_and_after_the_ga
 #[test]
 fn where_nothing_is_protected_nobody_looks_again() {
     let mut story = Story::guarded(&[]);
-    story.say("opened / guarded 0 / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1 / broken");
+    story.say(
+        "opened / guarded 0 / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1 / broken",
+    );
     assert_eq!(story.last(), "checkpoint iter-001+");
 }
 
@@ -252,7 +254,9 @@ fn whatever_the_first_round_is_called_it_is_what_tests_are_compared_with() {
     let mut story = Story::kept(&[REQUIRE]);
     story.say("opened / saved-as initial / rollback-now initial / gate-by-us / rolled-back initial");
     assert_eq!(story.last(), "gate {rolled_back:0}");
-    story.say("tests pass=5 fail=1 / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 said=b / certified");
+    story.say(
+        "tests pass=5 fail=1 / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 said=b / certified",
+    );
     assert!(story.state.over.is_none(), "{}", story.told);
     assert_eq!(story.state.judged.best.as_ref().map(|best| best.iteration), Some(1));
 }

@@ -283,12 +283,11 @@ impl Judge {
         let Some(weaker) = self.weaker else { return check(false, "nobody certified it") };
         if self.get("require_tests_kept") == "true" {
             let first = self.first_tests.iter().filter(|(gate, _)| required.iter().any(|(known, _)| known == *gate));
-            let fewer = first.into_iter().any(|(gate, (total, skipped))| {
-                match self.tests.get(gate).copied().flatten() {
+            let fewer =
+                first.into_iter().any(|(gate, (total, skipped))| match self.tests.get(gate).copied().flatten() {
                     None => *total > 0,
                     Some((now, left_out)) => now < *total || left_out > *skipped,
-                }
-            });
+                });
             check(!weaker && !fewer, "the tests are weaker")?;
         }
         Ok(())
@@ -315,7 +314,12 @@ impl Judge {
     }
 
     /// The one answer to an order, and what is true from then on.
-    pub(crate) fn answer(&mut self, order: &Order, recalled: Option<RecallCause>, (seed, now): (&mut Seed, At)) -> Answer {
+    pub(crate) fn answer(
+        &mut self,
+        order: &Order,
+        recalled: Option<RecallCause>,
+        (seed, now): (&mut Seed, At),
+    ) -> Answer {
         match order {
             Order::RunAgent { status_only, .. } => self.agent(*status_only, recalled.is_some(), (seed, now)),
             Order::RunGate { point, gate, .. } => self.gate((*point, *gate), recalled.is_some(), seed),
@@ -437,7 +441,11 @@ impl Judge {
         }
         let files = if self.changed { 1 + seed.below(3) as u32 } else { 0 };
         let tests = seed.below(u64::from(files) + 1) as u32;
-        Answer::Measured(Measured { changes: Some(Changes { files, ..Changes::default() }), tests, ..Measured::default() })
+        Answer::Measured(Measured {
+            changes: Some(Changes { files, ..Changes::default() }),
+            tests,
+            ..Measured::default()
+        })
     }
 
     fn go_back(&mut self, to: &str, undo: &str) -> Answer {

@@ -8,7 +8,8 @@ fn old_spec() -> RunSpec {
     let mut json = serde_json::to_value(spec(&[("max_iterations", "20")])).unwrap();
     json["rules"] = 1.into();
     let settings = json["settings"].as_object_mut().unwrap();
-    let known = ["promise", "agent", "agent_cmd", "max_iterations", "timeout", "gate_timeout", "max_time", "on_question"];
+    let known =
+        ["promise", "agent", "agent_cmd", "max_iterations", "timeout", "gate_timeout", "max_time", "on_question"];
     settings.retain(|name, _| known.contains(&name.as_str()));
     serde_json::from_value(json).unwrap()
 }
@@ -27,7 +28,8 @@ fn an_end_without_a_proof_folds_and_stays_an_end() {
     story.say("opened / saved / kept");
     // As it was written then.
     story.journal.truncate(story.journal.len() - 1);
-    let old = r#"{"concluded":{"outcome":"kept","reason":{"code":"goal_complete","text":"the promise holds already"}}}"#;
+    let old =
+        r#"{"concluded":{"outcome":"kept","reason":{"code":"goal_complete","text":"the promise holds already"}}}"#;
     let mut state = RunState::default();
     story.journal.iter().for_each(|entry| state.apply(&entry.fact));
     state.apply(&serde_json::from_str::<Fact>(old).unwrap());

@@ -90,7 +90,8 @@ fn nothing_is_undone_where_nothing_is_kept_where_it_is_done_or_where_nothing_dep
     done.say("kept / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=3 said=b / broken / certified");
     assert!(done.last().starts_with("END kept"), "{}", done.told);
     let mut watched = story(&[("on_regression", "revert"), ("gate", "lint[watch]=x")]);
-    watched.say("kept / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 fail=1 said=b / broken / saved");
+    watched
+        .say("kept / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 fail=1 said=b / broken / saved");
     assert_eq!(watched.last(), "agent 2.1 telling {regressed:{what:[the gate lint],reverted:false}}");
     let mut asked = story(&[("on_regression", "revert")]);
     asked.say("rollback somewhere").say(HARM);

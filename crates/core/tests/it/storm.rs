@@ -418,7 +418,20 @@ fn whatever_crashes_a_run_ends_rightly_and_its_journal_rebuilds_it() {
         "{count} storms; crashes by order and moment:\n{:12}{:>9}{:>9}{:>9}\n",
         "", "before", "during", "after"
     );
-    for order in ["clean-up", "checkpoint", "agent", "measure", "gate", "hold", "notify", "keep", "rollback", "reserve", "guard", "certify"] {
+    for order in [
+        "clean-up",
+        "checkpoint",
+        "agent",
+        "measure",
+        "gate",
+        "hold",
+        "notify",
+        "keep",
+        "rollback",
+        "reserve",
+        "guard",
+        "certify",
+    ] {
         table += &format!("{order:12}");
         for moment in ["before", "during", "after"] {
             let times = hit.get(&(order, moment)).copied().unwrap_or(0);

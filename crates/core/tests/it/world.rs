@@ -212,11 +212,13 @@ impl World {
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
             Order::Reserve { .. } => self.reserve(seed),
-            Order::Certify { .. } => {
-                self.certified = true;
-                Answer::Certified(Certified::default())
-            }
+            Order::Certify { .. } => self.certify(),
         }
+    }
+
+    fn certify(&mut self) -> Answer {
+        self.certified = true;
+        Answer::Certified(Certified::default())
     }
 
     /// What was changed is put back, and what the gates said of it says nothing.
@@ -274,9 +276,7 @@ impl World {
             | Order::Rollback { .. }
             | Order::Reserve { .. }
             | Order::Guard { .. }
-            | Order::Certify { .. } => {
-                Answer::Failed { what: "took too long".to_owned() }
-            }
+            | Order::Certify { .. } => Answer::Failed { what: "took too long".to_owned() },
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
             Order::Hold { .. } | Order::Notify { .. } | Order::Keep { .. } => self.complete(order, seed, wall_ms),
         }
