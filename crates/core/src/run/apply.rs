@@ -251,13 +251,15 @@ impl RunState {
             Order::Rollback { .. } => {
                 self.keeping.half_done = self.keeping.rolling_back;
                 (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
+                self.call = None;
             }
             Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
             Order::RunGate { .. } => {
                 (self.guarding.due, self.guarding.gates_ran) = (true, true);
                 // A new round: what the gates did in the one before says nothing about it.
                 self.guarding.by_gates &= !matches!(self.stage, Stage::Gating { next: 0, .. });
-                self.keeping.compared = false;
+                // It may take an hour: a call that was granted before is none of then.
+                (self.keeping.compared, self.call) = (false, None);
                 // What was said about a proof says nothing about what is judged anew.
                 self.judged.certified = None;
             }

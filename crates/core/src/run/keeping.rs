@@ -88,6 +88,7 @@ impl RunState {
             self.close_breaker();
         } else {
             self.judged.counts.saw(back.tree.as_deref());
+            self.judged.counts.completion = 0;
         }
         self.forget_tamper();
         self.forget_tries();

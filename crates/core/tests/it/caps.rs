@@ -202,3 +202,10 @@ fn a_call_that_was_granted_before_a_pause_or_a_crash_is_asked_for_again() {
     torn.say("resume / held");
     assert_eq!(torn.last(), "reserve");
 }
+
+#[test]
+fn a_call_that_was_granted_before_a_rollback_is_asked_for_again() {
+    let mut story = Story::kept(&[("max_calls_per_hour", "3")]);
+    story.say("opened / saved-as initial / broken / saved / rollback initial / granted 4 / rolled-back initial / broken / saved");
+    assert_eq!(story.last(), "reserve", "{}", story.told);
+}

@@ -274,3 +274,20 @@ fn a_blocked_run_that_is_opened_again_goes_on() {
     story.say("agent-heard claim=BLOCKED / saved / changed 1 / reopened");
     assert_eq!(story.last(), "agent 2.1");
 }
+
+#[test]
+fn a_claim_about_a_state_that_was_given_up_for_the_best_one_is_not_inherited() {
+    let settings = [
+        ("max_iterations", "1"),
+        ("promise", ""),
+        ("no_promise", "true"),
+        ("keep", "best"),
+        ("breaker_reset", "manual"),
+    ];
+    let mut story = Story::kept(&[&settings[..], &[("gate", "lint[watch]=x")]].concat());
+    story.say("opened / saved-as initial / kept / saved / agent-heard claim=COMPLETE,exit / saved-as iter-001 / changed 0 / broken");
+    assert_eq!(story.last(), "rollback to initial, undone by undo-1", "{}", story.told);
+    story.say("rolled-back initial / reopened max_iterations=9 / broken / saved");
+    story.say("agent-heard claim=COMPLETE,exit / saved-as iter-002 / changed 0 / broken");
+    assert!(story.state.over.is_none(), "{}", story.told);
+}

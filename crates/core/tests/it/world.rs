@@ -211,11 +211,13 @@ impl World {
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
             Order::Reserve { .. } => self.reserve(seed),
-            Order::Certify { .. } => {
-                self.certified = true;
-                Answer::Certified(Certified::default())
-            }
+            Order::Certify { .. } => self.certify(),
         }
+    }
+
+    fn certify(&mut self) -> Answer {
+        self.certified = true;
+        Answer::Certified(Certified::default())
     }
 
     /// What was changed is put back, and what the gates said of it says nothing.
