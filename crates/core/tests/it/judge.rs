@@ -133,6 +133,8 @@ impl Judge {
             Event::Opened => self.driven = true,
             Event::Reopened { changes, .. } => {
                 self.driven = true;
+                // What was asked before does not hold any more.
+                self.person_goes_back = None;
                 for change in changes.iter().filter(|change| change.key == "max_iterations") {
                     self.settings.insert("max_iterations", change.value.clone());
                 }
@@ -146,6 +148,7 @@ impl Judge {
             }
             Event::Asked { request: Request::Reset { .. }, .. } => self.forget(),
             Event::Asked { request: Request::Rollback(target), .. } => self.person_goes_back = Some(target.to.clone()),
+            Event::Answered { answer: Answer::Refused { .. }, .. } => self.person_goes_back = None,
             Event::Answered { answer: Answer::Measured(measured), .. } => {
                 self.files = measured.changes.map(|changes| changes.files);
                 self.to_judge = !self.get("promise").is_empty() || !self.get("gate").is_empty();
