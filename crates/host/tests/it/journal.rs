@@ -83,7 +83,7 @@ fn unknown_fields_are_ignored_and_unknown_kinds_make_it_read_only() {
 
 #[test]
 fn a_run_that_follows_later_rules_is_read_only() {
-    let later = STORED.replacen("\"rules\":1", "\"rules\":2", 1);
+    let later = STORED.replacen("\"rules\":1", "\"rules\":99", 1);
     let folder = folder_with(later.as_bytes());
     assert!(matches!(Journal::open(folder.path()), Err(JournalError::ReadOnly { seq: 1 })));
     assert!(read(folder.path()).is_ok());
