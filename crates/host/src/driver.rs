@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loop_core::control::Reply;
-use loop_core::run::{Entry, Event, Fact, Input, Notice, Request, RunState, step};
+use loop_core::run::{Entry, Event, Fact, Input, Notice, RecallCause, Request, RunState, step};
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -171,6 +171,7 @@ impl Driver {
         for fact in facts {
             match fact {
                 Fact::Ordered { id, order } => events.extend(self.hands.begin(*id, order, &self.state)),
+                Fact::Recalled { id, cause: RecallCause::TimeUp } => self.hands.cut(*id),
                 Fact::Recalled { id, .. } => self.hands.recall(*id),
                 Fact::Happened(_) | Fact::Concluded { .. } => {}
             }

@@ -279,6 +279,11 @@ impl Hands {
         tasks.for_each(|open| open.task.recall());
     }
 
+    /// Ends an order that was recalled and takes its time; its answer still comes.
+    pub(crate) fn cut(&mut self, id: OrderId) {
+        self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
+    }
+
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
         let keeping = self.keeping.iter().map(Keeping::wants);

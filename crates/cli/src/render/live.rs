@@ -274,8 +274,9 @@ impl Live {
                 let limit = state.settings.idle_timeout_ms.map_or_else(String::new, time::spaced);
                 self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
             }
-            Fact::Recalled { cause: RecallCause::TimeLimit, .. } => {
-                self.line(Some(Paint::Warn), "         the time of the loop is used up: ending the agent");
+            Fact::Recalled { cause: RecallCause::TimeLimit, id } if !is_hold(state, *id) => {
+                let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+                self.line(Some(Paint::Warn), &format!("         the time of the loop is used up: ending {what}"));
             }
             Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
                 self.line(Some(Paint::Warn), &format!("paused; go on with: loop resume {}", name_of(state)));

@@ -20,8 +20,24 @@ fn at_the_end_of_the_loops_time_the_agent_is_ended_and_the_promise_asked_once_mo
     let ran = user.run(&start("touch x; sleep 300", "false", &["--max-time", "700ms"])).expect_code(1);
     assert!(ran.out().contains("failed (time_limit)"), "{}", ran.text());
     let kept = crate::user();
-    let ran = kept.run(&start("touch x; sleep 300", "test -e x", &["--max-time", "700ms"])).expect_code(0);
+    let ran = kept.run(&start("touch x; sleep 300", "test -e x", &["--max-time", "4s"])).expect_code(0);
     assert!(ran.err().contains("the time of the loop is used up"), "{}", ran.text());
+}
+
+#[test]
+fn no_agent_and_no_gate_that_does_not_want_to_end_makes_a_loop_longer_than_its_time() {
+    // req: A-01 partly: without alert_pause
+    let deaf = "trap '' TERM INT; for i in 1 2 3 4 5 6 7 8 9; do sleep 3; done";
+    let limit = ["--max-time", "4s"];
+    for (agent, gate) in [(deaf, "false"), ("true", &*format!("test -e again || {{ touch again; false; }} || {deaf}"))]
+    {
+        let user = user();
+        let ran = user.run(&start(agent, gate, &limit)).expect_code(1);
+        assert!(ran.out().contains("failed (time_limit)"), "{}", ran.text());
+        let status = user.run(&["status", "--json"]).expect_code(0).json()["loops"][0].clone();
+        // Left to end as it likes it would get five seconds more.
+        assert!(status["elapsed_seconds"].as_f64().unwrap() < 8.0, "{status}: {}", ran.text());
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@ pub mod breaker;
 pub mod budget;
 pub mod crash;
 pub mod gate;
+pub mod hours;
 pub mod limiter;
 pub mod prices;
 pub mod protect;

@@ -1,6 +1,7 @@
 //! The only place where state changes, live and on replay.
 use std::sync::Arc;
 
+use super::due::Timing;
 use super::event::{Change, Event, Input, Notice, Request, Target};
 use super::fact::{Fact, GatePoint, GuardPoint, HoldCause, Order, RecallCause};
 use super::outcome::Ending;
@@ -58,7 +59,10 @@ impl RunState {
             Fact::Ordered { id, order } => self.ordered(*id, order),
             Fact::Recalled { id, cause } => {
                 if let Some(open) = self.orders.get_mut(id) {
-                    open.recalled = Some(*cause);
+                    open.cut = *cause == RecallCause::TimeUp;
+                    if !open.cut {
+                        open.recalled = Some(*cause);
+                    }
                 }
             }
             Fact::Concluded { outcome, reason, proof } => {
@@ -147,6 +151,7 @@ impl RunState {
     fn change(&mut self, changes: &[Change]) {
         for change in changes {
             Arc::make_mut(&mut self.settings).change(&change.key, &change.value);
+            self.time.ended_agent &= change.key != "max_time";
         }
     }
 
@@ -166,6 +171,7 @@ impl RunState {
     fn opened(&mut self, at: At) {
         self.stop_the_clock();
         self.driven_since = Some(at);
+        self.time = Timing { anew: self.stage != Stage::Fresh, ended_agent: false };
         (self.open, self.visiting) = (true, false);
         self.guarding.people |= self.guarding.files.is_some();
         self.now = at;
@@ -232,6 +238,7 @@ impl RunState {
         match order {
             Order::RunAgent { iteration, attempt, injected, session, .. } => {
                 self.attempt_begins(session.as_deref());
+                self.time = Timing::default();
                 self.window = self.call.take().or(self.window.take());
                 self.spent.calls += 1;
                 (self.guarding.due, self.guarding.gates_ran) = (true, false);
@@ -272,7 +279,7 @@ impl RunState {
             | Order::Measure { .. }
             | Order::Notify { .. } => {}
         }
-        let open = OpenOrder { order: order.clone(), since: self.now, recalled: None, process: None };
+        let open = OpenOrder { order: order.clone(), since: self.now, recalled: None, cut: false, process: None };
         self.orders.insert(id, open);
     }
 
@@ -333,7 +340,9 @@ impl RunState {
     }
 
     fn gate_ended(&mut self, open: &OpenOrder, (order, point, number): (OrderId, GatePoint, u32), report: &GateReport) {
-        if report.ended == Ended::ByUs && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
+        // A gate that was given up has not spoken.
+        let given_up = [RecallCause::Abort, RecallCause::Rollback, RecallCause::TimeLimit];
+        if report.ended == Ended::ByUs && open.recalled.is_some_and(|cause| given_up.contains(&cause)) {
             return;
         }
         self.gate_spoke((order, point, number), report);

@@ -69,6 +69,7 @@ impl RunState {
     }
 
     pub(super) fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
+        self.time.ended_agent = report.ended == Ended::ByUs && open.recalled == Some(RecallCause::TimeLimit);
         if matches!(open.order, Order::RunAgent { status_only: true, .. }) {
             return self.status_told(open, report);
         }

@@ -1,5 +1,5 @@
 //! What happens next, when several things could: one list, read from the top.
-use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX, RecallCause};
+use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::report::{AgentReport, Ended};
 use super::state::{RunState, Stage};
@@ -214,7 +214,7 @@ fn provider(state: &RunState) -> Option<Next> {
         return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
     }
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
-    if time_left(state).is_some_and(|left| ms > left) {
+    if state.time_left().is_some_and(|left| ms > left) {
         let text = format!(
             "{}; it would last until {}, which is past the time of the loop",
             wait.why,
@@ -235,18 +235,13 @@ fn answer(state: &RunState) -> Option<Next> {
     }
 }
 
-/// How much of its time the run has left.
-fn time_left(state: &RunState) -> Option<u64> {
-    state.settings.max_time_ms.map(|most| most.saturating_sub(state.active_ms(state.now)))
-}
-
 /// The hour has seen as many calls as it may.
 fn hour(state: &RunState) -> Option<Next> {
     match state.call.as_ref()? {
         // Calls that others are making stand in the way: it is asked again soon.
         Reserved::Denied { free_in_ms: None, .. } => Some(Next::Hold(HoldCause::Calls, OTHERS_MS)),
         Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms: Some(ms), .. } => {
-            if time_left(state).is_some_and(|left| *ms > left) {
+            if state.time_left().is_some_and(|left| *ms > left) {
                 let text = "the next call that --max-calls-per-hour allows is past the time of the loop".to_owned();
                 return conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text);
             }
@@ -383,10 +378,12 @@ fn iteration_cap(state: &RunState) -> Option<Next> {
 
 fn time_cap(state: &RunState) -> Option<Next> {
     let most = state.settings.max_time_ms?;
-    if state.active_ms(state.now) < most {
-        return None;
-    }
-    let text = format!("{} used up and {}", time::spaced(most), not_done(state));
+    let (most_text, not_done) = (time::spaced(most), not_done(state));
+    let text = match (state.active_ms(state.now) < most, state.time.ended_agent) {
+        (true, false) => return None,
+        (true, true) => format!("the agent's share of {most_text} is used up and {not_done}"),
+        (false, _) => format!("{most_text} used up and {not_done}"),
+    };
     conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
 }
 
@@ -414,6 +411,7 @@ fn not_done(state: &RunState) -> String {
             "the agent says that it is done, but still changes files".to_owned()
         }
         (false, _) => "the agent has not said for good that it is done".to_owned(),
+        (true, false) if !have_spoken(state) => "the promise was not checked to the end".to_owned(),
         (true, true) => format!("the promise holds only by weaker tests: {}", state.weaker().join("; ")),
         (true, false) => "the promise does not hold".to_owned(),
     }
@@ -460,27 +458,13 @@ pub fn next_attempt(state: &RunState) -> (u32, u32) {
     }
 }
 
-/// Orders that must be recalled because their time has come, with the cause.
-#[must_use]
-pub fn overdue(state: &RunState) -> Vec<(crate::ids::OrderId, RecallCause)> {
-    let mut due: Vec<_> = state
-        .orders
-        .iter()
-        .filter(|(_, open)| open.recalled.is_none())
-        .filter(|(_, open)| state.is_overdue(open))
-        .map(|(id, _)| (*id, RecallCause::Timeout))
-        .collect();
-    let out_of_time = state.agent_time_limit().is_some_and(|limit| limit.is_due(state.now));
-    if let (true, Some((id, _))) = (out_of_time, state.main_order()) {
-        due.retain(|(known, _)| *known != id);
-        due.push((id, RecallCause::TimeLimit));
-    }
-    due
-}
-
-/// Whether the gates have all spoken and the list is to be read.
+/// Whether the gates have all spoken, or can no more, and the list is to be read.
 #[must_use]
 pub fn is_due(state: &RunState) -> bool {
+    have_spoken(state) || state.out_of_time()
+}
+
+fn have_spoken(state: &RunState) -> bool {
     match state.stage {
         Stage::Gating { next, .. } => usize::try_from(next).is_ok_and(|next| next >= state.gates.len()),
         Stage::Fresh | Stage::Cut | Stage::AgentDone | Stage::Saved => false,

@@ -94,6 +94,8 @@ pub enum RecallCause {
     Silent,
     /// The time of the whole run is used up.
     TimeLimit,
+    /// The same, and it has had the time to end in order.
+    TimeUp,
     /// A person wants to stop now.
     Abort,
     /// A person wants it to go on, or to come to its end: a hold is over.

@@ -2,6 +2,7 @@
 mod apply;
 mod attempt;
 pub mod decide;
+mod due;
 mod event;
 mod fact;
 mod guarding;
@@ -16,6 +17,7 @@ mod step;
 mod words;
 
 pub use apply::{INITIAL, INJECTIONS_KEPT_MAX};
+pub use due::Timing;
 pub use event::{Change, Event, Injected, Input, Notice, ProcessId, Request, Target};
 pub use fact::{
     CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, GuardPoint, HoldCause, News, Order, PAUSE_MS_MAX,

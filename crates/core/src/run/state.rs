@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::due::Timing;
 use super::event::{ProcessId, Target};
 use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
 use super::guarding::Guarding;
@@ -15,7 +16,7 @@ use crate::policy::gate::{Tally, Verdict};
 use crate::policy::reserve::Reserved;
 use crate::policy::wait::Wait;
 use crate::settings::Settings;
-use crate::time::{At, Deadline};
+use crate::time::At;
 
 /// Everything that decisions may depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct RunState {
     pub driven_since: Option<At>,
     /// How much time had counted before that.
     pub driven_ms: u64,
+    /// What the time of the run means at this moment.
+    pub time: Timing,
     /// The iteration that was begun last, from 1.
     pub iteration: u32,
     /// The attempt in it, from 1.
@@ -212,6 +215,8 @@ pub struct OpenOrder {
     pub since: At,
     /// Why it was recalled, if it was.
     pub recalled: Option<RecallCause>,
+    /// It was not even left the time to end in order.
+    pub cut: bool,
     /// The process that does it.
     pub process: Option<ProcessId>,
 }
@@ -281,61 +286,6 @@ pub struct LastGate {
 }
 
 impl RunState {
-    /// When the driver must wake us even if nothing happens.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Deadline> {
-        let orders = self.orders.values().filter(|open| open.recalled.is_none());
-        let limits = orders.map(|open| match self.waits_until(open) {
-            // By the wall clock, as it was seen last: whoever wakes us early is sent back to sleep.
-            Some(until) => Deadline { since: self.now, after_ms: until.saturating_sub(self.now.wall_ms) },
-            None => Deadline { since: open.since, after_ms: open.order.limit_ms(&self.settings) },
-        });
-        limits.chain(self.agent_time_limit()).min_by_key(|deadline| deadline.due_in_ms(self.now))
-    }
-
-    /// The moment by the wall clock at which a wait for the provider is over, while it is under way.
-    #[must_use]
-    pub fn waits_until(&self, open: &OpenOrder) -> Option<u64> {
-        let limit = matches!(open.order, Order::Hold { cause: HoldCause::Limit, .. });
-        self.wait.as_ref().filter(|_| limit).map(|wait| wait.until_ms)
-    }
-
-    /// What the provider makes it wait for, while it does.
-    #[must_use]
-    pub fn waiting(&self) -> Option<&Wait> {
-        let (_, open) = self.main_order()?;
-        self.wait.as_ref().filter(|_| matches!(open.order, Order::Hold { cause: HoldCause::Limit, .. }))
-    }
-
-    /// Whether something is due at this moment.
-    #[must_use]
-    pub fn is_due(&self, now: At) -> bool {
-        let stated = self.waiting().is_some_and(|wait| now.wall_ms >= wait.until_ms);
-        stated || self.next_deadline().is_some_and(|deadline| deadline.is_due(now))
-    }
-
-    /// Whether the time of an order has come.
-    #[must_use]
-    pub fn is_overdue(&self, open: &OpenOrder) -> bool {
-        match self.waits_until(open) {
-            Some(until) => self.now.wall_ms >= until,
-            None => self.now.ms_since(open.since) >= open.order.limit_ms(&self.settings),
-        }
-    }
-
-    /// The end of the run's own time, while an agent is at work that must be ended then.
-    #[must_use]
-    pub fn agent_time_limit(&self) -> Option<Deadline> {
-        let (_, open) = self.main_order()?;
-        let takes_time = matches!(
-            open.order,
-            Order::RunAgent { .. } | Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
-        );
-        let cuts = takes_time && open.recalled.is_none();
-        let left = self.settings.max_time_ms?.saturating_sub(self.driven_ms);
-        self.driven_since.filter(|_| cuts).map(|since| Deadline { since, after_ms: left })
-    }
-
     /// The main order that is open.
     #[must_use]
     pub fn main_order(&self) -> Option<(OrderId, &OpenOrder)> {

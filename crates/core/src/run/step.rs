@@ -1,5 +1,6 @@
 //! The decision: where a run stands and what happened, to what is now true and what is next.
 use super::decide::{self, Next};
+use super::due;
 use super::event::{Event, Input, Notice, Request};
 use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
 use super::judging;
@@ -36,7 +37,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
         Event::Noticed(Notice::Silent { order }) => turn.recall_silent(order),
         Event::DeadlinePassed => {
-            for (id, cause) in decide::overdue(&turn.after) {
+            for (id, cause) in due::overdue(&turn.after) {
                 turn.push(Fact::Recalled { id, cause });
             }
         }

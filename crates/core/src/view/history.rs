@@ -196,7 +196,7 @@ impl History {
                 None
             }
             Fact::Recalled { id, cause } => {
-                self.recalled.insert(*id, *cause);
+                self.recalled.entry(*id).or_insert(*cause);
                 None
             }
             Fact::Ordered { .. } | Fact::Concluded { .. } => None,
@@ -403,7 +403,10 @@ impl Default for History {
 
 fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static str {
     match (&report.ended, recalled) {
-        (Ended::ByUs, Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit)) => "timed_out",
+        (
+            Ended::ByUs,
+            Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit | RecallCause::TimeUp),
+        ) => "timed_out",
         (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
         (Ended::ByUs, Some(RecallCause::Request | RecallCause::Rollback)) => "interrupted",
         // The hands ended one that would only have waited by itself.

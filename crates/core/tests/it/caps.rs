@@ -187,7 +187,7 @@ fn a_wait_for_a_call_counts_as_time_and_a_pause_does_not() {
     story.say("denied calls_per_hour 5000").wait(2000);
     let held = story.state.main_order().map(|(_, open)| open.order.clone());
     assert_eq!(held, Some(Order::Hold { cause: HoldCause::Calls, ms: 5000 }));
-    assert!(story.state.agent_time_limit().is_some());
+    assert!(story.state.time_limit().is_some());
     assert!(!story.state.is_paused());
 }
 

@@ -83,27 +83,6 @@ fn an_agent_without_a_sign_of_life_is_ended_its_edits_are_judged_and_the_next_pr
 }
 
 #[test]
-fn at_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() {
-    // req: A-01 partly: without alert_pause
-    // req: A-30 partly: without the roadmap
-    let script = "0 opened\n1 saved\n2 broken\n60000 deadline\n60010 agent-by-us\n60011 saved\n60012 measured\n60013 ";
-    let broken = play_with(&[("max_time", "1m")], &format!("{script}broken"));
-    expect![[r#"
-        0 checkpoint initial
-        1 gate baseline
-        2 agent 1.1
-        60000 recall agent 1.1: time_limit
-        60010 checkpoint iter-001
-        60011 measure 1
-        60012 gate {iteration:1}
-        60013 END exhausted (time_limit): 1m used up and the promise does not hold
-    "#]]
-    .assert_eq(&broken);
-    let kept = play_with(&[("max_time", "1m")], &format!("{script}kept\n60014 certified"));
-    assert!(kept.ends_with("60014 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
-}
-
-#[test]
 fn an_agent_that_fails_is_told_so_and_its_iteration_counts() {
     let told = play("0 opened\n1 saved\n2 broken\n3 agent-exit 3\n4 saved\n5 measured\n6 broken three");
     assert!(told.ends_with("6 agent 2.1 telling {agent_failed:{ended:exit 3}}\n"), "{told}");

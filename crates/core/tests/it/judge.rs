@@ -61,6 +61,9 @@ pub(crate) struct Judge {
     marks: Vec<u64>,
     last: Option<At>,
     driven: bool,
+    /// Somebody opened it again, and no agent was asked since.
+    anew: bool,
+    begun: bool,
     /// The ledger: a clock of its own, calls, and what is granted.
     true_ms: u64,
     calls: Vec<u64>,
@@ -127,12 +130,13 @@ impl Judge {
     pub(crate) fn before(&mut self, event: &Event, state: &RunState, now: At) -> Result<(), String> {
         let passed = self.last.map_or(0, |last| now.ms_since(last));
         self.true_ms += passed;
+        self.begun |= !matches!(event, Event::Created(_) | Event::Opened);
         self.active_ms += if self.driven && !state.is_paused() { passed } else { 0 };
         self.last = Some(now);
         match event {
-            Event::Opened => self.driven = true,
+            Event::Opened => (self.driven, self.anew) = (true, self.begun),
             Event::Reopened { changes, .. } => {
-                self.driven = true;
+                (self.driven, self.anew) = (true, true);
                 // What was asked before does not hold any more.
                 self.person_goes_back = None;
                 for change in changes.iter().filter(|change| change.key == "max_iterations") {
@@ -183,12 +187,23 @@ impl Judge {
         if facts.iter().any(|fact| matches!(fact, Fact::Concluded { .. })) {
             self.driven = false;
         }
-        let agent = state.main_order().filter(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
+        let at_work = state.main_order().filter(|(_, open)| self.in_time(&open.order));
         let late = self.max_time_ms().is_some_and(|most| self.active_ms >= most);
-        if late && *event == Event::DeadlinePassed && agent.is_some_and(|(_, open)| open.recalled.is_none()) {
-            return Err("an agent works past the time of the loop".to_owned());
+        if late && *event == Event::DeadlinePassed && at_work.is_some_and(|(_, open)| open.recalled.is_none()) {
+            return Err("an agent or a gate works past the time of the loop".to_owned());
         }
         Ok(())
+    }
+
+    /// What may not go on past the time of the run.
+    fn in_time(&self, order: &Order) -> bool {
+        match order {
+            Order::RunAgent { .. } => true,
+            Order::RunGate { point, .. } => {
+                matches!(point, GatePoint::Baseline | GatePoint::Iteration(_)) && !self.anew
+            }
+            _ => false,
+        }
     }
 
     /// Looks at an order as it is begun.
@@ -215,8 +230,12 @@ impl Judge {
                     return Err("a call is made that nobody reserved".to_owned());
                 }
                 (self.agent_runs, self.weaker, self.to_judge) = (true, None, false);
+                self.anew = false;
             }
             Order::RunGate { gate, again, .. } => {
+                if self.in_time(order) && self.max_time_ms().is_some_and(|most| self.active_ms >= most) {
+                    return Err(format!("a gate is asked after {} ms, past the time", self.active_ms));
+                }
                 self.weaker = None;
                 if again.is_none_or(|again| again == 1) {
                     self.kept.remove(gate);

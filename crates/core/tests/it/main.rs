@@ -21,6 +21,7 @@ mod gates;
 mod gemini;
 mod guard;
 mod history;
+mod hours;
 mod iteration;
 mod judge;
 mod laws;

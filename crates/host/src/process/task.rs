@@ -214,6 +214,15 @@ impl Task {
         self.expect_the_end();
     }
 
+    /// Ends it and all that belongs to it, without asking any more.
+    pub fn cut(&mut self) {
+        if self.ended.is_none() {
+            self.by_us = true;
+            self.ask(Ask::Kill);
+        }
+        self.expect_the_end();
+    }
+
     /// Lets it end in order by an interrupt to its own process alone, which then ends what it started.
     #[must_use]
     pub fn interrupted_gently(mut self) -> Self {
