@@ -5,7 +5,7 @@ use loop_core::run::{Answer, Few, GatePoint, GuardPoint, GuardSpec, Guarded, Mea
 use loop_core::text;
 
 use crate::checkpoint::user_git::head_of;
-use crate::checkpoint::{Keeper, NotKept, Place, ignored_digest};
+use crate::checkpoint::{IgnoredSeen, Keeper, NotKept, Place, ignored_digest, whole_digest};
 use crate::guard::{Found, Originals, Tampered, Wanted};
 
 /// So much is told at once.
@@ -18,6 +18,8 @@ pub(crate) struct Guarding {
     originals: Option<Originals>,
     /// What lay in ignored files when that was last looked at.
     ignored: Option<String>,
+    /// What lay in all files, where there are no checkpoints.
+    whole: Option<IgnoredSeen>,
     /// The commit that the user's repository was at.
     head: Option<Option<String>>,
 }
@@ -67,7 +69,7 @@ impl Look {
 
 impl Guarding {
     pub(crate) fn new(run: &Path, place: &Place) -> Self {
-        Self { run: run.to_owned(), place: place.clone(), originals: None, ignored: None, head: None }
+        Self { run: run.to_owned(), place: place.clone(), originals: None, ignored: None, whole: None, head: None }
     }
 
     /// The state before an iteration is kept: what is compared with it later is looked at now.
@@ -75,6 +77,29 @@ impl Guarding {
         if self.head.is_none() {
             self.head = Some(head_of(&self.place.workspace));
         }
+    }
+
+    /// Where nothing is kept: what the first iteration is compared with.
+    pub(crate) fn notices(&mut self) {
+        self.whole = self.whole_now();
+    }
+
+    /// Where nothing is kept: whether the workspace is what it was when that was last looked at, as far as that is known.
+    pub(crate) fn noticed(&mut self) -> Measured {
+        let (before, now) = (self.whole.take(), self.whole_now());
+        let noticed = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| {
+            let differ = before.digest != now.digest;
+            // Of what nobody looks at nothing can be said.
+            (differ || !now.is_cut).then_some(differ)
+        });
+        self.whole = now;
+        Measured { noticed, ..Measured::default() }
+    }
+
+    fn whole_now(&self) -> Option<IgnoredSeen> {
+        let originals = self.originals.as_ref();
+        let is_protected = |path: &[u8]| originals.is_some_and(|originals| originals.is_protected(path));
+        whole_digest(&self.place, &is_protected).ok()
     }
 
     /// The gates have spoken, and the next iteration begins: what they left in ignored files is not its work.

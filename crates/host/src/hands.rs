@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, Event, Measured, Notice, Order, RunState, Saved, Tool};
+use loop_core::run::{Answer, CheckpointName, Event, Measured, Notice, Order, RunState, Saved, Tool};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -186,9 +186,12 @@ impl Hands {
 
     /// Hands an order about checkpoints over; an answer is there already where nothing is kept.
     fn keep(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
-        // Originals of protected files are kept in any case.
-        let guards = matches!(order, Order::Guard { .. });
-        let spec = state.spec.as_ref().filter(|spec| spec.keeps() || guards);
+        // Originals of protected files are kept in any case, and whether anything changed is looked at.
+        let looks = matches!(
+            order,
+            Order::Guard { .. } | Order::Measure { .. } | Order::Checkpoint { name: CheckpointName::Initial }
+        );
+        let spec = state.spec.as_ref().filter(|spec| spec.keeps() || looks);
         let Some(spec) = spec else {
             // The step is there, and keeps nothing.
             return Some(match order {

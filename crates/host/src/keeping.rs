@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, CheckpointName, Order, RunState};
+use loop_core::run::{Answer, CheckpointName, Order, RunState, Saved};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::checkpoint::{Keeper, NotKept, Place};
@@ -27,12 +27,31 @@ pub(crate) struct Keeping {
 /// An order with what the state knows about it.
 #[derive(Debug)]
 enum Work {
-    Take { name: String, parent: Option<String> },
-    TakeIfChanged { name: String, newest: Option<String> },
-    Keep { name: String },
-    Measure { from: Option<String>, to: String },
-    GoBack { to: String, undo: String, git: bool },
+    Take {
+        name: String,
+        parent: Option<String>,
+    },
+    TakeIfChanged {
+        name: String,
+        newest: Option<String>,
+    },
+    Keep {
+        name: String,
+    },
+    Measure {
+        from: Option<String>,
+        to: String,
+    },
+    GoBack {
+        to: String,
+        undo: String,
+        git: bool,
+    },
     Guard(guarding::Look),
+    /// Where nothing is kept: what is there.
+    Look,
+    /// And whether that has changed.
+    Notice,
 }
 
 impl Keeping {
@@ -67,7 +86,10 @@ impl Keeping {
     /// Hands an order over; its answer comes later.
     pub(crate) fn begin(&self, id: OrderId, order: &Order, state: &RunState) {
         let (newest, before) = (state.keeping.newest.clone(), state.keeping.before.clone());
+        let keeps = state.spec.as_ref().is_some_and(|spec| spec.keeps());
         let work = match order {
+            Order::Checkpoint { .. } if !keeps => Work::Look,
+            Order::Measure { .. } if !keeps => Work::Notice,
             Order::Checkpoint { name: name @ CheckpointName::Others(_) } => {
                 Work::TakeIfChanged { name: name.to_string(), newest }
             }
@@ -109,10 +131,19 @@ struct Kept {
 
 fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Work) -> Answer {
     let Kept { keeper, guarding } = kept;
-    if let Work::Guard(look) = &work
-        && place.backend == "none"
-    {
-        return guarding.look(look, None);
+    match &work {
+        Work::Guard(look) if place.backend == "none" => return guarding.look(look, None),
+        Work::Look => {
+            guarding.notices();
+            return Answer::Saved(Saved::default());
+        }
+        Work::Notice => return Answer::Measured(guarding.noticed()),
+        Work::Take { .. }
+        | Work::TakeIfChanged { .. }
+        | Work::Keep { .. }
+        | Work::Measure { .. }
+        | Work::GoBack { .. }
+        | Work::Guard(_) => {}
     }
     let opened = match keeper {
         Some(keeper) => Ok(keeper),
@@ -135,6 +166,7 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
         }
         Work::Keep { name } => keeper.take(name, None).map(Answer::Kept),
         Work::Guard(look) => Ok(guarding.look(look, Some(keeper))),
+        Work::Look | Work::Notice => Ok(Answer::Measured(guarding.noticed())),
         Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measured),
         Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
     });

@@ -111,7 +111,7 @@ pub(crate) fn limits(settings: &Resolved) -> String {
 /// What is kept of every iteration.
 pub(crate) fn keeps(backend: &str) -> &'static str {
     match backend {
-        "none" => "no checkpoints: no going back, changes are not measured",
+        "none" => "no checkpoints: no going back, changes are only noticed",
         "btrfs" => "every iteration, as btrfs snapshots",
         _ => "every iteration, in a git store of loop's own",
     }

@@ -197,8 +197,9 @@ impl Live {
             }
             Answer::Saved(saved) => self.saved(saved, state),
             Answer::Measured(measured) => {
-                if let Some(changes) = measured.changes {
-                    self.line(Some(Paint::Dim), &format!("{:>7}  changed: {}", of(state), brief(changes)));
+                let noticed = measured.noticed.map(|noticed| if noticed { "something" } else { "nothing" }.to_owned());
+                if let Some(changed) = measured.changes.map(brief).or(noticed) {
+                    self.line(Some(Paint::Dim), &format!("{:>7}  changed: {changed}", of(state)));
                 }
                 if let Some(refused) = words::refused(state) {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));

@@ -56,7 +56,7 @@ fn a_loop_without_breaker_and_checkpoints_is_given_all_its_iterations() {
     let ran = user.run(&start("true", "false", &words)).expect_code(1);
     assert!(ran.out().starts_with("not done: 12 iterations done and the promise does not hold"), "{}", ran.text());
     assert!(
-        ran.err().contains("keeps     no checkpoints: no going back, changes are not measured ·"),
+        ran.err().contains("keeps     no checkpoints: no going back, changes are only noticed ·"),
         "{}",
         ran.text()
     );

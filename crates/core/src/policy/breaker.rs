@@ -87,6 +87,8 @@ pub struct Signs {
     pub says_done: bool,
     /// It gives the signal.
     pub exit_signal: bool,
+    /// Where nothing is counted: whether something is not what it was.
+    pub noticed: Option<bool>,
     /// It changed protected files, which counts for nothing.
     pub tampered: bool,
     /// It changed what checkpoints leave out.
@@ -277,7 +279,11 @@ fn showed(signs: &Signs, trip: Trip) -> String {
         Some(0) => "nothing changed".to_owned(),
         Some(1) => "1 file changed".to_owned(),
         Some(files) => format!("{files} files changed"),
-        None => "the gates said the same, and nothing else is measured".to_owned(),
+        None => match signs.noticed {
+            Some(true) => "files changed".to_owned(),
+            Some(false) => "nothing changed".to_owned(),
+            None => "the gates said the same, and nothing else is measured".to_owned(),
+        },
     };
     match trip {
         Trip::NoProgress => files(),

@@ -11,6 +11,8 @@ pub struct Signs {
     pub failed: bool,
     /// What was measured, where something measures.
     pub changes: Option<Changes>,
+    /// Where nothing is counted: whether something is not what it was.
+    pub noticed: Option<bool>,
     /// Whether the gates said, byte for byte, what they had said before.
     pub gates_said_the_same: bool,
 }
@@ -19,6 +21,10 @@ pub struct Signs {
 /// Where the tree is not measured, an unchanged gate output is the best evidence there is.
 #[must_use]
 pub fn counts(signs: Signs) -> bool {
-    let unchanged = signs.changes.map_or(signs.gates_said_the_same, |changes| changes.files == 0);
+    let unchanged = match (signs.changes, signs.noticed) {
+        (Some(changes), _) => changes.files == 0,
+        (None, Some(noticed)) => !noticed,
+        (None, None) => signs.gates_said_the_same,
+    };
     signs.failed && unchanged
 }

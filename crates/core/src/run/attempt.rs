@@ -247,6 +247,7 @@ impl RunState {
             tests: measured.tests,
             ignored: measured.ignored,
             head_moved: measured.head_moved,
+            noticed: measured.noticed,
         };
         self.keeping.tree = measured.tree.clone().or(self.keeping.tree.take());
         for name in &measured.names {
@@ -256,7 +257,7 @@ impl RunState {
         let surplus = self.changed_names.len().saturating_sub(CHANGED_NAMES_MAX);
         self.changed_names.drain(..surplus);
         self.stage = Stage::Gating { point: GatePoint::Iteration(iteration), next: 0 };
-        if measured.changes.is_some_and(|changes| changes.files == 0) {
+        if measured.changes.map_or(measured.noticed == Some(false), |changes| changes.files == 0) {
             self.nothing_came_of_it();
         } else {
             self.asking = 0;

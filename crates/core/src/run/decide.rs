@@ -392,7 +392,8 @@ fn crash_streak(state: &RunState) -> Option<Next> {
         return None;
     }
     let report = state.report.as_ref()?;
-    let evidence = if state.changes.is_some() { "changed nothing" } else { "the promise said the same each time" };
+    let measured = state.changes.is_some() || state.measured.noticed.is_some();
+    let evidence = if measured { "changed nothing" } else { "the promise said the same each time" };
     let own = report.heard.error.as_ref().map(|error| format!(": {error}"));
     let (ended, said) = (report.ended.brief(), own.unwrap_or_else(|| said(&report.said)));
     if report.ended == Ended::ByUs {

@@ -79,7 +79,17 @@ impl RunState {
             {
                 hours::Share { ask_ms: left, end_ms: left }
             }
-            _ => return None,
+            Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
+            | Order::Hold { .. }
+            | Order::Measure { .. }
+            | Order::Keep { .. }
+            | Order::Rollback { .. }
+            | Order::RunGate { .. }
+            | Order::Notify { .. } => return None,
         };
         let after_ms = if open.recalled.is_none() { share.ask_ms } else { share.end_ms };
         (!open.cut).then_some(Deadline { since: open.since, after_ms })

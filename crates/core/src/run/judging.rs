@@ -194,6 +194,7 @@ impl RunState {
                 // Ended at a time limit again and again, it cannot work either.
                 failed: report.failed() || report.ended == Ended::ByUs,
                 changes: self.changes,
+                noticed: self.measured.noticed,
                 gates_said_the_same: self.gates.iter().all(|gate| gate.said_the_same),
             })
         });
@@ -229,11 +230,12 @@ impl RunState {
         let says_done = !failed && claim.is_some_and(|claim| claim.complete() || claim.completion_indicators > Some(0));
         let gates_same = self.gates.iter().all(|gate| gate.said_the_same);
         let files = self.measured.files;
-        let moved = match files {
-            Some(files) => files > 0 || self.measured.ignored,
+        let moved = match (files, self.measured.noticed) {
+            (Some(files), _) => files > 0 || self.measured.ignored,
+            (None, Some(noticed)) => noticed,
             // Nobody measures: an unchanged gate is the best evidence there is.
-            None if self.gated() => !gates_same,
-            None => claim.is_some_and(|claim| claim.claims_progress()),
+            (None, None) if self.gated() => !gates_same,
+            (None, None) => claim.is_some_and(|claim| claim.claims_progress()),
         };
         Signs {
             iteration: self.iteration,
@@ -253,6 +255,7 @@ impl RunState {
             exit_signal: claim.is_some_and(|claim| claim.exit_signal),
             tampered: self.guarding.found.is_some(),
             ignored: self.measured.ignored,
+            noticed: self.measured.noticed,
         }
     }
 
@@ -273,7 +276,7 @@ impl RunState {
     /// Whether the iteration changed nothing, as far as anybody measured.
     #[must_use]
     pub fn quiet(&self) -> bool {
-        self.measured.files.is_none_or(|files| files == 0)
+        self.measured.files.is_none_or(|files| files == 0) && self.measured.noticed != Some(true)
     }
 
     /// Whether every required gate was kept when it was last asked, all at the same point, on protected files that are

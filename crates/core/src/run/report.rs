@@ -132,6 +132,9 @@ pub struct Measured {
     /// The user's repository stands at another commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub head_moved: bool,
+    /// Where nothing is counted: whether something is not what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noticed: Option<bool>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

@@ -152,6 +152,8 @@ pub struct Counted {
     pub ignored: bool,
     /// The user's repository stands at another commit.
     pub head_moved: bool,
+    /// Where nothing is counted: whether something is not what it was.
+    pub noticed: Option<bool>,
 }
 
 /// What is kept of the workspace.

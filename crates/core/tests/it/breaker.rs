@@ -79,6 +79,27 @@ fn what_is_progress_and_what_is_not() {
 }
 
 #[test]
+fn where_nothing_is_counted_it_is_enough_that_something_changed() {
+    let mut works = story(&[]);
+    works.times(9, "agent-ok / saved / noticed something / broken same");
+    goes_on(&works);
+    let mut idles = story(&[]);
+    idles.say("agent-ok / saved / noticed nothing / broken one / agent-ok / saved / noticed nothing / broken two");
+    idles.say("agent-ok / saved / noticed nothing / broken three");
+    trips(&idles, "no_progress", "no progress in 3 iterations in a row: iterations 1 (nothing changed), 2");
+    let mut crashes = story(&[]);
+    crashes.times(4, "agent-exit 1 / saved / noticed something / broken same");
+    goes_on(&crashes);
+    let mut cannot = story(&[]);
+    cannot.say(
+        "agent-exit 1 / saved / noticed nothing / broken one / agent-exit 1 / saved / noticed nothing / broken two",
+    );
+    cannot.say("agent-exit 1 / saved / noticed nothing / broken three");
+    let end = "END unable (fatal_error): the agent failed 3 times in a row and changed nothing (exit 1)";
+    assert!(cannot.last().starts_with(end), "{}", cannot.told);
+}
+
+#[test]
 fn a_timeout_that_left_work_is_progress_and_one_that_left_none_is_not() {
     let mut story = story(&[("timeout", "1m")]);
     let late = |story: &mut Story, measured: &str| {

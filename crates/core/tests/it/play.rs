@@ -297,6 +297,7 @@ fn answer(word: &str, more: &str) -> Answer {
         "refused" => Answer::Refused { why: more.to_owned() },
         "blocked" => Answer::Blocked { why: more.to_owned() },
         "measured" => Answer::Measured(Measured::default()),
+        "noticed" => Answer::Measured(Measured { noticed: Some(more != "nothing"), ..Measured::default() }),
         "changed" => changed(more),
         "granted" | "denied" => reserved(word, more),
         "guarded" | "restored" | "tampered" => guarded(word, more),

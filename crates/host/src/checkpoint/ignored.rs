@@ -40,11 +40,24 @@ pub struct IgnoredSeen {
 /// # Errors
 /// When the workspace itself cannot be opened. What cannot be read in it counts as what is known of it without.
 pub fn ignored_digest(place: &Place, left_out: &dyn Fn(&[u8]) -> bool) -> io::Result<IgnoredSeen> {
+    digest_of(place, left_out, false)
+}
+
+/// The same of all files of a workspace, where no checkpoint tells what changed.
+///
+/// # Errors
+/// As above.
+pub fn whole_digest(place: &Place, left_out: &dyn Fn(&[u8]) -> bool) -> io::Result<IgnoredSeen> {
+    digest_of(place, left_out, true)
+}
+
+fn digest_of(place: &Place, left_out: &dyn Fn(&[u8]) -> bool, whole: bool) -> io::Result<IgnoredSeen> {
     let workspace = open_folder(&place.workspace)?;
     let rules = rules_of(place);
     let mut look = Look {
         rules: &rules,
         left_out,
+        whole,
         hash: Sha256::new(),
         entries: 0,
         passed: 0,
@@ -60,6 +73,8 @@ pub fn ignored_digest(place: &Place, left_out: &dyn Fn(&[u8]) -> bool) -> io::Re
 struct Look<'a> {
     rules: &'a Rules,
     left_out: &'a dyn Fn(&[u8]) -> bool,
+    /// Not only what is ignored.
+    whole: bool,
     hash: Sha256,
     entries: u64,
     passed: u64,
@@ -92,7 +107,7 @@ impl Look<'_> {
                 if let Ok(below) = folder_beneath(folder, &name) {
                     self.folder(&below, &path, (&rules, ignored), depth + 1);
                 }
-            } else if ignored && !(self.left_out)(&path) {
+            } else if (ignored || self.whole) && !(self.left_out)(&path) {
                 self.file(folder, &name, &path);
             }
         }

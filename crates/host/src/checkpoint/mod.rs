@@ -38,7 +38,7 @@ pub mod user_git;
 pub use between::Differences;
 pub use compare::{Comparison, listed};
 pub use gc::{Collected, Listed};
-pub use ignored::{IgnoredSeen, ignored_digest};
+pub use ignored::{IgnoredSeen, ignored_digest, whole_digest};
 pub use keeper::{Chosen, Keeper, NotKept, Place, choose, cut_off};
 pub use keeper_scope::check_state_folder;
 pub(crate) use keeper_scope::rules_of;

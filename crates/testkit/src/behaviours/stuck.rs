@@ -27,8 +27,15 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour {
         name: "stuck-unmeasured",
         arguments: &["--checkpoint", "none"],
+        turns: &[does("echo $N >> src/notes.txt"), IDLE],
+        ideal: tripped("no_progress", 4),
+        ..BASE
+    },
+    Behaviour {
+        name: "writes-unmeasured",
+        arguments: &["--checkpoint", "none", "-n", "6"],
         turns: &[does("echo $N >> src/notes.txt")],
-        ideal: tripped("no_progress", 3),
+        ideal: exhausted("iteration_limit", 6),
         ..BASE
     },
     Behaviour {
