@@ -197,13 +197,9 @@ impl Judge {
 
     /// What may not go on past the time of the run.
     fn in_time(&self, order: &Order) -> bool {
-        match order {
-            Order::RunAgent { .. } => true,
-            Order::RunGate { point, .. } => {
-                matches!(point, GatePoint::Baseline | GatePoint::Iteration(_)) && !self.anew
-            }
-            _ => false,
-        }
+        let judged = |point: &GatePoint| matches!(point, GatePoint::Baseline | GatePoint::Iteration(_));
+        let gate = matches!(order, Order::RunGate { point, .. } if judged(point)) && !self.anew;
+        gate || matches!(order, Order::RunAgent { .. })
     }
 
     /// Looks at an order as it is begun.
