@@ -4,7 +4,7 @@ use std::time::Duration;
 use loop_core::agent::Call;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
-use loop_core::settings::{GateSpec, Settings};
+use loop_core::settings::{GateSpec, PROMISE, Settings};
 use loop_core::text;
 use loop_core::time;
 use loop_host::runs::{self, StartLock};
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
     }
     let mut seen = Vec::new();
     for gate in &settings.gates {
-        let limit = Duration::from_millis(settings.gate_timeout_ms);
+        let limit = Duration::from_millis(gate.timeout_ms.unwrap_or(settings.gate_timeout_ms));
         let containment = settings.resolved.get("containment");
         let rehearsal = verify::rehearse(&gate.command, &ready.setup.path, limit, containment).map_err(|error| {
             CommandError::new(Kind::Wrong, "the promise cannot be started")
@@ -41,13 +41,16 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
         context.printer.json(&as_value(ready, &seen, &prompt));
         return Ok(0);
     }
-    let holds = seen.iter().all(|(gate, seen)| verdict(gate, seen) == Verdict::Kept);
+    let mut required = seen.iter().filter(|(gate, _)| !gate.watch).peekable();
+    let holds = required.peek().is_some() && required.all(|(gate, seen)| verdict(gate, seen) == Verdict::Kept);
     for (gate, seen) in &seen {
-        let (name, took) = (verdict(gate, seen).name(), time::spaced(seen.duration_ms));
-        context.printer.answer(&format!("  {:<15}{name} ({}, {took})\n", "baseline", seen.ended.brief()));
+        let (said, took) = (verdict(gate, seen).name(), time::spaced(seen.duration_ms));
+        let name = if gate.name == PROMISE { String::new() } else { format!("{}: ", gate.name) };
+        context.printer.answer(&format!("  {:<15}{name}{said} ({}, {took})\n", "baseline", seen.ended.brief()));
     }
     context.printer.answer(&if holds {
-        "\nthe promise holds already: no iteration would be run\n".to_owned()
+        let what = if settings.gates.len() == 1 { "the promise holds" } else { "the gates hold" };
+        format!("\n{what} already: no iteration would be run\n")
     } else {
         format!("\nthe first prompt:\n\n{}", text::clean(prompt.as_bytes()))
     });

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use loop_core::policy::protect::{TEST_GLOBS, is_target_file, scripts_at};
 use loop_core::run::GuardSpec;
-use loop_core::settings::{GateSpec, Resolved, Settings};
+use loop_core::settings::{GateSpec, Layer, Resolved, Settings};
 use loop_core::text;
 use loop_host::verify;
 
@@ -18,6 +18,13 @@ pub(crate) fn check(settings: &Resolved, line: &str) -> Result<(), CommandError>
             .hint(format!(
                 "{line} …, with the command that shows that the work is done; or --no-promise, to believe the agent"
             )));
+    }
+    let typed = |key: &str| settings.valued(key).is_some_and(|valued| valued.origin.layer == Layer::Flag);
+    let required = gates.iter().any(|gate| !gate.watch) && (typed("promise") || typed("gate"));
+    if required && typed("no_promise") && settings.is_on("no_promise") {
+        return Err(CommandError::new(Kind::Wrong, "--no-promise and a promise do not go together")
+            .because("with a gate the gate decides, without one the agent's word does")
+            .hint("leave one of them out; --gate 'NAME[watch]=CMD' is only shown, and goes with both"));
     }
     gates.iter().try_for_each(check_gate)?;
     readable("--agent-cmd", settings.get("agent_cmd"))

@@ -114,7 +114,7 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
         (None, _) => {}
     }
     if row.resumable {
-        detail("go on", &summary::go_on(state.over.as_ref().map(|over| over.reason.code), &row.id));
+        detail("go on", &summary::go_on(&state, &row.id));
     }
     if row.thinned {
         detail("outputs", "removed to make room for those of other loops (keep_bytes)");

@@ -103,7 +103,7 @@ fn certificate_of(folder: &RunFolder, state: &RunState) -> Result<Certificate, C
     }
     Err(match &state.over {
         Some(over) => no_proof(folder, &format!("it ended without being done: {}", over.reason.text))
-            .hint(summary::go_on(Some(over.reason.code), folder.id.as_str())),
+            .hint(summary::go_on(state, folder.id.as_str())),
         None if folder.holder().is_some() => {
             no_proof(folder, "it is still at work").hint(format!("loop watch {}", folder.id))
         }

@@ -105,7 +105,22 @@ pub(crate) fn limits(settings: &Resolved) -> String {
         }
         Some(_) | None => piece,
     });
-    told.join(" · ")
+    told.into_iter().chain(budgets(settings)).collect::<Vec<_>>().join(" · ")
+}
+
+/// The budgets that are set.
+fn budgets(settings: &Resolved) -> Vec<String> {
+    let each = [
+        ("max_cost", "$", ""),
+        ("max_tokens", "", " tokens"),
+        ("max_calls_per_hour", "", " calls an hour"),
+        ("max_cost_per_day", "$", " a day"),
+        ("max_tokens_per_day", "", " tokens a day"),
+        ("max_calls_per_day", "", " calls a day"),
+    ];
+    let set = each.into_iter().map(|(key, before, after)| (settings.get(key), before, after));
+    let set = set.filter(|(value, ..)| !value.is_empty() && *value != UNLIMITED);
+    set.map(|(value, before, after)| format!("{before}{}{after}", value.trim_start_matches('$'))).collect()
 }
 
 /// What is kept of every iteration.

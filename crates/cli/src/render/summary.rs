@@ -43,7 +43,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
-    let mut next = next(over.outcome, over.reason.code, id.as_str());
+    let mut next = next(state, over.outcome, id.as_str());
     if let Some(best) = better(state) {
         next.push_str(&format!(
             "best:       loop rollback {id} best   (iteration {}: {})\n",
@@ -111,7 +111,7 @@ pub(crate) fn told_cost(state: &RunState) -> Option<String> {
 }
 
 /// Two commands: how to see it, and how to go on.
-fn next(outcome: Outcome, code: ReasonCode, id: &str) -> String {
+fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
     let go_on = match outcome {
         Outcome::Kept => format!("prove it:   loop verify {id}"),
         Outcome::Claimed | Outcome::Cancelled => format!("forget it:  loop rm {id}"),
@@ -120,46 +120,53 @@ fn next(outcome: Outcome, code: ReasonCode, id: &str) -> String {
         | Outcome::Blocked
         | Outcome::Tampered
         | Outcome::Stopped
-        | Outcome::Unable => format!("go on:      {}", go_on(Some(code), id)),
+        | Outcome::Unable => format!("go on:      {}", go_on(state, id)),
     };
     format!("see it:     loop history {id} --verbose\n{go_on}\n")
 }
 
 /// The command that goes on with a run in a way that can succeed.
-pub(crate) fn go_on(code: Option<ReasonCode>, id: &str) -> String {
+pub(crate) fn go_on(state: &RunState, id: &str) -> String {
+    let Some(code) = state.over.as_ref().map(|over| over.reason.code) else { return format!("loop resume {id}") };
+    let told = format!("loop inject {id} '…', then loop resume {id}");
+    let custom = state.settings.agent == "custom";
     match code {
-        Some(ReasonCode::IterationLimit) => format!("loop resume {id} -n +5"),
-        Some(ReasonCode::TimeLimit) => format!("loop resume {id} --max-time +1h"),
-        Some(ReasonCode::AgentCrashes) => format!("loop resume {id} --agent-cmd '…'   (the agent mended)"),
-        Some(ReasonCode::AgentLogin) => format!("loop resume {id}   (when the agent is signed in)"),
-        Some(ReasonCode::AgentBilling) => format!("loop resume {id}   (when there is credit)"),
-        Some(ReasonCode::ProviderDown) => format!("loop resume {id}   (when the provider works again)"),
-        Some(ReasonCode::BudgetLimit) => {
+        ReasonCode::IterationLimit => format!("loop resume {id} -n +5"),
+        ReasonCode::TimeLimit => format!("loop resume {id} --max-time +1h"),
+        ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (the agent mended)"),
+        ReasonCode::AgentCrashes => format!("loop resume {id}   (when the agent works; see: loop doctor)"),
+        ReasonCode::AgentLogin => format!("loop resume {id}   (when the agent is signed in)"),
+        ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
+        ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
+        ReasonCode::BudgetLimit => {
             format!("loop resume {id} --max-cost +5   (or --max-tokens +1000000: the limit that it names)")
         }
-        Some(ReasonCode::NoProgress) => {
-            format!("loop inject {id} '…', then loop resume {id}   (or --max-no-progress 6)")
+        ReasonCode::NoProgress => format!("{told}   (or --max-no-progress {})", twice(state, "max_no_progress")),
+        ReasonCode::SameError => {
+            let most = twice(state, "max_same_error");
+            format!("loop resume {id}   (when the error is mended, or --max-same-error {most})")
         }
-        Some(ReasonCode::SameError) => format!("loop resume {id}   (when the error is mended, or --max-same-error 10)"),
-        Some(ReasonCode::Oscillation) => {
-            format!("loop inject {id} '…', then loop resume {id}   (or --max-oscillation 4)")
+        ReasonCode::Oscillation => format!("{told}   (or --max-oscillation {})", twice(state, "max_oscillation")),
+        ReasonCode::IdenticalOutput => {
+            format!("{told}   (or --max-identical-output {})", twice(state, "max_identical_output"))
         }
-        Some(ReasonCode::IdenticalOutput) => {
-            format!("loop inject {id} '…', then loop resume {id}   (or --max-identical-output 10)")
+        ReasonCode::TestLoops => format!("{told}   (or --max-test-only {})", twice(state, "max_test_only")),
+        ReasonCode::OutputDecline => format!("{told}   (or --output-decline unlimited)"),
+        ReasonCode::MissingStatus => {
+            format!("loop resume {id} --max-missing-status {}", twice(state, "max_missing_status"))
         }
-        Some(ReasonCode::TestLoops) => format!("loop inject {id} '…', then loop resume {id}   (or --max-test-only 6)"),
-        Some(ReasonCode::OutputDecline) => {
-            format!("loop inject {id} '…', then loop resume {id}   (or --output-decline unlimited)")
-        }
-        Some(ReasonCode::MissingStatus) => format!("loop resume {id} --max-missing-status 6"),
-        Some(ReasonCode::SafetyCompletion) => format!("loop resume {id} --no-strict-completion   (to believe it)"),
-        Some(ReasonCode::AgentBlocked) => format!("loop inject {id} '…', then loop resume {id}"),
-        Some(ReasonCode::Tamper) => format!("loop resume {id} --on-tamper restore"),
-        Some(ReasonCode::Question) => format!("loop resume {id} --on-question decide"),
-        Some(ReasonCode::GateUnverifiable) => format!("loop resume {id}   (when the promise can be run)"),
-        Some(ReasonCode::HostFailure) => format!("loop resume {id}   (when that is mended)"),
-        Some(ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost) | None => {
-            format!("loop resume {id}")
-        }
+        ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
+        ReasonCode::AgentBlocked => told,
+        ReasonCode::Tamper => format!("loop resume {id} --on-tamper restore"),
+        ReasonCode::Question => format!("loop resume {id} --on-question decide"),
+        ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
+        ReasonCode::HostFailure => format!("loop resume {id}   (when that is mended)"),
+        ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost => format!("loop resume {id}"),
     }
+}
+
+/// Twice what a threshold is.
+fn twice(state: &RunState, key: &str) -> String {
+    let value = state.settings.resolved.get(key);
+    value.parse::<u32>().map_or_else(|_| value.to_owned(), |value| value.saturating_mul(2).to_string())
 }

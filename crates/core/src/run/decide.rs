@@ -140,10 +140,11 @@ fn gates_kept(state: &RunState) -> Option<Next> {
     if !state.gates_kept() || state.tests_are_missed() {
         return None;
     }
+    let hold = state.words_of_gates(true);
     let text = match state.iteration {
-        0 => "the promise holds already, before any iteration".to_owned(),
-        1 => "the promise holds after 1 iteration".to_owned(),
-        done => format!("the promise holds after {done} iterations"),
+        0 => format!("{hold} already, before any iteration"),
+        1 => format!("{hold} after 1 iteration"),
+        done => format!("{hold} after {done} iterations"),
     };
     conclude(Outcome::Kept, ReasonCode::GoalComplete, text)
 }
@@ -295,9 +296,8 @@ fn breaker(state: &RunState) -> Option<Next> {
     // Two declines are seen in three answers, a return between two states.
     let more = u32::from(trip == Trip::Decline) + if trip == Trip::Oscillation { 2 } else { 0 };
     let (shown, key) = (counts.shown(trip, count + more), trip.key());
-    let value = state.settings.resolved.get(key);
-    let flag = key.replace('_', "-");
-    let text = format!("{what}: iterations {shown}; the setting is --{flag} {value}, --breaker off turns it off");
+    let setting = state.settings.resolved.in_words(key);
+    let text = format!("{what}: iterations {shown}; the setting is {setting}");
     conclude(Outcome::Tripped, code, text)
 }
 
@@ -413,8 +413,11 @@ fn not_done(state: &RunState) -> String {
         }
         (false, _) => "the agent has not said for good that it is done".to_owned(),
         (true, false) if !have_spoken(state) => "the promise was not checked to the end".to_owned(),
-        (true, true) => format!("the promise holds only by weaker tests: {}", state.weaker().join("; ")),
-        (true, false) => "the promise does not hold".to_owned(),
+        (true, true) => {
+            let hold = state.words_of_gates(true);
+            format!("{hold} only by weaker tests: {}", state.weaker().join("; "))
+        }
+        (true, false) => state.words_of_gates(false),
     }
 }
 

@@ -293,6 +293,21 @@ impl RunState {
         all && self.gated() && clean && required.all(|(_, memory)| kept(memory))
     }
 
+    /// That the required gates hold, or which of them do not.
+    pub(super) fn words_of_gates(&self, hold: bool) -> String {
+        let required = self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| !gate.watch);
+        let kept = |memory: &GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict == Verdict::Kept);
+        let meant = required.filter(|(_, memory)| hold || !kept(memory));
+        let names: Vec<&str> = meant.map(|(gate, _)| gate.name.as_str()).collect();
+        let (one, several) = if hold { ("holds", "hold") } else { ("does not hold", "do not hold") };
+        match names[..] {
+            ["promise"] | [] => format!("the promise {one}"),
+            [name] => format!("the gate {name} {one}"),
+            _ if hold => format!("all {} gates {several}", names.len()),
+            _ => format!("the gates {} {several}", text::one_line(&names.join(", "), 200)),
+        }
+    }
+
     /// What was said about the proof of the state that is judged.
     #[must_use]
     pub fn certified(&self) -> Option<&Certified> {

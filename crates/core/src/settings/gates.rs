@@ -13,7 +13,7 @@ pub(super) const KEY: &str = "gate";
 pub(super) const TABLE: &str = "gates";
 pub(super) const EXAMPLE: &str = "[gates.lint] with command = \"cargo clippy\"";
 /// The gate that `--promise` names.
-pub(super) const PROMISE: &str = "promise";
+pub const PROMISE: &str = "promise";
 
 /// A gate: a name, the command that judges, and how it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

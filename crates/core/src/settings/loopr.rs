@@ -48,6 +48,14 @@ const NAMES: [(&str, &str, &str); 8] = [
     ("MAX_MISSING_STATUS", "max_missing_status", ""),
 ];
 
+/// What the profile is called.
+pub(super) const PROFILE: &str = "loopr";
+
+/// What the file calls a key of ours.
+pub(super) fn name_of(key: &str) -> Option<&'static str> {
+    NAMES.iter().find(|(_, ours, _)| *ours == key).map(|(name, ..)| *name)
+}
+
 /// No agent works longer in one iteration: a week.
 const MINUTES_MAX: u32 = 7 * 24 * 60;
 
@@ -87,6 +95,14 @@ pub fn from_config(text: &str, own: &[Given]) -> Result<Vec<Given>, LooprError> 
             });
         };
         let (key, value) = read(name.trim(), text.trim(), &place)?;
+        if let Some(before) = given.iter().find(|before: &&Given| before.key.name == key.name) {
+            return Err(LooprError {
+                what: format!("{} stands here a second time", name.trim()),
+                why: format!("it is set at {} already", before.origin.place),
+                hint: "take one of the two lines out".to_owned(),
+                place,
+            });
+        }
         let users = own.iter().any(|own| own.origin.layer == Layer::User && own.key.name == key.name);
         let layer = if users { Layer::Project } else { Layer::Default };
         given.push(Given { key, value, origin: Origin { layer, place } });

@@ -22,7 +22,7 @@ pub use agents::agents_from_toml;
 pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;
 pub use files::{Project, agents_from_yaml, from_environment, from_toml, from_yaml, project_from_toml};
-pub use gates::GateSpec;
+pub use gates::{GateSpec, PROMISE};
 pub use keys::{InProject, KEYS, Key, key};
 pub use layers::{Given, Layer, Origin, resolve, too_wide};
 pub use prices::prices_from_toml;

@@ -5,11 +5,17 @@ use super::{container, loopr};
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
 /// Every profile but the catalogue itself, which is called loop.
-const PROFILES: [(&str, Table); 2] = [("loopr", loopr::DEFAULTS), ("container", container::DEFAULTS)];
+const PROFILES: [(&str, Table); 2] = [(loopr::PROFILE, loopr::DEFAULTS), ("container", container::DEFAULTS)];
 
 /// The table of a profile; empty for the catalogue's own.
 pub(super) fn table(profile: &str) -> Table {
     PROFILES.iter().find(|(name, _)| *name == profile).map_or(&[], |(_, table)| *table)
+}
+
+/// A key with its value in the words of the profile's own file, where it has some.
+pub(super) fn words(profile: &str, key: &str, value: &str) -> Option<String> {
+    let own = (profile == loopr::PROFILE).then(|| loopr::name_of(key)).flatten()?;
+    Some(format!("{own}={value} in {}", loopr::CONFIG))
 }
 
 #[cfg(test)]
@@ -21,6 +27,15 @@ mod tests {
     fn given(name: &str, text: &str, layer: Layer) -> Given {
         let Some(key) = key(name) else { panic!("no key {name}") };
         Given { key, value: text.to_owned(), origin: Origin { layer, place: "here".to_owned() } }
+    }
+
+    #[test]
+    fn a_setting_is_told_in_the_words_of_the_profiles_own_file() {
+        let loopr = resolve(vec![given("profile", "loopr", Layer::Flag)]);
+        assert_eq!(loopr.in_words("max_no_progress"), "MAX_NO_PROGRESS=3 in .loopr/config");
+        assert_eq!(loopr.in_words("max_done_claims"), "--max-done-claims unlimited, --breaker off turns it off");
+        let own = resolve(Vec::new());
+        assert_eq!(own.in_words("max_no_progress"), "--max-no-progress 3, --breaker off turns it off");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::gates::{self, GateSpec, PROMISE};
 use super::keys::Key;
 use super::layers::{Layer, Origin};
+use super::profiles;
 use super::value;
 use crate::policy::breaker::Thresholds;
 use crate::policy::prices::Prices;
@@ -39,6 +40,14 @@ impl Resolved {
     #[must_use]
     pub fn get(&self, key: &str) -> &str {
         self.0.get(key).map_or("", |valued| &valued.value)
+    }
+
+    /// How a person sets a threshold of the breaker to what it is, in the words of the front that they use.
+    #[must_use]
+    pub fn in_words(&self, key: &str) -> String {
+        let value = self.get(key);
+        profiles::words(self.get("profile"), key, value)
+            .unwrap_or_else(|| format!("--{} {value}, --breaker off turns it off", key.replace('_', "-")))
     }
 
     /// The value of a key with its origin.
