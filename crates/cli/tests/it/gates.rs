@@ -78,3 +78,39 @@ fn a_not_before_several_commands_and_a_line_that_no_shell_can_read_are_refused()
     user.run(&start("(", "true", &[])).expect_code(4);
     assert!(!user.state().exists());
 }
+
+#[test]
+fn several_gates_are_named_in_a_dry_run_and_at_the_end() {
+    let words = |agent: &'static str, more: &[&'static str]| {
+        let gates = ["start", "do it", "--gate", "lint=test -e a", "--gate", "unit=test -e b", "--agent-cmd", agent];
+        [&gates[..], more].concat()
+    };
+    let user = user();
+    let ran = user.run(&words("touch a", &["--dry-run"])).expect_code(0);
+    assert!(ran.out().contains("  baseline       lint: fail (exit 1, 0s)\n"), "{}", ran.text());
+    let ran = user.run(&words("touch a", &["-n", "1"])).expect_code(1);
+    assert!(ran.out().starts_with("not done: 1 iteration done and the gate unit does not hold"), "{}", ran.text());
+    let ran = user.run(&words("touch b", &[])).expect_code(0);
+    assert!(ran.out().starts_with("done: all 2 gates hold after 1 iteration"), "{}", ran.text());
+    let ran = user.run(&words("true", &["--dry-run"])).expect_code(0);
+    assert!(ran.out().contains("the gates hold already: no iteration would be run"), "{}", ran.text());
+}
+
+#[test]
+fn without_a_gate_a_dry_run_does_not_say_that_it_is_done_and_a_promise_beside_it_is_refused() {
+    let user = user();
+    let words = ["start", "do it", "--no-promise", "--agent-cmd", "true"];
+    let ran = user.run(&[&words[..], &["--dry-run"]].concat()).expect_code(0);
+    assert!(ran.out().contains("the first prompt:") && !ran.out().contains("already"), "{}", ran.text());
+    let ran = user.run(&[&words[..], &["--promise", "true"]].concat()).expect_code(4);
+    assert!(ran.err().starts_with("error: --no-promise and a promise do not go together"), "{}", ran.text());
+    let watched = ["--gate", "lint[watch]=false", "-n", "1"];
+    user.run(&[&words[..], &watched[..]].concat()).expect_code(1);
+}
+
+#[test]
+fn the_header_names_the_budgets() {
+    let user = user();
+    let ran = user.run(&start("true", "true", &["--max-cost", "2.50", "--max-calls-per-hour", "20"])).expect_code(0);
+    assert!(ran.err().contains(" · $2.50 · 20 calls an hour\n"), "{}", ran.text());
+}

@@ -100,26 +100,3 @@ pub fn share(spent: u64, cap: u64) -> u32 {
 pub fn warns(before: u64, after: u64, cap: u64) -> bool {
     share(before, cap) < WARN_SHARE && share(after, cap) >= WARN_SHARE
 }
-
-/// What a run used until now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Account {
-    /// In millionths of a dollar; calls that told nothing are in it with their worst case.
-    pub cost_micros: u64,
-    /// In tokens; the same holds.
-    pub tokens: u64,
-    /// Calls of which the cost is only assumed.
-    pub untold_calls: u32,
-}
-
-impl Account {
-    /// With one more call.
-    #[must_use]
-    pub fn plus(self, spent: Spent) -> Self {
-        Self {
-            cost_micros: self.cost_micros.saturating_add(spent.cost_micros),
-            tokens: self.tokens.saturating_add(spent.tokens),
-            untold_calls: self.untold_calls.saturating_add(u32::from(!spent.told)),
-        }
-    }
-}

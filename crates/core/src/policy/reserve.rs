@@ -42,15 +42,6 @@ pub struct Wanted {
     pub worst_tokens: u64,
 }
 
-impl Wanted {
-    /// Whether any cap is to be kept.
-    #[must_use]
-    pub fn is_capped(&self) -> bool {
-        let calls = self.calls_per_hour.is_some() || self.calls_per_day.is_some();
-        calls || self.cost_per_day_micros.is_some() || self.tokens_per_day.is_some()
-    }
-}
-
 /// A cap over all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,11 +1,9 @@
 //! Money and tokens: amounts, prices, what is left, and which cap of a day stands in the way.
 use expect_test::expect;
 use loop_core::agent::Usage;
-use loop_core::policy::budget::{
-    Account, MICROS, least, money_exact, money_text, parse_money, remainder, share, warns,
-};
-use loop_core::policy::prices::{Prices, cost_of};
-use loop_core::policy::reserve::{Cap, DAY_MS, Day, Spent, Wanted, day_cap, day_of, next_day_in_ms};
+use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_money, remainder, share, warns};
+use loop_core::policy::prices::{Price, Prices, cost_of};
+use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted, day_cap, day_of, next_day_in_ms};
 use loop_core::settings::prices_from_toml;
 
 use crate::world::Seed;
@@ -193,14 +191,46 @@ fn a_person_is_warned_once_at_four_fifths_and_the_rest_is_never_below_zero() {
 }
 
 #[test]
-fn an_account_counts_the_worst_case_for_what_was_not_told_and_says_how_often() {
+fn what_was_not_told_counts_as_the_worst_case_and_says_so() {
     let worst = Wanted { worst_micros: 5 * MICROS, worst_tokens: 1000, ..Wanted::default() };
-    let calls = [(Some(2), Some(3)), (None, Some(4)), (Some(1), None), (None, None)];
-    let spent = calls.map(|(cost, tokens)| Spent::of(cost, tokens, &worst));
-    let account = spent.into_iter().fold(Account::default(), Account::plus);
-    assert_eq!(account, Account { cost_micros: 10 * MICROS + 3, tokens: 2007, untold_calls: 2 });
-    let full = Account { cost_micros: u64::MAX, tokens: u64::MAX, untold_calls: u32::MAX };
-    assert_eq!(full.plus(spent[3]), full);
+    let spent = |cost, tokens| Spent::of(cost, tokens, &worst);
+    assert_eq!(spent(Some(2), Some(3)), Spent { cost_micros: 2, tokens: 3, told: true });
+    assert_eq!(spent(None, Some(4)), Spent { cost_micros: 5 * MICROS, tokens: 4, told: false });
+    assert_eq!(spent(Some(1), None), Spent { cost_micros: 1, tokens: 1000, told: true });
+    assert_eq!(spent(None, None), Spent { cost_micros: 5 * MICROS, tokens: 1000, told: false });
+}
+
+#[test]
+fn days_add_up_and_only_a_call_that_was_granted_has_a_number() {
+    let day = |number: u32| Day { calls: number, cost_micros: 10, tokens: 20, untold: 1 };
+    assert_eq!(day(3).plus(day(4)), Day { calls: 7, cost_micros: 20, tokens: 40, untold: 2 });
+    let granted = Reserved::Granted {
+        reservation: 7,
+        hour_calls: 0,
+        oldest_ms: None,
+        next_free_ms: None,
+        day: day(1),
+        left_micros: None,
+        left_tokens: None,
+    };
+    let denied = Reserved::Denied { cap: Cap::CallsPerDay, free_in_ms: None, hour_calls: 0, day: day(1) };
+    assert_eq!([granted.number(), denied.number()], [Some(7), None]);
+}
+
+#[test]
+fn a_table_of_prices_and_the_name_of_a_model_have_a_longest_length() {
+    let line = |number: usize, more: usize| format!("m{number:02}{} input=1 output=2", "x".repeat(more));
+    let of = |last: usize| (0..20).map(|number| line(number, if number == 0 { last } else { 40 })).collect::<Vec<_>>();
+    let length = |last: usize| Prices::parse(&of(last).join("\n")).unwrap().to_string().len();
+    let room = 2048 - length(0);
+    assert_eq!(length(room), 2048);
+    assert!(Prices::parse(&of(room + 1).join("\n")).unwrap_err().0.contains("longer than 2048 bytes"));
+    let named = |model: &str| Prices::parse(&format!("{model} input=1 output=2"));
+    assert!(named(&"m".repeat(128)).is_ok() && named(&"m".repeat(129)).is_err());
+    let told = [("input", "1"), ("output", "2")].into_iter().collect();
+    for model in ["", "#m", "a b", "a=b"] {
+        assert!(Price::of(model, &told).is_err(), "{model:?}");
+    }
 }
 
 #[test]
@@ -235,5 +265,4 @@ fn a_cap_of_the_day_holds_until_tomorrow_or_until_a_running_call_is_over() {
         "what is sure comes first"
     );
     assert_eq!(day_cap(&Wanted::default(), day(9, 900, 900), none, noon), None);
-    assert!(wanted.is_capped() && !Wanted::default().is_capped());
 }

@@ -129,8 +129,15 @@ fn a_wait_for_a_call_ends_by_a_person_and_by_the_time_of_the_loop() {
     resumed.say("denied calls_per_hour 5000 / resume / held");
     assert_eq!(resumed.last(), "reserve");
     let mut time = story(&[("max_calls_per_hour", "3"), ("max_time", "10s")]);
-    time.say("denied calls_per_hour 3600000").wait(10_000).say("deadline / held");
-    assert!(time.last().starts_with("END exhausted (time_limit)"), "{}", time.told);
+    time.say("denied calls_per_hour 3600000");
+    let end = "END exhausted (time_limit): the next call that --max-calls-per-hour allows is past the time of the loop";
+    assert_eq!(time.last(), end);
+    let mut just = story(&[("max_calls_per_hour", "3"), ("max_time", "10s")]);
+    let left = just.state.time_left().unwrap() - 10;
+    just.say(&format!("denied calls_per_hour {left}"));
+    assert_eq!(just.last(), format!("hold calls {left}"));
+    just.wait(10_000).say("deadline / held");
+    assert!(just.last().starts_with("END exhausted (time_limit): 10s used up"), "{}", just.told);
 }
 
 #[test]

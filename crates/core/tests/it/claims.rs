@@ -109,6 +109,15 @@ fn where_it_need_not_be_strict_one_word_is_enough() {
     goes_on(&failed);
 }
 
+#[test]
+fn who_says_that_it_is_blocked_or_failed_is_not_done_whatever_else_it_says() {
+    for status in ["ERROR", "BLOCKED"] {
+        let mut story = story(&[("max_no_progress", "9")]);
+        story.times(3, &format!("agent-heard claim={status},exit,signs=2 / saved / changed 0"));
+        assert!(!story.told.contains("END claimed"), "{}", story.told);
+    }
+}
+
 // req: A-26 partly: how a run ends by its tag
 #[test]
 fn the_tag_of_the_task_ends_it_once_and_no_other_does() {

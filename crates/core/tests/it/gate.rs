@@ -1,5 +1,5 @@
 //! The three answers of a gate, and the leading `!`.
-use loop_core::policy::gate::{Promise, Verdict};
+use loop_core::policy::gate::{Promise, Tally, Verdict};
 use loop_core::run::Ended;
 
 fn judge(line: &str, ended: &Ended, ran_before: bool) -> Verdict {
@@ -114,4 +114,76 @@ fn one_command_is_told_from_several_through_quotes_and_brackets() {
         assert!(!promise.negated && promise.left_to_shell && promise.command == line.trim(), "{line}");
     }
     assert!(!Promise::parse("make test").left_to_shell);
+}
+
+#[test]
+fn several_tries_are_one_answer_as_soon_as_no_further_one_can_change_it() {
+    use Verdict::{Broken, Kept, Unverifiable};
+    let after = |tries: &[Verdict], needs: (u32, u32)| {
+        let tally = tries.iter().fold(Tally::default(), |tally, one| tally.with(*one));
+        assert_eq!(tally.tries() as usize, tries.len());
+        tally.verdict(needs)
+    };
+    for (tries, wanted) in [
+        (&[][..], None),
+        (&[Kept], None),
+        (&[Broken], None),
+        (&[Unverifiable], None),
+        (&[Kept, Kept], Some(Kept)),
+        (&[Kept, Broken], None),
+        (&[Kept, Unverifiable], None),
+        (&[Broken, Broken], Some(Broken)),
+        (&[Broken, Unverifiable], Some(Unverifiable)),
+        (&[Unverifiable, Unverifiable], Some(Unverifiable)),
+        (&[Kept, Broken, Kept], Some(Kept)),
+        (&[Kept, Broken, Broken], Some(Broken)),
+        (&[Kept, Unverifiable, Broken], Some(Unverifiable)),
+    ] {
+        assert_eq!(after(tries, (2, 3)), wanted, "{tries:?}");
+    }
+    for one in [Kept, Broken, Unverifiable] {
+        assert_eq!(after(&[one], (1, 1)), Some(one));
+    }
+    assert_eq!(after(&[Broken, Broken], (1, 3)), None);
+    assert_eq!(after(&[Broken, Broken, Broken], (1, 3)), Some(Broken));
+    assert_eq!([Kept, Broken, Unverifiable].map(Verdict::name), ["pass", "fail", "unverifiable"]);
+}
+
+#[test]
+fn only_what_speaks_last_in_a_pipe_says_by_two_that_it_could_not_search() {
+    let two = |line: &str| judge(line, &Ended::Exit(2), true);
+    for kept in ["! grep x f | sort", "! grep x f|sort", "! echo [|sort", "! cat '|' x | sort", "! a 2>&1 | sort"] {
+        assert_eq!(two(kept), Verdict::Kept, "{kept}");
+    }
+    for unknown in ["! sort f | grep x", "! (grep x f | sort)", "! grep x f >| out", "! { grep x f | sort; }"] {
+        assert_eq!(two(unknown), Verdict::Unverifiable, "{unknown}");
+    }
+    let late = |line: &str| judge(line, &Ended::Exit(124), true);
+    assert_eq!(late("! timeout 5 make | sort"), Verdict::Kept);
+    assert_eq!(late("! make | timeout 5 sort"), Verdict::Unverifiable);
+}
+
+#[test]
+fn several_commands_behind_the_mark_are_left_to_the_shell_however_they_are_written() {
+    for line in [
+        "! a; b",
+        "! a\nb",
+        "! a & b",
+        "! a && b",
+        "! a || b",
+        "! echo a#b; b",
+        "! a # why\nb",
+        "! (a",
+        "! a)",
+        "! echo 'a",
+        "! echo \"a\\\"; b",
+        "! echo `a",
+    ] {
+        assert!(Promise::parse(line).left_to_shell, "{line}");
+    }
+    for line in
+        ["! (a; b)", "! a # b; c", "! a ';' b", "! a \\; b", "! a 2>&1", "! a &> f", "! a |& b", "! | x", "!", "! a;"]
+    {
+        assert!(!Promise::parse(line).left_to_shell, "{line}");
+    }
 }

@@ -210,3 +210,23 @@ fn a_blocked_run_that_cannot_go_back_holds_on_and_one_that_can_holds_again() {
     "#]]
     .assert_eq(told.split_once("3 agent 1.1\n").unwrap().1);
 }
+
+#[test]
+fn a_way_back_that_was_begun_and_could_not_be_finished_is_gone_on_with_when_that_is_mended() {
+    let mut story = Story::kept(&[]);
+    story.say("opened / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("rollback initial / broken / blocked the disk is full");
+    assert_eq!(story.last(), "hold blocked", "{}", story.told);
+    story.say("resume / held");
+    assert!(story.last().starts_with("rollback to initial"), "{}", story.told);
+}
+
+#[test]
+fn who_cancels_and_goes_back_before_anything_was_kept_goes_nowhere() {
+    let mut fresh = Story::kept(&[]);
+    fresh.say("opened / cancel-rollback / failed it was stopped");
+    assert!(fresh.last().starts_with("END cancelled"), "{}", fresh.told);
+    let mut broken = Story::kept(&[]);
+    broken.say("opened / saved-as initial / cancel-rollback / failed the disk is gone");
+    assert!(broken.last().starts_with("END cancelled"), "{}", broken.told);
+}

@@ -41,21 +41,8 @@ const RUNNERS: &[&str] = &[
 /// These read what to do from a file that an option names.
 const MAKERS: &[&str] = &["make", "gmake", "just", "ninja", "task"];
 /// Options whose value is the next word.
-const WITH_VALUE: &[&str] = &[
-    "-o",
-    "+o",
-    "-O",
-    "-I",
-    "-W",
-    "-X",
-    "-r",
-    "--require",
-    "--import",
-    "--loader",
-    "--experimental-loader",
-    "-L",
-    "-d",
-];
+const WITH_VALUE: &[&str] =
+    &["-O", "-I", "-W", "-X", "-r", "--require", "--import", "--loader", "--experimental-loader", "-L", "-d"];
 
 /// The script files that a gate's line runs, as clean paths of the workspace. They may hold `*` and `?`; whether they
 /// exist is another matter.
@@ -154,7 +141,7 @@ impl Found<'_> {
 
     fn shell(&mut self, rest: &[String], input: Option<String>, depth: usize) {
         let is_line = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
-        let options = |behind: &[String]| rest.iter().take(rest.len().saturating_sub(behind.len() + 1));
+        let options = |behind: &[String]| rest.iter().take(rest.len().saturating_sub(behind.len()));
         match first_file(rest) {
             Some((line, behind)) if options(behind).any(is_line) => self.line(line, depth + 1),
             Some((file, rest)) if SHELLS.contains(&file) => self.shell(rest, input, depth),
@@ -252,7 +239,7 @@ fn first_file(words: &[String]) -> Option<(&str, &[String])> {
             return Some((word, behind));
         }
         // Short options may stand together: `-euo pipefail`.
-        let many = word.len() > 2 && !word.starts_with("--") && word.ends_with('o');
+        let many = !word.starts_with("--") && word.ends_with('o');
         let skipped = usize::from(many || WITH_VALUE.contains(&word.as_str()));
         rest = behind.get(skipped..).unwrap_or_default();
     }
@@ -286,7 +273,6 @@ fn tokens(line: &str) -> Vec<Token> {
             '"' => quoted(&mut rest, word.get_or_insert_default()),
             '\\' => word.get_or_insert_default().extend(rest.next().filter(|letter| *letter != '\n')),
             '#' if word.is_none() => drop(rest.by_ref().find(|letter| *letter == '\n')),
-            '$' if rest.peek() == Some(&'(') => end_word(&mut word, &mut found),
             ' ' | '\t' | '\r' => end_word(&mut word, &mut found),
             ';' | '&' | '|' | '(' | ')' | '`' | '\n' => {
                 end_word(&mut word, &mut found);
@@ -365,6 +351,27 @@ mod tests {
             ("if ./a; then ./b; else ./c; fi # ./d", &["a", "b", "c"]),
             (".venv/bin/python check.py", &[".venv/bin/python", "check.py"]),
             ("sh a.sh && sh a.sh", &["a.sh"]),
+            ("sh -e x.sh", &["x.sh"]),
+            ("bash --norc x.sh", &["x.sh"]),
+            ("bash -o pipefail +o errexit x.sh", &["x.sh"]),
+            ("busybox sh x.sh", &["x.sh"]),
+            ("node --test a.js b.js", &["a.js", "b.js"]),
+            ("bun test a.ts", &["a.ts"]),
+            ("perl -m sh y.pl", &["sh"]),
+            ("python x.py -c y", &["x.py"]),
+            ("make -fbuild.mk", &["build.mk"]),
+            ("uv run ./x", &["x"]),
+            ("bundle exec ./x", &["x"]),
+            ("MY_VAR=1 ./x", &["x"]),
+            ("echo $(./a) $(sh b.sh)", &["a", "b.sh"]),
+            ("A=$(./a) ./x", &["a", "x"]),
+            ("sh a#b.sh", &["a#b.sh"]),
+            ("# ./d\n./a", &["a"]),
+            ("#x ; ./d\n./a", &["a"]),
+            ("sh a\\ b.sh", &["a b.sh"]),
+            ("sh x.sh>out", &["x.sh"]),
+            ("sh 2>&1 x.sh", &["x.sh"]),
+            ("sh 2>&- x.sh", &["x.sh"]),
         ];
         for (line, expected) in cases {
             assert_eq!(scripts_in(line), *expected, "{line}");
@@ -392,6 +399,12 @@ mod tests {
             "go test ./...",
             "cat notes.md > ./out",
             "sh -c 'sh -c \"sh -c '",
+            "python -u -c 'import x' y.py",
+            "a-b=1 ./x",
+            "sh $X.sh",
+            "./x$(y)",
+            "sh > out.sh",
+            "sh << EOF.sh",
         ] {
             let found: Vec<String> = scripts_in(line).into_iter().filter(|path| path != "sh -c").collect();
             assert!(found.is_empty(), "{line}: {found:?}");
@@ -402,6 +415,20 @@ mod tests {
     fn an_absolute_path_into_the_workspace_is_one_of_it() {
         assert_eq!(scripts_at("sh /w/me/work/ci/x.sh", "/w/me/work/"), ["ci/x.sh"]);
         assert!(scripts_at("sh /w/me/work2/x.sh", "/w/me/work").is_empty());
+    }
+
+    #[test]
+    fn a_line_in_a_line_is_looked_into_just_so_deep() {
+        let deep = |levels: usize, line: &str| {
+            let line = (0..levels).fold(line.to_owned(), |line, _| format!("sh -c '{}'", line.replace('\'', r"'\''")));
+            scripts_in(&line).len()
+        };
+        assert_eq!([deep(DEPTH_MAX, "./a"), deep(DEPTH_MAX + 1, "./a")], [1, 0]);
+        assert_eq!([deep(DEPTH_MAX - 1, "eval ./a"), deep(DEPTH_MAX, "eval ./a")], [1, 0]);
+        let two_more = "python -m bash -c ./a";
+        assert_eq!([deep(DEPTH_MAX - 2, two_more), deep(DEPTH_MAX - 1, two_more)], [1, 0]);
+        let many: String = (0..SCRIPTS_MAX + 9).map(|number| format!("./a{number};")).collect();
+        assert_eq!(scripts_in(&many).len(), SCRIPTS_MAX);
     }
 
     #[test]

@@ -346,6 +346,29 @@ mod tests {
     }
 
     #[test]
+    fn a_program_or_a_long_value_is_only_said_to_be_changed() {
+        assert_eq!(told("jest.config.js", "a", "b"), ["jest.config.js: content was changed"]);
+        assert!(told("jest.config.js", "a", "a").is_empty());
+        let value = |letter: &str, length: usize| format!("a = {}", letter.repeat(length));
+        let changed = |was: usize, is: usize| {
+            target_changes("f", Some(&value("y", was)), Some(&value("z", is))) == ["f: a was changed"]
+        };
+        assert!(!changed(VALUE_LETTERS_MAX, VALUE_LETTERS_MAX) && changed(VALUE_LETTERS_MAX, VALUE_LETTERS_MAX + 1));
+        assert!(!changed(2, VALUE_LETTERS_MAX) && changed(1, 2 * VALUE_LETTERS_MAX));
+    }
+
+    #[test]
+    fn what_is_there_for_the_sake_of_another_is_told_where_that_one_was_there_and_is() {
+        let changes = |before: &str, after: &str| target_changes("f", Some(before), Some(after)).len();
+        assert_eq!(changes("a [for test] = x\ntest = y", "test = y"), 1);
+        assert_eq!(changes("a [for test] = x\ntest = y", ""), 1, "only that the other is gone");
+        assert_eq!(changes("test = y", "a [for test] = x\ntest = y"), 1);
+        assert_eq!(changes("other = y", "a [for test] = x\nother = y"), 0);
+        let many: String = (0..TOLD_MAX + 4).map(|number| format!("a{number} = x\n")).collect();
+        assert_eq!(changes(&many, ""), TOLD_MAX);
+    }
+
+    #[test]
     fn the_scripts_that_a_test_calls_are_told_and_the_others_are_not() {
         let before = r#"{"scripts": {"test": "npm run lint && yarn unit -- --ci", "lint": "eslint .", "unit": "pnpm run go", "go": "jest", "docs": "x"}}"#;
         let edited = |from: &str, to: &str| told("package.json", before, &before.replace(from, to));
@@ -364,6 +387,7 @@ mod tests {
         let some = Some("a = b");
         let is_told = |path: &str, known: &[&str]| new_target(path, some, known).is_some();
         assert!(is_told("GNUmakefile", &["makefile"]) && is_told("sub/makefile", &["Makefile"]));
+        assert!(!is_told("makefile", &["makefile"]));
         assert!(!is_told("Makefile", &["GNUmakefile"]) && !is_told("GNUmakefile", &["package.json"]));
         assert!(is_told("pytest.ini", &["Makefile"]) && is_told("jest.config.ts", &["package.json"]));
         assert!(!is_told("pytest.ini", &[]), "where nothing was said, the first to say something changes nothing");
