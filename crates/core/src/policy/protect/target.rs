@@ -433,6 +433,7 @@ mod tests {
             "pytest.addopts = -q --strict\npytest.testpaths = tests"
         );
         assert!(told("setup.cfg", before, &before.replace("max = 3", "max = 4")).is_empty());
+        assert!(told("setup.cfg", before, &before.replace("testpaths", "# a = b\n\n; c = d\ntestpaths")).is_empty());
         assert_eq!(
             told("tox.ini", before, &before.replace("= tests", "= docs")),
             [r#"tox.ini: pytest.testpaths was "tests" and is now "docs""#]

@@ -178,19 +178,13 @@ impl Makefile {
     /// What stands before and from the first `:` or `=` that is in no brackets.
     fn parted<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
         let mut depth = 0_i32;
-        let at = line.char_indices().find(|(at, letter)| {
+        let at = line.char_indices().find(|(_, letter)| {
             match letter {
                 '(' | '{' => depth += 1,
                 ')' | '}' => depth -= 1,
                 _ => {}
             }
-            let is_head = if self.is_just {
-                *letter == ':'
-            } else {
-                *letter == ':'
-                    || *letter == '='
-                    || (*letter == '+' || *letter == '?') && line.get(at + 1..at + 2) == Some("=")
-            };
+            let is_head = *letter == ':' || *letter == '=' && !self.is_just;
             depth == 0 && is_head
         })?;
         line.split_at_checked(at.0)
@@ -314,6 +308,7 @@ fn one_line(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::{target_changes, target_content, test_target};
+    use super::{DEPTH_MAX, INCLUDED_MAX, REACHED_MAX, with_included};
 
     const MAKEFILE: &str = "\
 include ci.mk
@@ -401,6 +396,56 @@ docs:
         let endless =
             target_content("Makefile", "include a.mk a.mk\n", &mut |_| Some("include a.mk a.mk\n".to_owned()));
         assert!(endless.len() < 10_000, "what includes itself comes to an end");
+    }
+
+    #[test]
+    fn so_many_files_are_included_and_so_deep() {
+        let reads = |content: &str| {
+            let mut count = 0;
+            with_included(content, &mut |path| {
+                count += 1;
+                path.strip_prefix("deep").map(|number| format!("include deep{}", number.len()))
+            });
+            count
+        };
+        let many: Vec<String> = (0..INCLUDED_MAX + 5).map(|number| format!("f{number}.mk")).collect();
+        assert_eq!(reads(&format!("include {}\n", many.join(" "))), INCLUDED_MAX);
+        assert_eq!(reads("include deep1\n"), DEPTH_MAX);
+    }
+
+    #[test]
+    fn what_is_said_is_said_with_its_conditions_and_of_what_is_reached_only() {
+        let says = |makefile: &str| test_target("Makefile", makefile).unwrap_or_default();
+        for (makefile, said) in [
+            ("define T\npytest\nendef\ntest:\n\t$(T)\n", "T [for test] = pytest\ntest = $(T)"),
+            (
+                "ifdef CI\nA = 1\nelse\nA = 2\nendif\ntest:\n\t$(A)\n",
+                "A [for test] = [ifdef CI] 1; [ifdef CI else] 2\ntest = $(A)",
+            ),
+            ("test $(X:a=b): dep\n\tx\ndep:\n\ty\n", "rule dep [for test] = y\ntest = dep; x"),
+            ("A += x\nA ?= y\nA := z\ntest:\n\t$(A)\n", "A [for test] = x; y; z\ntest = $(A)"),
+            ("test:\n\t$(MAKE) lint\nlint:\n\truff\n", "rule lint [for test] = ruff\ntest = $(MAKE) lint"),
+            ("test:\n\tmake lint\nlint:\n\truff\n", "rule lint [for test] = ruff\ntest = make lint"),
+            ("test:\n\tjust lint\nlint:\n\truff\n", "test = just lint"),
+            ("A = p\ntest:\n\t$Ax\n", "A [for test] = p\ntest = $Ax"),
+            ("A = p\nAB = q\ntest:\n\t$(AB)\n", "AB [for test] = q\ntest = $(AB)"),
+            ("A = p\ntest:\n\t$x A\n", "test = $x A"),
+            ("A = p\ntest:\n\t$(call A,b)\n", "A [for test] = p\ntest = $(call A,b)"),
+            ("test: foo\n\tx\n%.o: %.c\n\tcc\n%:\n\ty\n", "test = foo; x"),
+            ("test: a.o\n\tx\n%.o: %.c\n\tcc\n", "rule %.o [for test] = %.c; cc\ntest = a.o; x"),
+        ] {
+            assert_eq!(says(makefile), said, "{makefile}");
+        }
+        let just = |text: &str| test_target("justfile", text).unwrap_or_default();
+        assert_eq!(just("test: endif\n    y\nendif arg='a':\n    x\n"), "rule endif [for test] = x\ntest = endif; y");
+        assert_eq!(just("test:\n    echo lint\nlint:\n    ruff\n"), "test = echo lint");
+        assert_eq!(just("test:\n    just lint\nlint:\n    x\n"), "rule lint [for test] = x\ntest = just lint");
+        let reached = |text: &str| says(text).matches(" [for test]").count();
+        let chain = |line: &dyn Fn(usize) -> String| (0..REACHED_MAX + 5).map(line).collect::<String>();
+        let rules = chain(&|number| format!("r{number}: r{}\n\tx\n", number + 1));
+        assert_eq!(reached(&format!("test: r0\n\tx\n{rules}")), REACHED_MAX - 1);
+        let variables = chain(&|number| format!("V{number} = $(V{})\n", number + 1));
+        assert_eq!(reached(&format!("test:\n\t$(V0)\n{variables}")), REACHED_MAX - 1);
     }
 
     #[test]
