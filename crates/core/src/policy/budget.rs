@@ -1,7 +1,4 @@
 //! Money and tokens: amounts that are never negative, never rounded by a float, and what is left of a cap.
-use serde::{Deserialize, Serialize};
-
-use super::reserve::Spent;
 
 /// Millionths of a dollar in a dollar.
 pub const MICROS: u64 = 1_000_000;

@@ -1,4 +1,6 @@
 //! The breaker: what each count counts, what sets it back, when it trips and with what evidence.
+use loop_core::policy::breaker::{Counts, Signs, Thresholds, Trip};
+
 use crate::play::Story;
 
 /// A loop that only the breaker can end, up to its first call.
@@ -468,4 +470,34 @@ fn an_iteration_that_was_judged_is_not_counted_again_when_it_is_opened_again() {
     story.say("reopened / cleaned / saved / broken same");
     assert_eq!(story.state.judged.counts.no_progress, 1, "{}", story.told);
     assert_eq!(story.tail(3), "checkpoint iter-001+\ngate {reopened:1}\ncheckpoint iter-001+");
+}
+
+#[test]
+fn the_evidence_of_an_iteration_says_what_it_showed() {
+    let shown = |signs: Signs, trip: Trip| {
+        let mut counts = Counts::default();
+        counts.take(Signs { iteration: 4, ..signs }, &Thresholds::default());
+        counts.shown(trip, 1)
+    };
+    let files = |files: u32| Signs { files: Some(files), ..Signs::default() };
+    let unmeasured = |noticed: Option<bool>| Signs { noticed, ..Signs::default() };
+    for (signs, said) in [
+        (Signs { tampered: true, ..files(0) }, "4 (nothing but protected files changed)"),
+        (Signs { ignored: true, ..files(0) }, "4 (only ignored files or empty folders changed)"),
+        (files(0), "4 (nothing changed)"),
+        (files(1), "4 (1 file changed)"),
+        (Signs { tampered: true, ignored: true, ..files(2) }, "4 (2 files changed)"),
+        (unmeasured(Some(true)), "4 (files changed)"),
+        (unmeasured(Some(false)), "4 (nothing changed)"),
+        (unmeasured(None), "4 (the gates said the same, and nothing else is measured)"),
+    ] {
+        assert_eq!(shown(signs, Trip::NoProgress), said);
+    }
+    assert_eq!(shown(Signs { test_files: 1, ..files(1) }, Trip::TestOnly), "4 (1 file changed, 1 of them tests)");
+    assert_eq!(shown(Signs { says_tests: true, ..files(0) }, Trip::TestOnly), "4 (nothing changed, work on tests)");
+    assert_eq!(shown(files(0), Trip::TestOnly), "4 (nothing changed)");
+    let tree = Some("0123456789".to_owned());
+    assert_eq!(shown(Signs { tree, ..files(1) }, Trip::Oscillation), "4 (1 file changed, tree 01234567)");
+    assert_eq!(shown(files(1), Trip::SameError), "4 (no error)");
+    assert_eq!(shown(Signs { words_bytes: 9, ..files(0) }, Trip::Decline), "4 (9 bytes said)");
 }

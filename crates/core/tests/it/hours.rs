@@ -94,6 +94,15 @@ fn a_gate_that_spoke_before_it_was_ended_counts() {
 }
 
 #[test]
+fn a_gate_that_speaks_in_the_last_moment_is_heard_and_no_call_comes_after_it() {
+    let script = "0 opened\n1 saved\n2 broken\n3 agent-exit 0\n4 saved\n5 measured\n";
+    let last = play_with(&MINUTE, &format!("{script}60000 broken"));
+    assert!(last.ends_with("60000 END exhausted (time_limit): 1m used up and the promise does not hold\n"), "{last}");
+    let before = play_with(&MINUTE, &format!("{script}59999 broken"));
+    assert!(before.ends_with("59999 agent 2.1\n"), "{before}");
+}
+
+#[test]
 fn the_tries_of_a_gate_end_with_the_time() {
     let mut story = Story::new(&[("max_time", "1m"), ("promise", ""), ("gate", "flaky[2of3]=make test")]);
     story.play("0 opened\n1 saved\n2 kept\n60001 broken");
