@@ -1,6 +1,6 @@
 //! The folders of runs: made whole or not at all, one driver each, found by any unique prefix.
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -160,16 +160,20 @@ impl RunFolder {
         }
     }
 
-    /// Who drives the run; none if nobody does.
+    /// Who drives the run; none if nobody does. Where that cannot be seen, somebody may.
     #[must_use]
     pub fn holder(&self) -> Option<Holder> {
-        let mut file = File::open(self.path.join(LOCK)).ok()?;
+        let unknown = Holder { pid: 0, workspace: String::new(), device: 0, inode: 0, socket: String::new() };
+        let mut file = match File::open(self.path.join(LOCK)) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
+            Err(_) => return Some(unknown),
+        };
         if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
             return None;
         }
         let mut text = String::new();
-        file.read_to_string(&mut text).ok()?;
-        let unknown = Holder { pid: 0, workspace: String::new(), device: 0, inode: 0, socket: String::new() };
+        file.read_to_string(&mut text).ok();
         Some(serde_json::from_str(&text).unwrap_or(unknown))
     }
 

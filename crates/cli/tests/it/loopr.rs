@@ -235,7 +235,7 @@ fn time_money_and_a_person_end_it_with_their_own_reason() {
     env.write("home/.config/loop/config.toml", "max_tokens = 900\n");
     assert_eq!(ended(&env, &[]), is("error", "budget", 2, 1));
     let env = loopr("sleep 300");
-    env.write("home/.config/loop/config.toml", "max_time = \"1s\"\n");
+    env.write("home/.config/loop/config.toml", "max_time = \"4s\"\n");
     assert_eq!(ended(&env, &[]), is("error", "time_limit", 1, 1));
     let env = loopr("echo $n > made\nwhile [ ! -e go ]; do sleep 0.05; done\nblock IN_PROGRESS false code 0");
     let running = env.begin(&["loop", "do it"]);

@@ -79,6 +79,10 @@ fn an_unknown_key_or_a_bad_value_is_refused_with_file_line_and_key() {
         ("CODEX_TIMEOUT_MINUTES=15m\n", [".loopr/config:1: CODEX_TIMEOUT_MINUTES cannot be", "15m"]),
         ("MAX_ITERATIONS=\n", [".loopr/config:1: MAX_ITERATIONS cannot be", "\"\""]),
         ("MAX_ITERATIONS=5 # five\n", [".loopr/config:1: MAX_ITERATIONS cannot be", "# five"]),
+        (
+            "MAX_ITERATIONS=3\nMAX_ITERATIONS=3\n",
+            [".loopr/config:2: MAX_ITERATIONS stands here a second time", "it is set at .loopr/config:1"],
+        ),
         ("agent_cmd=rm -rf /\n", [".loopr/config:1: unknown key agent_cmd", "there are MAX_CALLS_PER_HOUR"]),
         ("max iterations\n", [".loopr/config:1: \"max iterations\" is no KEY=VALUE", "hint"]),
     ] {

@@ -167,7 +167,10 @@ pub fn ran_to_an_end(ended: &Ended) -> bool {
 
 /// One command or pipe, or several commands.
 enum Shape<'a> {
-    Pipe { last: &'a str },
+    /// Its last command, from the bar on.
+    Pipe {
+        last: &'a str,
+    },
     Several,
 }
 
@@ -194,12 +197,12 @@ impl<'a> Shape<'a> {
                 (None, b'&') if depth == 0 && !is_redirection(bytes, at) => return Self::Several,
                 (None, b'|') if depth == 0 && bytes.get(at + 1) == Some(&b'|') => return Self::Several,
                 (None, b'|') if depth == 0 && at > 0 && bytes[at - 1] == b'>' => {} // `>|` writes a file.
-                (None, b'|') if depth == 0 => from = at + 1,
+                (None, b'|') if depth == 0 => from = at,
                 (None, _) => {}
             }
             at += 1;
         }
-        if quote.is_some() || depth > 0 { Self::Several } else { Self::Pipe { last: line[from..].trim() } }
+        if quote.is_some() || depth > 0 { Self::Several } else { Self::Pipe { last: &line[from..] } }
     }
 }
 

@@ -110,6 +110,21 @@ fn where_it_need_not_be_strict_one_word_is_enough() {
 }
 
 #[test]
+fn the_end_says_what_is_missing_for_a_claim() {
+    let end = |turn: &str| {
+        let mut story = story(&[("max_iterations", "2"), ("max_no_progress", "9")]);
+        story.times(2, turn);
+        story.last().to_owned()
+    };
+    let not_said =
+        "END exhausted (iteration_limit): 2 iterations done and the agent has not said for good that it is done";
+    let busy = "END exhausted (iteration_limit): 2 iterations done and the agent says that it is done, but still changes files";
+    assert_eq!(end("agent-heard claim=COMPLETE,exit,signs=2 / saved / changed 3"), busy);
+    assert_eq!(end("agent-heard claim=IN_PROGRESS / saved / changed 3"), not_said);
+    assert_eq!(end("agent-heard claim=COMPLETE,signs=2 / saved / changed 0"), not_said);
+}
+
+#[test]
 fn who_says_that_it_is_blocked_or_failed_is_not_done_whatever_else_it_says() {
     for status in ["ERROR", "BLOCKED"] {
         let mut story = story(&[("max_no_progress", "9")]);

@@ -51,6 +51,7 @@ mod tested_useful;
 mod text;
 mod time;
 mod transcripts;
+mod waits;
 mod world;
 
 /// The bytes of a file; empty where there is none.
