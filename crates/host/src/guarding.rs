@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::run::{Answer, Few, GatePoint, GuardPoint, GuardSpec, Guarded, Measured, RunState};
-use loop_core::text;
+use loop_core::text::{self, unescape_path};
 
 use crate::checkpoint::user_git::head_of;
 use crate::checkpoint::{IgnoredSeen, Keeper, NotKept, Place, ignored_digest, whole_digest};
@@ -16,6 +16,8 @@ pub(crate) struct Guarding {
     run: PathBuf,
     place: Place,
     originals: Option<Originals>,
+    /// What stood in the way of an original and could only be moved aside: no work either.
+    asides: Vec<Vec<u8>>,
     /// What lay in ignored files when that was last looked at.
     ignored: Option<String>,
     /// What lay in all files, where there are no checkpoints.
@@ -69,7 +71,15 @@ impl Look {
 
 impl Guarding {
     pub(crate) fn new(run: &Path, place: &Place) -> Self {
-        Self { run: run.to_owned(), place: place.clone(), originals: None, ignored: None, whole: None, head: None }
+        Self {
+            run: run.to_owned(),
+            place: place.clone(),
+            originals: None,
+            asides: Vec::new(),
+            ignored: None,
+            whole: None,
+            head: None,
+        }
     }
 
     /// The state before an iteration is kept: what is compared with it later is looked at now.
@@ -98,7 +108,7 @@ impl Guarding {
 
     fn whole_now(&self) -> Option<IgnoredSeen> {
         let originals = self.originals.as_ref();
-        let is_protected = |path: &[u8]| originals.is_some_and(|originals| originals.is_protected(path));
+        let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
         whole_digest(&self.place, &is_protected).ok()
     }
 
@@ -111,7 +121,7 @@ impl Guarding {
 
     fn ignored_now(&self) -> Option<String> {
         let originals = self.originals.as_ref();
-        let is_protected = |path: &[u8]| originals.is_some_and(|originals| originals.is_protected(path));
+        let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
         ignored_digest(&self.place, &is_protected).ok().map(|seen| seen.digest)
     }
 
@@ -146,7 +156,7 @@ impl Guarding {
             GuardPoint::Gates(GatePoint::Baseline) => released(originals)?,
             GuardPoint::Agent(..) | GuardPoint::Gates(_) => {
                 let kept = self.run.join("guard").join(look.name());
-                judged(originals, look, (keeper, &kept))?
+                judged(originals, look, (keeper, &kept), &mut self.asides)?
             }
         };
         // Also after the agent: what it did to test commands is not taken for a person's later.
@@ -168,7 +178,7 @@ impl Guarding {
             self.originals = Originals::open(&self.run, &self.place).ok().flatten();
         }
         let originals = self.originals.as_ref();
-        let is_protected = |path: &[u8]| originals.is_some_and(|originals| originals.is_protected(path));
+        let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
         let (mut measured, tally) = keeper.measure_by_kind(from, to, &is_protected)?;
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         (measured.protected, measured.tests) = (number(tally.protected), number(tally.tests));
@@ -185,6 +195,13 @@ impl Guarding {
         self.head = Some(head);
         Ok(measured)
     }
+}
+
+/// Whether a change of a path is none of the work: it is protected, or was moved aside for what is.
+fn is_theirs(originals: Option<&Originals>, asides: &[Vec<u8>], path: &[u8]) -> bool {
+    let below =
+        |aside: &Vec<u8>| path.strip_prefix(aside.as_slice()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+    originals.is_some_and(|originals| originals.is_protected(path)) || asides.iter().any(below)
 }
 
 /// What keeps us from looking.
@@ -225,6 +242,7 @@ fn judged(
     originals: &mut Originals,
     look: &Look,
     (keeper, folder): (Option<&mut Keeper>, &Path),
+    asides: &mut Vec<Vec<u8>>,
 ) -> Result<Guarded, Failed> {
     let found = originals.look()?;
     let added = Few::of(found.added.iter().map(String::as_str));
@@ -245,6 +263,9 @@ fn judged(
             let restored = originals.restore(&found, Some(folder))?;
             guarded.restored = restored.could_not.is_empty();
             guarded.said = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
+            let aside = restored.aside.iter().map(|(path, to)| format!("what stood at {path} is now {to}"));
+            guarded.said.extend(aside);
+            asides.extend(restored.aside.iter().map(|(_, to)| unescape_path(to)));
         }
     }
     Ok(guarded)

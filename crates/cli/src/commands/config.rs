@@ -82,8 +82,9 @@ fn here(context: &Context) -> Result<Resolved, CommandError> {
     let workspace = std::env::current_dir().ok();
     let project = workspace.map_or(Ok(None), |workspace| approval::as_approved(context, &workspace))?;
     if let Some(project) = project.as_ref().filter(|project| !project.wants.is_empty() && !project.approved) {
-        let what = project.wants.first().map(String::as_str).unwrap_or_default();
-        context.printer.progress(&format!("note: not approved, and not taken: {what}\n"));
+        for what in &project.wants {
+            context.printer.progress(&format!("note: not approved, and not taken: {what}\n"));
+        }
     }
     let given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
     for vain in too_wide(&given) {

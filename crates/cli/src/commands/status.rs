@@ -17,6 +17,7 @@ use crate::render::error::{CommandError, Kind};
 use crate::render::printer::stdout_is_terminal;
 use crate::render::summary;
 use crate::render::table::table;
+use crate::render::words;
 
 /// What ended longer ago than this is not shown without an id.
 const LATELY_MS: u64 = 60 * 60 * 1000;
@@ -103,7 +104,12 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
         detail(name, &value);
     }
     if let Some(wait) = &row.waiting {
-        detail("waits", &format!("until {}: {} · try now: loop resume {}", wait.until, wait.why, row.id));
+        // A limit of the loop's own is still there whenever it is tried.
+        let hint = match state.calls_free_at() {
+            Some(_) => format!("a higher limit: {}", words::higher_limit(&state, &row.id)),
+            None => format!("try now: loop resume {}", row.id),
+        };
+        detail("waits", &format!("until {}: {} · {hint}", wait.until, wait.why));
     }
     match (&row.why, &row.reason) {
         (Some(why), Some(reason)) => detail("ended", &format!("{why} ({reason})")),

@@ -8,6 +8,7 @@ use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, use
 use serde_json::{Value, json};
 
 use super::printer::Paint;
+use super::words;
 
 /// One thing to tell.
 pub(crate) struct Said {
@@ -175,12 +176,9 @@ pub(crate) fn claims(claims: &Claims) -> Option<String> {
 pub(crate) fn waits_for_call(state: &RunState, id: &str) -> Option<String> {
     let wait = loop_core::view::Waiting::of(state)?;
     let left = state.calls_free_at()?.saturating_sub(state.now.wall_ms);
-    Some(format!(
-        "{}; waits until {} ({}); a higher limit: loop set {id} …",
-        wait.why,
-        wait.until,
-        time::spaced(left / 1000 * 1000)
-    ))
+    let left = time::spaced(left / 1000 * 1000);
+    let hint = words::higher_limit(state, id);
+    Some(format!("{}; waits until {} ({left}); a higher limit: {hint}", wait.why, wait.until))
 }
 
 fn of(state: &RunState) -> String {

@@ -1,4 +1,5 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
+use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{Best, Outcome, ReasonCode, RunState};
 use loop_core::text;
 use loop_core::time;
@@ -138,9 +139,7 @@ pub(crate) fn go_on(state: &RunState, id: &str) -> String {
         ReasonCode::AgentLogin => format!("loop resume {id}   (when the agent is signed in)"),
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
         ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
-        ReasonCode::BudgetLimit => {
-            format!("loop resume {id} --max-cost +5   (or --max-tokens +1000000: the limit that it names)")
-        }
+        ReasonCode::BudgetLimit => format!("loop resume {id} {}", more_budget(state)),
         ReasonCode::NoProgress => format!("{told}   (or --max-no-progress {})", twice(state, "max_no_progress")),
         ReasonCode::SameError => {
             let most = twice(state, "max_same_error");
@@ -162,6 +161,23 @@ pub(crate) fn go_on(state: &RunState, id: &str) -> String {
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
         ReasonCode::HostFailure => format!("loop resume {id}   (when that is mended)"),
         ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost => format!("loop resume {id}"),
+    }
+}
+
+/// The limit that was reached, raised.
+fn more_budget(state: &RunState) -> String {
+    let tokens = state.settings.caps.tokens.is_some_and(|most| state.tokens() >= most);
+    match &state.call {
+        Some(Reserved::Denied { cap, .. }) => {
+            let more = match cap {
+                Cap::CallsPerHour | Cap::CallsPerDay => "+10",
+                Cap::CostPerDay => "+5",
+                Cap::TokensPerDay => "+1000000",
+            };
+            format!("--{} {more}   (or tomorrow, by UTC)", cap.key().replace('_', "-"))
+        }
+        Some(Reserved::Granted { .. }) | None if tokens => "--max-tokens +1000000".to_owned(),
+        Some(Reserved::Granted { .. }) | None => "--max-cost +5".to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an agent's words amounted to, in lines for people.
 use loop_core::agent::{Failure, Permissions};
+use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{AgentReport, Guarded, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time::{self, At};
@@ -64,6 +65,15 @@ pub(crate) fn refused(state: &RunState) -> Option<String> {
         if edits { Some("--permissions work".to_owned()) } else { state.agent().map(|agent| agent.allow_hint()) };
     let hint = hint.unwrap_or_default();
     Some(format!("{} was refused {what}{first}; allow them with {hint}", state.settings.agent))
+}
+
+/// How the limit is raised that keeps a run waiting.
+pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
+    let key = match &state.call {
+        Some(Reserved::Denied { cap, .. }) => cap.key(),
+        Some(Reserved::Granted { .. }) | None => Cap::CallsPerHour.key(),
+    };
+    format!("loop set {id} {key}=N")
 }
 
 /// The start of a wait.

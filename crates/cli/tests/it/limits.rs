@@ -29,9 +29,9 @@ fn no_agent_and_no_gate_that_does_not_want_to_end_makes_a_loop_longer_than_its_t
     // req: A-01 partly: without alert_pause
     let deaf = "trap '' TERM INT; for i in 1 2 3 4 5 6 7 8 9; do sleep 3; done";
     let limit = ["--max-time", "4s"];
-    for (agent, gate) in [(deaf, "false"), ("true", &*format!("test -e again || {{ touch again; false; }} || {deaf}"))]
-    {
+    for (agent, gate) in [(deaf, "false"), ("sh deaf.sh", "false"), ("true", deaf), ("true", "sh deaf.sh")] {
         let user = user();
+        user.write("work/deaf.sh", deaf);
         let ran = user.run(&start(agent, gate, &limit)).expect_code(1);
         assert!(ran.out().contains("failed (time_limit)"), "{}", ran.text());
         let status = user.run(&["status", "--json"]).expect_code(0).json()["loops"][0].clone();

@@ -56,6 +56,22 @@ pub enum Cap {
     TokensPerDay,
 }
 
+impl Cap {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::CallsPerHour, Self::CallsPerDay, Self::CostPerDay, Self::TokensPerDay];
+
+    /// The key of its setting.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::CallsPerHour => "max_calls_per_hour",
+            Self::CallsPerDay => "max_calls_per_day",
+            Self::CostPerDay => "max_cost_per_day",
+            Self::TokensPerDay => "max_tokens_per_day",
+        }
+    }
+}
+
 /// What all runs together used on one day. Calls that are still running count as their worst case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Day {

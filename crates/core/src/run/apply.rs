@@ -151,7 +151,9 @@ impl RunState {
     fn change(&mut self, changes: &[Change]) {
         for change in changes {
             Arc::make_mut(&mut self.settings).change(&change.key, &change.value);
-            self.time.ended_agent &= change.key != "max_time";
+            if change.key == "max_time" {
+                (self.time.ended_agent, self.time.ended_gate) = (false, false);
+            }
         }
     }
 
@@ -171,7 +173,7 @@ impl RunState {
     fn opened(&mut self, at: At) {
         self.stop_the_clock();
         self.driven_since = Some(at);
-        self.time = Timing { anew: self.stage != Stage::Fresh, ended_agent: false };
+        self.time = Timing { anew: self.stage != Stage::Fresh, ..Timing::default() };
         (self.open, self.visiting) = (true, false);
         self.guarding.people |= self.guarding.files.is_some();
         self.now = at;
@@ -343,6 +345,7 @@ impl RunState {
         // A gate that was given up has not spoken.
         let given_up = [RecallCause::Abort, RecallCause::Rollback, RecallCause::TimeLimit];
         if report.ended == Ended::ByUs && open.recalled.is_some_and(|cause| given_up.contains(&cause)) {
+            self.time.ended_gate |= open.recalled == Some(RecallCause::TimeLimit);
             return;
         }
         self.gate_spoke((order, point, number), report);

@@ -255,11 +255,12 @@ fn hour(state: &RunState) -> Option<Next> {
 /// The day has seen as much as it may, of all runs together.
 fn calls_cap(state: &RunState) -> Option<Next> {
     let Reserved::Denied { cap, day, free_in_ms: Some(_), .. } = state.call.as_ref()? else { return None };
-    let (calls, cost) = (day.calls, dollars(day.cost_micros));
+    let calls = if day.calls == 1 { "1 call".to_owned() } else { format!("{} calls", day.calls) };
+    let cost = dollars(day.cost_micros);
     let text = match cap {
         Cap::CallsPerHour => return None,
         Cap::CallsPerDay => {
-            format!("all loops together have made {calls} calls today, the most that --max-calls-per-day allows")
+            format!("all loops together have made {calls} today, the most that --max-calls-per-day allows")
         }
         Cap::CostPerDay => {
             format!("all loops together have cost {cost} today; another call could go past --max-cost-per-day")
@@ -379,7 +380,8 @@ fn iteration_cap(state: &RunState) -> Option<Next> {
 fn time_cap(state: &RunState) -> Option<Next> {
     let most = state.settings.max_time_ms?;
     let (most_text, not_done) = (time::spaced(most), not_done(state));
-    let text = match (state.active_ms(state.now) < most, state.time.ended_agent) {
+    let is_left = state.active_ms(state.now) < most && !state.time.ended_gate;
+    let text = match (is_left, state.time.ended_agent) {
         (true, false) => return None,
         (true, true) => format!("the agent's share of {most_text} is used up and {not_done}"),
         (false, _) => format!("{most_text} used up and {not_done}"),
@@ -412,7 +414,10 @@ fn not_done(state: &RunState) -> String {
             "the agent says that it is done, but still changes files".to_owned()
         }
         (false, _) => "the agent has not said for good that it is done".to_owned(),
-        (true, false) if !have_spoken(state) => "the promise was not checked to the end".to_owned(),
+        (true, false) if !have_spoken(state) => {
+            let what = if state.settings.gates.len() == 1 { "the promise was" } else { "the gates were" };
+            format!("{what} not checked to the end")
+        }
         (true, true) => {
             let hold = state.words_of_gates(true);
             format!("{hold} only by weaker tests: {}", state.weaker().join("; "))

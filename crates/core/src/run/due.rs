@@ -13,6 +13,8 @@ pub struct Timing {
     pub anew: bool,
     /// It ended the agent: what is left is for the gates, and not for another call.
     pub ended_agent: bool,
+    /// It ended a gate: what is left is for nothing more.
+    pub ended_gate: bool,
 }
 
 impl RunState {
@@ -98,7 +100,8 @@ impl RunState {
     /// Whether the time is up before the gates have all spoken.
     #[must_use]
     pub fn out_of_time(&self) -> bool {
-        matches!(self.stage, Stage::Gating { point, .. } if self.counts_time(point)) && self.time_left() == Some(0)
+        let counts = matches!(self.stage, Stage::Gating { point, .. } if self.counts_time(point));
+        counts && (self.time.ended_gate || self.time_left() == Some(0))
     }
 
     /// Who opened a run again, or went back in it, asked to know how it stands: that is not cut off.

@@ -1,14 +1,14 @@
 //! The decision: where a run stands and what happened, to what is now true and what is next.
 use super::decide::{self, Next};
 use super::due;
-use super::event::{Event, Input, Notice, Request};
+use super::event::{Change, Event, Input, Notice, Request};
 use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
 use super::judging;
 use super::outcome::{Outcome, Reason, standing};
 use super::spending;
 use super::state::{RunState, Stage};
 use crate::ids::OrderId;
-use crate::policy::reserve::Reserved;
+use crate::policy::reserve::{Cap, Reserved};
 use crate::text;
 
 /// Decides. Total: no input makes it fail or panic.
@@ -35,6 +35,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         Event::Asked { request: Request::Rollback(target), .. } => turn.recall_for_rollback(target.now),
         Event::Asked { request: Request::Checkpoint { name }, .. } => turn.keep(name),
         Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
+        Event::Asked { request: Request::Set(changes), .. } => turn.end_wait_for_calls(&changes),
         Event::Noticed(Notice::Silent { order }) => turn.recall_silent(order),
         Event::DeadlinePassed => {
             for (id, cause) in due::overdue(&turn.after) {
@@ -46,7 +47,7 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
         | Event::Reopened { .. }
         | Event::Visited { .. }
         | Event::Answered { .. }
-        | Event::Asked { request: Request::Inject(_) | Request::Set(_) | Request::Reset { .. }, .. }
+        | Event::Asked { request: Request::Inject(_) | Request::Reset { .. }, .. }
         | Event::Noticed(Notice::Started { .. } | Notice::Said { .. } | Notice::Session { .. }) => {}
     }
     turn.proceed();
@@ -99,6 +100,14 @@ impl Turn {
         let paused_again =
             self.after.is_paused() && self.after.asked.pause.is_some() && self.after.asked.stop.is_none();
         if held && !paused_again {
+            self.recall_main(RecallCause::Request);
+        }
+    }
+
+    /// With another limit there may be a call free: it is asked again.
+    fn end_wait_for_calls(&mut self, changes: &[Change]) {
+        let waits = self.after.calls_free_at().is_some();
+        if waits && changes.iter().any(|change| Cap::ALL.iter().any(|cap| cap.key() == change.key)) {
             self.recall_main(RecallCause::Request);
         }
     }

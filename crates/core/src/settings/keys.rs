@@ -351,7 +351,7 @@ const FIRST: &[Key] = &[
         name: "checkpoint",
         kind: Kind::Choice(&["auto", "git", "btrfs", "none"]),
         default: "auto",
-        doc: "How every iteration is kept, so that it can be gone back to: as objects in a git folder of loop's own (the workspace's repository is never touched), or as btrfs snapshots. Auto takes btrfs where the workspace is a subvolume that can be snapshotted, else git. With none nothing can be gone back to and no change is measured.",
+        doc: "How every iteration is kept, so that it can be gone back to: as objects in a git folder of loop's own (the workspace's repository is never touched), or as btrfs snapshots. Auto takes btrfs where the workspace is a subvolume that can be snapshotted, else git. With none nothing can be gone back to, and of changes it is only noticed that there are some.",
         flag: flag("checkpoint", "BACKEND"),
         env: Some("LOOP_CHECKPOINT"),
         ..BASE

@@ -1,4 +1,5 @@
 //! What may be spent: money and tokens of a run, calls in an hour, and the day of all runs.
+use loop_core::policy::reserve::Cap;
 use loop_core::run::wanted;
 use loop_core::run::{HoldCause, Order};
 
@@ -138,6 +139,17 @@ fn a_wait_for_a_call_ends_by_a_person_and_by_the_time_of_the_loop() {
     assert_eq!(just.last(), format!("hold calls {left}"));
     just.wait(10_000).say("deadline / held");
     assert!(just.last().starts_with("END exhausted (time_limit): 10s used up"), "{}", just.told);
+}
+
+#[test]
+fn another_limit_ends_the_wait_for_a_call_and_nothing_else_does() {
+    let mut story = story(&[("max_calls_per_hour", "3")]);
+    story.say("denied calls_per_hour 5000 / set timeout=9m");
+    assert_eq!(story.last(), "hold calls 5000");
+    story.say("set max_calls_per_hour=9 / held");
+    assert_eq!(story.last(), "reserve");
+    let keys = Cap::ALL.map(Cap::key);
+    assert_eq!(keys, ["max_calls_per_hour", "max_calls_per_day", "max_cost_per_day", "max_tokens_per_day"]);
 }
 
 #[test]

@@ -85,6 +85,18 @@ fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoke
 }
 
 #[test]
+fn a_gate_that_ends_as_soon_as_it_is_asked_to_is_not_asked_again_in_what_is_left() {
+    let told = play_with(&MINUTE, "0 opened\n1 saved\n55000 deadline\n55001 gate-by-us");
+    assert!(
+        told.ends_with("55001 END exhausted (time_limit): 1m used up and the promise was not checked to the end\n"),
+        "{told}"
+    );
+    let mut more = Story::new(&MINUTE);
+    more.play("0 opened\n1 saved\n55000 deadline\n55001 set max_time=2m\n55002 gate-by-us");
+    assert_eq!(more.last(), "END exhausted (time_limit): 2m used up and the promise was not checked to the end");
+}
+
+#[test]
 fn a_gate_that_spoke_before_it_was_ended_counts() {
     let told = play_with(
         &MINUTE,
@@ -162,6 +174,9 @@ fn an_agent_has_nearly_half_of_what_is_left_at_least_and_is_asked_before_it_is_c
         assert!(share.ask_ms >= share.end_ms - share.end_ms / 10, "{left} {gates} {share:?}");
     }
     assert_eq!(agent(9_000, u64::MAX).end_ms, 4_500);
+    assert_eq!((agent(60_000, 8_000).ask_ms, agent(60_000, 8_000).end_ms), (41_400, 46_000));
+    assert_eq!(agent(10_000, 0).end_ms, 9_500);
+    assert_eq!(agent(60_000, 9_001).end_ms, 44_499);
     assert_eq!(whole(60_000).end_ms, 60_000);
     assert_eq!(whole(60_000).ask_ms, 55_000);
     assert_eq!(whole(1_000).ask_ms, 900);

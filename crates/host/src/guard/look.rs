@@ -177,7 +177,7 @@ impl Folder {
 fn hidden(error: Errno) -> Tamper {
     match error {
         Errno::NOENT => Tamper::Deleted,
-        Errno::NOTDIR => Tamper::Replaced { by: "a file where its folder was" },
+        Errno::NOTDIR => Tamper::Replaced { by: "a file or a link where its folder was" },
         Errno::LOOP | Errno::XDEV => Tamper::Replaced { by: "a link where its folder was" },
         _ => Tamper::Replaced { by: "a folder that cannot be entered" },
     }

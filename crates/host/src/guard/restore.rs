@@ -10,7 +10,7 @@ use std::path::Path;
 
 use loop_core::text::{escape_path, unescape_path};
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, mkdirat, renameat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, mkdirat, renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -187,9 +187,23 @@ impl Work<'_> {
         if is_link || !is_folder(stat) && self.keep_version(folder, path, stat)? {
             return unlocked(folder, name, || unlinkat(folder, name, AtFlags::empty()));
         }
+        if is_folder(stat) && self.move_away(folder, path)? {
+            return Ok(());
+        }
         let aside = put_aside(folder, name)?;
         self.done.aside.push((escape_path(path), escape_path(&joined(above, &aside))));
         Ok(())
+    }
+
+    /// Moves a folder to where the caller wants what stood in the way; not possible from one disk to another.
+    fn move_away(&self, folder: &OwnedFd, path: &[u8]) -> io::Result<bool> {
+        let Some(keep) = self.keep else { return Ok(false) };
+        let to = keep.join(std::ffi::OsStr::from_bytes(path));
+        if let Some(above) = to.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+        }
+        let (_, name) = split(path);
+        Ok(renameat(folder, name, CWD, &to).is_ok())
     }
 
     /// Copies what the agent made of a file to where the caller wants it; says whether that was done.

@@ -216,10 +216,9 @@ impl Task {
 
     /// Ends it and all that belongs to it, without asking any more.
     pub fn cut(&mut self) {
-        if self.ended.is_none() {
-            self.by_us = true;
-            self.ask(Ask::Kill);
-        }
+        self.by_us |= self.ended.is_none();
+        // Where the command itself is gone, others of it may not be.
+        self.ask(Ask::Kill);
         self.expect_the_end();
     }
 

@@ -200,7 +200,7 @@ const DEEDS: &[Deed] = &[
             fs::remove_dir_all(g.work("tests/deep")).unwrap();
             g.write("tests/deep", "a file");
         },
-        &["tests/deep/b.py was replaced by a file where its folder was"],
+        &["tests/deep/b.py was replaced by a file or a link where its folder was"],
     ),
     (
         "link led elsewhere",
