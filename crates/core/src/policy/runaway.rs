@@ -114,6 +114,11 @@ mod tests {
 
     const LIMITS: Limits = Limits { iterations: Some(100), identical: Some(5), shortest_ms: Some(1000) };
 
+    #[test]
+    fn what_the_settings_say_holds() {
+        assert_eq!(Limits::of(&crate::settings::resolve(Vec::new())), LIMITS);
+    }
+
     fn told(signs: Signs) -> Option<(&'static str, &'static str)> {
         judge(signs, LIMITS).map(|alarm| (alarm.severity.word(), alarm.kind))
     }
