@@ -83,7 +83,12 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
         line("works", &place);
     }
     line("argv", &argv(ready, settings));
-    for key in ["promise", "max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"] {
+    for gate in settings.gates.iter().filter(|gate| gate.name != PROMISE) {
+        line("gate", &format!("{}: {}", gate.name, text::one_line(&gate.command, 200)));
+    }
+    let promise = Some("promise").filter(|key| !resolved.get(key).is_empty());
+    let others = ["max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"];
+    for key in promise.into_iter().chain(others) {
         line(key, &format!("{} ({})", resolved.get(key), origin(key)));
     }
     line("keeps", header::keeps(ready.chosen.backend));

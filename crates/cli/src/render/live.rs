@@ -198,7 +198,9 @@ impl Live {
             Answer::Saved(saved) => self.saved(saved, state),
             Answer::Measured(measured) => {
                 let noticed = measured.noticed.map(|noticed| if noticed { "something" } else { "nothing" }.to_owned());
-                if let Some(changed) = measured.changes.map(brief).or(noticed) {
+                let unseen = measured.ignored.then(|| "only ignored files or empty folders".to_owned());
+                let counted = measured.changes.map(|changes| unseen.unwrap_or_else(|| brief(changes)));
+                if let Some(changed) = counted.or(noticed) {
                     self.line(Some(Paint::Dim), &format!("{:>7}  changed: {changed}", of(state)));
                 }
                 if let Some(refused) = words::refused(state) {

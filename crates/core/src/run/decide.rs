@@ -313,20 +313,21 @@ fn agent_blocked(state: &RunState) -> Option<Next> {
 /// Money and tokens: what was told, and the worst of what was not.
 fn money_cap(state: &RunState) -> Option<Next> {
     let caps = &state.settings.caps;
-    let untold = |count: u32| {
+    let untold = |count: u32, flag: &str| {
         if count == 0 {
             String::new()
         } else {
-            format!(" ({count} of {} calls did not tell and count as the worst case)", state.spent.calls)
+            format!(" ({count} of {} calls did not tell and count as the worst case, see {flag})", state.spent.calls)
         }
     };
     if let Some(most) = caps.cost_micros.filter(|most| state.cost_micros() >= *most) {
         let (spent, most) = (dollars(state.cost_micros()), dollars(most));
-        let text = format!("{spent} of {most} spent{}", untold(state.spent.cost_untold));
+        let text = format!("{spent} of {most} spent{}", untold(state.spent.cost_untold, "--worst-cost"));
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
     if let Some(most) = caps.tokens.filter(|most| state.tokens() >= *most) {
-        let text = format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold));
+        let text =
+            format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold, "--worst-tokens"));
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
     let report = newest_report(state).filter(|report| report.heard.budget_hit)?;

@@ -105,6 +105,10 @@ impl Look<'_> {
             }
             if is_folder {
                 if let Ok(below) = folder_beneath(folder, &name) {
+                    // One with something in it is told by that.
+                    if self.whole && names_in(&below).is_empty() {
+                        self.piece(&path);
+                    }
                     self.folder(&below, &path, (&rules, ignored), depth + 1);
                 }
             } else if (ignored || self.whole) && !(self.left_out)(&path) {

@@ -3,7 +3,7 @@ use std::fs;
 use std::sync::Arc;
 
 use loop_host::checkpoint::user_git::head_of;
-use loop_host::checkpoint::{IgnoredSeen, Keeper, Place, Tally, ignored_digest};
+use loop_host::checkpoint::{IgnoredSeen, Keeper, Place, Tally, ignored_digest, whole_digest};
 use loop_testkit::must;
 
 use super::guard::Ground;
@@ -97,6 +97,40 @@ fn ignored_files_without_end_are_looked_at_up_to_a_bound() {
     }
     let seen = seen(&ground);
     assert!(seen.is_cut && seen.files < 20_001 && seen.files > 19_000, "{}", seen.files);
+}
+
+#[test]
+fn without_checkpoints_any_change_of_a_file_a_folder_or_a_mode_is_noticed_and_nothing_else() {
+    let ground = Ground::new(&[(".git/HEAD", ""), (".gitignore", "*.log\n"), ("src/a", "1"), ("check.sh", "x")]);
+    let whole = || whole_digest(&ground.place(), &|path| path == b"check.sh").unwrap().digest;
+    let mut before = whole();
+    for script in [
+        "echo 2 > src/a",
+        "echo 1 > src/b",
+        "mkdir empty",
+        "chmod 700 src/a",
+        "mv src/b src/c",
+        "ln -s a src/link",
+        "rm src/c",
+        "rmdir empty",
+    ] {
+        must(&ground.work(""), script);
+        let after = whole();
+        assert_ne!(after, before, "{script}");
+        before = after;
+    }
+    for script in [
+        "echo y > check.sh",
+        "echo 2 > src/a",
+        "touch src/a",
+        "mkdir -p target/debug && echo x > target/debug/a",
+        "echo x > .git/index",
+        "echo x > a.log",
+        "mkdir .loopr && echo x > .loopr/status.json",
+    ] {
+        must(&ground.work(""), script);
+        assert_eq!(whole(), before, "{script}");
+    }
 }
 
 #[test]
