@@ -285,7 +285,6 @@ fn it_waits_for_the_hour_says_until_when_and_goes_on() {
     assert!(SystemTime::from(until).duration_since(SystemTime::from(reset)).unwrap().as_secs().abs_diff(3600) <= 1);
     assert_eq!((calls(&env), env.read("work/.loopr/.call_count").trim()), (1, "1"));
     plain_loop(&env, &["set", &env.id(), "max_calls_per_hour=3"]).expect_code(0);
-    plain_loop(&env, &["resume", &env.id()]).expect_code(0);
     running.end().expect_code(1);
     let status = published(&env, "status.json");
     assert_eq!((&status["exit_reason"], &status["call_count"]), (&json!("max_iterations"), &json!(3)), "{status}");
