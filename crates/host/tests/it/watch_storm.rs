@@ -342,7 +342,9 @@ fn storm(seed: u64, reading: Reading) -> Outcome {
         // Half of the storms are looked at while they last.
         while seed.is_multiple_of(2) && at_work.load(Ordering::SeqCst) > 0 {
             let moment = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-            poll(&mut [PollFd::new(&watch.fd().unwrap(), PollFlags::IN)], Some(&moment)).unwrap();
+            // Where too many others watch at this moment it gives up, and everything is looked at.
+            let Some(fd) = watch.fd() else { break };
+            poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&moment)).unwrap();
             look(&mut watch, &mut outcome);
         }
     });
@@ -353,17 +355,17 @@ fn storm(seed: u64, reading: Reading) -> Outcome {
     let mut folders: BTreeSet<u64> =
         full.values().filter(|found| found.0 & 0o170_000 == 0o040_000).map(|found| found.1).collect();
     folders.insert(fs::metadata(&root).unwrap().ino());
-    let seen = watched_inodes(&watch);
+    let Some(seen) = watched_inodes(&watch) else { return outcome };
     outcome.wrong.extend(folders.symmetric_difference(&seen).map(|inode| format!("inode {inode} is watched or not")));
     outcome
 }
 
-/// Which folders the kernel watches for us.
-fn watched_inodes(watch: &Watch) -> BTreeSet<u64> {
-    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", watch.fd().unwrap().as_raw_fd())).unwrap();
+/// Which folders the kernel watches for us, while it does.
+fn watched_inodes(watch: &Watch) -> Option<BTreeSet<u64>> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", watch.fd()?.as_raw_fd())).unwrap();
     let lines = text.lines().filter(|line| line.starts_with("inotify "));
     let inodes = lines.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix("ino:"));
-    inodes.map(|hex| u64::from_str_radix(hex, 16).unwrap()).collect()
+    Some(inodes.map(|hex| u64::from_str_radix(hex, 16).unwrap()).collect())
 }
 
 fn number(name: &str) -> Option<u64> {
