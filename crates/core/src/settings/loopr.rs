@@ -48,12 +48,10 @@ const NAMES: [(&str, &str, &str); 8] = [
     ("MAX_MISSING_STATUS", "max_missing_status", ""),
 ];
 
-/// What the profile is called.
-pub(super) const PROFILE: &str = "loopr";
-
-/// What the file calls a key of ours.
-pub(super) fn name_of(key: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(_, ours, _)| *ours == key).map(|(name, ..)| *name)
+/// How the file sets a key of ours, where it has a name for it.
+pub(super) fn words(key: &str, value: &str) -> Option<String> {
+    let (name, ..) = NAMES.iter().find(|(_, ours, _)| *ours == key)?;
+    Some(format!("{name}={value} in {CONFIG}"))
 }
 
 /// No agent works longer in one iteration: a week.

@@ -4,18 +4,22 @@ use super::{container, loopr};
 /// What a profile has instead of the catalogue's defaults: names of keys and their values.
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
-/// Every profile but the catalogue itself, which is called loop.
-const PROFILES: [(&str, Table); 2] = [(loopr::PROFILE, loopr::DEFAULTS), ("container", container::DEFAULTS)];
+/// How the file of a profile sets a key to a value, where it has a name of its own for it.
+type Words = fn(&str, &str) -> Option<String>;
+
+/// Every profile but the catalogue itself, which is called loop. The names of the container front are flags beside ours.
+const PROFILES: [(&str, Table, Words); 2] =
+    [("loopr", loopr::DEFAULTS, loopr::words), ("container", container::DEFAULTS, |_, _| None)];
 
 /// The table of a profile; empty for the catalogue's own.
 pub(super) fn table(profile: &str) -> Table {
-    PROFILES.iter().find(|(name, _)| *name == profile).map_or(&[], |(_, table)| *table)
+    PROFILES.iter().find(|(name, ..)| *name == profile).map_or(&[], |(_, table, _)| *table)
 }
 
 /// A key with its value in the words of the profile's own file, where it has some.
 pub(super) fn words(profile: &str, key: &str, value: &str) -> Option<String> {
-    let own = (profile == loopr::PROFILE).then(|| loopr::name_of(key)).flatten()?;
-    Some(format!("{own}={value} in {}", loopr::CONFIG))
+    let (_, _, words) = PROFILES.iter().find(|(name, ..)| *name == profile)?;
+    words(key, value)
 }
 
 #[cfg(test)]
@@ -56,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_default_of_a_profile_fits_its_key() {
-        for (profile, table) in PROFILES {
+        for (profile, table, _) in PROFILES {
             for (name, text) in table {
                 let Some(key) = key(name) else { panic!("{profile}: no key {name}") };
                 let fits = text.is_empty() || value::parse(key.kind, text).as_deref() == Ok(*text);
