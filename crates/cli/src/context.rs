@@ -55,6 +55,9 @@ pub(crate) fn home_error(error: &HomeError) -> CommandError {
 pub(crate) fn read_error(error: &ReadError) -> CommandError {
     let told = CommandError::of(Kind::Unable, error);
     match error {
+        ReadError::Older { .. } => told
+            .because("a version of loop wrote it that was never released")
+            .hint("`loop rm` removes it; start a new loop"),
         ReadError::Newer { .. } => told.because("a newer version of loop wrote it").hint("use that version"),
         ReadError::NoJournal { .. } | ReadError::Damaged { .. } => told
             .because("something other than loop changed the file, or the disk failed")

@@ -11,7 +11,7 @@ use loop_core::agent::{
     self, Agent, AgentEnv, Ask, Begin, Call, Dialect, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
-use loop_core::run::{AgentReport, Answer, Ended, Heard, RunState, WordsDigest};
+use loop_core::run::{AgentReport, Answer, Ended, RunState, StreamReport, TextDigest};
 use loop_core::settings::{Resolved, Settings};
 use loop_core::text;
 use sha2::{Digest, Sha256};
@@ -283,11 +283,11 @@ impl Words {
             ended: end.ended,
             duration_ms: end.duration_ms,
             output: end.output,
-            said: text::tail(said.trim(), SAID_BYTES_MAX).to_owned(),
+            last_text: text::tail(said.trim(), SAID_BYTES_MAX).to_owned(),
             left_running: end.left_running,
             // The agent did its work and was paid for it: that is written down before the failure counts.
-            not_kept: end.failed,
-            heard: Heard { words, ..Heard::of(reading) },
+            not_stored: end.failed,
+            stream: StreamReport { words, ..StreamReport::of(reading) },
         }))
     }
 }
@@ -316,12 +316,12 @@ impl Meaning {
 }
 
 /// Its own words by hash and length, so that they can be compared with others; of a plain program all that it printed.
-fn words_of(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<WordsDigest> {
+fn words_of(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<TextDigest> {
     let words = if coded {
         let sha256 = runs::hex(&Sha256::digest(reading.text.trim().as_bytes()));
-        WordsDigest { sha256, bytes: u64::try_from(reading.text.trim().len()).unwrap_or(u64::MAX) }
+        TextDigest { sha256, bytes: u64::try_from(reading.text.trim().len()).unwrap_or(u64::MAX) }
     } else {
-        WordsDigest { sha256: end.output.sha256.clone(), bytes: end.output.stdout_bytes }
+        TextDigest { sha256: end.output.sha256.clone(), bytes: end.output.stdout_bytes }
     };
     (words.bytes > 0).then_some(words)
 }

@@ -2,7 +2,7 @@
 //! their version. Those are asked in one shell line under containment, as a gate is.
 use std::path::PathBuf;
 
-use loop_core::run::{Answer, Certified, RunState, Tool};
+use loop_core::run::{Answer, CertifyReport, RunState, Tool};
 use loop_core::text;
 
 use crate::agents;
@@ -103,7 +103,7 @@ pub(crate) fn start(
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
     let commands = state.settings.gates.iter().map(|gate| gate.command.as_str());
-    let unasked = || Answer::Certified(Certified { tools: unasked(state), weaker: Vec::new() });
+    let unasked = || Answer::Certify(CertifyReport { tools: unasked(state), weaker: Vec::new() });
     let script = script(&programs(commands)).ok_or_else(unasked)?;
     let argv = ["sh".to_owned(), "-c".to_owned(), script];
     let (env, secrets) = (Vec::new(), secrets::of(state));
@@ -118,7 +118,7 @@ pub(crate) fn answer(mut tools: Vec<Tool>, end: TaskEnd) -> Answer {
         return Answer::Lost { left: end.lost };
     }
     tools.extend(read(&text::clean(&end.stdout_end)));
-    Answer::Certified(Certified { tools, weaker: Vec::new() })
+    Answer::Certify(CertifyReport { tools, weaker: Vec::new() })
 }
 
 /// What is known without asking anybody.

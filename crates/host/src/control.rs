@@ -103,10 +103,10 @@ impl Control {
         let mut asked = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {
             match caller.listen() {
-                Heard::More => self.callers.push(caller),
-                Heard::Gone => {}
-                Heard::Nonsense(why) => say(&caller.stream, &Reply::Refused { why }),
-                Heard::Call(call) => match self.refusal(&caller.stream) {
+                StreamReport::More => self.callers.push(caller),
+                StreamReport::Gone => {}
+                StreamReport::Nonsense(why) => say(&caller.stream, &Reply::Refused { why }),
+                StreamReport::Call(call) => match self.refusal(&caller.stream) {
                     Some(why) => say(&caller.stream, &Reply::Refused { why }),
                     None => asked.push(Asked { call, stream: caller.stream }),
                 },
@@ -134,7 +134,7 @@ impl Drop for Control {
     }
 }
 
-enum Heard {
+enum StreamReport {
     More,
     Gone,
     Nonsense(String),
@@ -142,27 +142,27 @@ enum Heard {
 }
 
 impl Caller {
-    fn listen(&mut self) -> Heard {
+    fn listen(&mut self) -> StreamReport {
         let mut buffer = [0_u8; READ_BYTES];
         loop {
             match self.stream.read(&mut buffer) {
-                Ok(0) => return Heard::Gone,
+                Ok(0) => return StreamReport::Gone,
                 Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::More,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return StreamReport::More,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Heard::Gone,
+                Err(_) => return StreamReport::Gone,
             }
             if self.heard.len() > LINE_BYTES_MAX {
-                return Heard::Nonsense("the line is too long".to_owned());
+                return StreamReport::Nonsense("the line is too long".to_owned());
             }
             if self.heard.ends_with(b"\n") {
                 // Who hung up waits for no answer, and will ask again.
                 if matches!(self.stream.read(&mut buffer), Ok(0)) {
-                    return Heard::Gone;
+                    return StreamReport::Gone;
                 }
                 return match serde_json::from_slice(&self.heard) {
-                    Ok(call) => Heard::Call(call),
-                    Err(error) => Heard::Nonsense(format!("not understood: {error}")),
+                    Ok(call) => StreamReport::Call(call),
+                    Err(error) => StreamReport::Nonsense(format!("not understood: {error}")),
                 };
             }
         }

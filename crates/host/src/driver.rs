@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loop_core::control::Reply;
-use loop_core::run::{Entry, Event, Fact, Input, Notice, RecallCause, Request, RunState, step};
+use loop_core::run::{CancelCause, Entry, Event, Fact, Input, Notice, Request, RunState, step};
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -25,9 +25,9 @@ use crate::terminal;
 /// Who watches a run. Nothing is decided by what it does.
 pub trait Reporter {
     /// A line was written to the journal; `state` has it taken in.
-    fn told(&mut self, entry: &Entry, state: &RunState);
+    fn on_entry(&mut self, entry: &Entry, state: &RunState);
     /// The agent or a gate wrote something.
-    fn heard(&mut self, bytes: &[u8]);
+    fn on_output(&mut self, bytes: &[u8]);
     /// How often it wants to be asked to draw; none means never.
     fn tick(&self) -> Option<Duration>;
     /// Time to draw.
@@ -61,7 +61,7 @@ pub fn drive(
     let publishers = publish::of(&state, workspace, &folder.path);
     let mut driver =
         Driver { folder, journal, state, hands, publishers, control, stop_file, signals, timer, wall, drawn };
-    let deaf = deaf.map(|text| Event::Noticed(Notice::Said { text }));
+    let deaf = deaf.map(|text| Event::Noticed(Notice::Message { text }));
     driver.run(opening.into_iter().chain(deaf).collect(), reporter)?;
     Ok(driver.state)
 }
@@ -103,7 +103,7 @@ impl Driver {
             events.extend(self.asked(asked, reporter)?);
             events.extend(self.signals.take());
             events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
-            events.extend(self.hands.go_on(&mut |bytes| reporter.heard(bytes)));
+            events.extend(self.hands.go_on(&mut |bytes| reporter.on_output(bytes)));
             events.extend(self.key());
             if self.state.is_due(clock::now()) {
                 events.push_back(Event::DeadlinePassed);
@@ -126,7 +126,7 @@ impl Driver {
             match requests::request_of(&asked.call, &ahead, &mut texts) {
                 Err(why) => asked.reply(&Reply::Refused { why }),
                 Ok(request) => {
-                    let event = Event::Asked { request, by: requests::name_of(&asked.call.by) };
+                    let event = Event::Requested { request, by: requests::name_of(&asked.call.by) };
                     taken.push((asked, facts.len()));
                     facts.extend(step(&ahead, Input { at, event }));
                     let (_, first) = taken[taken.len() - 1];
@@ -164,15 +164,15 @@ impl Driver {
         let mut events = Vec::new();
         for entry in &entries {
             self.state.apply(&entry.fact);
-            reporter.told(entry, &self.state);
+            reporter.on_entry(entry, &self.state);
             let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.told(entry, &self.state));
-            events.extend(warnings.map(|text| Event::Noticed(Notice::Said { text })));
+            events.extend(warnings.map(|text| Event::Noticed(Notice::Message { text })));
         }
         for fact in facts {
             match fact {
                 Fact::Ordered { id, order } => events.extend(self.hands.begin(*id, order, &self.state)),
-                Fact::Recalled { id, cause: RecallCause::TimeUp } => self.hands.cut(*id),
-                Fact::Recalled { id, .. } => self.hands.recall(*id),
+                Fact::OrderCancelled { id, cause: CancelCause::TimeUp } => self.hands.cut(*id),
+                Fact::OrderCancelled { id, .. } => self.hands.cancel(*id),
                 Fact::Happened(_) | Fact::Concluded { .. } => {}
             }
         }
@@ -227,7 +227,7 @@ impl Driver {
     /// Enter, while a provider is waited for: a person wants to try.
     fn key(&self) -> Option<Event> {
         let pressed = self.keys() && terminal::line_is_there(rustix::stdio::stdin());
-        pressed.then(|| Event::Asked { request: Request::Resume, by: "a key".to_owned() })
+        pressed.then(|| Event::Requested { request: Request::Resume, by: "a key".to_owned() })
     }
 
     /// Sets the timer to the deadline, by the boot clock, which runs on in suspend. Without one it is

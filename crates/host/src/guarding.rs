@@ -1,7 +1,7 @@
 //! The guard of one run at work: what is looked at when, and what else a measurement wants to know about the workspace.
 use std::path::{Path, PathBuf};
 
-use loop_core::run::{Answer, Few, GatePoint, GuardPoint, GuardSpec, Guarded, Measured, RunState};
+use loop_core::run::{Answer, GatePoint, GuardPoint, GuardReport, GuardSpec, Measurement, NameList, RunState};
 use loop_core::text::{self, unescape_path};
 
 use crate::checkpoint::user_git::head_of;
@@ -95,7 +95,7 @@ impl Guarding {
     }
 
     /// Where nothing is kept: whether the workspace is what it was when that was last looked at, as far as that is known.
-    pub(crate) fn noticed(&mut self) -> Measured {
+    pub(crate) fn noticed(&mut self) -> Measurement {
         let (before, now) = (self.whole.take(), self.whole_now());
         let noticed = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| {
             let differ = before.digest != now.digest;
@@ -103,7 +103,7 @@ impl Guarding {
             (differ || !now.is_cut).then_some(differ)
         });
         self.whole = now;
-        Measured { noticed, ..Measured::default() }
+        Measurement { noticed, ..Measurement::default() }
     }
 
     fn whole_now(&self) -> Option<IgnoredSeen> {
@@ -128,7 +128,7 @@ impl Guarding {
     /// Looks at the protected files and does what is wanted about those that were changed.
     pub(crate) fn look(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Answer {
         match self.looked(look, keeper) {
-            Ok(guarded) => Answer::Guarded(Box::new(guarded)),
+            Ok(guarded) => Answer::Guard(Box::new(guarded)),
             Err(Failed::Guard(error)) => {
                 Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
             }
@@ -141,7 +141,7 @@ impl Guarding {
         }
     }
 
-    fn looked(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Result<Guarded, Failed> {
+    fn looked(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Result<GuardReport, Failed> {
         let wanted = Wanted { globs: &look.wanted.globs, scripts: &look.wanted.scripts };
         let mut said = Vec::new();
         if self.originals.is_none() {
@@ -149,9 +149,9 @@ impl Guarding {
             said = taken.left_out.iter().map(|why| format!("not protected: {why}")).collect();
             self.originals = Some(originals);
         }
-        let Some(originals) = &mut self.originals else { return Ok(Guarded::default()) };
+        let Some(originals) = &mut self.originals else { return Ok(GuardReport::default()) };
         let mut guarded = match look.point {
-            GuardPoint::Start => Guarded::default(),
+            GuardPoint::Start => GuardReport::default(),
             GuardPoint::People => adopted(originals)?,
             GuardPoint::Gates(GatePoint::Baseline) => released(originals)?,
             GuardPoint::Agent(..) | GuardPoint::Gates(_) => {
@@ -164,16 +164,16 @@ impl Guarding {
             guarded.targets = originals.targets_changed();
             guarded.targets.truncate(SAID_MAX);
         }
-        said.append(&mut guarded.said);
+        said.append(&mut guarded.remarks);
         said.truncate(SAID_MAX);
-        guarded.said = said.iter().map(|line| text::one_line(line, 300)).collect();
+        guarded.remarks = said.iter().map(|line| text::one_line(line, 300)).collect();
         guarded.files = u32::try_from(originals.paths().count()).unwrap_or(u32::MAX);
         guarded.watched = originals.watched();
         Ok(guarded)
     }
 
     /// What an iteration changed, and what kind of files. Ignored ones are looked at only where nothing else changed.
-    pub(crate) fn measure(&mut self, keeper: &Keeper, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
+    pub(crate) fn measure(&mut self, keeper: &Keeper, from: Option<&str>, to: &str) -> Result<Measurement, NotKept> {
         if self.originals.is_none() {
             self.originals = Originals::open(&self.run, &self.place).ok().flatten();
         }
@@ -217,25 +217,25 @@ impl From<std::io::Error> for Failed {
 }
 
 /// What people changed while nobody worked holds from now on.
-fn adopted(originals: &mut Originals) -> std::io::Result<Guarded> {
+fn adopted(originals: &mut Originals) -> std::io::Result<GuardReport> {
     let found = originals.look()?;
     let mut said = Vec::new();
     if !found.changed.is_empty() {
         said.push(format!("changed while nobody worked, and protected as it is now: {}", told(&found).words()));
     }
     said.extend(originals.adopt(&found)?);
-    Ok(Guarded { said, ..Guarded::default() })
+    Ok(GuardReport { remarks: said, ..GuardReport::default() })
 }
 
 /// What the gates change themselves before any agent has worked is theirs.
-fn released(originals: &mut Originals) -> std::io::Result<Guarded> {
+fn released(originals: &mut Originals) -> std::io::Result<GuardReport> {
     let found = originals.look()?;
     if found.changed.is_empty() {
-        return Ok(Guarded::default());
+        return Ok(GuardReport::default());
     }
     originals.release(&found)?;
     let said = vec![format!("not protected, because the gates change it themselves: {}", told(&found).words())];
-    Ok(Guarded { said, ..Guarded::default() })
+    Ok(GuardReport { remarks: said, ..GuardReport::default() })
 }
 
 fn judged(
@@ -243,35 +243,35 @@ fn judged(
     look: &Look,
     (keeper, folder): (Option<&mut Keeper>, &Path),
     asides: &mut Vec<Vec<u8>>,
-) -> Result<Guarded, Failed> {
+) -> Result<GuardReport, Failed> {
     let found = originals.look()?;
-    let added = Few::of(found.added.iter().map(String::as_str));
-    let mut guarded = Guarded { tampered: told(&found), added, ..Guarded::default() };
+    let added = NameList::of(found.added.iter().map(String::as_str));
+    let mut guarded = GuardReport { tampered: told(&found), added, ..GuardReport::default() };
     if found.changed.is_empty() {
         return Ok(guarded);
     }
     match look.on_tamper {
         OnTamper::Stop => {}
         // Told once, not after each iteration.
-        OnTamper::Allow => guarded.said = originals.adopt(&found)?,
+        OnTamper::Allow => guarded.remarks = originals.adopt(&found)?,
         OnTamper::Restore => {
             if let Some(keeper) = keeper {
                 let saved = keeper.take(&look.name(), look.parent.as_deref()).map_err(Failed::Checkpoint)?;
-                guarded.kept = saved.checkpoint;
+                guarded.checkpoint = saved.checkpoint;
             }
             // A checkpoint lacks what is ignored, and there may be none.
             let restored = originals.restore(&found, Some(folder))?;
             guarded.restored = restored.could_not.is_empty();
-            guarded.said = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
+            guarded.remarks = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
             let aside = restored.aside.iter().map(|(path, to)| format!("what stood at {path} is now {to}"));
-            guarded.said.extend(aside);
+            guarded.remarks.extend(aside);
             asides.extend(restored.aside.iter().map(|(_, to)| unescape_path(to)));
         }
     }
     Ok(guarded)
 }
 
-fn told(found: &Found) -> Few {
+fn told(found: &Found) -> NameList {
     let told: Vec<String> = found.changed.iter().map(Tampered::told).collect();
-    Few::of(told.iter().map(String::as_str))
+    NameList::of(told.iter().map(String::as_str))
 }

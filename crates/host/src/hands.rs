@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, CheckpointName, Event, Measured, Notice, Order, RunState, Saved, Tool};
+use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, Measurement, Notice, Order, RunState, Tool};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -134,7 +134,7 @@ impl Hands {
             }
             Order::Checkpoint { .. }
             | Order::Measure { .. }
-            | Order::Keep { .. }
+            | Order::ManualCheckpoint { .. }
             | Order::Guard { .. }
             | Order::Rollback { .. } => match self.keep(id, order, state) {
                 None => return None,
@@ -146,17 +146,17 @@ impl Hands {
             }
             Order::Reserve { wanted } => {
                 let (answer, said) = self.paying.reserve(state, wanted);
-                self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Said { text })));
+                self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Message { text })));
                 Err(answer)
             }
             Order::Certify { .. } => self.certify(id, state),
-            Order::RunAgent { news, injected, session, reservation, .. } => {
+            Order::RunAgent { notes, injected, session, reservation, .. } => {
                 let bill = match self.paying.begin(state, *reservation) {
                     Ok(bill) => bill,
                     Err(answer) => return Some(Event::Answered { order: id, answer }),
                 };
                 let begun = self.contained(state, |hands, containment| {
-                    let told = ((news.as_slice(), *injected), session.as_deref());
+                    let told = ((notes.as_slice(), *injected), session.as_deref());
                     attempt::start(&hands.run, state, told, &hands.workspace, containment)
                 });
                 let limit = state.settings.idle_timeout_ms.map(Duration::from_millis);
@@ -195,9 +195,9 @@ impl Hands {
         let Some(spec) = spec else {
             // The step is there, and keeps nothing.
             return Some(match order {
-                Order::Checkpoint { .. } => Answer::Saved(Saved::default()),
-                Order::Measure { .. } => Answer::Measured(Measured::default()),
-                Order::Keep { .. }
+                Order::Checkpoint { .. } => Answer::Checkpoint(CheckpointReport::default()),
+                Order::Measure { .. } => Answer::Measurement(Measurement::default()),
+                Order::ManualCheckpoint { .. }
                 | Order::Rollback { .. }
                 | Order::CleanUp { .. }
                 | Order::RunAgent { .. }
@@ -259,7 +259,7 @@ impl Hands {
         };
         let task = start(self, &mut containment);
         let said = containment.said().into_iter();
-        self.ready.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
+        self.ready.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
         self.containment = Some((word.to_owned(), containment));
         task
     }
@@ -270,19 +270,19 @@ impl Hands {
     }
 
     /// Ends an order early; its answer still comes.
-    pub(crate) fn recall(&mut self, id: OrderId) {
+    pub(crate) fn cancel(&mut self, id: OrderId) {
         if let Some(at) = self.holds.iter().position(|hold| *hold == id) {
             self.holds.swap_remove(at);
             self.ready.push(Event::Answered { order: id, answer: Answer::Held });
         }
         let mut tasks = self.open.iter_mut().filter(|open| open.id == id).peekable();
         if let (None, Some(keeping)) = (tasks.peek(), &self.keeping) {
-            keeping.recall();
+            keeping.cancel();
         }
-        tasks.for_each(|open| open.task.recall());
+        tasks.for_each(|open| open.task.cancel());
     }
 
-    /// Ends an order that was recalled and takes its time; its answer still comes.
+    /// Ends an order that was cancelled and takes its time; its answer still comes.
     pub(crate) fn cut(&mut self, id: OrderId) {
         self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
     }
@@ -316,16 +316,16 @@ impl Hands {
             let session = open.kind.session().map(|session| Notice::Session { order: open.id, id: session });
             events.extend(session.map(Event::Noticed));
             if ended.is_none() && open.kind.retrying() {
-                open.task.recall();
+                open.task.cancel();
             }
             match ended {
                 Some(end) => {
                     let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
                     let said = said.into_iter().chain(end.said.clone());
-                    events.extend(said.map(|text| Event::Noticed(Notice::Said { text })));
+                    events.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
                     let answer = open.kind.answer(end);
                     let unpaid = open.bill.as_ref().and_then(|bill| self.paying.settle(bill, &answer));
-                    events.extend(unpaid.map(|text| Event::Noticed(Notice::Said { text })));
+                    events.extend(unpaid.map(|text| Event::Noticed(Notice::Message { text })));
                     events.push(Event::Answered { order: open.id, answer });
                 }
                 None => {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, CheckpointName, Order, RunState, Saved};
+use loop_core::run::{Answer, CheckpointName, CheckpointReport, Order, RunState};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::checkpoint::{Keeper, NotKept, Place};
@@ -79,7 +79,7 @@ impl Keeping {
     }
 
     /// Gives up what is under way; its answer still comes.
-    pub(crate) fn recall(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
 
@@ -90,12 +90,12 @@ impl Keeping {
         let work = match order {
             Order::Checkpoint { .. } if !keeps => Work::Look,
             Order::Measure { .. } if !keeps => Work::Notice,
-            Order::Checkpoint { name: name @ CheckpointName::Others(_) } => {
+            Order::Checkpoint { name: name @ CheckpointName::BetweenIterations(_) } => {
                 Work::TakeIfChanged { name: name.to_string(), newest }
             }
             Order::Checkpoint { name } => Work::Take { name: name.to_string(), parent: newest },
             // No parent: it must not keep those of the run alive.
-            Order::Keep { name } => Work::Keep { name: name.clone() },
+            Order::ManualCheckpoint { name } => Work::Keep { name: name.clone() },
             Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
             Order::Rollback { to, undo, git } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
             Order::Guard { point } => Work::Guard(guarding::Look::of(*point, state)),
@@ -135,9 +135,9 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
         Work::Guard(look) if place.backend == "none" => return guarding.look(look, None),
         Work::Look => {
             guarding.notices();
-            return Answer::Saved(Saved::default());
+            return Answer::Checkpoint(CheckpointReport::default());
         }
-        Work::Notice => return Answer::Measured(guarding.noticed()),
+        Work::Notice => return Answer::Measurement(guarding.noticed()),
         Work::Take { .. }
         | Work::TakeIfChanged { .. }
         | Work::Keep { .. }
@@ -158,16 +158,16 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
     let done = opened.map_err(NotKept::from).and_then(|keeper| match &work {
         Work::Take { name, parent } => {
             guarding.begins();
-            keeper.take(name, parent.as_deref()).map(Answer::Saved)
+            keeper.take(name, parent.as_deref()).map(Answer::Checkpoint)
         }
         Work::TakeIfChanged { name, newest } => {
             guarding.goes_on();
-            keeper.take_if_changed(name, newest.as_deref()).map(Answer::Saved)
+            keeper.take_if_changed(name, newest.as_deref()).map(Answer::Checkpoint)
         }
-        Work::Keep { name } => keeper.take(name, None).map(Answer::Kept),
+        Work::Keep { name } => keeper.take(name, None).map(Answer::ManualCheckpoint),
         Work::Guard(look) => Ok(guarding.look(look, Some(keeper))),
-        Work::Look | Work::Notice => Ok(Answer::Measured(guarding.noticed())),
-        Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measured),
+        Work::Look | Work::Notice => Ok(Answer::Measurement(guarding.noticed())),
+        Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measurement),
         Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
     });
     match done {

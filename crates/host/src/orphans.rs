@@ -68,18 +68,18 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
     let (ended, left) = match attempt_container::cleaned(&run, swept) {
         Answer::Cleaned { killed } => (killed, Vec::new()),
         Answer::Lost { left } => (0, left),
-        Answer::Saved(_)
-        | Answer::Kept(_)
+        Answer::Checkpoint(_)
+        | Answer::ManualCheckpoint(_)
         | Answer::RolledBack(_)
         | Answer::Refused { .. }
         | Answer::Blocked { .. }
-        | Answer::Measured(_)
+        | Answer::Measurement(_)
         | Answer::AgentEnded(_)
         | Answer::GateEnded(_)
         | Answer::Held
         | Answer::Reserved(_)
-        | Answer::Guarded(_)
-        | Answer::Certified(_)
+        | Answer::Guard(_)
+        | Answer::Certify(_)
         | Answer::Notified { .. }
         | Answer::Failed { .. } => (0, Vec::new()),
     };

@@ -103,7 +103,7 @@ impl Paying {
 
     /// A call is over. Says what could not be written down: the call was made all the same.
     pub(crate) fn settle(&mut self, bill: &Bill, answer: &Answer) -> Option<String> {
-        let heard = if let Answer::AgentEnded(report) = answer { Some(&report.heard) } else { None };
+        let heard = if let Answer::AgentEnded(report) = answer { Some(&report.stream) } else { None };
         let usage = heard.map(|heard| heard.usage).unwrap_or_default();
         let model = heard.and_then(|heard| heard.model.as_deref()).or(bill.model.as_deref());
         let (cost, tokens) = (cost_of(&usage, model, &bill.prices), usage.tokens());

@@ -3,7 +3,7 @@ use std::fs;
 use std::io;
 
 use loop_core::prompt::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
-use loop_core::run::{News, RunState};
+use loop_core::run::{PromptNote, RunState};
 use loop_core::tested::useful;
 
 use crate::process::tail_of;
@@ -15,11 +15,11 @@ const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
 /// Where tests are known, failures may stand far from the end.
 const TESTED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
-/// News of the run, and the numbers of the first and last injected text that is new.
-pub(crate) type Told<'a> = (&'a [News], Option<(u32, u32)>);
+/// PromptNote of the run, and the numbers of the first and last injected text that is new.
+pub(crate) type Told<'a> = (&'a [PromptNote], Option<(u32, u32)>);
 
 /// The prompt of an attempt.
-pub(crate) fn text(run: &RunFolder, state: &RunState, (news, injected): Told<'_>) -> io::Result<String> {
+pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_>) -> io::Result<String> {
     let Some(spec) = &state.spec else { return Err(io::Error::other("the run has no task")) };
     let goal = kept(run, &spec.goal)?;
     let mut inject = spec.inject.iter().map(|text| kept(run, text)).collect::<io::Result<Vec<_>>>()?;
@@ -52,7 +52,7 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (news, injected): Told<'_>
         inject: &inject,
         gates: gates.collect(),
         changed: &state.changed_names,
-        news,
+        notes,
         iteration: state.iteration,
         iterations_max: state.settings.max_iterations,
         claiming: (!state.gated()).then(|| Claiming {

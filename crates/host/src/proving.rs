@@ -293,7 +293,7 @@ impl Asking<'_> {
             }
             stopped |= !self.signals.take().is_empty();
             if stopped || began.elapsed() >= limit {
-                task.recall();
+                task.cancel();
             }
             let fds = task.wants().into_iter().chain(self.signals.wants());
             let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
@@ -305,5 +305,5 @@ impl Asking<'_> {
 fn not_started(error: &io::Error) -> GateReport {
     let said = error.to_string();
     let ended = Ended::NotStarted(said.clone());
-    GateReport { ended, duration_ms: 0, output: Output::default(), said, tests: None }
+    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: said, tests: None }
 }

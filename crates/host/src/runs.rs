@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Agent;
 use loop_core::ids::{OrderId, RunId};
-use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, Kept, RunSpec, RunState, step};
+use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -282,26 +282,26 @@ pub fn fresh_id() -> io::Result<RunId> {
 pub type LongTexts = Vec<(String, String)>;
 
 /// Keeps a text: short ones inline, long ones as a file `name` in the run's folder.
-pub fn keep(text: &str, name: &str, files: &mut LongTexts) -> Kept {
+pub fn keep(text: &str, name: &str, files: &mut LongTexts) -> StoredText {
     if text.len() <= INLINE_BYTES_MAX {
-        return Kept { head: text.to_owned(), file: None };
+        return StoredText { head: text.to_owned(), file: None };
     }
-    Kept { head: text::head(text, 512).to_owned(), ..keep_as_file(text, name, files) }
+    StoredText { head: text::head(text, 512).to_owned(), ..keep_as_file(text, name, files) }
 }
 
 /// Keeps a text as a file whatever its length: many short ones would make a fact too long.
-pub fn keep_as_file(text: &str, name: &str, files: &mut LongTexts) -> Kept {
+pub fn keep_as_file(text: &str, name: &str, files: &mut LongTexts) -> StoredText {
     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
     let file = FileRef { name: name.to_owned(), sha256: hex(&Sha256::digest(text.as_bytes())), bytes };
     files.push((name.to_owned(), text.to_owned()));
-    Kept { head: text::head(text, 64).to_owned(), file: Some(file) }
+    StoredText { head: text::head(text, 64).to_owned(), file: Some(file) }
 }
 
 /// The whole text that was kept.
 ///
 /// # Errors
 /// When its file cannot be read, or is not the one that was written.
-pub fn kept(folder: &RunFolder, kept: &Kept) -> io::Result<String> {
+pub fn kept(folder: &RunFolder, kept: &StoredText) -> io::Result<String> {
     let Some(file) = &kept.file else { return Ok(kept.head.clone()) };
     let text = fs::read_to_string(folder.path.join(&file.name))?;
     if hex(&Sha256::digest(text.as_bytes())) == file.sha256 {

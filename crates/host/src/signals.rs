@@ -100,7 +100,7 @@ impl Signals {
                 let first = *name == "Ctrl-C" && self.interrupts == 0;
                 self.interrupts += u32::from(*name == "Ctrl-C");
                 let request = if first { Request::Stop } else { Request::Abort };
-                events.push(Event::Asked { request, by: (*name).to_owned() });
+                events.push(Event::Requested { request, by: (*name).to_owned() });
             }
         }
         events

@@ -77,7 +77,7 @@ impl StopFile {
                 let said =
                     format!("{} says {:?}, which is neither stop nor abort", self.named(), text::one_line(other, 40));
                 self.reported = Some(word);
-                return Some(Event::Noticed(Notice::Said { text: said }));
+                return Some(Event::Noticed(Notice::Message { text: said }));
             }
         };
         let by = match self.clear() {
@@ -88,7 +88,7 @@ impl StopFile {
                 format!("the stop file, which cannot be removed ({error})")
             }
         };
-        Some(Event::Asked { request, by })
+        Some(Event::Requested { request, by })
     }
 
     fn named(&self) -> String {

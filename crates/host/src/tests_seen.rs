@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Few, RunState, TestsSeen};
+use loop_core::run::{NameList, RunState, TestsSeen};
 use loop_core::tested::{Reader, Tests, Voice as Side};
 
 use crate::paths::write_whole;
@@ -79,6 +79,6 @@ fn read(folder: &Path) -> Option<Tests> {
     Tests::from_text(&std::fs::read_to_string(folder.join(FILE)).ok()?)
 }
 
-fn few<'a>(names: impl Iterator<Item = &'a String>) -> Few {
-    Few::of(names.map(String::as_str))
+fn few<'a>(names: impl Iterator<Item = &'a String>) -> NameList {
+    NameList::of(names.map(String::as_str))
 }

@@ -55,7 +55,7 @@ fn not_started(error: &std::io::Error) -> GateReport {
         ended: Ended::NotStarted(why.clone()),
         duration_ms: 0,
         output: Output::default(),
-        said: why,
+        excerpt: why,
         tests: None,
     }
 }
@@ -73,7 +73,13 @@ pub(crate) fn answer(end: TaskEnd, judging: Option<Judging>) -> Answer {
     let said = if stderr.trim().is_empty() { stdout } else { stderr };
     let said = text::tail(said.trim(), SAID_BYTES_MAX).to_owned();
     let tests = judging.and_then(Judging::end).map(Box::new);
-    Answer::GateEnded(GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, said, tests })
+    Answer::GateEnded(GateReport {
+        ended: end.ended,
+        duration_ms: end.duration_ms,
+        output: end.output,
+        excerpt: said,
+        tests,
+    })
 }
 
 /// What a rehearsal of a promise showed.
@@ -113,7 +119,7 @@ pub fn rehearse(command: &str, folder: &Path, limit: Duration, containment: &str
             break end;
         }
         if began.elapsed() >= limit || !signals.take().is_empty() {
-            task.recall();
+            task.cancel();
         }
         let fds = task.wants().into_iter().chain(signals.wants());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();

@@ -88,11 +88,11 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
     }
     if folder.holder().is_some() {
         let seq = ask::ask(&folder, Ask::Checkpoint { name: name.map(str::to_owned) }, "loop checkpoint")?;
-        let came = ask::came(&folder, seq, |order| matches!(order, Order::Keep { .. }))?;
+        let came = ask::came(&folder, seq, |order| matches!(order, Order::ManualCheckpoint { .. }))?;
         return came.map_or(Ok(2), |came| answered(context, folder.id.as_str(), &came));
     }
     let name = name.map_or_else(|| numbered(state.keeping.named + 1), str::to_owned);
-    let event = Event::Asked { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
+    let event = Event::Requested { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
     answered(context, folder.id.as_str(), &visit::visit(context, &folder, "loop checkpoint", event)?)
 }
 
@@ -177,10 +177,10 @@ fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, Command
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let saved = reading.entries.iter().filter_map(|entry| match &entry.fact {
         Fact::Happened(Input {
-            event: Event::Answered { answer: Answer::Saved(saved) | Answer::Kept(saved), .. },
+            event: Event::Answered { answer: Answer::Checkpoint(saved) | Answer::ManualCheckpoint(saved), .. },
             ..
         }) => Some((saved.checkpoint.clone()?, saved.unstable.clone())).filter(|(_, unstable)| !unstable.is_empty()),
-        Fact::Happened(_) | Fact::Ordered { .. } | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+        Fact::Happened(_) | Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
     });
     Ok(saved.collect())
 }

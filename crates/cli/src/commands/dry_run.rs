@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
         return Ok(0);
     }
     let mut required = seen.iter().filter(|(gate, _)| !gate.watch).peekable();
-    let holds = required.peek().is_some() && required.all(|(gate, seen)| verdict(gate, seen) == Verdict::Kept);
+    let holds = required.peek().is_some() && required.all(|(gate, seen)| verdict(gate, seen) == Verdict::Pass);
     for (gate, seen) in &seen {
         let (said, took) = (verdict(gate, seen).name(), time::spaced(seen.duration_ms));
         let name = if gate.name == PROMISE { String::new() } else { format!("{}: ", gate.name) };

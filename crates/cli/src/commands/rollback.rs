@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use loop_core::control::Ask;
-use loop_core::run::{Event, Order, Request, RolledBack, Target};
+use loop_core::run::{Event, Order, Request, RollbackReport, Target};
 use loop_host::runs::RunFolder;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
         let came = ask::came(&folder, seq, |order| matches!(order, Order::Rollback { .. }))?;
         return came.map_or(Ok(2), |came| answered(context, args, &folder, came));
     }
-    let event = Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
+    let event = Event::Requested { request: Request::Rollback(target), by: "loop rollback".to_owned() };
     context.printer.progress("keeping what is there, then going back; this takes a while in a large workspace\n");
     let came = visit::visit(context, &folder, "loop rollback", event)?;
     answered(context, args, &folder, came)
@@ -84,7 +84,7 @@ fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Ca
     }
 }
 
-fn told(context: &Context, args: &RollbackArgs, folder: &RunFolder, back: &RolledBack) {
+fn told(context: &Context, args: &RollbackArgs, folder: &RunFolder, back: &RollbackReport) {
     if args.json {
         context.printer.json(back);
     } else {

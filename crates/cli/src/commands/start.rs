@@ -7,7 +7,7 @@ use clap::Args;
 use loop_core::agent::{Agent, Described};
 use loop_core::ids::RunId;
 use loop_core::prompt::TASK_BYTES_MAX;
-use loop_core::run::{Event, Fact, Input, RULES, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
+use loop_core::run::{Event, Fact, Input, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
 use loop_core::settings::{Given, KEYS, Layer, Origin, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{Record, RunResult, public_event};
@@ -327,7 +327,6 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         numbered.map(|(text, number)| runs::keep_as_file(&text, &format!("inject-{number}.md"), &mut files)).collect();
     let spec = RunSpec {
         id,
-        rules: RULES,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         goal,
         inject,

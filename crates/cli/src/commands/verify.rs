@@ -154,7 +154,7 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
         }
     }
     hints.extend(found.gates.iter().filter_map(|gate| fewer_tests(found, gate)));
-    let lost = || found.gates.iter().filter(|gate| gate.required && !gate.is_kept());
+    let lost = || found.gates.iter().filter(|gate| gate.required && !gate.passes());
     if let Some(gate) = lost().find(|gate| matches!(gate.exit_code, Some(126 | 127))) {
         hints.push(format!("{} found a command missing in the copy", gate.name));
     }
@@ -187,5 +187,5 @@ fn answered(context: &Context, args: &VerifyArgs, mut found: Verification) -> u8
         Format::Junit => context.printer.answer(&junit::xml(&found)),
         Format::Markdown => context.printer.answer(&verified::markdown(&found)),
     }
-    u8::from(!found.holds)
+    u8::from(!found.verified)
 }

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loop_core::run::{Answer, Entry, Event, Fact, Request, RolledBack, RunState, Saved, Stage, meant};
+use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState, Stage, meant};
 use loop_core::time::At;
 use loop_host::checkpoint::{self, Keeper, Listed, Place};
 use loop_host::driver::{Reporter, drive};
@@ -77,8 +77,8 @@ pub(crate) fn visit(context: &Context, folder: &RunFolder, by: &str, event: Even
     let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
     drop(start);
     let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
-    let mut heard = Heard { came: None, printer: context.printer };
-    let opening = vec![Event::Visited { by: by.to_owned() }, event];
+    let mut heard = RequestReporter { came: None, printer: context.printer };
+    let opening = vec![Event::OpenedForRequest { by: by.to_owned() }, event];
     let workspace = path_of(&spec.workspace.path);
     let driven = drive(held.with_claim(claimed), &workspace, opening, signals, &mut heard);
     let state = driven
@@ -94,8 +94,8 @@ pub(crate) fn write_down(context: &Context, folder: &RunFolder, by: &str, event:
     let held = folder.clone().hold().map_err(|error| runs_error(&error))?;
     let workspace = held.state.spec.as_ref().map(|spec| path_of(&spec.workspace.path)).unwrap_or_default();
     let signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
-    let mut heard = Heard { came: None, printer: context.printer };
-    let opening = vec![Event::Visited { by: by.to_owned() }, event];
+    let mut heard = RequestReporter { came: None, printer: context.printer };
+    let opening = vec![Event::OpenedForRequest { by: by.to_owned() }, event];
     let state = drive(held, &workspace, opening, signals, &mut heard)
         .map_err(|error| CommandError::of(Kind::Unable, &error).hint("make room or mend the disk, then try again"))?;
     index::note(&context.home, folder, &state);
@@ -106,9 +106,9 @@ pub(crate) fn write_down(context: &Context, folder: &RunFolder, by: &str, event:
 #[derive(Debug, Clone)]
 pub(crate) enum Came {
     /// It is kept.
-    Kept(Saved),
+    Kept(CheckpointReport),
     /// The workspace is what it was.
-    Back(Box<RolledBack>),
+    Back(Box<RollbackReport>),
     /// Nothing was changed.
     Refused(String),
     /// It is not done, and somebody must mend something.
@@ -119,43 +119,43 @@ impl Came {
     /// What an answer says about checkpoints; none if it is another order's.
     pub(crate) fn of(answer: &Answer) -> Option<Self> {
         match answer {
-            Answer::Kept(saved) => Some(Self::Kept(saved.clone())),
+            Answer::ManualCheckpoint(saved) => Some(Self::Kept(saved.clone())),
             Answer::RolledBack(back) => Some(Self::Back(back.clone())),
             Answer::Refused { why } => Some(Self::Refused(why.clone())),
             Answer::Blocked { why } | Answer::Failed { what: why } => Some(Self::Blocked(why.clone())),
             Answer::Lost { left } => Some(Self::Blocked(format!("could not be ended: {}", left.join(", ")))),
-            Answer::Saved(_)
-            | Answer::Measured(_)
+            Answer::Checkpoint(_)
+            | Answer::Measurement(_)
             | Answer::AgentEnded(_)
             | Answer::GateEnded(_)
             | Answer::Cleaned { .. }
             | Answer::Held
             | Answer::Reserved(_)
-            | Answer::Guarded(_)
-            | Answer::Certified(_)
+            | Answer::Guard(_)
+            | Answer::Certify(_)
             | Answer::Notified { .. } => None,
         }
     }
 }
 
 /// Remembers the answer.
-struct Heard {
+struct RequestReporter {
     came: Option<Came>,
     printer: Printer,
 }
 
-impl Reporter for Heard {
-    fn told(&mut self, entry: &Entry, _: &RunState) {
+impl Reporter for RequestReporter {
+    fn on_entry(&mut self, entry: &Entry, _: &RunState) {
         let Fact::Happened(input) = &entry.fact else { return };
         if let Event::Answered { answer, .. } = &input.event {
             self.came = Came::of(answer).or(self.came.take());
         }
-        if let Event::Asked { request: Request::Stop | Request::Abort, .. } = &input.event {
+        if let Event::Requested { request: Request::Stop | Request::Abort, .. } = &input.event {
             self.printer.progress("what was begun is finished first, so that nothing is left half done\n");
         }
     }
 
-    fn heard(&mut self, _: &[u8]) {}
+    fn on_output(&mut self, _: &[u8]) {}
 
     fn tick(&self) -> Option<Duration> {
         None

@@ -100,7 +100,7 @@ impl Watch {
                 self.live.saw(&entry, &self.state);
                 continue;
             }
-            self.live.told(&entry, &self.state);
+            self.live.on_entry(&entry, &self.state);
             if let Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } = &entry.fact {
                 let place = self.folder.attempt(*iteration, *attempt);
                 let streams = [("stdout", Meaning::of(&self.state)), ("stderr", Meaning::default())];
@@ -118,12 +118,12 @@ impl Watch {
             for count in 1..=PIECES_MAX {
                 let piece = stream.next_piece()?;
                 if piece.gap {
-                    self.live.heard(b"\n[output left out: more came than is kept]\n");
+                    self.live.on_output(b"\n[output left out: more came than is kept]\n");
                 }
                 if piece.bytes.is_empty() {
                     break;
                 }
-                self.live.heard(&meaning.shown(&piece.bytes));
+                self.live.on_output(&meaning.shown(&piece.bytes));
                 // Nothing waits for a watcher, so it waits for its reader and leaves nothing out.
                 self.live.keep_up();
                 more |= count == PIECES_MAX;

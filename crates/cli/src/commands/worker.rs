@@ -92,7 +92,7 @@ pub(crate) fn check(context: &Context, settings: &Resolved, dry_run: bool) -> Re
 
 /// Closes the breaker of a loop that nobody drives.
 pub(crate) fn close(context: &Context, run: &RunFolder, session: bool, by: &str) -> Result<(), CommandError> {
-    let event = Event::Asked { request: Request::Reset { session }, by: by.to_owned() };
+    let event = Event::Requested { request: Request::Reset { session }, by: by.to_owned() };
     visit::write_down(context, run, by, event)
 }
 

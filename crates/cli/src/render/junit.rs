@@ -85,7 +85,7 @@ enum What {
 
 fn of_gate(gate: &VerifiedGate) -> (What, String) {
     let (message, said) = (escaped(&gate.ended), escaped(&gate.said));
-    match (gate.is_kept(), gate.required, gate.verdict.as_str()) {
+    match (gate.passes(), gate.required, gate.verdict.as_str()) {
         (true, ..) => (What::Passed, String::new()),
         (false, false, _) => (What::Skipped, format!("<skipped message=\"only watched, {message}\"/>")),
         (false, true, "unverifiable") => (What::Error, format!("<error message=\"{message}\">{said}</error>")),
@@ -97,7 +97,7 @@ fn of_gate(gate: &VerifiedGate) -> (What, String) {
 fn of_test(gate: &VerifiedGate, mark: Mark) -> (What, String) {
     match mark {
         Mark::Passed => (What::Passed, String::new()),
-        Mark::Failed if gate.required && !gate.is_kept() => {
+        Mark::Failed if gate.required && !gate.passes() => {
             (What::Failure, "<failure message=\"it fails\"/>".to_owned())
         }
         Mark::Failed => {

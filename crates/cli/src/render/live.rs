@@ -4,8 +4,8 @@ use std::time::Duration;
 use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, Entry, Event, Fact, GateMemory, GatePoint, HoldCause, LastGate, News, Notice, Order, RecallCause, Request,
-    RolledBack, RunState, Saved, Target,
+    Answer, CancelCause, CheckpointReport, Entry, Event, Fact, GateMemory, GatePoint, HoldCause, LastGate, Notice,
+    Order, PromptNote, Request, RollbackReport, RunState, Target,
 };
 use loop_core::settings::GateSpec;
 use loop_core::text;
@@ -116,11 +116,11 @@ impl Live {
     fn happened(&mut self, event: &Event, state: &RunState) {
         match event {
             Event::Answered { order, answer } => self.answered(*order, answer, state),
-            Event::Asked { request: Request::Stop, .. } => {
+            Event::Requested { request: Request::Stop, .. } => {
                 self.line(Some(Paint::Warn), "stopping after this iteration (Ctrl-C again: now)");
             }
-            Event::Asked { request: Request::Abort, .. } => self.line(Some(Paint::Warn), "stopping now"),
-            Event::Asked { request, by } => {
+            Event::Requested { request: Request::Abort, .. } => self.line(Some(Paint::Warn), "stopping now"),
+            Event::Requested { request, by } => {
                 let what = match request {
                     Request::Pause => "holding after this iteration".to_owned(),
                     Request::Resume => "going on".to_owned(),
@@ -141,10 +141,10 @@ impl Live {
                 };
                 self.line(Some(Paint::Warn), &format!("{} ({by})", text::one_line(&what, 200)));
             }
-            Event::Noticed(Notice::Said { text }) => self.line(Some(Paint::Warn), text),
+            Event::Noticed(Notice::Message { text }) => self.line(Some(Paint::Warn), text),
             Event::Created(_)
             | Event::Opened
-            | Event::Visited { .. }
+            | Event::OpenedForRequest { .. }
             | Event::Reopened { .. }
             | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. } | Notice::Session { .. })
             | Event::DeadlinePassed => {}
@@ -159,7 +159,7 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("         {said}"));
                 }
                 // Said once: the same again would not be news.
-                if state.timeouts == 2 && state.news.iter().any(|news| matches!(news, News::TimedOut { .. })) {
+                if state.timeouts == 2 && state.notes.iter().any(|note| matches!(note, PromptNote::TimedOut { .. })) {
                     let double = loop_core::settings::duration_text(state.settings.timeout_ms.saturating_mul(2));
                     let id = name_of(state);
                     self.line(
@@ -192,11 +192,11 @@ impl Live {
             }
             Answer::Blocked { why } | Answer::Refused { why } => self.line(Some(Paint::Bad), &text::one_line(why, 400)),
             Answer::RolledBack(back) => self.line(Some(Paint::Good), &rolled_back(back, &name_of(state))),
-            Answer::Kept(saved) => {
+            Answer::ManualCheckpoint(saved) => {
                 self.line(None, &format!("kept as {}", saved.checkpoint.as_deref().unwrap_or_default()));
             }
-            Answer::Saved(saved) => self.saved(saved, state),
-            Answer::Measured(measured) => {
+            Answer::Checkpoint(saved) => self.saved(saved, state),
+            Answer::Measurement(measured) => {
                 let noticed = measured.noticed.map(|noticed| if noticed { "something" } else { "nothing" }.to_owned());
                 let unseen = measured.ignored.then(|| "only ignored files or empty folders".to_owned());
                 let counted = measured.changes.map(|changes| unseen.unwrap_or_else(|| brief(changes)));
@@ -207,7 +207,7 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
-            Answer::Guarded(guarded) => {
+            Answer::Guard(guarded) => {
                 for line in words::guarded(guarded) {
                     self.line(Some(Paint::Warn), &format!("{:>7}  {line}", of(state)));
                 }
@@ -215,16 +215,16 @@ impl Live {
             Answer::Cleaned { .. }
             | Answer::Held
             | Answer::Reserved(_)
-            | Answer::Certified(_)
+            | Answer::Certify(_)
             | Answer::Notified { .. } => {}
         }
     }
 
-    fn saved(&mut self, saved: &Saved, state: &RunState) {
+    fn saved(&mut self, saved: &CheckpointReport, state: &RunState) {
         if let Some(changes) = saved.changes {
             self.line(Some(Paint::Warn), &format!("{:>7}  not by the agent: {}", of(state), brief(changes)));
         }
-        for said in &saved.said {
+        for said in &saved.remarks {
             self.line(Some(Paint::Warn), &format!("         {}", text::one_line(said, 400)));
         }
         if !saved.unstable.is_empty() {
@@ -236,14 +236,14 @@ impl Live {
     fn gate(&mut self, gate: &GateSpec, last: &LastGate, state: &RunState) {
         let place = if last.point == GatePoint::Baseline { "before".to_owned() } else { of(state) };
         let (word, paint) = match last.verdict {
-            Verdict::Kept => ("holds", Paint::Good),
-            Verdict::Broken => ("does not hold yet", Paint::Dim),
+            Verdict::Pass => ("holds", Paint::Good),
+            Verdict::Fail => ("does not hold yet", Paint::Dim),
             Verdict::Unverifiable => ("cannot be checked", Paint::Warn),
         };
         let said = match last.verdict {
-            Verdict::Kept => String::new(),
-            Verdict::Broken | Verdict::Unverifiable => {
-                let line = last.report.said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            Verdict::Pass => String::new(),
+            Verdict::Fail | Verdict::Unverifiable => {
+                let line = last.report.excerpt.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 if line.is_empty() { String::new() } else { format!(": {}", text::one_line(line, 60)) }
             }
         };
@@ -269,15 +269,15 @@ impl Live {
                     );
                 }
             }
-            Fact::Recalled { cause: RecallCause::Timeout, id } if !is_hold(state, *id) => {
+            Fact::OrderCancelled { cause: CancelCause::Timeout, id } if !is_hold(state, *id) => {
                 let what = state.orders.get(id).map_or("it", |open| who(&open.order));
                 self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
             }
-            Fact::Recalled { cause: RecallCause::Silent, .. } => {
+            Fact::OrderCancelled { cause: CancelCause::Silent, .. } => {
                 let limit = state.settings.idle_timeout_ms.map_or_else(String::new, time::spaced);
                 self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
             }
-            Fact::Recalled { cause: RecallCause::TimeLimit, id } if !is_hold(state, *id) => {
+            Fact::OrderCancelled { cause: CancelCause::TimeLimit, id } if !is_hold(state, *id) => {
                 let what = state.orders.get(id).map_or("it", |open| who(&open.order));
                 self.line(Some(Paint::Warn), &format!("         the time of the loop is used up: ending {what}"));
             }
@@ -303,8 +303,10 @@ impl Live {
                 self.line(Some(Paint::Warn), &format!("the agent asks: {}", text::one_line(&question, 400)));
                 self.line(Some(Paint::Warn), &format!("answer: loop inject {id} \"…\", then: loop resume {id}"));
             }
-            Fact::Recalled { cause: RecallCause::Abort | RecallCause::Request | RecallCause::Rollback, .. }
-            | Fact::Recalled { .. }
+            Fact::OrderCancelled {
+                cause: CancelCause::Abort | CancelCause::Request | CancelCause::Rollback, ..
+            }
+            | Fact::OrderCancelled { .. }
             | Fact::Ordered { .. }
             | Fact::Concluded { .. } => {}
         }
@@ -339,7 +341,7 @@ impl Live {
         let (_, open) = state.main_order()?;
         let limit = time::compact(open.order.limit_ms(&state.settings));
         let spent = time::compact(now.ms_since(open.since) / 1000 * 1000);
-        let broken = |memory: &&GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict != Verdict::Kept);
+        let broken = |memory: &&GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict != Verdict::Pass);
         let gate = state.gates.iter().find(broken).or(state.gates.first()).and_then(|gate| gate.last.as_ref());
         let gate = gate.map_or_else(String::new, |last| format!(" · gate: {}", last.report.ended.brief()));
         let doing = match &open.order {
@@ -368,7 +370,7 @@ impl Live {
             Order::Checkpoint { .. } | Order::Measure { .. } | Order::Guard { .. } => {
                 "keeping the workspace".to_owned()
             }
-            Order::Notify { .. } | Order::Keep { .. } => return None,
+            Order::Notify { .. } | Order::ManualCheckpoint { .. } => return None,
         };
         Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
     }
@@ -386,13 +388,13 @@ fn name_of(state: &RunState) -> String {
 }
 
 /// What going back did, in a line or two.
-pub(crate) fn rolled_back(back: &RolledBack, id: &str) -> String {
+pub(crate) fn rolled_back(back: &RollbackReport, id: &str) -> String {
     let files = |count: u64| if count == 1 { "1 name".to_owned() } else { format!("{count} names") };
     let mut text = format!("rolled back to {}: {} written, {} removed", back.to, files(back.written), back.removed);
     for aside in &back.aside {
         text.push_str(&format!("\n  kept aside: {}", text::one_line(aside, 200)));
     }
-    for said in &back.said {
+    for said in &back.remarks {
         text.push_str(&format!("\n  {}", text::one_line(said, 400)));
     }
     let git = if back.git { " --restore-git" } else { "" };
@@ -408,7 +410,7 @@ fn who(order: &Order) -> &'static str {
         Order::CleanUp { .. }
         | Order::Checkpoint { .. }
         | Order::Measure { .. }
-        | Order::Keep { .. }
+        | Order::ManualCheckpoint { .. }
         | Order::Rollback { .. }
         | Order::Reserve { .. }
         | Order::Guard { .. }
@@ -428,7 +430,7 @@ fn of(state: &RunState) -> String {
 }
 
 impl Reporter for Live {
-    fn told(&mut self, entry: &Entry, state: &RunState) {
+    fn on_entry(&mut self, entry: &Entry, state: &RunState) {
         self.now_wall_ms = entry.at.wall_ms;
         if matches!(entry.fact, Fact::Concluded { .. })
             && let Some(warning) = self.at_the_end.as_ref().and_then(|what| what(state))
@@ -447,7 +449,7 @@ impl Reporter for Live {
         }
     }
 
-    fn heard(&mut self, bytes: &[u8]) {
+    fn on_output(&mut self, bytes: &[u8]) {
         if self.printer.loudness == Loudness::Verbose && !self.json {
             let text = text::clean(bytes);
             self.show(&text);

@@ -132,7 +132,7 @@ fn iteration(state: &RunState, entry: &Entry, verbose: bool) -> Vec<Said> {
 
 /// What the agent claims, the calls that are left, the breaker; nothing where there is nothing to say.
 fn progress(state: &RunState, entry: &Entry) -> (bool, String) {
-    let claim = state.report.as_ref().and_then(|report| report.heard.claimed.as_ref());
+    let claim = state.report.as_ref().and_then(|report| report.stream.claimed.as_ref());
     let asked = !state.gated() && state.settings.resolved.get("status_block") != "none";
     let status = match claim {
         Some(claim) => Some(text::one_line(&claim.brief(), 160)),

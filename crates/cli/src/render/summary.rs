@@ -14,7 +14,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         return String::new();
     };
     let (paint, word) = match over.outcome {
-        Outcome::Kept => (Paint::Good, "done"),
+        Outcome::Verified => (Paint::Good, "done"),
         Outcome::Claimed => (Paint::Good, "done, as the agent says"),
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
         Outcome::Stopped => (Paint::Warn, "stopped"),
@@ -87,7 +87,7 @@ fn told(state: &RunState, claims: &Claims) -> String {
 
 /// A state that was better than the one that stayed, where it did not succeed.
 pub(crate) fn better(state: &RunState) -> Option<&Best> {
-    let lost = state.over.as_ref().is_some_and(|over| !matches!(over.outcome, Outcome::Kept | Outcome::Claimed));
+    let lost = state.over.as_ref().is_some_and(|over| !matches!(over.outcome, Outcome::Verified | Outcome::Claimed));
     let best = state.judged.best.as_ref().filter(|_| lost && state.keeps())?;
     let other = best.checkpoint.is_some() && best.checkpoint != state.keeping.newest;
     (other && state.judged.rank.is_none_or(|rank| best.rank > rank)).then_some(best)
@@ -114,7 +114,7 @@ pub(crate) fn told_cost(state: &RunState) -> Option<String> {
 /// Two commands: how to see it, and how to go on.
 fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
     let go_on = match outcome {
-        Outcome::Kept => format!("prove it:   loop verify {id}"),
+        Outcome::Verified => format!("prove it:   loop verify {id}"),
         Outcome::Claimed | Outcome::Cancelled => format!("forget it:  loop rm {id}"),
         Outcome::Exhausted
         | Outcome::Tripped

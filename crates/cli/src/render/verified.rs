@@ -11,7 +11,7 @@ const SAID_LINES_MAX: usize = 12;
 
 /// As lines.
 pub(crate) fn text(found: &Verification, printer: Printer) -> String {
-    let (paint, word) = if found.holds { (Paint::Good, "holds") } else { (Paint::Bad, "does not hold") };
+    let (paint, word) = if found.verified { (Paint::Good, "holds") } else { (Paint::Bad, "does not hold") };
     let mut out = format!("{}: {}\n", printer.paint(paint, word), clean(&found.why));
     let mut line = |name: &str, value: &str| out.push_str(&format!("  {name:<11}{value}\n"));
     for gate in &found.gates {
@@ -33,7 +33,7 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
     for how in &found.certificate.weaker {
         line("weaker", &clean(how));
     }
-    for gate in found.gates.iter().filter(|gate| !gate.is_kept()) {
+    for gate in found.gates.iter().filter(|gate| !gate.passes()) {
         for test in &gate.failing {
             out.push_str(&format!("  {}: fails: {}\n", gate.name, clean(test)));
         }
@@ -74,7 +74,7 @@ fn recorded(gate: &VerifiedGate) -> Option<String> {
 
 /// As Markdown.
 pub(crate) fn markdown(found: &Verification) -> String {
-    let word = if found.holds { "holds" } else { "does not hold" };
+    let word = if found.verified { "holds" } else { "does not hold" };
     let mut out = format!("# Loop {}: {word}\n\n{}\n", found.id, plain(&found.why));
     if !found.gates.is_empty() {
         out.push_str("\n| gate | command | now | recorded | ended | seconds | tests | output |\n");
@@ -110,10 +110,10 @@ pub(crate) fn markdown(found: &Verification) -> String {
     for how in found.certificate.weaker.iter().chain(&found.hints) {
         item(plain(how));
     }
-    for test in found.gates.iter().filter(|gate| !gate.is_kept()).flat_map(|gate| &gate.failing) {
+    for test in found.gates.iter().filter(|gate| !gate.passes()).flat_map(|gate| &gate.failing) {
         item(format!("Fails: {}", plain(test)));
     }
-    for gate in found.gates.iter().filter(|gate| !gate.is_kept() && !gate.said.is_empty()) {
+    for gate in found.gates.iter().filter(|gate| !gate.passes() && !gate.said.is_empty()) {
         let said: String = said(gate).iter().map(|line| format!("    {line}\n")).collect();
         out.push_str(&format!("\nThe end of what {} said:\n\n{said}", plain(&gate.name)));
     }

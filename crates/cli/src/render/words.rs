@@ -1,13 +1,13 @@
 //! What an agent's words amounted to, in lines for people.
 use loop_core::agent::{Failure, Permissions};
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{AgentReport, Guarded, RunState, TestsSeen};
+use loop_core::run::{AgentReport, GuardReport, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time::{self, At};
 
 /// How an attempt ended, what it used.
 pub(crate) fn ended(report: &AgentReport) -> String {
-    let usage = report.heard.usage;
+    let usage = report.stream.usage;
     let turns = usage.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
     // An attempt that came to nothing used nothing: that is no figure.
     let told = usage.tokens().is_some_and(|tokens| tokens > 0);
@@ -21,12 +21,12 @@ pub(crate) fn ended(report: &AgentReport) -> String {
 
 /// What else there is to say about it, a line each.
 pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
-    let heard = &report.heard;
+    let heard = &report.stream;
     let mut said = Vec::new();
     if heard.session_lost {
         said.push("its session is gone: a new one is begun".to_owned());
-    } else if let Some(failure) = heard.failure.filter(|_| !report.said.is_empty() || heard.error.is_some()) {
-        let error = heard.error.clone().unwrap_or_else(|| report.said.clone());
+    } else if let Some(failure) = heard.failure.filter(|_| !report.last_text.is_empty() || heard.error.is_some()) {
+        let error = heard.error.clone().unwrap_or_else(|| report.last_text.clone());
         said.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
     }
     if heard.failure == Some(Failure::Context) {
@@ -53,7 +53,7 @@ pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
 /// An iteration whose agent was refused commands and that came to nothing.
 pub(crate) fn refused(state: &RunState) -> Option<String> {
     let report = state.report.as_ref()?;
-    let denials = &report.heard.denials;
+    let denials = &report.stream.denials;
     if denials.count == 0 || state.changes.is_none_or(|changes| changes.files > 0) {
         return None;
     }
@@ -96,18 +96,18 @@ pub(crate) fn countdown(state: &RunState, now: At) -> Option<String> {
 }
 
 /// What became of protected files: nothing where nothing was changed.
-pub(crate) fn guarded(guarded: &Guarded) -> Vec<String> {
+pub(crate) fn guarded(guarded: &GuardReport) -> Vec<String> {
     let mut lines = Vec::new();
     if !guarded.tampered.is_nothing() {
         let names = text::one_line(&guarded.tampered.words(), 300);
         let back = if guarded.restored { "; put back" } else { "" };
-        let kept = guarded.kept.as_ref().map_or_else(String::new, |name| format!(" (what it was is {name})"));
+        let kept = guarded.checkpoint.as_ref().map_or_else(String::new, |name| format!(" (what it was is {name})"));
         lines.push(format!("protected files were changed: {names}{back}{kept}"));
     }
     if !guarded.added.is_nothing() {
         lines.push(format!("new files where protected ones are: {}", text::one_line(&guarded.added.words(), 300)));
     }
-    lines.extend(guarded.said.iter().map(|said| text::one_line(said, 400)));
+    lines.extend(guarded.remarks.iter().map(|said| text::one_line(said, 400)));
     lines
 }
 

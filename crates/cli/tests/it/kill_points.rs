@@ -125,7 +125,7 @@ fn rightly_ended(user: &TestEnv, id: &str, told: &[String]) -> Result<(), String
         return Err("a fact is gone after the resume".to_owned());
     }
     let state = reading.fold();
-    if state.standing().map(|standing| standing.outcome) != Some("kept") || state.iteration != 3 {
+    if state.standing().map(|standing| standing.outcome) != Some("verified") || state.iteration != 3 {
         return Err(format!("it ended as {:?} in iteration {}", state.over, state.iteration));
     }
     let (mut ended, mut asked) = (Vec::new(), BTreeMap::new());
@@ -142,7 +142,7 @@ fn rightly_ended(user: &TestEnv, id: &str, told: &[String]) -> Result<(), String
                     ended.extend(asked.get(order));
                 }
             }
-            Fact::Ordered { .. } | Fact::Recalled { .. } | Fact::Concluded { .. } => {}
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => {}
         }
     }
     // The last agent may have done its work unseen: then the gate found it done, and nobody worked again.

@@ -62,7 +62,7 @@ fn a_whole_loop(agent: RealAgent, name: &str, limit: Fault) {
     assert_eq!(env.read("work/ran.txt"), "ran\nran\n", "it ran the tests by its own shell: {}", ran.text());
     let rows = history(&env);
     assert_eq!(rows.len(), 2, "a limit is no iteration: {rows:#?}");
-    assert_eq!((&rows[0]["outcome"], &rows[1]["outcome"]), (&"broken".into(), &"kept".into()), "{rows:#?}");
+    assert_eq!((&rows[0]["outcome"], &rows[1]["outcome"]), (&"fail".into(), &"pass".into()), "{rows:#?}");
     assert_eq!(rows[0]["claimed"]["status"], "IN_PROGRESS", "{rows:#?}");
     assert!(rows[0]["usage"]["input_tokens"].as_u64().unwrap() > 0, "{rows:#?}");
     assert_eq!((&rows[0]["failure"], &rows[1]["failure"]), (&Value::Null, &Value::Null), "{rows:#?}");

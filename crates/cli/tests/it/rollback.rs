@@ -72,7 +72,7 @@ fn the_best_state_by_its_gates_can_be_gone_back_to_and_is_offered() {
     let said = ran.text();
     assert!(said.contains("newly failing: two"), "{said}");
     assert!(ran.out().contains("rollback"), "{said}");
-    assert!(ran.out().contains("best   (iteration 1: 0 gates kept, 2 tests pass, 1 fail)"), "{said}");
+    assert!(ran.out().contains("best   (iteration 1: 0 gates pass, 2 tests pass, 1 fail)"), "{said}");
     let prompt = std::fs::read_to_string(user.run_folder(&id).join("iterations/000002/attempt-1/prompt.md"));
     let prompt = prompt.unwrap()
         + &std::fs::read_to_string(user.run_folder(&id).join("iterations/000003/attempt-1/prompt.md")).unwrap();

@@ -10,7 +10,7 @@ fn the_first_ctrl_c_stops_after_the_iteration_and_leaves_the_loop_paused() {
     let running = user.begin(&start(WAITING, "false", &[]));
     user.wait_for_file("work/began");
     running.signal("INT");
-    user.wait_for_fact("\"asked\"");
+    user.wait_for_fact("\"requested\"");
     user.write("work/go", "");
     let ran = running.end().expect_code(2);
     assert!(ran.out().starts_with("stopped: stopped after the iteration by Ctrl-C"), "{}", ran.text());
@@ -73,7 +73,7 @@ fn a_kept_promise_in_the_last_iteration_outranks_the_stop() {
     let running = user.begin(&start(WAITING, "test -e log", &[]));
     user.wait_for_file("work/began");
     running.signal("INT");
-    user.wait_for_fact("\"asked\"");
+    user.wait_for_fact("\"requested\"");
     user.write("work/go", "");
     running.end().expect_code(0);
 }

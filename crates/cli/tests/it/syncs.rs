@@ -97,11 +97,11 @@ fn a_request_of_a_person_is_safe_before_it_is_acknowledged() {
     let pid = std::fs::read_to_string(user.run_folder(&user.id()).join("lock")).unwrap();
     let pid = serde_json::from_str::<serde_json::Value>(&pid).unwrap()["pid"].to_string();
     assert!(std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
-    user.wait_for_fact("\"asked\"");
+    user.wait_for_fact("\"requested\"");
     user.write("work/go", "");
     assert_eq!(running.end().code, Some(2));
     let calls = Call::read(&log);
-    let asked = |call: &Call| call.name == "write" && is_journal(call) && call.text.contains("asked");
+    let asked = |call: &Call| call.name == "write" && is_journal(call) && call.text.contains("requested");
     assert_eq!(safe_before(&calls, asked, sync_of_journal, is_shown), 1);
 }
 

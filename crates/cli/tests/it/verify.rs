@@ -51,7 +51,7 @@ fn a_loop_that_is_done_still_holds_and_its_certificate_says_on_what() {
     let (user, id) = done(PROMISE, &["--gate", "len[watch]=test -e no-such", "--result", "../result.json"]);
     let before = seen(&user);
     let ran = user.run(&["verify", &id]).expect_code(0);
-    assert!(ran.out().contains("holds: it still holds: every required gate is kept on iter-002"), "{}", ran.text());
+    assert!(ran.out().contains("holds: it still holds: every required gate passes on iter-002"), "{}", ran.text());
     assert!(ran.out().contains("the workspace is that tree"), "{}", ran.text());
     let found = json(&user, &id, 0);
     assert_eq!(

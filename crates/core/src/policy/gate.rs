@@ -8,9 +8,9 @@ use crate::run::Ended;
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The condition holds.
-    Kept,
+    Pass,
     /// It does not hold.
-    Broken,
+    Fail,
     /// Nobody knows: the gate itself could not do its work.
     Unverifiable,
 }
@@ -20,8 +20,8 @@ impl Verdict {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Kept => "pass",
-            Self::Broken => "fail",
+            Self::Pass => "pass",
+            Self::Fail => "fail",
             Self::Unverifiable => "unverifiable",
         }
     }
@@ -30,8 +30,8 @@ impl Verdict {
 /// What several tries of one gate said so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    kept: u32,
-    broken: u32,
+    passed: u32,
+    failed: u32,
     unverifiable: u32,
 }
 
@@ -40,8 +40,8 @@ impl Tally {
     #[must_use]
     pub fn with(mut self, verdict: Verdict) -> Self {
         match verdict {
-            Verdict::Kept => self.kept += 1,
-            Verdict::Broken => self.broken += 1,
+            Verdict::Pass => self.passed += 1,
+            Verdict::Fail => self.failed += 1,
             Verdict::Unverifiable => self.unverifiable += 1,
         }
         self
@@ -50,18 +50,18 @@ impl Tally {
     /// How many tries there were.
     #[must_use]
     pub fn tries(self) -> u32 {
-        self.kept + self.broken + self.unverifiable
+        self.passed + self.failed + self.unverifiable
     }
 
     /// The answer, as soon as no further try can change it. `need` of `all` tries must hold.
     #[must_use]
     pub fn verdict(self, (need, all): (u32, u32)) -> Option<Verdict> {
         let left = all.saturating_sub(self.tries());
-        if self.kept >= need {
-            Some(Verdict::Kept)
-        } else if self.kept + left + self.unverifiable < need {
-            Some(Verdict::Broken)
-        } else if left == 0 || self.kept + left < need {
+        if self.passed >= need {
+            Some(Verdict::Pass)
+        } else if self.passed + left + self.unverifiable < need {
+            Some(Verdict::Fail)
+        } else if left == 0 || self.passed + left < need {
             Some(Verdict::Unverifiable)
         } else {
             None
@@ -103,7 +103,7 @@ impl<'a> Promise<'a> {
     ///
     /// let promise = Promise::parse("! grep -q TODO src/main.rs");
     /// assert_eq!(promise.command, "grep -q TODO src/main.rs");
-    /// assert_eq!(promise.judge(&Ended::Exit(1), true), Verdict::Kept);
+    /// assert_eq!(promise.judge(&Ended::Exit(1), true), Verdict::Pass);
     /// // The file is not there: nobody knows, and that is not *kept*.
     /// assert_eq!(promise.judge(&Ended::Exit(2), true), Verdict::Unverifiable);
     /// ```
@@ -134,22 +134,22 @@ impl<'a> Promise<'a> {
 
     fn judge_negated(&self, ended: &Ended) -> Verdict {
         match ended {
-            Ended::Exit(0) => Verdict::Broken,
+            Ended::Exit(0) => Verdict::Fail,
             Ended::Exit(NOT_EXECUTABLE | NOT_FOUND) => Verdict::Unverifiable,
             Ended::Exit(code) if *code >= SHELL_SIGNAL_BASE || (self.searches && *code >= 2) => Verdict::Unverifiable,
             Ended::Exit(124 | 125) if self.times => Verdict::Unverifiable,
-            Ended::Exit(_) => Verdict::Kept,
+            Ended::Exit(_) => Verdict::Pass,
             Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => Verdict::Unverifiable,
         }
     }
 }
 
 fn judge_plain(ended: &Ended, ran_before: bool) -> Verdict {
-    let by_the_work = if ran_before { Verdict::Broken } else { Verdict::Unverifiable };
+    let by_the_work = if ran_before { Verdict::Fail } else { Verdict::Unverifiable };
     match ended {
-        Ended::Exit(0) => Verdict::Kept,
+        Ended::Exit(0) => Verdict::Pass,
         Ended::Exit(_) if !ran_to_an_end(ended) => Verdict::Unverifiable,
-        Ended::Exit(_) => Verdict::Broken,
+        Ended::Exit(_) => Verdict::Fail,
         Ended::Signal(SIGKILL) | Ended::NotStarted(_) => Verdict::Unverifiable,
         Ended::Signal(_) | Ended::ByUs => by_the_work,
     }

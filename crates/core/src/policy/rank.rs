@@ -20,11 +20,11 @@ pub struct GateScore {
 /// not better than what fails, and neither are tests that were taken out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    required_kept: u32,
+    required_passed: u32,
     passed: u32,
     failed: Reverse<u32>,
     answered: u32,
-    watched_kept: u32,
+    watched_passed: u32,
 }
 
 impl Rank {
@@ -33,23 +33,27 @@ impl Rank {
     pub fn of(gates: impl Iterator<Item = GateScore>) -> Self {
         let mut rank = Self::default();
         for gate in gates {
-            let kept = u32::from(gate.verdict == Verdict::Kept);
+            let kept = u32::from(gate.verdict == Verdict::Pass);
             if gate.required {
-                rank.required_kept += kept;
+                rank.required_passed += kept;
                 rank.answered += u32::from(gate.verdict != Verdict::Unverifiable);
                 rank.passed = rank.passed.saturating_add(gate.passed);
                 rank.failed = Reverse(rank.failed.0.saturating_add(gate.failed));
             } else {
-                rank.watched_kept += kept;
+                rank.watched_passed += kept;
             }
         }
         rank
     }
 
-    /// For people: `2 gates kept, 14 tests pass, 3 fail`.
+    /// For people: `2 gates pass, 14 tests pass, 3 fail`.
     #[must_use]
     pub fn words(&self) -> String {
-        let gates = format!("{} {} kept", self.required_kept, if self.required_kept == 1 { "gate" } else { "gates" });
+        let gates = format!(
+            "{} {}",
+            self.required_passed,
+            if self.required_passed == 1 { "gate passes" } else { "gates pass" }
+        );
         match (self.passed, self.failed.0) {
             (0, 0) => gates,
             (passed, failed) => format!("{gates}, {passed} tests pass, {failed} fail"),

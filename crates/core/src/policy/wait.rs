@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Failure, ResetSource};
-use crate::run::Heard;
+use crate::run::StreamReport;
 use crate::time::{self, At};
 
 /// The first wait of which nobody says how long it is.
@@ -94,11 +94,11 @@ impl Wait {
 /// What the next attempt waits for; none where the failure does not pass by itself. `tries` is how many attempts
 /// in a row came to nothing, this one included; `salt` tells runs and attempts apart.
 #[must_use]
-pub fn wait_for(heard: &Heard, now: At, tries: u32, salt: u64) -> Option<Wait> {
-    let failure = heard.failure?;
+pub fn wait_for(stream: &StreamReport, now: At, tries: u32, salt: u64) -> Option<Wait> {
+    let failure = stream.failure?;
     let patience = patience(failure)?;
-    let stated = heard.reset.filter(|reset| reset.at_ms > now.wall_ms && reset.at_ms - now.wall_ms < BELIEVED_MS_MAX);
-    let said = heard.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+    let stated = stream.reset.filter(|reset| reset.at_ms > now.wall_ms && reset.at_ms - now.wall_ms < BELIEVED_MS_MAX);
+    let said = stream.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
     let why = format!("{}{said}", patience.what);
     let (until_ms, source) = match stated {
         Some(reset) => {

@@ -1,5 +1,5 @@
 //! One prompt out of its material. Pure: the same material gives the same text.
-use crate::run::News;
+use crate::run::PromptNote;
 use crate::text;
 use crate::time;
 
@@ -22,7 +22,7 @@ pub struct Material<'a> {
     /// Paths changed so far.
     pub changed: &'a [String],
     /// What else there is to tell.
-    pub news: &'a [News],
+    pub notes: &'a [PromptNote],
     /// The iteration, from 1.
     pub iteration: u32,
     /// The most there will be; none means no limit.
@@ -63,8 +63,8 @@ pub struct GateSaid {
 #[must_use]
 pub fn compose(material: &Material<'_>) -> String {
     // It did its work, and only forgot to say how it stands.
-    if let Some(missing) = material.news.iter().find(|news| matches!(news, News::StatusMissing { .. })) {
-        return format!("{}\n", news(missing).trim_start_matches("- "));
+    if let Some(missing) = material.notes.iter().find(|note| matches!(note, PromptNote::StatusMissing { .. })) {
+        return format!("{}\n", note_text(missing).trim_start_matches("- "));
     }
     let mut prompt = String::new();
     prompt.push_str(&opening(material));
@@ -79,7 +79,7 @@ pub fn compose(material: &Material<'_>) -> String {
         }
     }
     section(&mut prompt, "changed-so-far", &changed(material.changed));
-    section(&mut prompt, "news", &material.news.iter().map(news).collect::<Vec<_>>().join("\n"));
+    section(&mut prompt, "news", &material.notes.iter().map(note_text).collect::<Vec<_>>().join("\n"));
     prompt
 }
 
@@ -168,49 +168,49 @@ fn changed(names: &[String]) -> String {
     listed.trim_end().to_owned()
 }
 
-fn news(news: &News) -> String {
-    match news {
-        News::TimedOut { limit_ms } => format!(
+fn note_text(note: &PromptNote) -> String {
+    match note {
+        PromptNote::TimedOut { limit_ms } => format!(
             "- The iteration before was stopped because it took longer than {}. Its edits are still there. Work in smaller steps.",
             time::spaced(*limit_ms)
         ),
-        News::Silent { limit_ms } => format!(
+        PromptNote::Silent { limit_ms } => format!(
             "- The iteration before was stopped because nothing happened for {}: no output, no changed file, no work. Its edits are still there. Do not wait for anything.",
             time::spaced(*limit_ms)
         ),
-        News::Interrupted { attempt } => format!(
+        PromptNote::Interrupted { attempt } => format!(
             "- Attempt {attempt} at this iteration was cut off from outside. Its edits are still there, some may be half done."
         ),
-        News::RolledBack { to } => format!(
+        PromptNote::RolledBack { to } => format!(
             "- The workspace was rolled back to checkpoint {}: what was done after it is gone. Look at the files as they are now.",
             harmless(to)
         ),
-        News::Others { files } => format!(
+        PromptNote::ChangedByOthers { files } => format!(
             "- {} changed by somebody else (a person, or the gate) since you ended.",
             if *files == 1 { "1 file was".to_owned() } else { format!("{files} files were") }
         ),
-        News::Limited { attempt } => format!(
+        PromptNote::Limited { attempt } => format!(
             "- Attempt {attempt} at this iteration ended early because of a limit of the model's provider. Its edits are still there; go on from them."
         ),
-        News::NobodyAnswers { question } => format!(
+        PromptNote::NobodyAnswers { question } => format!(
             "- You asked: {}. Nobody answers here. Decide by yourself, say what you assumed, and go on.",
             harmless(&text::one_line(question, 400))
         ),
-        News::Answered { question } => format!(
+        PromptNote::Answered { question } => format!(
             "- You asked: {}. A person has let you go on; what they answered stands in added-by-the-user, if they said anything.",
             harmless(&text::one_line(question, 400))
         ),
-        News::Refused { count, first } => format!(
+        PromptNote::Refused { count, first } => format!(
             "- {count} of your tool calls were refused ({}), and nothing changed. Work by what you are allowed.",
             harmless(&text::one_line(first, 200))
         ),
-        News::Tampered { files, restored, by_gates } => format!(
+        PromptNote::Tampered { files, restored, by_gates } => format!(
             "- Protected files were changed{}: {}. {} Do not change them: the task is to be solved without that.",
             if *by_gates { " while the gate ran (something that you wrote did it)" } else { "" },
             harmless(&text::one_line(&files.join(", "), 600)),
             if *restored { "They were put back as they had been." } else { "That does not count as work." }
         ),
-        News::Regressed { what, reverted } => format!(
+        PromptNote::Regressed { what, reverted } => format!(
             "- Your last iteration broke what had passed before: {}.{}",
             harmless(&text::one_line(&what.join(", "), 1200)),
             if *reverted {
@@ -219,18 +219,20 @@ fn news(news: &News) -> String {
                 " Mend that without losing what passes now."
             }
         ),
-        News::WeakerTests { how } => format!(
+        PromptNote::WeakerTests { how } => format!(
             "- The gate succeeds, but the tests are weaker than at the start, so the task is not done: {}. Bring them back.",
             harmless(&text::one_line(&how.join("; "), 1200))
         ),
-        News::NotDone => {
+        PromptNote::NotDone => {
             "- You said that the task is done. It is not: the harness ran the gate, and it fails. Read what it said."
                 .to_owned()
         }
-        News::StatusMissing { why } => format!(
+        PromptNote::StatusMissing { why } => format!(
             "- Your last message had no status block that counts{}. Say nothing but the status block of the work that you just did.",
             why.as_ref().map_or(String::new(), |why| format!(" ({})", harmless(&text::one_line(why, 200))))
         ),
-        News::AgentFailed { ended } => format!("- Your program ended in an error in the iteration before ({ended})."),
+        PromptNote::AgentFailed { ended } => {
+            format!("- Your program ended in an error in the iteration before ({ended}).")
+        }
     }
 }

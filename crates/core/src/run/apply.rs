@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::due::Timing;
 use super::event::{Change, Event, Input, Notice, Request, Target};
-use super::fact::{Fact, GatePoint, GuardPoint, HoldCause, Order, RecallCause};
+use super::fact::{CancelCause, Fact, GatePoint, GuardPoint, HoldCause, Order};
 use super::outcome::Ending;
 use super::report::{Answer, Ended, GateReport};
 use super::spec::RunSpec;
@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::time::At;
 
 /// How many pieces of news wait for a prompt.
-pub(super) const NEWS_MAX: usize = 8;
+pub(super) const PROMPT_NOTES_MAX: usize = 8;
 /// How many injected texts stay in all later prompts.
 pub const INJECTIONS_KEPT_MAX: usize = 64;
 /// The checkpoint of the workspace before iteration 1.
@@ -47,7 +47,7 @@ fn after_crash(order: &Order) -> AfterCrash {
         | Order::Certify { .. }
         | Order::RunGate { .. } => AfterCrash::Again,
         Order::Guard { point: GuardPoint::Gates(_) } => AfterCrash::JudgeAnew,
-        Order::Notify { .. } | Order::Keep { .. } => AfterCrash::Forget,
+        Order::Notify { .. } | Order::ManualCheckpoint { .. } => AfterCrash::Forget,
     }
 }
 
@@ -57,11 +57,11 @@ impl RunState {
         match fact {
             Fact::Happened(input) => self.happened(input),
             Fact::Ordered { id, order } => self.ordered(*id, order),
-            Fact::Recalled { id, cause } => {
+            Fact::OrderCancelled { id, cause } => {
                 if let Some(open) = self.orders.get_mut(id) {
-                    open.cut = *cause == RecallCause::TimeUp;
+                    open.cut = *cause == CancelCause::TimeUp;
                     if !open.cut {
-                        open.recalled = Some(*cause);
+                        open.cancelled = Some(*cause);
                     }
                 }
             }
@@ -76,16 +76,16 @@ impl RunState {
     }
 
     fn happened(&mut self, input: &Input) {
-        if !matches!(input.event, Event::Opened | Event::Reopened { .. } | Event::Visited { .. }) {
+        if !matches!(input.event, Event::Opened | Event::Reopened { .. } | Event::OpenedForRequest { .. }) {
             self.now = input.at;
         }
         match &input.event {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
             Event::Reopened { changes, .. } => self.reopened(input.at, changes),
-            Event::Visited { .. } => self.visited(input.at),
+            Event::OpenedForRequest { .. } => self.visited(input.at),
             Event::Answered { order, answer } => self.answered(*order, answer),
-            Event::Asked { request, by } => self.asked(request, by),
+            Event::Requested { request, by } => self.asked(request, by),
             Event::Noticed(Notice::Started { order, process }) => {
                 if let Some(open) = self.orders.get_mut(order) {
                     open.process = Some(*process);
@@ -96,7 +96,7 @@ impl RunState {
                     self.met(id);
                 }
             }
-            Event::Noticed(Notice::Said { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => {}
+            Event::Noticed(Notice::Message { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => {}
         }
     }
 
@@ -224,12 +224,11 @@ impl RunState {
         self.keeping.left_its_end = false;
         // Somebody may have worked on it since: neither an end nor an answer from before is believed,
         // the gates are asked again, all of them.
-        let over = self.over.take().is_some();
+        self.over = None;
         if let Stage::Gating { point, next } = self.stage {
             let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
             // An iteration that was judged is not judged, and counted, a second time.
-            let anew = over || self.spec.as_ref().is_some_and(|spec| spec.rules > 1);
-            let point = if all && anew { GatePoint::Reopened(self.iteration) } else { point };
+            let point = if all { GatePoint::Reopened(self.iteration) } else { point };
             self.stage = Stage::Gating { point, next: 0 };
         }
     }
@@ -262,7 +261,7 @@ impl RunState {
                 (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
                 self.call = None;
             }
-            Order::Keep { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
+            Order::ManualCheckpoint { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
             Order::RunGate { .. } => {
                 (self.guarding.due, self.guarding.gates_ran) = (true, true);
                 // A new round: what the gates did in the one before says nothing about it.
@@ -281,7 +280,7 @@ impl RunState {
             | Order::Measure { .. }
             | Order::Notify { .. } => {}
         }
-        let open = OpenOrder { order: order.clone(), since: self.now, recalled: None, cut: false, process: None };
+        let open = OpenOrder { order: order.clone(), since: self.now, cancelled: None, cut: false, process: None };
         self.orders.insert(id, open);
     }
 
@@ -300,15 +299,15 @@ impl RunState {
                 (self.call, self.keeping.compared) = (None, false);
                 self.driven_since = self.driven_since.or(Some(self.now));
             }
-            (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
+            (Order::Checkpoint { name }, Answer::Checkpoint(saved)) => self.saved(*name, saved),
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended(&open, report),
-            (Order::Measure { iteration }, Answer::Measured(measured)) => self.measured(*iteration, measured),
+            (Order::Measure { iteration }, Answer::Measurement(measured)) => self.measured(*iteration, measured),
             (Order::RunGate { point, gate, .. }, Answer::GateEnded(report)) => {
                 self.gate_ended(&open, (id, *point, *gate), report);
             }
             (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.reserved(reserved),
-            (Order::Guard { point }, Answer::Guarded(guarded)) => self.guarded(*point, guarded),
-            (Order::Certify { point }, Answer::Certified(certified)) => self.certify(*point, certified),
+            (Order::Guard { point }, Answer::Guard(guarded)) => self.guarded(*point, guarded),
+            (Order::Certify { point }, Answer::Certify(certified)) => self.certify(*point, certified),
             (order, answer) => self.not_done(order, &open, answer),
         }
     }
@@ -319,7 +318,7 @@ impl RunState {
             self.cut_off();
         }
         // Given up because a person wants something else: it is done again when it is due.
-        let given_up = open.recalled == Some(RecallCause::Abort) || open.recalled == Some(RecallCause::Rollback);
+        let given_up = open.cancelled == Some(CancelCause::Abort) || open.cancelled == Some(CancelCause::Rollback);
         match (order, answer) {
             (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Failed { .. })
                 if given_up => {}
@@ -343,9 +342,9 @@ impl RunState {
 
     fn gate_ended(&mut self, open: &OpenOrder, (order, point, number): (OrderId, GatePoint, u32), report: &GateReport) {
         // A gate that was given up has not spoken.
-        let given_up = [RecallCause::Abort, RecallCause::Rollback, RecallCause::TimeLimit];
-        if report.ended == Ended::ByUs && open.recalled.is_some_and(|cause| given_up.contains(&cause)) {
-            self.time.ended_gate |= open.recalled == Some(RecallCause::TimeLimit);
+        let given_up = [CancelCause::Abort, CancelCause::Rollback, CancelCause::TimeLimit];
+        if report.ended == Ended::ByUs && open.cancelled.is_some_and(|cause| given_up.contains(&cause)) {
+            self.time.ended_gate |= open.cancelled == Some(CancelCause::TimeLimit);
             return;
         }
         self.gate_spoke((order, point, number), report);

@@ -1,9 +1,9 @@
 //! What becomes of a run when an attempt of its agent ends: another attempt, a wait, or the end of the iteration.
-use super::apply::{CHANGED_NAMES_MAX, NEWS_MAX};
+use super::apply::{CHANGED_NAMES_MAX, PROMPT_NOTES_MAX};
 use super::decide;
-use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
-use super::report::{AgentReport, Ended, Heard, Measured};
-use super::state::{Asked, Counted, OpenOrder, RunState, Session, Stage};
+use super::fact::{CancelCause, GatePoint, HoldCause, Order, PromptNote};
+use super::report::{AgentReport, Ended, Measurement, StreamReport};
+use super::state::{Asked, IterationDelta, OpenOrder, RunState, Session, Stage};
 use crate::agent::{Failure, Usage};
 use crate::policy::prices::cost_of;
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
@@ -43,7 +43,7 @@ impl RunState {
             | Order::Checkpoint { .. }
             | Order::RunAgent { .. }
             | Order::Measure { .. }
-            | Order::Keep { .. }
+            | Order::ManualCheckpoint { .. }
             | Order::Rollback { .. }
             | Order::RunGate { .. }
             | Order::Reserve { .. }
@@ -54,9 +54,9 @@ impl RunState {
         match cause {
             Some(HoldCause::Limit) => self.wait = None,
             Some(HoldCause::Question) => {
-                self.news.retain(|news| !matches!(news, News::NobodyAnswers { .. }));
+                self.notes.retain(|note| !matches!(note, PromptNote::NobodyAnswers { .. }));
                 let question = self.question.take();
-                question.into_iter().for_each(|question| self.tell(News::Answered { question }));
+                question.into_iter().for_each(|question| self.tell(PromptNote::Answered { question }));
                 self.carry_on = true;
             }
             Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Calls) | None => {}
@@ -69,21 +69,21 @@ impl RunState {
     }
 
     pub(super) fn agent_ended(&mut self, open: &OpenOrder, report: &AgentReport) {
-        self.time.ended_agent = report.ended == Ended::ByUs && open.recalled == Some(RecallCause::TimeLimit);
+        self.time.ended_agent = report.ended == Ended::ByUs && open.cancelled == Some(CancelCause::TimeLimit);
         if matches!(open.order, Order::RunAgent { status_only: true, .. }) {
             return self.status_told(open, report);
         }
         self.report = Some(report.clone());
-        self.host_failure = report.not_kept.clone().or(self.host_failure.take());
-        self.spend(&report.heard);
+        self.host_failure = report.not_stored.clone().or(self.host_failure.take());
+        self.spend(&report.stream);
         let by_us = report.ended == Ended::ByUs;
-        if by_us && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
+        if by_us && matches!(open.cancelled, Some(CancelCause::Abort | CancelCause::Rollback)) {
             self.cut_off();
             return;
         }
         // Who began to wait by itself was ended by the hands, which nobody had asked for.
-        let asked = open.recalled.is_some();
-        if !(by_us && asked) && self.came_to_nothing(open, &report.heard) {
+        let asked = open.cancelled.is_some();
+        if !(by_us && asked) && self.came_to_nothing(open, &report.stream) {
             return;
         }
         self.limited = 0;
@@ -91,39 +91,40 @@ impl RunState {
             return;
         }
         (self.agent_ended, self.stage) = (true, Stage::AgentDone);
-        let stopped = by_us && matches!(open.recalled, Some(RecallCause::Timeout | RecallCause::Silent));
-        (self.failure, self.carry_on) = (report.heard.failure.filter(|_| !(by_us && asked)), stopped);
+        let stopped = by_us && matches!(open.cancelled, Some(CancelCause::Timeout | CancelCause::Silent));
+        (self.failure, self.carry_on) = (report.stream.failure.filter(|_| !(by_us && asked)), stopped);
         if self.failure == Some(Failure::Context) {
             // To go on with a conversation that is full would fail in the same way.
             self.session = None;
         }
         // What this attempt was told is told; an attempt that was cut off is told again.
-        self.news.clear();
-        self.ask(&report.heard);
-        if by_us && open.recalled == Some(RecallCause::Timeout) {
+        self.notes.clear();
+        self.ask(&report.stream);
+        if by_us && open.cancelled == Some(CancelCause::Timeout) {
             self.timeouts += 1;
-            self.tell(News::TimedOut { limit_ms: self.settings.timeout_ms });
-        } else if by_us && open.recalled == Some(RecallCause::Silent) {
+            self.tell(PromptNote::TimedOut { limit_ms: self.settings.timeout_ms });
+        } else if by_us && open.cancelled == Some(CancelCause::Silent) {
             self.failure = Some(Failure::Hang);
-            self.tell(News::Silent { limit_ms: self.settings.idle_timeout_ms.unwrap_or(0) });
+            self.tell(PromptNote::Silent { limit_ms: self.settings.idle_timeout_ms.unwrap_or(0) });
         } else if !by_us && report.failed() {
-            let error = report.heard.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
-            self.tell(News::AgentFailed { ended: format!("{}{error}", report.ended.brief()) });
+            let error = report.stream.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+            self.tell(PromptNote::AgentFailed { ended: format!("{}{error}", report.ended.brief()) });
         }
     }
 
     /// Without a gate the agent's word is all there is: one that left its status block out is asked for it, once.
     fn ask_for_status(&mut self, report: &AgentReport) -> bool {
         let asked = self.settings.resolved.get("status_block") != "none" && !self.judged.status_asked;
-        let said = report.heard.claimed.is_some() || report.heard.promise.is_some() || report.heard.question.is_some();
+        let said =
+            report.stream.claimed.is_some() || report.stream.promise.is_some() || report.stream.question.is_some();
         let can = self.session.is_some() && self.agent().is_some_and(|agent| agent.continues());
         let busy = self.asked != Asked::default();
         if self.gated() || !asked || said || !can || busy || report.failed() || decide::capped(self) {
             return false;
         }
         (self.judged.status_asked, self.carry_on) = (true, true);
-        self.news.clear();
-        self.tell(News::StatusMissing { why: report.heard.block_error.clone() });
+        self.notes.clear();
+        self.tell(PromptNote::StatusMissing { why: report.stream.block_error.clone() });
         let gates = u32::try_from(self.gates.len()).unwrap_or(u32::MAX);
         self.stage = Stage::Gating { point: GatePoint::Interrupted(self.iteration, self.attempt), next: gates };
         true
@@ -132,42 +133,42 @@ impl RunState {
     /// Whether the next attempt only asks for the status block.
     #[must_use]
     pub fn asks_for_status(&self) -> bool {
-        !self.agent_ended && self.news.iter().any(|news| matches!(news, News::StatusMissing { .. }))
+        !self.agent_ended && self.notes.iter().any(|note| matches!(note, PromptNote::StatusMissing { .. }))
     }
 
     /// It was asked for its status block: whatever came of that, the iteration is what it was before.
     fn status_told(&mut self, open: &OpenOrder, report: &AgentReport) {
-        self.spend(&report.heard);
-        if report.ended == Ended::ByUs && matches!(open.recalled, Some(RecallCause::Abort | RecallCause::Rollback)) {
+        self.spend(&report.stream);
+        if report.ended == Ended::ByUs && matches!(open.cancelled, Some(CancelCause::Abort | CancelCause::Rollback)) {
             return self.cut_off();
         }
         if let Some(first) = &mut self.report {
-            first.heard.claimed = report.heard.claimed.clone();
-            first.heard.block_error = report.heard.block_error.clone();
-            first.heard.promise = report.heard.promise.clone();
+            first.stream.claimed = report.stream.claimed.clone();
+            first.stream.block_error = report.stream.block_error.clone();
+            first.stream.promise = report.stream.promise.clone();
         }
         self.go_on_without_status();
-        if let Some(heard) = self.report.as_ref().map(|report| report.heard.clone()) {
-            self.ask(&heard);
+        if let Some(stream) = self.report.as_ref().map(|report| report.stream.clone()) {
+            self.ask(&stream);
         }
     }
 
     /// The iteration is what it is: it is kept, measured and judged.
     pub(super) fn go_on_without_status(&mut self) {
         (self.agent_ended, self.stage) = (true, Stage::AgentDone);
-        self.news.clear();
+        self.notes.clear();
     }
 
     /// Whether the attempt came to nothing for a reason that is not the agent's: it is no iteration, and another follows.
-    fn came_to_nothing(&mut self, open: &OpenOrder, heard: &Heard) -> bool {
+    fn came_to_nothing(&mut self, open: &OpenOrder, stream: &StreamReport) -> bool {
         let continued = matches!(&open.order, Order::RunAgent { session: Some(_), .. });
         let salt = self.salt();
-        if heard.session_lost && continued {
+        if stream.session_lost && continued {
             self.session = None;
-        } else if let Some(wait) = wait::wait_for(heard, self.now, self.limited + 1, salt) {
+        } else if let Some(wait) = wait::wait_for(stream, self.now, self.limited + 1, salt) {
             self.limited += 1;
             self.carry_on = true;
-            self.tell(News::Limited { attempt: self.attempt });
+            self.tell(PromptNote::Limited { attempt: self.attempt });
             let long = wait.until_ms.saturating_sub(self.now.wall_ms) > WORTH_A_GATE_MS;
             self.wait = Some(wait);
             self.injections.given = self.injections.given_before;
@@ -193,29 +194,29 @@ impl RunState {
         id.bytes().fold(u64::from(self.order_count) ^ 0xcbf2_9ce4_8422_2325, fold)
     }
 
-    fn spend(&mut self, heard: &Heard) {
-        if let Some(id) = &heard.session {
+    fn spend(&mut self, stream: &StreamReport) {
+        if let Some(id) = &stream.session {
             self.met(id);
         }
         // One that does not tell its model works with the one that was chosen.
         let chosen = Some(self.settings.resolved.get("agent_model")).filter(|model| !model.is_empty());
-        let cost_micros = cost_of(&heard.usage, heard.model.as_deref().or(chosen), &self.settings.prices);
-        let usage = Usage { cost_micros, ..heard.usage };
+        let cost_micros = cost_of(&stream.usage, stream.model.as_deref().or(chosen), &self.settings.prices);
+        let usage = Usage { cost_micros, ..stream.usage };
         if let Some(session) = &mut self.session {
-            session.used = session.used.plus(heard.usage);
+            session.used = session.used.plus(stream.usage);
         }
-        self.spent.untold += u32::from(heard.usage == Usage::default());
+        self.spent.untold += u32::from(stream.usage == Usage::default());
         self.spent.cost_untold += u32::from(cost_micros.is_none());
-        self.spent.tokens_untold += u32::from(heard.usage.tokens().is_none());
+        self.spent.tokens_untold += u32::from(stream.usage.tokens().is_none());
         self.spent.usage = self.spent.usage.plus(usage);
-        self.spent.model = heard.model.clone().or(self.spent.model.take());
+        self.spent.model = stream.model.clone().or(self.spent.model.take());
     }
 
-    fn ask(&mut self, heard: &Heard) {
-        let stops = heard.claimed.as_ref().is_some_and(|claim| claim.blocked()) && self.blocked_stops();
-        let Some(question) = heard.asked().filter(|_| !stops) else { return };
+    fn ask(&mut self, stream: &StreamReport) {
+        let stops = stream.claimed.as_ref().is_some_and(|claim| claim.blocked()) && self.blocked_stops();
+        let Some(question) = stream.asked().filter(|_| !stops) else { return };
         self.failure = self.failure.or(Some(Failure::Question));
-        self.tell(News::NobodyAnswers { question: question.clone() });
+        self.tell(PromptNote::NobodyAnswers { question: question.clone() });
         self.question = Some(question);
     }
 
@@ -230,19 +231,19 @@ impl RunState {
         (self.stage, self.carry_on) = (Stage::Cut, true);
         // The next attempt of the iteration is told again what this one was told.
         self.injections.given = self.injections.given_before;
-        self.tell(News::Interrupted { attempt: self.attempt });
+        self.tell(PromptNote::Interrupted { attempt: self.attempt });
     }
 
-    pub(super) fn tell(&mut self, news: News) {
-        if self.news.len() == NEWS_MAX {
-            self.news.remove(0);
+    pub(super) fn tell(&mut self, news: PromptNote) {
+        if self.notes.len() == PROMPT_NOTES_MAX {
+            self.notes.remove(0);
         }
-        self.news.push(news);
+        self.notes.push(news);
     }
 
-    pub(super) fn measured(&mut self, iteration: u32, measured: &Measured) {
+    pub(super) fn measured(&mut self, iteration: u32, measured: &Measurement) {
         self.changes = measured.changes;
-        self.measured = Counted {
+        self.measured = IterationDelta {
             files: measured.changes.map(|changes| changes.files.saturating_sub(measured.protected)),
             tests: measured.tests,
             ignored: measured.ignored,
@@ -269,18 +270,18 @@ impl RunState {
 
     /// An iteration that changed nothing: was it refused everything, or does it ask in words?
     fn nothing_came_of_it(&mut self) {
-        let Some(heard) = self.report.as_ref().map(|report| report.heard.clone()) else { return };
-        if heard.denials.count > 0 {
+        let Some(stream) = self.report.as_ref().map(|report| report.stream.clone()) else { return };
+        if stream.denials.count > 0 {
             self.failure = self.failure.or(Some(Failure::Permission));
-            let first = heard.denials.first.clone().unwrap_or_default();
-            self.tell(News::Refused { count: heard.denials.count, first });
+            let first = stream.denials.first.clone().unwrap_or_default();
+            self.tell(PromptNote::Refused { count: stream.denials.count, first });
         }
-        self.asking = if heard.asks { self.asking + 1 } else { 0 };
+        self.asking = if stream.asks { self.asking + 1 } else { 0 };
         if self.asking >= ASKING_MAX && self.question.is_none() {
             let question =
-                self.report.as_ref().map(|report| crate::text::one_line(&report.said, 400)).unwrap_or_default();
+                self.report.as_ref().map(|report| crate::text::one_line(&report.last_text, 400)).unwrap_or_default();
             self.failure = self.failure.or(Some(Failure::Question));
-            self.tell(News::NobodyAnswers { question: question.clone() });
+            self.tell(PromptNote::NobodyAnswers { question: question.clone() });
             self.question = Some(question);
         }
     }

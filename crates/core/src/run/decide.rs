@@ -46,7 +46,7 @@ pub const PRECEDENCE: [Rule; 21] = [
     Rule { name: "rollback asked", at_once: true, judge: rollback_asked },
     Rule { name: "blocked", at_once: true, judge: blocked },
     Rule { name: "tamper that stops", at_once: false, judge: tamper },
-    Rule { name: "gates kept", at_once: false, judge: gates_kept },
+    Rule { name: "gates pass", at_once: false, judge: gates_kept },
     Rule { name: "claimed, where there is no gate", at_once: false, judge: claimed },
     Rule { name: "stop asked", at_once: false, judge: stop_asked },
     Rule { name: "pause asked", at_once: false, judge: pause_asked },
@@ -146,7 +146,7 @@ fn gates_kept(state: &RunState) -> Option<Next> {
         1 => format!("{hold} after 1 iteration"),
         done => format!("{hold} after {done} iterations"),
     };
-    conclude(Outcome::Kept, ReasonCode::GoalComplete, text)
+    conclude(Outcome::Verified, ReasonCode::GoalComplete, text)
 }
 
 /// Protected files were changed, and that is to stop the run.
@@ -164,12 +164,12 @@ fn tamper(state: &RunState) -> Option<Next> {
 fn claimed(state: &RunState) -> Option<Next> {
     let report = newest_report(state).filter(|report| !state.gated() && !report.failed())?;
     let tag = state.settings.resolved.get("completion_promise");
-    if report.heard.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
+    if report.stream.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
         let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
         return conclude(Outcome::Claimed, ReasonCode::GoalComplete, text);
     }
     let done = |claim: &&Claim| !claim.blocked() && claim.status != "ERROR";
-    let claim = report.heard.claimed.as_ref().filter(done)?;
+    let claim = report.stream.claimed.as_ref().filter(done)?;
     if !state.settings.resolved.is_on("strict_completion") {
         let text = "the agent says that it is done; nothing was verified".to_owned();
         return claim
@@ -305,7 +305,7 @@ fn breaker(state: &RunState) -> Option<Next> {
 /// The agent says that it cannot go on, and that is the end.
 fn agent_blocked(state: &RunState) -> Option<Next> {
     let report = newest_report(state).filter(|_| state.blocked_stops())?;
-    let claim = report.heard.claimed.as_ref().filter(|claim| claim.blocked())?;
+    let claim = report.stream.claimed.as_ref().filter(|claim| claim.blocked())?;
     let said = claim.summary.as_ref().map_or(String::new(), |summary| format!(": {summary}"));
     conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
 }
@@ -330,8 +330,8 @@ fn money_cap(state: &RunState) -> Option<Next> {
             format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold, "--worst-tokens"));
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
-    let report = newest_report(state).filter(|report| report.heard.budget_hit)?;
-    let said = report.heard.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+    let report = newest_report(state).filter(|report| report.stream.budget_hit)?;
+    let said = report.stream.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
     let text = format!("the agent stopped at the limit of its budget and {}{said}", not_done(state));
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
@@ -354,7 +354,7 @@ fn login_or_billing(state: &RunState) -> Option<Next> {
         | Failure::Question => return None,
     };
     let report = state.report.as_ref()?;
-    let said = report.heard.error.as_ref().map_or_else(|| said(&report.said), |error| format!(": {error}"));
+    let said = report.stream.error.as_ref().map_or_else(|| said(&report.last_text), |error| format!(": {error}"));
     conclude(Outcome::Unable, code, format!("{agent} {what}{said}"))
 }
 
@@ -397,8 +397,8 @@ fn crash_streak(state: &RunState) -> Option<Next> {
     let report = state.report.as_ref()?;
     let measured = state.changes.is_some() || state.measured.noticed.is_some();
     let evidence = if measured { "changed nothing" } else { "the promise said the same each time" };
-    let own = report.heard.error.as_ref().map(|error| format!(": {error}"));
-    let (ended, said) = (report.ended.brief(), own.unwrap_or_else(|| said(&report.said)));
+    let own = report.stream.error.as_ref().map(|error| format!(": {error}"));
+    let (ended, said) = (report.ended.brief(), own.unwrap_or_else(|| said(&report.last_text)));
     if report.ended == Ended::ByUs {
         let text =
             format!("the agent was stopped {CRASHES_MAX} times in a row at a time limit of its own and {evidence}");
@@ -449,7 +449,7 @@ fn unverifiable_streak(state: &RunState) -> Option<Next> {
         Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => last.report.ended.brief(),
     };
     let name = if gate.name == "promise" { "promise".to_owned() } else { format!("gate {}", gate.name) };
-    let text = format!("the {name} could not be checked: {} ({ended}){}", gate.command, said(&last.report.said));
+    let text = format!("the {name} could not be checked: {} ({ended}){}", gate.command, said(&last.report.excerpt));
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)
 }
 

@@ -1,5 +1,5 @@
 //! When something is due: the limits of orders, the end of waits, and the time of the whole run.
-use super::fact::{GatePoint, HoldCause, Order, RecallCause};
+use super::fact::{CancelCause, GatePoint, HoldCause, Order};
 use super::state::{OpenOrder, RunState, Stage};
 use crate::ids::OrderId;
 use crate::policy::hours;
@@ -21,7 +21,7 @@ impl RunState {
     /// When the driver must wake us even if nothing happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Deadline> {
-        let orders = self.orders.values().filter(|open| open.recalled.is_none());
+        let orders = self.orders.values().filter(|open| open.cancelled.is_none());
         let limits = orders.map(|open| match self.waits_until(open) {
             // By the wall clock, as it was seen last: whoever wakes us early is sent back to sleep.
             Some(until) => Deadline { since: self.now, after_ms: until.saturating_sub(self.now.wall_ms) },
@@ -77,7 +77,7 @@ impl RunState {
             Order::RunGate { point, .. } if self.counts_time(point) => hours::whole(left),
             // Nothing has to be ended but the waiting.
             Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
-                if open.recalled.is_none() =>
+                if open.cancelled.is_none() =>
             {
                 hours::Share { ask_ms: left, end_ms: left }
             }
@@ -88,12 +88,12 @@ impl RunState {
             | Order::Certify { .. }
             | Order::Hold { .. }
             | Order::Measure { .. }
-            | Order::Keep { .. }
+            | Order::ManualCheckpoint { .. }
             | Order::Rollback { .. }
             | Order::RunGate { .. }
             | Order::Notify { .. } => return None,
         };
-        let after_ms = if open.recalled.is_none() { share.ask_ms } else { share.end_ms };
+        let after_ms = if open.cancelled.is_none() { share.ask_ms } else { share.end_ms };
         (!open.cut).then_some(Deadline { since: open.since, after_ms })
     }
 
@@ -118,15 +118,15 @@ impl RunState {
     }
 }
 
-/// Orders that must be recalled because their time has come, with the cause.
-pub(super) fn overdue(state: &RunState) -> Vec<(OrderId, RecallCause)> {
-    let open = state.orders.iter().filter(|(_, open)| open.recalled.is_none());
+/// Orders that must be cancelled because their time has come, with the cause.
+pub(super) fn overdue(state: &RunState) -> Vec<(OrderId, CancelCause)> {
+    let open = state.orders.iter().filter(|(_, open)| open.cancelled.is_none());
     let mut due: Vec<_> =
-        open.filter(|(_, open)| state.is_overdue(open)).map(|(id, _)| (*id, RecallCause::Timeout)).collect();
+        open.filter(|(_, open)| state.is_overdue(open)).map(|(id, _)| (*id, CancelCause::Timeout)).collect();
     let out_of_time = state.time_limit().is_some_and(|limit| limit.is_due(state.now));
     if let (true, Some((id, open))) = (out_of_time, state.main_order()) {
         due.retain(|(known, _)| *known != id);
-        due.push((id, if open.recalled.is_some() { RecallCause::TimeUp } else { RecallCause::TimeLimit }));
+        due.push((id, if open.cancelled.is_some() { CancelCause::TimeUp } else { CancelCause::TimeLimit }));
     }
     due
 }

@@ -32,7 +32,7 @@ pub enum Event {
         changes: Vec<Change>,
     },
     /// A person's command opened it for one request and does not go on with it.
-    Visited {
+    OpenedForRequest {
         /// Which command.
         by: String,
     },
@@ -44,7 +44,7 @@ pub enum Event {
         answer: Answer,
     },
     /// A person wants something.
-    Asked {
+    Requested {
         /// What.
         request: Request,
         /// By which way: a signal, the stop file.
@@ -147,7 +147,7 @@ pub enum Notice {
         id: String,
     },
     /// Something that the person should read.
-    Said {
+    Message {
         /// The words.
         text: String,
     },

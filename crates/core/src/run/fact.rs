@@ -38,11 +38,11 @@ pub enum Fact {
         order: Order,
     },
     /// We no longer want it; its answer still comes.
-    Recalled {
+    OrderCancelled {
         /// Which order.
         id: OrderId,
         /// Why.
-        cause: RecallCause,
+        cause: CancelCause,
     },
     /// We drew the conclusion, and why.
     Concluded {
@@ -71,23 +71,23 @@ impl Fact {
                     | Order::Rollback { .. }
                     | Order::Guard { point: GuardPoint::Agent(..) | GuardPoint::Gates(_) }
             ),
-            Self::Recalled { .. } => false,
+            Self::OrderCancelled { .. } => false,
             Self::Happened(input) => match &input.event {
-                Event::Created(_) | Event::Reopened { .. } | Event::Asked { .. } => true,
+                Event::Created(_) | Event::Reopened { .. } | Event::Requested { .. } => true,
                 Event::Answered { answer, .. } => matches!(
                     answer,
-                    Answer::AgentEnded(_) | Answer::Lost { .. } | Answer::Kept(_) | Answer::RolledBack(_)
+                    Answer::AgentEnded(_) | Answer::Lost { .. } | Answer::ManualCheckpoint(_) | Answer::RolledBack(_)
                 ),
-                Event::Opened | Event::Visited { .. } | Event::Noticed(_) | Event::DeadlinePassed => false,
+                Event::Opened | Event::OpenedForRequest { .. } | Event::Noticed(_) | Event::DeadlinePassed => false,
             },
         }
     }
 }
 
-/// Why an order was recalled.
+/// Why an order was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RecallCause {
+pub enum CancelCause {
     /// It took longer than its own limit.
     Timeout,
     /// It showed no sign of life.
@@ -125,7 +125,7 @@ pub enum Order {
         /// The attempt in it, from 1.
         attempt: u32,
         /// What the prompt has to tell beside goal and gates.
-        news: Vec<News>,
+        notes: Vec<PromptNote>,
         /// The numbers of the first and the last injected text that is new in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         injected: Option<(u32, u32)>,
@@ -154,7 +154,7 @@ pub enum Order {
         /// On which state of the workspace.
         point: GatePoint,
     },
-    /// Do nothing until it is recalled.
+    /// Do nothing until it is cancelled.
     Hold {
         /// Why.
         cause: HoldCause,
@@ -167,7 +167,7 @@ pub enum Order {
         iteration: u32,
     },
     /// Keep the workspace as it is now because a person asked, beside whatever is under way.
-    Keep {
+    ManualCheckpoint {
         /// Its name.
         name: String,
     },
@@ -216,7 +216,7 @@ impl Order {
     #[must_use]
     pub fn is_main(&self) -> bool {
         match self {
-            Self::Notify { .. } | Self::Keep { .. } => false,
+            Self::Notify { .. } | Self::ManualCheckpoint { .. } => false,
             Self::CleanUp { .. }
             | Self::Checkpoint { .. }
             | Self::RunAgent { .. }
@@ -230,7 +230,7 @@ impl Order {
         }
     }
 
-    /// How long it may take before it is recalled. No order is without a limit.
+    /// How long it may take before it is cancelled. No order is without a limit.
     #[must_use]
     pub fn limit_ms(&self, settings: &Settings) -> u64 {
         match self {
@@ -244,7 +244,7 @@ impl Order {
             Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
             Self::Checkpoint { .. }
             | Self::Measure { .. }
-            | Self::Keep { .. }
+            | Self::ManualCheckpoint { .. }
             | Self::Guard { .. }
             | Self::Rollback { .. } => WORKSPACE_MS_MAX,
             Self::Notify { .. } => NOTIFY_MS_MAX,
@@ -285,7 +285,7 @@ pub enum CheckpointName {
     /// What an interrupted attempt left: iteration, attempt.
     Interrupted(u32, u32),
     /// What others made of it after this iteration, kept only if it differs.
-    Others(u32),
+    BetweenIterations(u32),
 }
 
 impl fmt::Display for CheckpointName {
@@ -294,8 +294,8 @@ impl fmt::Display for CheckpointName {
             Self::Initial => out.write_str("initial"),
             Self::Iteration(number) => write!(out, "iter-{number:03}"),
             Self::Interrupted(iteration, attempt) => write!(out, "interrupted-{iteration}.{attempt}"),
-            Self::Others(0) => out.write_str("initial+"),
-            Self::Others(number) => write!(out, "iter-{number:03}+"),
+            Self::BetweenIterations(0) => out.write_str("initial+"),
+            Self::BetweenIterations(number) => write!(out, "iter-{number:03}+"),
         }
     }
 }
@@ -333,7 +333,7 @@ pub enum GuardPoint {
 /// What the next prompt has to tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum News {
+pub enum PromptNote {
     /// The iteration before was stopped at its time limit.
     TimedOut {
         /// The limit.
@@ -355,7 +355,7 @@ pub enum News {
         to: String,
     },
     /// Others changed files since the agent ended.
-    Others {
+    ChangedByOthers {
         /// How many.
         files: u32,
     },

@@ -1,6 +1,6 @@
 //! What the guard of protected files makes of a run: when it is due, what it found, and whether gates can be believed.
-use super::fact::{GuardPoint, News};
-use super::report::{Few, Guarded};
+use super::fact::{GuardPoint, PromptNote};
+use super::report::{GuardReport, NameList};
 use super::state::RunState;
 
 /// What the run knows about its protected files.
@@ -15,7 +15,7 @@ pub struct Guarding {
     /// How many iterations changed one.
     pub times: u32,
     /// What was found last, while it concerns the state that is judged.
-    pub found: Option<Guarded>,
+    pub found: Option<GuardReport>,
     /// The gates changed them while they judged: their answers are void.
     pub by_gates: bool,
     /// How many files that say how tests are run are watched.
@@ -66,7 +66,7 @@ impl RunState {
         !allowed && self.guarding.found.as_ref().is_some_and(|found| !found.restored)
     }
 
-    pub(super) fn guarded(&mut self, point: GuardPoint, guarded: &Guarded) {
+    pub(super) fn guarded(&mut self, point: GuardPoint, guarded: &GuardReport) {
         (self.guarding.due, self.guarding.gates_ran) = (false, false);
         (self.guarding.files, self.guarding.watched) = (Some(guarded.files), guarded.watched);
         let by_gates = matches!(point, GuardPoint::Gates(_));
@@ -98,12 +98,12 @@ impl RunState {
             self.judged.best = self.judged.best_before.clone();
         }
         let files = few(&guarded.tampered);
-        self.tell(News::Tampered { files, restored: guarded.restored, by_gates });
+        self.tell(PromptNote::Tampered { files, restored: guarded.restored, by_gates });
     }
 }
 
 /// The names, and how many are not named.
-fn few(all: &Few) -> Vec<String> {
+fn few(all: &NameList) -> Vec<String> {
     let more = usize::try_from(all.count).unwrap_or(usize::MAX).saturating_sub(all.first.len());
     let more = (more > 0).then(|| format!("{more} more"));
     all.first.iter().cloned().chain(more).collect()

@@ -1,9 +1,9 @@
 //! What the gates and the guard make of an iteration: verdicts over several tries, regressions, the best state, the signs
 //! that the breaker counts, and whether it is done.
 use super::event::Target;
-use super::fact::{GatePoint, News};
+use super::fact::{GatePoint, PromptNote};
 use super::outcome::{Outcome, Proof, ProofGate};
-use super::report::{Certified, Ended, GateReport};
+use super::report::{CertifyReport, Ended, GateReport};
 use super::state::{GateMemory, LastGate, RunState, Stage};
 use crate::agent::signature;
 use crate::ids::OrderId;
@@ -39,7 +39,7 @@ pub struct Judged {
     /// Somebody closed the breaker since it tripped.
     pub reset: bool,
     /// What was said about the proof of a state.
-    pub certified: Option<(GatePoint, Certified)>,
+    pub certified: Option<(GatePoint, CertifyReport)>,
     /// It was asked for the status block that it left out.
     pub status_asked: bool,
 }
@@ -173,7 +173,7 @@ impl RunState {
             let before = all.len();
             match failing.filter(|failing| !failing.is_nothing()) {
                 Some(failing) => all.extend(failing.first.iter().cloned()),
-                None if memory.judged == Some(Verdict::Kept) && last.verdict == Verdict::Broken => {
+                None if memory.judged == Some(Verdict::Pass) && last.verdict == Verdict::Fail => {
                     all.push(format!("the gate {}", gate.name));
                 }
                 None => {}
@@ -212,11 +212,11 @@ impl RunState {
             (self.keeping.may_try, self.judged.reverting) = (true, self.asked.rollback.is_some());
         }
         if !self.judged.regressed.is_empty() && self.settings.resolved.get("on_regression") != "keep" {
-            self.tell(News::Regressed { what: self.judged.regressed.clone(), reverted: self.judged.reverting });
+            self.tell(PromptNote::Regressed { what: self.judged.regressed.clone(), reverted: self.judged.reverting });
         }
         let signs = self.signs(improved);
         if signs.says_done && self.gated() && !kept {
-            self.tell(News::NotDone);
+            self.tell(PromptNote::NotDone);
         }
         let thresholds = self.settings.breaker.clone();
         self.judged.counts.take(signs, &thresholds);
@@ -224,8 +224,8 @@ impl RunState {
 
     fn signs(&self, improved: bool) -> Signs {
         let report = self.report.as_ref();
-        let heard = report.map(|report| &report.heard);
-        let claim = heard.and_then(|heard| heard.claimed.as_ref());
+        let stream = report.map(|report| &report.stream);
+        let claim = stream.and_then(|stream| stream.claimed.as_ref());
         let failed = report.is_some_and(|report| report.failed());
         let says_done = !failed && claim.is_some_and(|claim| claim.complete() || claim.completion_indicators > Some(0));
         let gates_same = self.gates.iter().all(|gate| gate.said_the_same);
@@ -246,8 +246,8 @@ impl RunState {
             test_files: self.measured.tests,
             tree: self.keeping.tree.clone(),
             error: self.error_signature(),
-            words: heard.and_then(|heard| heard.words.as_ref()).map(|words| words.sha256.clone()),
-            words_bytes: heard.and_then(|heard| heard.words.as_ref()).map_or(0, |words| words.bytes),
+            words: stream.and_then(|stream| stream.words.as_ref()).map(|words| words.sha256.clone()),
+            words_bytes: stream.and_then(|stream| stream.words.as_ref()).map_or(0, |words| words.bytes),
             says_tests: claim.is_some_and(|claim| claim.test_only()),
             // One that failed could not say how it stands.
             block: claim.is_some() || failed,
@@ -262,13 +262,13 @@ impl RunState {
     /// The error that the agent ended in, if it did: by its program, or by its own account.
     fn error_signature(&self) -> Option<String> {
         let report = self.report.as_ref()?;
-        let claim = report.heard.claimed.as_ref();
+        let claim = report.stream.claimed.as_ref();
         let errors = claim.is_some_and(|claim| claim.claims_errors());
         if !(report.failed() || errors) {
             return None;
         }
         let summary = claim.filter(|_| errors).and_then(|claim| claim.summary.clone());
-        let words = report.heard.error.clone().or(summary).unwrap_or_else(|| report.said.clone());
+        let words = report.stream.error.clone().or(summary).unwrap_or_else(|| report.last_text.clone());
         let signature = signature::signature(text::tail(&words, ERROR_BYTES_MAX));
         Some(if signature.is_empty() { report.ended.brief() } else { signature })
     }
@@ -286,7 +286,7 @@ impl RunState {
         let Stage::Gating { point, next } = self.stage else { return false };
         let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
         let kept = |memory: &GateMemory| {
-            memory.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Kept)
+            memory.last.as_ref().is_some_and(|last| last.point == point && last.verdict == Verdict::Pass)
         };
         let mut required = self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| !gate.watch);
         let clean = !self.guarding.by_gates && !self.stands_tampered();
@@ -296,7 +296,7 @@ impl RunState {
     /// That the required gates hold, or which of them do not.
     pub(super) fn words_of_gates(&self, hold: bool) -> String {
         let required = self.settings.gates.iter().zip(&self.gates).filter(|(gate, _)| !gate.watch);
-        let kept = |memory: &GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict == Verdict::Kept);
+        let kept = |memory: &GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict == Verdict::Pass);
         let meant = required.filter(|(_, memory)| hold || !kept(memory));
         let names: Vec<&str> = meant.map(|(gate, _)| gate.name.as_str()).collect();
         let (one, several) = if hold { ("holds", "hold") } else { ("does not hold", "do not hold") };
@@ -310,15 +310,15 @@ impl RunState {
 
     /// What was said about the proof of the state that is judged.
     #[must_use]
-    pub fn certified(&self) -> Option<&Certified> {
+    pub fn certified(&self) -> Option<&CertifyReport> {
         let Stage::Gating { point, .. } = self.stage else { return None };
         self.judged.certified.as_ref().filter(|(at, _)| *at == point).map(|(_, certified)| certified)
     }
 
-    pub(super) fn certify(&mut self, point: GatePoint, certified: &Certified) {
+    pub(super) fn certify(&mut self, point: GatePoint, certified: &CertifyReport) {
         self.judged.certified = Some((point, certified.clone()));
         if self.tests_are_missed() {
-            self.tell(News::WeakerTests { how: self.weaker() });
+            self.tell(PromptNote::WeakerTests { how: self.weaker() });
         }
     }
 
@@ -407,7 +407,7 @@ pub(super) fn best_to_keep(state: &RunState) -> Option<String> {
     let over = state.over.as_ref()?;
     let lost = match over.outcome {
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
-        Outcome::Kept | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
+        Outcome::Verified | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
     };
     let wanted = lost && state.settings.resolved.get("keep") == "best" && state.unclean.is_none();
     let best = state.judged.best.as_ref().filter(|_| wanted)?.checkpoint.clone()?;

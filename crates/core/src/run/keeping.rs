@@ -1,14 +1,14 @@
 //! What the newest checkpoint is and what becomes of a run when somebody goes back to one.
 use super::event::Target;
-use super::fact::{CheckpointName, GatePoint, News, Order};
-use super::report::{Answer, RolledBack, Saved};
-use super::state::{Asked, Counted, RunState, Stage};
+use super::fact::{CheckpointName, GatePoint, Order, PromptNote};
+use super::report::{Answer, CheckpointReport, RollbackReport};
+use super::state::{Asked, IterationDelta, RunState, Stage};
 
 impl RunState {
-    pub(super) fn saved(&mut self, name: CheckpointName, saved: &Saved) {
+    pub(super) fn saved(&mut self, name: CheckpointName, saved: &CheckpointReport) {
         self.keeping.tree = saved.tree.clone().or(self.keeping.tree.take());
         self.keeping.newest = saved.checkpoint.clone().or(self.keeping.newest.take());
-        self.keeping.compared = matches!(name, CheckpointName::Others(_));
+        self.keeping.compared = matches!(name, CheckpointName::BetweenIterations(_));
         self.keeping.unwatched = false;
         self.stage = match name {
             CheckpointName::Initial => Stage::Gating { point: GatePoint::Baseline, next: 0 },
@@ -21,10 +21,10 @@ impl RunState {
                 }
                 Stage::Gating { point: GatePoint::Interrupted(iteration, attempt), next: 0 }
             }
-            CheckpointName::Others(_) => {
+            CheckpointName::BetweenIterations(_) => {
                 self.guarding.people |= saved.changes.is_some();
                 if let Some(changes) = saved.changes {
-                    self.tell(News::Others { files: changes.files });
+                    self.tell(PromptNote::ChangedByOthers { files: changes.files });
                     self.judged.counts.saw(saved.tree.as_deref());
                 }
                 return;
@@ -44,7 +44,7 @@ impl RunState {
                 self.asked.rollback = None;
                 self.keeping.refused = Some(why.clone());
             }
-            (Order::Keep { .. }, _) => {}
+            (Order::ManualCheckpoint { .. }, _) => {}
             // Nothing was done yet that a pause could keep.
             (Order::Checkpoint { name: CheckpointName::Initial }, Answer::Blocked { why }) => {
                 self.host_failure = Some(why.clone());
@@ -57,7 +57,7 @@ impl RunState {
         true
     }
 
-    fn rolled_back(&mut self, back: &RolledBack) {
+    fn rolled_back(&mut self, back: &RollbackReport) {
         self.asked.rollback = None;
         self.keeping.rolling_back = false;
         self.keeping.rollbacks += 1;
@@ -75,13 +75,13 @@ impl RunState {
             self.asked.pause = self.asked.pause.take().or(Some(why));
         }
         // The workspace is what it was then: what was counted and told since says nothing about it.
-        let why = |news: &News| matches!(news, News::Regressed { .. } | News::Tampered { .. });
+        let why = |note: &PromptNote| matches!(note, PromptNote::Regressed { .. } | PromptNote::Tampered { .. });
         let still =
-            self.judged.reverting.then(|| self.news.iter().filter(|news| why(news)).cloned().collect::<Vec<_>>());
-        self.news.clear();
+            self.judged.reverting.then(|| self.notes.iter().filter(|note| why(note)).cloned().collect::<Vec<_>>());
+        self.notes.clear();
         self.changed_names.clear();
         (self.unverifiable_streak, self.crash_streak) = (0, 0);
-        (self.changes, self.measured) = (None, Counted::default());
+        (self.changes, self.measured) = (None, IterationDelta::default());
         // A person who goes back begins anew; harm that is undone, and a best state that is kept at the end, are none.
         let person = !std::mem::take(&mut self.judged.reverting) && (self.over.is_none() || self.visiting);
         if person {
@@ -93,8 +93,8 @@ impl RunState {
         self.forget_tamper();
         self.forget_tries();
         self.keeping.unwatched = false;
-        self.news.extend(still.into_iter().flatten());
-        self.tell(News::RolledBack { to: back.to.clone() });
+        self.notes.extend(still.into_iter().flatten());
+        self.tell(PromptNote::RolledBack { to: back.to.clone() });
         if self.stage != Stage::Fresh {
             self.stage = Stage::Gating { point: GatePoint::RolledBack(self.iteration), next: 0 };
         }

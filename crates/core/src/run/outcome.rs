@@ -10,7 +10,7 @@ use crate::time::At;
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every gate was kept, on a tree with no agent at work.
-    Kept,
+    Verified,
     /// There is no gate, and the agent says that it is done.
     Claimed,
     /// A limit was reached without it.
@@ -48,7 +48,7 @@ pub struct Standing {
 #[must_use]
 pub const fn standing(outcome: Outcome) -> Standing {
     match outcome {
-        Outcome::Kept => row("kept", "completed", "complete", 0, false),
+        Outcome::Verified => row("verified", "completed", "complete", 0, false),
         Outcome::Claimed => row("claimed", "completed", "complete", 0, false),
         Outcome::Exhausted => row("exhausted", "failed", "error", 1, true),
         Outcome::Tripped => row("tripped", "failed", "circuit_open", 1, true),

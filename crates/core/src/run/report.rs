@@ -10,9 +10,9 @@ use crate::text;
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The checkpoint exists.
-    Saved(Saved),
+    Checkpoint(CheckpointReport),
     /// What changed since the checkpoint before.
-    Measured(Measured),
+    Measurement(Measurement),
     /// The agent and all that it started are dead, and its output was read.
     AgentEnded(Box<AgentReport>),
     /// The gate and all that it started are dead.
@@ -27,13 +27,13 @@ pub enum Answer {
     /// What the ledger of all runs says.
     Reserved(Reserved),
     /// What became of the protected files.
-    Guarded(Box<Guarded>),
+    Guard(Box<GuardReport>),
     /// With what the gates were run.
-    Certified(Certified),
+    Certify(CertifyReport),
     /// The checkpoint that a person asked for exists.
-    Kept(Saved),
+    ManualCheckpoint(CheckpointReport),
     /// The workspace is what the checkpoint says.
-    RolledBack(Box<RolledBack>),
+    RolledBack(Box<RollbackReport>),
     /// It was not done, and nothing was changed.
     Refused {
         /// Why.
@@ -54,7 +54,7 @@ pub enum Answer {
         /// What went wrong, for people.
         what: String,
     },
-    /// It was recalled and did not end in time.
+    /// It was cancelled and did not end in time.
     Lost {
         /// What is still there.
         left: Vec<String>,
@@ -63,7 +63,7 @@ pub enum Answer {
 
 /// A checkpoint that was taken. With backend `none` there is nothing to name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct CheckpointReport {
     /// Its name.
     pub checkpoint: Option<String>,
     /// The hash of the tree that it holds.
@@ -79,12 +79,12 @@ pub struct Saved {
     pub unstable: Vec<String>,
     /// What else a person should read, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 /// The workspace after somebody went back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RolledBack {
+pub struct RollbackReport {
     /// To which checkpoint.
     pub to: String,
     /// The checkpoint of what was there before.
@@ -100,7 +100,7 @@ pub struct RolledBack {
     pub aside: Vec<String>,
     /// What else a person should read, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<String>,
+    pub remarks: Vec<String>,
     /// Whether the user's own repository was brought back too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub git: bool,
@@ -111,7 +111,7 @@ pub struct RolledBack {
 
 /// What an iteration changed in the workspace; unknown where nothing is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct Measurement {
     /// How much.
     pub changes: Option<Changes>,
     /// Which paths, a bounded number.
@@ -145,7 +145,7 @@ fn is_zero(number: &u32) -> bool {
 /// What became of the protected files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Guarded {
+pub struct GuardReport {
     /// How many files are protected.
     pub files: u32,
     /// How many files that say how tests are run are watched.
@@ -155,25 +155,25 @@ pub struct Guarded {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// Which were changed and how, a bounded number.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub tampered: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub tampered: NameList,
     /// Which new ones match, a bounded number.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub added: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub added: NameList,
     /// The checkpoint of the tree as it was left.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kept: Option<String>,
+    pub checkpoint: Option<String>,
     /// They were put back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
     /// What else a person should read, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 /// A list of names of which only the first are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Few {
+pub struct NameList {
     /// How many there are.
     pub count: u32,
     /// The first of them.
@@ -182,18 +182,18 @@ pub struct Few {
 }
 
 /// How many names of a list are kept, and how much of each.
-const FEW_MAX: usize = 10;
-const FEW_BYTES_MAX: usize = 120;
+const NAMES_MAX: usize = 10;
+const NAMES_BYTES_MAX: usize = 120;
 
-impl Few {
+impl NameList {
     /// The first of them.
     #[must_use]
     pub fn of<'a>(all: impl Iterator<Item = &'a str>) -> Self {
         let mut few = Self::default();
         for name in all {
             few.count = few.count.saturating_add(1);
-            if few.first.len() < FEW_MAX {
-                few.first.push(text::one_line(name, FEW_BYTES_MAX));
+            if few.first.len() < NAMES_MAX {
+                few.first.push(text::one_line(name, NAMES_BYTES_MAX));
             }
         }
         few
@@ -217,7 +217,7 @@ impl Few {
 /// With what the gates were run, and what became of the tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Certified {
+pub struct CertifyReport {
     /// Programs that had a part in it, with their versions, a bounded number.
     pub tools: Vec<Tool>,
     /// Test commands that are not what they were at the start, a bounded number.
@@ -253,7 +253,7 @@ pub enum Ended {
     Exit(i32),
     /// By a signal that was not ours.
     Signal(i32),
-    /// We ended it, because its order was recalled.
+    /// We ended it, because its order was cancelled.
     ByUs,
     /// It never ran.
     NotStarted(String),
@@ -293,16 +293,16 @@ pub struct AgentReport {
     /// What it wrote.
     pub output: Output,
     /// The end of its text, control bytes out, bounded.
-    pub said: String,
+    pub last_text: String,
     /// How many processes it had left running, which we ended.
     #[serde(default)]
     pub left_running: u32,
     /// Why what it wrote could not be kept, a full disk for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_kept: Option<String>,
+    pub not_stored: Option<String>,
     /// What its words amounted to.
-    #[serde(default, skip_serializing_if = "Heard::is_nothing")]
-    pub heard: Heard,
+    #[serde(default, skip_serializing_if = "StreamReport::is_nothing")]
+    pub stream: StreamReport,
 }
 
 impl AgentReport {
@@ -311,21 +311,21 @@ impl AgentReport {
     pub fn failed(&self) -> bool {
         match self.ended {
             Ended::ByUs => false,
-            Ended::Exit(0) => matches!(self.heard.failure, Some(Failure::Crash | Failure::Context | Failure::Refusal)),
+            Ended::Exit(0) => matches!(self.stream.failure, Some(Failure::Crash | Failure::Context | Failure::Refusal)),
             Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => true,
         }
     }
 }
 
 /// The most that is kept of a text in a report.
-const HEARD_BYTES_MAX: usize = 600;
+const STREAM_TEXT_BYTES_MAX: usize = 600;
 /// The most marks of progress that are kept.
 const PROGRESS_MAX: usize = 8;
 
 /// What the words of one attempt amounted to, bounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Heard {
+pub struct StreamReport {
     /// How the stream ended by the agent's own account.
     pub terminal: Terminal,
     /// What kept it from its work.
@@ -374,7 +374,7 @@ pub struct Heard {
     pub block_error: Option<String>,
     /// What its own words are, by hash and length.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub words: Option<WordsDigest>,
+    pub words: Option<TextDigest>,
     /// The words in `<promise>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
@@ -383,7 +383,7 @@ pub struct Heard {
     pub progress: Vec<String>,
 }
 
-impl Heard {
+impl StreamReport {
     /// Whether there is nothing to write down.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -393,7 +393,7 @@ impl Heard {
     /// What of a reading is written down.
     #[must_use]
     pub fn of(reading: Reading) -> Self {
-        let short = |text: String| text::one_line(&text, HEARD_BYTES_MAX);
+        let short = |text: String| text::one_line(&text, STREAM_TEXT_BYTES_MAX);
         let last = reading.text.lines().rev().find(|line| !line.trim().is_empty());
         let claimed = reading.claimed.map(|claim| Claim { summary: claim.summary.map(short), ..claim });
         let first = reading.denials.first.map(short);
@@ -434,7 +434,7 @@ impl Heard {
 
 /// A text by hash and length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WordsDigest {
+pub struct TextDigest {
     /// The hash.
     pub sha256: String,
     /// How long it is.
@@ -454,20 +454,20 @@ pub struct TestsSeen {
     /// How many were left out.
     pub skipped: u32,
     /// They failed before and pass now.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub newly_passing: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub newly_passing: NameList,
     /// They passed before and fail now.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub newly_failing: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub newly_failing: NameList,
     /// They failed before and still do.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub still_failing: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub still_failing: NameList,
     /// They were there at the start and are not any more.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub gone: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub gone: NameList,
     /// They ran at the start and are left out now.
-    #[serde(skip_serializing_if = "Few::is_nothing")]
-    pub newly_skipped: Few,
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub newly_skipped: NameList,
 }
 
 impl TestsSeen {
@@ -488,7 +488,7 @@ pub struct GateReport {
     /// What it wrote.
     pub output: Output,
     /// The end of its stderr, else of its stdout: one short piece to name in a reason.
-    pub said: String,
+    pub excerpt: String,
     /// What it says about tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Box<TestsSeen>>,

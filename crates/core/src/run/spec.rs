@@ -5,10 +5,6 @@ use crate::agent::Described;
 use crate::ids::RunId;
 use crate::settings::Resolved;
 
-/// The number of the rules that new runs follow. A changed rule gets a new number, so that an old
-/// journal folds to the same state for ever.
-pub const RULES: u32 = 2;
-
 /// A text this long or shorter stands in the fact itself.
 pub const INLINE_BYTES_MAX: usize = 2048;
 
@@ -17,14 +13,12 @@ pub const INLINE_BYTES_MAX: usize = 2048;
 pub struct RunSpec {
     /// Its name.
     pub id: RunId,
-    /// The rules that it follows.
-    pub rules: u32,
     /// The version of the program that started it.
     pub program: String,
     /// What the agent is asked to reach.
-    pub goal: Kept,
+    pub goal: StoredText,
     /// Texts that stand in every prompt beside the goal.
-    pub inject: Vec<Kept>,
+    pub inject: Vec<StoredText>,
     /// Where it works.
     pub workspace: WorkspaceRef,
     /// The checkpoint backend that was chosen.
@@ -72,7 +66,7 @@ pub struct WorkspaceRef {
 
 /// A text of any length: short ones inline, long ones as a file of the run named by hash and length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredText {
     /// The whole text, or its beginning where a file holds it.
     pub head: String,
     /// The file in the run's folder.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::due::Timing;
 use super::event::{ProcessId, Target};
-use super::fact::{GatePoint, HoldCause, News, Order, RecallCause};
+use super::fact::{CancelCause, GatePoint, HoldCause, Order, PromptNote};
 use super::guarding::Guarding;
 use super::judging::Judged;
 use super::outcome::{Ending, Outcome};
@@ -82,7 +82,7 @@ pub struct RunState {
     /// What the newest iteration changed.
     pub changes: Option<Changes>,
     /// The same, as far as it counts.
-    pub measured: Counted,
+    pub measured: IterationDelta,
     /// How good its states are, and whether it gets anywhere.
     pub judged: Judged,
     /// What became of the protected files.
@@ -94,7 +94,7 @@ pub struct RunState {
     /// Paths changed so far, the newest last, a bounded number.
     pub changed_names: Vec<String>,
     /// What the next prompt has to tell.
-    pub news: Vec<News>,
+    pub notes: Vec<PromptNote>,
     /// Texts of a person for the next prompts.
     pub injections: Injections,
     /// The delay before the next iteration is over.
@@ -143,7 +143,7 @@ pub struct Spent {
 
 /// What the newest iteration changed, as far as it counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct IterationDelta {
     /// Files in scope that are not protected, where it is measured.
     pub files: Option<u32>,
     /// How many of them are tests.
@@ -215,8 +215,8 @@ pub struct OpenOrder {
     pub order: Order,
     /// Since when.
     pub since: At,
-    /// Why it was recalled, if it was.
-    pub recalled: Option<RecallCause>,
+    /// Why it was cancelled, if it was.
+    pub cancelled: Option<CancelCause>,
     /// It was not even left the time to end in order.
     pub cut: bool,
     /// The process that does it.
@@ -331,7 +331,8 @@ impl RunState {
     /// has gone back since.
     #[must_use]
     pub fn resumable(&self) -> bool {
-        let left = self.keeping.left_its_end && self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Kept);
+        let left =
+            self.keeping.left_its_end && self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Verified);
         self.standing().is_none_or(|standing| standing.resumable || left)
     }
 

@@ -2,7 +2,7 @@
 use super::decide::{self, Next};
 use super::due;
 use super::event::{Change, Event, Input, Notice, Request};
-use super::fact::{CheckpointName, Fact, GuardPoint, Order, RecallCause};
+use super::fact::{CancelCause, CheckpointName, Fact, GuardPoint, Order};
 use super::judging;
 use super::outcome::{Outcome, Reason, standing};
 use super::spending;
@@ -31,24 +31,26 @@ pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
     let mut turn = Turn { after: state.clone(), facts: Vec::new() };
     turn.push(Fact::Happened(input));
     match event {
-        Event::Asked { request: Request::Abort | Request::Cancel | Request::CancelRollback, .. } => turn.recall_all(),
-        Event::Asked { request: Request::Rollback(target), .. } => turn.recall_for_rollback(target.now),
-        Event::Asked { request: Request::Checkpoint { name }, .. } => turn.keep(name),
-        Event::Asked { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
-        Event::Asked { request: Request::Set(changes), .. } => turn.end_wait_for_calls(&changes),
-        Event::Noticed(Notice::Silent { order }) => turn.recall_silent(order),
+        Event::Requested { request: Request::Abort | Request::Cancel | Request::CancelRollback, .. } => {
+            turn.cancel_all()
+        }
+        Event::Requested { request: Request::Rollback(target), .. } => turn.cancel_for_rollback(target.now),
+        Event::Requested { request: Request::Checkpoint { name }, .. } => turn.keep(name),
+        Event::Requested { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
+        Event::Requested { request: Request::Set(changes), .. } => turn.end_wait_for_calls(&changes),
+        Event::Noticed(Notice::Silent { order }) => turn.cancel_silent(order),
         Event::DeadlinePassed => {
             for (id, cause) in due::overdue(&turn.after) {
-                turn.push(Fact::Recalled { id, cause });
+                turn.push(Fact::OrderCancelled { id, cause });
             }
         }
         Event::Created(_)
         | Event::Opened
         | Event::Reopened { .. }
-        | Event::Visited { .. }
+        | Event::OpenedForRequest { .. }
         | Event::Answered { .. }
-        | Event::Asked { request: Request::Inject(_) | Request::Reset { .. }, .. }
-        | Event::Noticed(Notice::Started { .. } | Notice::Said { .. } | Notice::Session { .. }) => {}
+        | Event::Requested { request: Request::Inject(_) | Request::Reset { .. }, .. }
+        | Event::Noticed(Notice::Started { .. } | Notice::Message { .. } | Notice::Session { .. }) => {}
     }
     turn.proceed();
     turn.facts
@@ -69,28 +71,28 @@ impl Turn {
         self.facts.push(fact);
     }
 
-    fn recall_main(&mut self, cause: RecallCause) {
-        let open = self.after.main_order().filter(|(_, open)| open.recalled.is_none()).map(|(id, _)| id);
+    fn cancel_main(&mut self, cause: CancelCause) {
+        let open = self.after.main_order().filter(|(_, open)| open.cancelled.is_none()).map(|(id, _)| id);
         if let Some(id) = open {
-            self.push(Fact::Recalled { id, cause });
+            self.push(Fact::OrderCancelled { id, cause });
         }
     }
 
-    fn recall_silent(&mut self, id: OrderId) {
-        let open = self.after.orders.get(&id).filter(|open| open.recalled.is_none());
+    fn cancel_silent(&mut self, id: OrderId) {
+        let open = self.after.orders.get(&id).filter(|open| open.cancelled.is_none());
         if open.is_some_and(|open| matches!(open.order, Order::RunAgent { .. })) {
-            self.push(Fact::Recalled { id, cause: RecallCause::Silent });
+            self.push(Fact::OrderCancelled { id, cause: CancelCause::Silent });
         }
     }
 
     /// Stop now: what is on the main line, or, when that is over, whatever still keeps us.
-    fn recall_all(&mut self) {
+    fn cancel_all(&mut self) {
         if self.after.over.is_none() {
-            return self.recall_main(RecallCause::Abort);
+            return self.cancel_main(CancelCause::Abort);
         }
-        let open = self.after.orders.iter().filter(|(_, open)| open.recalled.is_none());
+        let open = self.after.orders.iter().filter(|(_, open)| open.cancelled.is_none());
         for id in open.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.push(Fact::Recalled { id, cause: RecallCause::Abort });
+            self.push(Fact::OrderCancelled { id, cause: CancelCause::Abort });
         }
     }
 
@@ -100,7 +102,7 @@ impl Turn {
         let paused_again =
             self.after.is_paused() && self.after.asked.pause.is_some() && self.after.asked.stop.is_none();
         if held && !paused_again {
-            self.recall_main(RecallCause::Request);
+            self.cancel_main(CancelCause::Request);
         }
     }
 
@@ -108,17 +110,17 @@ impl Turn {
     fn end_wait_for_calls(&mut self, changes: &[Change]) {
         let waits = self.after.calls_free_at().is_some();
         if waits && changes.iter().any(|change| Cap::ALL.iter().any(|cap| cap.key() == change.key)) {
-            self.recall_main(RecallCause::Request);
+            self.cancel_main(CancelCause::Request);
         }
     }
 
     /// A hold ends; what is at work is ended too where somebody wants to go back at once.
-    fn recall_for_rollback(&mut self, now: bool) {
+    fn cancel_for_rollback(&mut self, now: bool) {
         let order = self.after.main_order().map(|(_, open)| open.order.clone());
         match order {
             // What holds a run that is blocked is not lifted by it: it goes back, and holds again.
-            Some(Order::Hold { .. }) => self.recall_main(RecallCause::Request),
-            Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.recall_main(RecallCause::Rollback),
+            Some(Order::Hold { .. }) => self.cancel_main(CancelCause::Request),
+            Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.cancel_main(CancelCause::Rollback),
             _ => {}
         }
     }
@@ -126,7 +128,7 @@ impl Turn {
     /// A person's checkpoint is taken beside whatever is under way.
     fn keep(&mut self, name: String) {
         if self.after.open || self.after.visiting {
-            self.order(Order::Keep { name });
+            self.order(Order::ManualCheckpoint { name });
         }
     }
 
@@ -153,10 +155,10 @@ impl Turn {
 
     fn follow(&mut self, next: Next) {
         match next {
-            Next::Conclude(Outcome::Kept, _) if self.after.certified().is_none() => self.certify(),
+            Next::Conclude(Outcome::Verified, _) if self.after.certified().is_none() => self.certify(),
             Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
             Next::Iterate if self.after.must_compare() => {
-                self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iteration) });
+                self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iteration) });
             }
             Next::Iterate if self.after.guard_due_for_people() => {
                 self.order(Order::Guard { point: GuardPoint::People });
@@ -203,7 +205,7 @@ impl Turn {
                 });
             }
             Stage::Gating { next: 0, .. } if self.after.gated() && self.after.must_keep_first() => {
-                self.order(Order::Checkpoint { name: CheckpointName::Others(self.after.iterations_done()) });
+                self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iterations_done()) });
             }
             Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
             Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),
@@ -222,13 +224,13 @@ impl Turn {
 
     fn iterate(&mut self) {
         let (iteration, attempt) = decide::next_attempt(&self.after);
-        let news = self.after.news.clone();
+        let notes = self.after.notes.clone();
         let (given, newest) = (self.after.injections.given, self.after.injections.newest);
         let injected = (newest > given).then_some((given + 1, newest));
         let session = self.after.session_to_go_on_with();
         let status_only = self.after.asks_for_status();
         let reservation = self.after.call.as_ref().and_then(Reserved::number);
-        self.order(Order::RunAgent { iteration, attempt, news, injected, session, status_only, reservation });
+        self.order(Order::RunAgent { iteration, attempt, notes, injected, session, status_only, reservation });
     }
 
     fn certify(&mut self) {
@@ -246,7 +248,7 @@ impl Turn {
         let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
         let (result, text) = (standing(outcome).status.to_owned(), reason.text.clone());
         let proof = match outcome {
-            Outcome::Kept => Some(Box::new(self.after.proof(true))),
+            Outcome::Verified => Some(Box::new(self.after.proof(true))),
             Outcome::Claimed => Some(Box::new(self.after.proof(false))),
             Outcome::Exhausted
             | Outcome::Tripped

@@ -54,10 +54,10 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
         // Of one that was cut off, too: what was there before it.
         ("undo", _) if state.keeping.rolling_back => Ok(state.undo_name()),
         ("undo", _) => state.keeping.undo.clone().ok_or_else(|| "nobody has rolled back yet".to_owned()),
-        (_, Some(number)) if others => Ok(CheckpointName::Others(number).to_string()),
+        (_, Some(number)) if others => Ok(CheckpointName::BetweenIterations(number).to_string()),
         (_, Some(number)) => Ok(CheckpointName::Iteration(number).to_string()),
         ("0", _) => Ok(INITIAL.to_owned()),
-        ("0+", _) => Ok(CheckpointName::Others(0).to_string()),
+        ("0+", _) => Ok(CheckpointName::BetweenIterations(0).to_string()),
         (word, None) => {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+".contains(&byte);
             let path =

@@ -160,7 +160,7 @@ fn proof_of(state: &RunState) -> Option<Proof> {
     let over = state.over.as_ref()?;
     match (&over.proof, over.outcome) {
         (Some(proof), _) => Some((**proof).clone()),
-        (None, Outcome::Kept) if !state.keeping.left_its_end => Some(state.proof(true)),
+        (None, Outcome::Verified) if !state.keeping.left_its_end => Some(state.proof(true)),
         (None, _) => None,
     }
 }

@@ -23,7 +23,7 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             | Order::Checkpoint { .. }
             | Order::Measure { .. }
             | Order::RunGate { .. }
-            | Order::Keep { .. }
+            | Order::ManualCheckpoint { .. }
             | Order::Rollback { .. }
             | Order::Reserve { .. }
             | Order::Guard { .. }
@@ -32,7 +32,7 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             Order::Hold { cause: HoldCause::Limit | HoldCause::Calls, .. } => ("waiting", json!(Waiting::of(state)?)),
             Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
         },
-        Fact::Recalled { .. } => return None,
+        Fact::OrderCancelled { .. } => return None,
         Fact::Concluded { .. } => ("ended", json!(RunResult::of(state)?)),
     };
     let mut event = json!({"version": JSON_VERSION, "event": name, "at": time::rfc3339(entry.at.wall_ms)});
@@ -55,11 +55,11 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
             Some(("reopened", json!({"id": state.spec.as_ref().map(|spec| &spec.id), "by": by})))
         }
         Event::Answered { order, answer } => answered(*order, answer, state),
-        Event::Asked { request, by } => Some(("asked", json!({"request": request, "by": by}))),
-        Event::Noticed(Notice::Said { text }) => Some(("said", json!({"text": text}))),
+        Event::Requested { request, by } => Some(("request", json!({"request": request, "by": by}))),
+        Event::Noticed(Notice::Message { text }) => Some(("message", json!({"text": text}))),
         Event::Noticed(Notice::Session { id, .. }) => Some(("session", json!({"session": id}))),
         Event::Opened
-        | Event::Visited { .. }
+        | Event::OpenedForRequest { .. }
         | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
         | Event::DeadlinePassed => None,
     }
@@ -80,10 +80,10 @@ fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'stat
             json!({
                 "iteration": state.iteration, "attempt": state.attempt, "exit_code": exit_code(&report.ended),
                 "ended": report.ended.brief(), "duration_seconds": seconds(report.duration_ms),
-                "left_running": report.left_running, "failure": report.heard.failure.map(Failure::word),
-                "reset_at": report.heard.reset.map(|reset| time::rfc3339(reset.at_ms)),
-                "usage": UsageRow::of(report.heard.usage), "session": report.heard.session,
-                "claimed": report.heard.claimed, "denials": report.heard.denials.count,
+                "left_running": report.left_running, "failure": report.stream.failure.map(Failure::word),
+                "reset_at": report.stream.reset.map(|reset| time::rfc3339(reset.at_ms)),
+                "usage": UsageRow::of(report.stream.usage), "session": report.stream.session,
+                "claimed": report.stream.claimed, "denials": report.stream.denials.count,
             }),
         )),
         Answer::GateEnded(report) => {
@@ -101,21 +101,19 @@ fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'stat
         Answer::Cleaned { killed } => Some(("cleaned", json!({"killed": killed}))),
         Answer::Failed { what } => Some(("failed", json!({"what": what}))),
         Answer::Lost { left } => Some(("lost", json!({"left": left}))),
-        Answer::Saved(saved) | Answer::Kept(saved) => saved.checkpoint.as_ref().map(|name| {
+        Answer::Checkpoint(saved) | Answer::ManualCheckpoint(saved) => saved.checkpoint.as_ref().map(|name| {
             let changes = saved.changes.map(|changes| json!(changes));
             ("checkpoint", json!({"name": name, "tree": saved.tree, "not_by_the_agent": changes}))
         }),
-        Answer::Measured(measured) => measured.changes.map(|changes| {
+        Answer::Measurement(measured) => measured.changes.map(|changes| {
             ("measured", json!({"iteration": state.iteration, "changes": changes, "tree": state.keeping.tree}))
         }),
         Answer::RolledBack(back) => Some(("rolled_back", json!(back))),
         Answer::Refused { why } => Some(("refused", json!({"why": why}))),
         Answer::Blocked { why } => Some(("blocked", json!({"why": why}))),
-        Answer::Guarded(guarded) if !guarded.tampered.is_nothing() => {
+        Answer::Guard(guarded) if !guarded.tampered.is_nothing() => {
             Some(("tampered", json!({"iteration": state.iteration, "guarded": guarded})))
         }
-        Answer::Reserved(_) | Answer::Guarded(_) | Answer::Certified(_) | Answer::Held | Answer::Notified { .. } => {
-            None
-        }
+        Answer::Reserved(_) | Answer::Guard(_) | Answer::Certify(_) | Answer::Held | Answer::Notified { .. } => None,
     }
 }

@@ -8,8 +8,8 @@ use crate::agent::{Claim, Failure, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::run::{
-    AgentReport, Answer, Changes, CheckpointName, Ended, Entry, Event, Fact, GatePoint, Measured, Order, RecallCause,
-    RunState, Saved,
+    AgentReport, Answer, CancelCause, Changes, CheckpointName, CheckpointReport, Ended, Entry, Event, Fact, GatePoint,
+    Measurement, Order, RunState,
 };
 use crate::time;
 
@@ -39,7 +39,7 @@ pub struct History {
     #[serde(skip)]
     used: Usage,
     #[serde(skip)]
-    recalled: BTreeMap<OrderId, RecallCause>,
+    cancelled: BTreeMap<OrderId, CancelCause>,
 }
 
 /// The gates before iteration 1.
@@ -85,7 +85,7 @@ pub struct IterationRow {
     pub changes: Option<Changes>,
     /// Who worked.
     pub agent: String,
-    /// kept, broken, unverifiable, ended (where there is no gate), agent_failed, timed_out, interrupted, cancelled, waiting or running.
+    /// pass, fail, unverifiable, ended (where there is no gate), agent_failed, timed_out, interrupted, cancelled, waiting or running.
     pub outcome: String,
     /// What kept its agent from the work; null where nothing did.
     pub failure: Option<&'static str>,
@@ -172,7 +172,7 @@ impl History {
             state: RunState::default(),
             spent_ms: 0,
             used: Usage::default(),
-            recalled: BTreeMap::new(),
+            cancelled: BTreeMap::new(),
         }
     }
 
@@ -185,18 +185,18 @@ impl History {
                     self.id = spec.id.to_string();
                     None
                 }
-                Event::Opened | Event::Reopened { .. } | Event::Visited { .. } => {
+                Event::Opened | Event::Reopened { .. } | Event::OpenedForRequest { .. } => {
                     self.end_attempt("interrupted", None);
                     None
                 }
-                Event::Asked { .. } | Event::Noticed(_) | Event::DeadlinePassed => None,
+                Event::Requested { .. } | Event::Noticed(_) | Event::DeadlinePassed => None,
             },
             Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => {
                 self.begin_attempt(*iteration, *attempt, entry);
                 None
             }
-            Fact::Recalled { id, cause } => {
-                self.recalled.entry(*id).or_insert(*cause);
+            Fact::OrderCancelled { id, cause } => {
+                self.cancelled.entry(*id).or_insert(*cause);
                 None
             }
             Fact::Ordered { .. } | Fact::Concluded { .. } => None,
@@ -284,21 +284,21 @@ impl History {
     fn answered(&mut self, id: OrderId, order: &Order, answer: &Answer) {
         match (order, answer) {
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => {
-                let word = attempt_word(report, self.recalled.get(&id).copied());
-                self.hear(report, self.recalled.contains_key(&id));
+                let word = attempt_word(report, self.cancelled.get(&id).copied());
+                self.hear(report, self.cancelled.contains_key(&id));
                 // The state has it taken in: an iteration whose agent did not end has another attempt to come.
-                let limited = !self.state.agent_ended && (self.state.wait.is_some() || report.heard.session_lost);
+                let limited = !self.state.agent_ended && (self.state.wait.is_some() || report.stream.session_lost);
                 self.end_attempt(if limited { "limited" } else { word }, Some(report.duration_ms));
             }
             (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
-            (Order::Checkpoint { name }, Answer::Saved(saved)) => self.saved(*name, saved),
+            (Order::Checkpoint { name }, Answer::Checkpoint(saved)) => self.saved(*name, saved),
             (Order::Rollback { .. }, Answer::RolledBack(back)) => self.rollbacks.push(RollbackRow {
                 after_iteration: self.state.iteration,
                 to: back.to.clone(),
                 undo: back.undo.clone(),
                 at: time::rfc3339(self.state.now.wall_ms),
             }),
-            (Order::Measure { .. }, Answer::Measured(Measured { changes, .. })) => {
+            (Order::Measure { .. }, Answer::Measurement(Measurement { changes, .. })) => {
                 let failure = self.state.failure.map(Failure::word);
                 if let Some(row) = self.iterations.last_mut() {
                     row.changes = *changes;
@@ -313,31 +313,31 @@ impl History {
     }
 
     /// What the words of an attempt amounted to.
-    fn hear(&mut self, report: &AgentReport, recalled: bool) {
-        let heard = &report.heard;
-        self.used = self.used.plus(heard.usage);
+    fn hear(&mut self, report: &AgentReport, cancelled: bool) {
+        let stream = &report.stream;
+        self.used = self.used.plus(stream.usage);
         let (used, agent_ended, failure) = (self.used, self.state.agent_ended, self.state.failure);
         let Some(row) = self.iterations.last_mut() else { return };
-        let reset_at = heard.reset.map(|reset| time::rfc3339(reset.at_ms));
+        let reset_at = stream.reset.map(|reset| time::rfc3339(reset.at_ms));
         row.usage = UsageRow::of(used);
-        row.session = heard.session.clone().or(row.session.take());
+        row.session = stream.session.clone().or(row.session.take());
         if let Some(attempt) = row.attempts.last_mut() {
-            let own = heard.failure.filter(|_| !recalled);
+            let own = stream.failure.filter(|_| !cancelled);
             attempt.failure = own.or(failure.filter(|_| agent_ended)).map(Failure::word);
             attempt.reset_at = reset_at.clone();
-            attempt.usage = UsageRow::of(heard.usage);
-            attempt.session = heard.session.clone();
+            attempt.usage = UsageRow::of(stream.usage);
+            attempt.session = stream.session.clone();
         }
         if agent_ended {
             row.failure = failure.map(Failure::word);
             row.reset_at = reset_at;
-            row.claimed = heard.claimed.clone();
-            row.denials = heard.denials.count;
-            row.malformed_lines = heard.malformed_lines;
+            row.claimed = stream.claimed.clone();
+            row.denials = stream.denials.count;
+            row.malformed_lines = stream.malformed_lines;
         }
     }
 
-    fn saved(&mut self, name: CheckpointName, saved: &Saved) {
+    fn saved(&mut self, name: CheckpointName, saved: &CheckpointReport) {
         let Some(row) = self.iterations.last_mut() else {
             self.not_by_the_agent = saved.changes.or(self.not_by_the_agent);
             return;
@@ -347,7 +347,7 @@ impl History {
             CheckpointName::Iteration(_) | CheckpointName::Interrupted(..) => {
                 row.checkpoint.clone_from(&saved.checkpoint);
             }
-            CheckpointName::Others(_) => row.not_by_the_agent = saved.changes,
+            CheckpointName::BetweenIterations(_) => row.not_by_the_agent = saved.changes,
         }
     }
 
@@ -365,9 +365,9 @@ impl History {
         let answers: Vec<_> = required.filter_map(|(_, memory)| memory.last.as_ref()).collect();
         let here = answers.iter().filter(|last| last.point == point);
         let worst = here.map(|last| last.verdict).max_by_key(|verdict| match verdict {
-            Verdict::Kept => 0,
+            Verdict::Pass => 0,
             Verdict::Unverifiable => 1,
-            Verdict::Broken => 2,
+            Verdict::Fail => 2,
         });
         let Some(verdict) = worst else { return };
         if let GatePoint::Reopened(_) | GatePoint::RolledBack(_) = point {
@@ -385,10 +385,10 @@ impl History {
         row.duration_seconds = Some(seconds(self.spent_ms));
         let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
         row.outcome = match (verdict, last) {
-            (Verdict::Kept, _) => "kept",
+            (Verdict::Pass, _) => "pass",
             (_, "limited") => "waiting",
             (_, "agent_failed" | "timed_out" | "interrupted" | "cancelled") => last,
-            (Verdict::Broken, _) => "broken",
+            (Verdict::Fail, _) => "fail",
             (Verdict::Unverifiable, _) => "unverifiable",
         }
         .to_owned();
@@ -401,14 +401,14 @@ impl Default for History {
     }
 }
 
-fn attempt_word(report: &AgentReport, recalled: Option<RecallCause>) -> &'static str {
-    match (&report.ended, recalled) {
+fn attempt_word(report: &AgentReport, cancelled: Option<CancelCause>) -> &'static str {
+    match (&report.ended, cancelled) {
         (
             Ended::ByUs,
-            Some(RecallCause::Timeout | RecallCause::Silent | RecallCause::TimeLimit | RecallCause::TimeUp),
+            Some(CancelCause::Timeout | CancelCause::Silent | CancelCause::TimeLimit | CancelCause::TimeUp),
         ) => "timed_out",
-        (Ended::ByUs, Some(RecallCause::Abort)) => "cancelled",
-        (Ended::ByUs, Some(RecallCause::Request | RecallCause::Rollback)) => "interrupted",
+        (Ended::ByUs, Some(CancelCause::Abort)) => "cancelled",
+        (Ended::ByUs, Some(CancelCause::Request | CancelCause::Rollback)) => "interrupted",
         // The hands ended one that would only have waited by itself.
         (Ended::ByUs, None) => "agent_failed",
         (Ended::Exit(0), _) if report.failed() => "agent_failed",

@@ -72,8 +72,8 @@ fn day(state: &RunState) -> Day {
         Some(Reserved::Denied { day, .. }) => *day,
         Some(Reserved::Granted { day, .. }) => {
             let report = state.report.as_ref().filter(|_| !working && state.call.is_none());
-            let usage = report.map(|report| report.heard.usage).unwrap_or_default();
-            let model = report.and_then(|report| report.heard.model.as_deref());
+            let usage = report.map(|report| report.stream.usage).unwrap_or_default();
+            let model = report.and_then(|report| report.stream.model.as_deref());
             let cost = report.map(|_| cost_of(&usage, model, &state.settings.prices).unwrap_or(state.worst_micros()));
             let tokens = report.map(|_| usage.tokens().unwrap_or(state.settings.caps.worst_tokens));
             let (cost_micros, tokens) = (cost.unwrap_or(0), tokens.unwrap_or(0));

@@ -105,7 +105,7 @@ impl LooprFold {
                 std::mem::take(&mut self.pending)
                     .then(|| self.line(entry, state, state.iteration.saturating_sub(before.into())))
             }
-            Fact::Ordered { .. } | Fact::Recalled { .. } => None,
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } => None,
             Fact::Concluded { .. } => {
                 self.pending = false;
                 Some(self.line(entry, state, state.iteration))
@@ -114,16 +114,16 @@ impl LooprFold {
     }
 
     fn heard(&mut self, report: &AgentReport) {
-        let claim = report.heard.claimed.as_ref();
+        let claim = report.stream.claimed.as_ref();
         self.last_summary = claim.and_then(|claim| claim.summary.clone()).or(self.last_summary.take());
-        self.bad_block = report.heard.block_error.clone().or(self.bad_block.take());
+        self.bad_block = report.stream.block_error.clone().or(self.bad_block.take());
         let ended = match &report.ended {
             Ended::Exit(0) | Ended::ByUs => None,
             Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(report.ended.brief()),
         };
         let claimed = claim.filter(|claim| claim.claims_errors());
         let claimed = claimed.map(|claim| claim.summary.clone().unwrap_or_else(|| claim.brief()));
-        let error = report.heard.error.clone().or(claimed).or(ended);
+        let error = report.stream.error.clone().or(claimed).or(ended);
         self.last_error = error.map(|error| text::one_line(&error, LINE_TEXT_MAX)).or(self.last_error.take());
     }
 
@@ -150,7 +150,7 @@ impl LooprFold {
     fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {
         self.logged = iteration;
         let report = state.report.as_ref().filter(|_| state.agent_ended || state.iteration > iteration);
-        let claim = report.and_then(|report| report.heard.claimed.as_ref());
+        let claim = report.and_then(|report| report.stream.claimed.as_ref());
         let counts = &state.judged.counts;
         let mut fields = vec![
             ("iteration", iteration.to_string()),

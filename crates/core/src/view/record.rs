@@ -127,9 +127,9 @@ impl Record {
         match &entry.fact {
             Fact::Happened(input) => self.happened(input, entry.at, &before),
             Fact::Ordered { order, .. } => self.ordered(order, entry.at, &before),
-            Fact::Recalled { .. } => {}
+            Fact::OrderCancelled { .. } => {}
             Fact::Concluded { outcome, reason, .. } => {
-                let fine = matches!(outcome, Outcome::Kept | Outcome::Claimed);
+                let fine = matches!(outcome, Outcome::Verified | Outcome::Claimed);
                 let error = (!fine).then(|| reason.text.clone());
                 let status = self.state.standing().map(|standing| standing.outcome.to_owned());
                 self.session_event(entry.at, "ended", status, error);
@@ -155,7 +155,7 @@ impl Record {
                     self.circuit_event(at, ("TRIPPED", "CLOSED"), by, Some(&before.counts));
                 }
             }
-            Event::Asked { request: Request::Reset { session }, by } => {
+            Event::Requested { request: Request::Reset { session }, by } => {
                 let from = if before.tripped { "TRIPPED" } else { "CLOSED" };
                 self.circuit_event(at, (from, "CLOSED"), &format!("reset by {by}"), Some(&before.counts));
                 if *session {
@@ -165,9 +165,9 @@ impl Record {
             }
             Event::Answered { answer: Answer::AgentEnded(report), .. } => self.agent_ended(report, at, before),
             Event::Answered { .. }
-            | Event::Asked { .. }
+            | Event::Requested { .. }
             | Event::Opened
-            | Event::Visited { .. }
+            | Event::OpenedForRequest { .. }
             | Event::Noticed(_)
             | Event::DeadlinePassed => {}
         }
@@ -189,7 +189,7 @@ impl Record {
             | Order::CleanUp { .. }
             | Order::Checkpoint { .. }
             | Order::Measure { .. }
-            | Order::Keep { .. }
+            | Order::ManualCheckpoint { .. }
             | Order::Rollback { .. }
             | Order::RunGate { .. }
             | Order::Reserve { .. }
@@ -200,10 +200,10 @@ impl Record {
     }
 
     fn agent_ended(&mut self, report: &AgentReport, at: At, before: &Before) {
-        let error = report.heard.error.clone().or_else(|| report.failed().then(|| report.ended.brief()));
+        let error = report.stream.error.clone().or_else(|| report.failed().then(|| report.ended.brief()));
         let error = error.map(|error| text::one_line(&error, ERROR_LETTERS_MAX));
         self.claims.last_error = error.clone().or(self.claims.last_error.take());
-        if report.heard.failure == Some(Failure::RateLimit) {
+        if report.stream.failure == Some(Failure::RateLimit) {
             self.claims.rate_limit_hit = true;
             self.session_event(at, "rate_limited", Some("waiting".to_owned()), error.clone());
         }
@@ -212,9 +212,9 @@ impl Record {
         }
         // The block may have been asked for: the state has it with the rest of the iteration.
         let Some(whole) = self.state.report.clone() else { return };
-        let status = whole.heard.claimed.as_ref().map_or("no status", |claim| claim.status.as_str()).to_owned();
-        self.claims.status_block = whole.heard.claimed.clone();
-        if let Some(claim) = &whole.heard.claimed {
+        let status = whole.stream.claimed.as_ref().map_or("no status", |claim| claim.status.as_str()).to_owned();
+        self.claims.status_block = whole.stream.claimed.clone();
+        if let Some(claim) = &whole.stream.claimed {
             self.claims.tasks = self.claims.tasks.saturating_add(claim.tasks_completed.unwrap_or(0));
             self.claims.files = self.claims.files.saturating_add(claim.files_modified.unwrap_or(0));
             self.claims.recommendation = claim.summary.clone().or(self.claims.recommendation.take());
@@ -222,7 +222,7 @@ impl Record {
         self.session_event(at, "loop", Some(status), error);
         let shortest = Limits::of(&self.state.settings.resolved).shortest_ms.unwrap_or(0);
         self.short = if whole.duration_ms < shortest { self.short.saturating_add(1) } else { 0 };
-        let words = whole.heard.words.map(|words| words.sha256);
+        let words = whole.stream.words.map(|words| words.sha256);
         let same = words.is_some() && words == self.words;
         self.identical = if same { self.identical.saturating_add(1) } else { u32::from(words.is_some()) };
         self.words = words;

@@ -15,13 +15,13 @@ pub struct RunResult {
     pub version: u32,
     /// The run.
     pub id: String,
-    /// kept, claimed, exhausted, tripped, blocked, tampered, stopped, cancelled or unable; null if it has no end.
+    /// verified, claimed, exhausted, tripped, blocked, tampered, stopped, cancelled or unable; null if it has no end.
     pub outcome: Option<String>,
     /// The name of the reason.
     pub reason: Option<String>,
     /// The reason in a sentence.
     pub why: Option<String>,
-    /// Whether the harness itself saw every gate kept.
+    /// Whether the harness itself saw every gate pass.
     pub verified: bool,
     /// How many iterations came to an end.
     pub iterations: u32,
@@ -83,7 +83,7 @@ impl RunResult {
         let spec = state.spec.as_ref()?;
         let standing = state.standing();
         let over = state.over.as_ref();
-        let kept = over.is_some_and(|over| over.outcome == Outcome::Kept);
+        let kept = over.is_some_and(|over| over.outcome == Outcome::Verified);
         Some(Self {
             version: JSON_VERSION,
             id: spec.id.to_string(),
@@ -101,7 +101,7 @@ impl RunResult {
             ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
             elapsed_seconds: seconds(state.active_ms(state.now)),
             exit_code: standing.map(|standing| standing.exit_code),
-            status_block: state.report.as_ref().and_then(|report| report.heard.claimed.clone()),
+            status_block: state.report.as_ref().and_then(|report| report.stream.claimed.clone()),
             tasks_claimed: 0,
             files_claimed: 0,
             recommendation: None,

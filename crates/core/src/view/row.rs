@@ -59,7 +59,7 @@ pub struct Row {
     pub workspace: String,
     /// What for.
     pub goal: String,
-    /// How it ended: kept, exhausted, stopped or unable; null before.
+    /// How it ended, one of the nine outcomes; null before.
     pub outcome: Option<String>,
     /// The name of the reason; null before the end.
     pub reason: Option<String>,

@@ -5,7 +5,7 @@ use super::certificate::{Certificate, CertifiedGate, TestCounts, signal};
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::Verdict;
-use crate::run::{Few, GateReport};
+use crate::run::{GateReport, NameList};
 use crate::tested::{Mark, Tests};
 
 /// What `loop verify` found.
@@ -16,7 +16,7 @@ pub struct Verification {
     /// The run.
     pub id: String,
     /// Whether every required gate was kept again, on the recorded tree.
-    pub holds: bool,
+    pub verified: bool,
     /// The same in a sentence.
     pub why: String,
     /// The checkpoint that was judged.
@@ -97,7 +97,7 @@ pub struct WorkspaceNow {
 impl WorkspaceNow {
     /// Names that differ, and how.
     #[must_use]
-    pub fn differing(names: &Few) -> Self {
+    pub fn differing(names: &NameList) -> Self {
         let (files, first) = (names.count, names.first.clone());
         Self { differs: Some(!names.is_nothing()), files, first, why: None }
     }
@@ -115,7 +115,7 @@ impl WorkspaceNow {
             (Some(false), _) => "the workspace is that tree".to_owned(),
             (Some(true), _) => {
                 let files = if self.files == 1 { "1 name".to_owned() } else { format!("{} names", self.files) };
-                let few = Few { count: self.files, first: self.first.clone() };
+                let few = NameList { count: self.files, first: self.first.clone() };
                 format!("the workspace differs from it by now: {files} ({})", few.words())
             }
             (None, Some(why)) => format!("the workspace could not be compared with it: {why}"),
@@ -148,7 +148,7 @@ impl VerifiedGate {
         let cases: Vec<(String, Mark)> = tests.into_iter().flat_map(|tests| tests.marks.clone()).collect();
         let failing = cases.iter().filter(|(_, mark)| *mark == Mark::Failed).map(|(name, _)| name.as_str());
         Self {
-            failing: Few::of(failing).first,
+            failing: NameList::of(failing).first,
             name: recorded.name.clone(),
             command: recorded.command.clone(),
             required: recorded.required,
@@ -162,15 +162,15 @@ impl VerifiedGate {
             output_sha256: report.output.sha256.clone(),
             same_output: report.output.sha256 == recorded.output_sha256,
             tests: tests.map(|tests| TestCounts { passed: tests.passed, failed: tests.failed, skipped: tests.skipped }),
-            said: report.said.clone(),
+            said: report.excerpt.clone(),
             cases,
         }
     }
 
     /// Whether it was kept.
     #[must_use]
-    pub fn is_kept(&self) -> bool {
-        self.verdict == Verdict::Kept.name()
+    pub fn passes(&self) -> bool {
+        self.verdict == Verdict::Pass.name()
     }
 }
 
@@ -181,11 +181,11 @@ impl Verification {
         let recorded = |name: &str| certificate.gates.iter().find(|gate| gate.name == name);
         let gates = again.iter().filter_map(|again| Some(VerifiedGate::new(recorded(&again.name)?, again)));
         let gates: Vec<VerifiedGate> = gates.collect();
-        let (holds, why) = judged(&certificate, &gates);
+        let (verified, why) = judged(&certificate, &gates);
         Self {
             version: JSON_VERSION,
             id: certificate.id.clone(),
-            holds,
+            verified,
             why,
             checkpoint: certificate.checkpoint.clone(),
             tree: certificate.tree.clone(),
@@ -214,7 +214,7 @@ fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
     let mut lost = Vec::new();
     for gate in required() {
         match again(&gate.name) {
-            Some(now) if now.is_kept() => {}
+            Some(now) if now.passes() => {}
             Some(now) => lost.push(format!("{} ({})", now.name, now.ended)),
             None => lost.push(format!("{} (not asked)", gate.name)),
         }
@@ -225,7 +225,7 @@ fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
     }
     let of = certificate.checkpoint.as_deref().unwrap_or("the recorded tree");
     if lost.is_empty() {
-        (true, format!("it still holds: every required gate is kept on {of}"))
+        (true, format!("it still holds: every required gate passes on {of}"))
     } else {
         (false, format!("it does not hold any more on {of}: {}", lost.join(", ")))
     }
@@ -242,7 +242,7 @@ mod tests {
             command: "make test".to_owned(),
             required: *required,
             tries: None,
-            verdict: Verdict::Kept.name().to_owned(),
+            verdict: Verdict::Pass.name().to_owned(),
             exit_code: Some(0),
             signal: None,
             ended: "exit 0".to_owned(),
@@ -268,20 +268,21 @@ mod tests {
 
     fn again(name: &str, verdict: Verdict, code: i32) -> Again {
         let output = Output { sha256: "one".to_owned(), ..Output::default() };
-        let report = GateReport { ended: Ended::Exit(code), duration_ms: 1, output, said: String::new(), tests: None };
+        let report =
+            GateReport { ended: Ended::Exit(code), duration_ms: 1, output, excerpt: String::new(), tests: None };
         Again { name: name.to_owned(), verdict, tries: 1, report, tests: None }
     }
 
     fn judged(certificate: Certificate, gates: &[Again]) -> (bool, String) {
         let found = Verification::new(certificate, gates, WorkspaceNow::default());
-        (found.holds, found.why)
+        (found.verified, found.why)
     }
 
     #[test]
-    fn it_holds_only_where_every_required_gate_was_asked_again_and_is_kept() {
+    fn it_holds_only_where_every_required_gate_was_asked_again_and_passes() {
         let both = || certificate(true, &[("promise", true), ("lint", true), ("size", false)]);
-        let kept = |name| again(name, Verdict::Kept, 0);
-        let size = again("size", Verdict::Broken, 1);
+        let kept = |name| again(name, Verdict::Pass, 0);
+        let size = again("size", Verdict::Fail, 1);
         assert!(judged(both(), &[kept("promise"), kept("lint"), size.clone()]).0, "a watched gate decides nothing");
         assert_eq!(
             judged(both(), &[kept("promise"), size]).1,
@@ -298,6 +299,6 @@ mod tests {
     fn what_nobody_verified_never_holds() {
         assert!(!judged(certificate(false, &[]), &[]).0);
         assert!(!judged(certificate(true, &[]), &[]).0);
-        assert!(!judged(certificate(true, &[("size", false)]), &[again("size", Verdict::Kept, 0)]).0);
+        assert!(!judged(certificate(true, &[("size", false)]), &[again("size", Verdict::Pass, 0)]).0);
     }
 }

@@ -7,7 +7,7 @@ use crate::play::Story;
 fn story(settings: &[(&str, &str)]) -> Story {
     let settings = [&[("max_iterations", "unlimited")], settings].concat();
     let mut story = Story::new(&settings);
-    story.say("opened / saved / broken same");
+    story.say("opened / saved / fail same");
     story
 }
 
@@ -28,8 +28,8 @@ fn goes_on(story: &Story) {
     assert!(story.state.over.is_none(), "{}", story.told);
 }
 
-const IDLE: &str = "agent-ok / saved / changed 0 / broken same";
-const WORK: &str = "agent-ok / saved / changed 1 / broken same";
+const IDLE: &str = "agent-ok / saved / changed 0 / fail same";
+const WORK: &str = "agent-ok / saved / changed 1 / fail same";
 
 // req: B-07 partly: without loopr's own keys
 // req: C-07 partly: without the dialect's own defaults
@@ -62,16 +62,16 @@ fn progress_sets_the_count_back_to_nothing() {
 #[test]
 fn what_is_progress_and_what_is_not() {
     for (progress, measured, gate) in [
-        (true, "changed 1", "broken same"),
-        (true, "changed 1 head", "broken same"),
-        (true, "changed 0 ignored", "broken same"),
-        (true, "changed 2 protected=1", "broken same"),
+        (true, "changed 1", "fail same"),
+        (true, "changed 1 head", "fail same"),
+        (true, "changed 0 ignored", "fail same"),
+        (true, "changed 2 protected=1", "fail same"),
         (true, "changed 0", "tests pass=1 fail=2"),
-        (true, "measured", "broken something else"),
-        (false, "changed 0 head", "broken same"),
-        (false, "changed 1 protected=1", "broken same"),
-        (false, "changed 0", "broken something else"),
-        (false, "measured", "broken same"),
+        (true, "measured", "fail something else"),
+        (false, "changed 0 head", "fail same"),
+        (false, "changed 1 protected=1", "fail same"),
+        (false, "changed 0", "fail something else"),
+        (false, "measured", "fail same"),
     ] {
         let mut story = story(&[]);
         story.times(2, IDLE).say(&format!("agent-ok / saved / {measured} / {gate}"));
@@ -83,20 +83,18 @@ fn what_is_progress_and_what_is_not() {
 #[test]
 fn where_nothing_is_counted_it_is_enough_that_something_changed() {
     let mut works = story(&[]);
-    works.times(9, "agent-ok / saved / noticed something / broken same");
+    works.times(9, "agent-ok / saved / noticed something / fail same");
     goes_on(&works);
     let mut idles = story(&[]);
-    idles.say("agent-ok / saved / noticed nothing / broken one / agent-ok / saved / noticed nothing / broken two");
-    idles.say("agent-ok / saved / noticed nothing / broken three");
+    idles.say("agent-ok / saved / noticed nothing / fail one / agent-ok / saved / noticed nothing / fail two");
+    idles.say("agent-ok / saved / noticed nothing / fail three");
     trips(&idles, "no_progress", "no progress in 3 iterations in a row: iterations 1 (nothing changed), 2");
     let mut crashes = story(&[]);
-    crashes.times(4, "agent-exit 1 / saved / noticed something / broken same");
+    crashes.times(4, "agent-exit 1 / saved / noticed something / fail same");
     goes_on(&crashes);
     let mut cannot = story(&[]);
-    cannot.say(
-        "agent-exit 1 / saved / noticed nothing / broken one / agent-exit 1 / saved / noticed nothing / broken two",
-    );
-    cannot.say("agent-exit 1 / saved / noticed nothing / broken three");
+    cannot.say("agent-exit 1 / saved / noticed nothing / fail one / agent-exit 1 / saved / noticed nothing / fail two");
+    cannot.say("agent-exit 1 / saved / noticed nothing / fail three");
     let end = "END unable (fatal_error): the agent failed 3 times in a row and changed nothing (exit 1)";
     assert!(cannot.last().starts_with(end), "{}", cannot.told);
 }
@@ -105,7 +103,7 @@ fn where_nothing_is_counted_it_is_enough_that_something_changed() {
 fn a_timeout_that_left_work_is_progress_and_one_that_left_none_is_not() {
     let mut story = story(&[("timeout", "1m")]);
     let late = |story: &mut Story, measured: &str| {
-        story.wait(60_000).say(&format!("deadline / agent-by-us / saved / {measured} / broken same"));
+        story.wait(60_000).say(&format!("deadline / agent-by-us / saved / {measured} / fail same"));
     };
     (0..4).for_each(|_| late(&mut story, "changed 1"));
     goes_on(&story);
@@ -118,7 +116,7 @@ fn a_timeout_that_left_work_is_progress_and_one_that_left_none_is_not() {
 #[test]
 fn the_same_error_trips_whatever_the_line_number_and_however_much_changed() {
     let error = |line: u32| {
-        format!("agent-heard crash error=panicked_at_src/a.rs:{line}:_no_such_file / saved / changed 1 / broken same")
+        format!("agent-heard crash error=panicked_at_src/a.rs:{line}:_no_such_file / saved / changed 1 / fail same")
     };
     let mut same = story(&[]);
     (0..4).for_each(|line| _ = same.say(&error(10 + line)));
@@ -129,7 +127,7 @@ fn the_same_error_trips_whatever_the_line_number_and_however_much_changed() {
     assert!(same.last().contains("--max-same-error 5"), "{}", same.last());
     let mut other = story(&[]);
     (0..4).for_each(|line| _ = other.say(&error(10 + line)));
-    other.say("agent-heard crash error=out_of_memory / saved / changed 1 / broken same");
+    other.say("agent-heard crash error=out_of_memory / saved / changed 1 / fail same");
     assert_eq!(other.state.judged.counts.same_error, 1, "another error counts from one");
     other.say(WORK);
     assert_eq!((other.state.judged.counts.same_error, &other.state.judged.counts.signature), (0, &None));
@@ -139,7 +137,7 @@ fn the_same_error_trips_whatever_the_line_number_and_however_much_changed() {
 fn an_error_of_the_agents_own_account_counts_and_a_gate_that_fails_the_same_way_does_not() {
     for block in ["claim=ERROR,summary=cannot_link", "claim=IN_PROGRESS,errors=2,summary=cannot_link"] {
         let mut story = story(&[]);
-        story.times(5, &format!("agent-heard {block} / saved / changed 1 / broken same"));
+        story.times(5, &format!("agent-heard {block} / saved / changed 1 / fail same"));
         trips(&story, "same_error", "the same error 5 times in a row: iterations 1 (cannot link), 2 (cannot link)");
     }
     let mut gate = story(&[]);
@@ -150,7 +148,7 @@ fn an_error_of_the_agents_own_account_counts_and_a_gate_that_fails_the_same_way_
 
 #[test]
 fn two_returns_to_an_earlier_state_trip_with_period_two_and_three() {
-    let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / broken same");
+    let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / fail same");
     let mut two = story(&[]);
     ["aaaaaaaaaa", "bbbbbbbbbb", "aaaaaaaaaa"].iter().for_each(|name| _ = two.say(&tree(name)));
     goes_on(&two);
@@ -171,7 +169,7 @@ fn two_returns_to_an_earlier_state_trip_with_period_two_and_three() {
 
 #[test]
 fn a_return_is_forgiven_by_a_better_gate_or_by_four_new_states_and_to_stay_is_none() {
-    let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / broken same");
+    let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / fail same");
     let mut better = story(&[]);
     ["a", "b", "a"].iter().for_each(|name| _ = better.say(&tree(name)));
     assert_eq!(better.state.judged.counts.oscillation, 1);
@@ -183,14 +181,14 @@ fn a_return_is_forgiven_by_a_better_gate_or_by_four_new_states_and_to_stay_is_no
     fresh.say(&tree("f"));
     assert_eq!(fresh.state.judged.counts.oscillation, 0);
     let mut still = story(&[("max_no_progress", "9")]);
-    still.say(&tree("a")).say(&tree("b")).times(6, "agent-ok / saved / changed 0 tree=b / broken same");
+    still.say(&tree("a")).say(&tree("b")).times(6, "agent-ok / saved / changed 0 tree=b / fail same");
     assert_eq!(still.state.judged.counts.oscillation, 0);
     goes_on(&still);
 }
 
 #[test]
 fn a_return_between_two_new_states_breaks_the_row_that_forgives() {
-    let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / broken same");
+    let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / fail same");
     let mut story = story(&[("max_oscillation", "9")]);
     ["a", "b", "a", "c", "d", "e", "d", "f", "g", "h"].iter().for_each(|name| _ = story.say(&tree(name)));
     assert_eq!(story.state.judged.counts.oscillation, 2);
@@ -200,14 +198,14 @@ fn a_return_between_two_new_states_breaks_the_row_that_forgives() {
 
 #[test]
 fn a_return_to_where_the_loop_began_counts_with_and_without_a_gate() {
-    let mut gated = Story::kept(&[("max_iterations", "unlimited")]);
-    gated.say("opened / saved-as initial / broken same / saved");
-    gated.say("agent-ok / saved / changed 1 tree=b / broken same / saved");
-    gated.say("agent-ok / saved / changed 1 / broken same");
+    let mut gated = Story::checkpointed(&[("max_iterations", "unlimited")]);
+    gated.say("opened / saved-as initial / fail same / saved");
+    gated.say("agent-ok / saved / changed 1 tree=b / fail same / saved");
+    gated.say("agent-ok / saved / changed 1 / fail same");
     assert_eq!(gated.state.judged.counts.oscillation, 0, "it stays where it is");
-    gated.say("saved / agent-ok / saved-as initial / changed 1 / broken same");
+    gated.say("saved / agent-ok / saved-as initial / changed 1 / fail same");
     assert_eq!(gated.state.judged.counts.oscillation, 1);
-    let mut claimed = Story::kept(&[("max_iterations", "unlimited"), ("promise", ""), ("no_promise", "true")]);
+    let mut claimed = Story::checkpointed(&[("max_iterations", "unlimited"), ("promise", ""), ("no_promise", "true")]);
     claimed.say("opened / saved-as initial / saved / agent-ok / saved / changed 1 tree=b / saved");
     claimed.say("agent-ok / saved-as initial / changed 1");
     assert_eq!(claimed.state.judged.counts.oscillation, 1);
@@ -215,17 +213,17 @@ fn a_return_to_where_the_loop_began_counts_with_and_without_a_gate() {
 
 #[test]
 fn what_others_made_of_the_workspace_is_no_return_and_no_new_state() {
-    let mut story = Story::kept(&[("max_iterations", "unlimited")]);
-    story.say("opened / saved-as initial / broken same / saved");
-    story.say("agent-ok / saved / changed 1 tree=b / broken same / others iter-001+");
-    story.say("agent-ok / saved-as iter-001+ / changed 0 / broken same");
+    let mut story = Story::checkpointed(&[("max_iterations", "unlimited")]);
+    story.say("opened / saved-as initial / fail same / saved");
+    story.say("agent-ok / saved / changed 1 tree=b / fail same / others iter-001+");
+    story.say("agent-ok / saved-as iter-001+ / changed 0 / fail same");
     assert_eq!(story.state.judged.counts.oscillation, 0);
 }
 
 // req: C-07 partly: without the dialect's own defaults
 #[test]
 fn the_same_words_five_times_trip_and_anything_new_sets_them_back() {
-    let same = "agent-heard words=w:321 / saved / changed 1 / broken same";
+    let same = "agent-heard words=w:321 / saved / changed 1 / fail same";
     let mut words = story(&[]);
     words.times(4, same);
     goes_on(&words);
@@ -237,8 +235,8 @@ fn the_same_words_five_times_trip_and_anything_new_sets_them_back() {
     );
     assert!(words.last().contains("the setting is --max-identical-output 5"), "{}", words.last());
     for (other, count) in [
-        ("agent-heard words=other:321 / saved / changed 1 / broken same", 1),
-        ("agent-heard words=w:321 / saved / changed 1 / broken something new", 1),
+        ("agent-heard words=other:321 / saved / changed 1 / fail same", 1),
+        ("agent-heard words=w:321 / saved / changed 1 / fail something new", 1),
         ("agent-heard words=w:321 / saved / changed 1 / tests pass=3 fail=1", 1),
         (WORK, 0),
     ] {
@@ -253,7 +251,7 @@ fn the_same_words_five_times_trip_and_anything_new_sets_them_back() {
 // req: C-07 partly: without the dialect's own defaults
 #[test]
 fn nothing_but_tests_trips_by_the_files_that_changed() {
-    let tests = "agent-ok / saved / changed 2 tests=2 / broken same";
+    let tests = "agent-ok / saved / changed 2 tests=2 / fail same";
     let mut only = story(&[]);
     only.times(2, tests);
     goes_on(&only);
@@ -267,9 +265,7 @@ fn nothing_but_tests_trips_by_the_files_that_changed() {
     let mut mixed = story(&[]);
     mixed.say(tests).say(IDLE).say(tests);
     trips(&mixed, "test_loops", "nothing but tests in 3 iterations in a row");
-    for code in
-        ["changed 2 tests=1 / broken same", "changed 1 / broken same", "changed 2 tests=2 / tests pass=4 fail=1"]
-    {
+    for code in ["changed 2 tests=1 / fail same", "changed 1 / fail same", "changed 2 tests=2 / tests pass=4 fail=1"] {
         let mut code_too = story(&[]);
         code_too.times(2, tests).say(&format!("agent-ok / saved / {code}"));
         assert_eq!(code_too.state.judged.counts.test_only, 0, "{code}");
@@ -292,20 +288,20 @@ fn idle_iterations_are_no_work_on_tests_unless_nothing_else_counts_them() {
 fn where_the_word_of_the_agent_is_to_tell_tests_the_files_do_not() {
     let by_word = [("test_only_by", "claimed")];
     let mut claims = story(&by_word);
-    claims.times(3, "agent-heard claim=IN_PROGRESS,work=tests / saved / changed 3 tests=0 / broken same");
+    claims.times(3, "agent-heard claim=IN_PROGRESS,work=tests / saved / changed 3 tests=0 / fail same");
     trips(
         &claims,
         "test_loops",
         "nothing but tests in 3 iterations in a row: iterations 1 (3 files changed, work on tests)",
     );
     let mut files = story(&by_word);
-    files.times(5, "agent-ok / saved / changed 3 tests=3 / broken same");
+    files.times(5, "agent-ok / saved / changed 3 tests=3 / fail same");
     goes_on(&files);
     let mut measured = story(&[]);
-    measured.times(5, "agent-heard claim=IN_PROGRESS,work=tests / saved / changed 3 tests=0 / broken same");
+    measured.times(5, "agent-heard claim=IN_PROGRESS,work=tests / saved / changed 3 tests=0 / fail same");
     goes_on(&measured);
     let mut unmeasured = story(&[]);
-    unmeasured.times(3, "agent-heard claim=IN_PROGRESS,work=tests / saved / measured / broken same");
+    unmeasured.times(3, "agent-heard claim=IN_PROGRESS,work=tests / saved / measured / fail same");
     trips(&unmeasured, "test_loops", "nothing but tests in 3 iterations in a row");
 }
 
@@ -313,7 +309,7 @@ fn where_the_word_of_the_agent_is_to_tell_tests_the_files_do_not() {
 #[test]
 fn ever_shorter_answers_trip_only_where_nothing_comes_of_them() {
     let said =
-        |bytes: u32, files: u32| format!("agent-heard words=w{bytes}:{bytes} / saved / changed {files} / broken same");
+        |bytes: u32, files: u32| format!("agent-heard words=w{bytes}:{bytes} / saved / changed {files} / fail same");
     let mut idle = story(&[("max_no_progress", "9")]);
     idle.say(&said(1000, 0)).say(&said(300, 0));
     goes_on(&idle);
@@ -366,7 +362,7 @@ fn missing_status_and_done_without_the_signal_trip_only_where_no_gate_is() {
     );
     assert!(claims.last().contains("--max-done-claims 5"), "{}", claims.last());
     let mut gated = story(&[]);
-    gated.times(8, WORK).times(8, &format!("{done} / broken same"));
+    gated.times(8, WORK).times(8, &format!("{done} / fail same"));
     goes_on(&gated);
 }
 
@@ -399,9 +395,9 @@ fn thresholds_are_settings_and_the_whole_breaker_can_be_off() {
 #[test]
 fn where_several_counts_are_full_the_one_that_says_most_is_named() {
     let mut story = story(&[("max_same_error", "3")]);
-    story.times(2, "agent-heard claim=ERROR,summary=no words=w:9 / saved / changed 0 / broken same");
+    story.times(2, "agent-heard claim=ERROR,summary=no words=w:9 / saved / changed 0 / fail same");
     goes_on(&story);
-    story.say("agent-heard claim=ERROR,summary=no words=w:9 / saved / changed 0 / broken same");
+    story.say("agent-heard claim=ERROR,summary=no words=w:9 / saved / changed 0 / fail same");
     trips(&story, "same_error", "the same error 3 times in a row");
 }
 
@@ -417,7 +413,7 @@ fn only_the_last_dozen_iterations_are_shown() {
 #[test]
 fn counts_survive_a_crash_and_a_driver_that_opens_the_run_again() {
     let mut story = story(&[]);
-    story.times(2, IDLE).say("opened / cleaned / saved / broken same");
+    story.times(2, IDLE).say("opened / cleaned / saved / fail same");
     assert_eq!(story.state.judged.counts.no_progress, 2, "{}", story.told);
     story.say(IDLE);
     trips(&story, "no_progress", "no progress in 3 iterations in a row");
@@ -427,21 +423,21 @@ fn counts_survive_a_crash_and_a_driver_that_opens_the_run_again() {
 #[test]
 fn to_go_on_closes_the_breaker_unless_only_a_reset_may() {
     let mut resumed = story(&[]);
-    resumed.times(3, IDLE).say("reopened / broken same").times(2, IDLE);
+    resumed.times(3, IDLE).say("reopened / fail same").times(2, IDLE);
     goes_on(&resumed);
     resumed.say(IDLE);
     trips(&resumed, "no_progress", "no progress in 3 iterations in a row: iterations 4 (nothing changed), 5");
     let manual = [("breaker_reset", "manual")];
     let mut refused = story(&manual);
-    refused.times(3, IDLE).say("reopened / broken same");
+    refused.times(3, IDLE).say("reopened / fail same");
     trips(&refused, "no_progress", "no progress in 3 iterations in a row");
     assert_eq!(refused.told.matches("END tripped").count(), 2, "{}", refused.told);
     let mut reset = story(&manual);
-    reset.times(3, IDLE).say("visited loop reset / reset / reopened / broken same");
+    reset.times(3, IDLE).say("visited loop reset / reset / reopened / fail same");
     goes_on(&reset);
     assert_eq!(reset.state.judged.counts.no_progress, 0);
     let mut flag = story(&manual);
-    flag.times(3, IDLE).say("reopened reset_circuit=true / broken same");
+    flag.times(3, IDLE).say("reopened reset_circuit=true / fail same");
     goes_on(&flag);
 }
 
@@ -449,7 +445,7 @@ fn to_go_on_closes_the_breaker_unless_only_a_reset_may() {
 fn a_reset_sets_every_count_to_nothing_and_only_with_its_flag_the_session() {
     for (word, session) in [("reset", true), ("reset session", false)] {
         let mut story = story(&[("agent", "claude")]);
-        let bad = "agent-heard claim=COMPLETE session=s1 words=w:9 / saved / changed 0 tree=a / broken same";
+        let bad = "agent-heard claim=COMPLETE session=s1 words=w:9 / saved / changed 0 tree=a / fail same";
         story.times(2, bad).say(word);
         let mut fresh = loop_core::policy::breaker::Counts::default();
         fresh.saw(Some("a"));
@@ -463,11 +459,11 @@ fn a_reset_sets_every_count_to_nothing_and_only_with_its_flag_the_session() {
 
 #[test]
 fn an_iteration_that_was_judged_is_not_counted_again_when_it_is_opened_again() {
-    let mut story = Story::kept(&[("max_iterations", "unlimited"), ("breaker_reset", "manual")]);
-    story.say("opened / saved-as initial / broken same / saved");
-    story.say("agent-ok / saved-as iter-001 / changed 0 / broken same");
+    let mut story = Story::checkpointed(&[("max_iterations", "unlimited"), ("breaker_reset", "manual")]);
+    story.say("opened / saved-as initial / fail same / saved");
+    story.say("agent-ok / saved-as iter-001 / changed 0 / fail same");
     assert_eq!(story.last(), "checkpoint iter-001+");
-    story.say("reopened / cleaned / saved / broken same");
+    story.say("reopened / cleaned / saved / fail same");
     assert_eq!(story.state.judged.counts.no_progress, 1, "{}", story.told);
     assert_eq!(story.tail(3), "checkpoint iter-001+\ngate {reopened:1}\ncheckpoint iter-001+");
 }

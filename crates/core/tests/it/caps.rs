@@ -9,12 +9,12 @@ use crate::play::Story;
 fn story(settings: &[(&str, &str)]) -> Story {
     let base = [("max_iterations", "unlimited"), ("breaker", "off"), ("worst_cost", "0.50"), ("worst_tokens", "500")];
     let mut story = Story::new(&[&base[..], settings].concat());
-    story.say("opened / saved / broken");
+    story.say("opened / saved / fail");
     story
 }
 
 fn costs(told: &str) -> String {
-    format!("agent-heard {told} / saved / changed 1 / broken")
+    format!("agent-heard {told} / saved / changed 1 / fail")
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn tokens_end_the_loop_in_the_same_way() {
 fn an_attempt_that_was_killed_lost_or_failed_counts_as_the_worst_case() {
     for after in ["reopened", "lost / reopened", "failed no handle / reopened"] {
         let mut story = story(&[("max_cost", "1.00")]);
-        story.say(after).say("cleaned / saved / broken");
+        story.say(after).say("cleaned / saved / fail");
         assert_eq!(story.last(), "agent 1.2 telling {interrupted:{attempt:1}}", "{after}");
         assert_eq!((story.state.cost_micros(), story.state.tokens()), (500_000, 500), "{after}");
-        story.say("opened / cleaned / saved / broken");
+        story.say("opened / cleaned / saved / fail");
         assert!(story.last().starts_with("END exhausted (budget_limit): $1.00 of $1.00"), "{after}: {}", story.told);
     }
 }
@@ -81,17 +81,17 @@ fn a_budget_of_the_agents_own_ends_it_and_it_can_be_gone_on_with() {
     let mut story = story(&[]);
     story.say(&costs("budget"));
     assert!(story.last().starts_with("END exhausted (budget_limit): the agent stopped at the limit"), "{}", story.told);
-    story.say("reopened / broken");
+    story.say("reopened / fail");
     assert_eq!(story.last(), "agent 2.1", "somebody gave it more");
 }
 
 #[test]
 fn kept_gates_outrank_money_and_money_outranks_calls_and_the_breaker() {
     let mut kept = story(&[("max_cost", "0.10")]);
-    kept.say("agent-heard cost=900000 / saved / changed 1 / kept / certified");
-    assert!(kept.last().starts_with("END kept"), "{}", kept.told);
+    kept.say("agent-heard cost=900000 / saved / changed 1 / pass / certified");
+    assert!(kept.last().starts_with("END verified"), "{}", kept.told);
     let mut money = story(&[("max_cost", "0.10"), ("breaker", "on"), ("max_no_progress", "1")]);
-    money.say("agent-heard cost=900000 / saved / changed 0 / broken");
+    money.say("agent-heard cost=900000 / saved / changed 0 / fail");
     assert!(money.last().starts_with("END exhausted (budget_limit)"), "{}", money.told);
 }
 
@@ -102,7 +102,7 @@ fn a_full_hour_is_waited_for_and_the_call_asked_for_again() {
     assert_eq!(story.last(), "reserve");
     story.say("granted 7");
     assert_eq!(story.last(), "agent 1.1 reserved 7");
-    story.say("agent-ok / saved / changed 1 / broken / denied calls_per_hour 5000");
+    story.say("agent-ok / saved / changed 1 / fail / denied calls_per_hour 5000");
     assert_eq!(story.last(), "hold calls 5000");
     story.say("deadline");
     assert_eq!(story.last(), "hold calls 5000", "its time has not come");
@@ -154,12 +154,12 @@ fn another_limit_ends_the_wait_for_a_call_and_nothing_else_does() {
 
 #[test]
 fn after_a_wait_for_a_call_the_workspace_is_compared_again_and_after_a_crash_the_call_asked_for() {
-    let mut story = Story::kept(&[("max_calls_per_hour", "3")]);
-    story.say("opened / saved-as initial / broken / saved / denied calls_per_hour 5000 / resume / held");
+    let mut story = Story::checkpointed(&[("max_calls_per_hour", "3")]);
+    story.say("opened / saved-as initial / fail / saved / denied calls_per_hour 5000 / resume / held");
     assert_eq!(story.last(), "checkpoint initial+", "somebody may have worked on it");
     story.say("saved / denied calls_per_hour 5000 / opened / saved");
     assert_eq!(story.last(), "reserve", "how long it had to wait is another matter now: {}", story.told);
-    story.say("granted 4 / opened / cleaned / saved-as interrupted-1.1 / broken");
+    story.say("granted 4 / opened / cleaned / saved-as interrupted-1.1 / fail");
     assert_eq!(story.last(), "reserve", "a call that was cut off is spent: {}", story.told);
 }
 
@@ -178,7 +178,7 @@ fn what_the_day_of_all_runs_has_seen_ends_the_loop_and_it_can_be_gone_on_with() 
         story.say(&format!("denied {cap} 5000"));
         assert!(story.last().starts_with("END exhausted (budget_limit): all loops together have "), "{}", story.told);
         assert!(story.last().ends_with(text), "{}", story.last());
-        story.say("reopened / broken");
+        story.say("reopened / fail");
         assert_eq!(story.last(), "reserve");
     }
 }
@@ -224,7 +224,9 @@ fn a_call_that_was_granted_before_a_pause_or_a_crash_is_asked_for_again() {
 
 #[test]
 fn a_call_that_was_granted_before_a_rollback_is_asked_for_again() {
-    let mut story = Story::kept(&[("max_calls_per_hour", "3")]);
-    story.say("opened / saved-as initial / broken / saved / rollback initial / granted 4 / rolled-back initial / broken / saved");
+    let mut story = Story::checkpointed(&[("max_calls_per_hour", "3")]);
+    story.say(
+        "opened / saved-as initial / fail / saved / rollback initial / granted 4 / rolled-back initial / fail / saved",
+    );
     assert_eq!(story.last(), "reserve", "{}", story.told);
 }

@@ -159,21 +159,21 @@ fn the_tag_of_the_task_ends_it_once_and_no_other_does() {
 #[test]
 fn where_a_gate_is_no_word_ends_it_and_the_agent_is_told_that_it_is_not_done() {
     let mut story = Story::new(&[("max_iterations", "9"), ("strict_completion", "false")]);
-    story.say("opened / saved / broken");
+    story.say("opened / saved / fail");
     for _ in 0..4 {
-        story.say("agent-heard claim=COMPLETE,exit,signs=9 promise=COMPLETE / saved / changed 1 / broken");
+        story.say("agent-heard claim=COMPLETE,exit,signs=9 promise=COMPLETE / saved / changed 1 / fail");
         assert!(story.last().ends_with("telling not_done"), "{}", story.told);
     }
-    story.say("agent-heard claim=IN_PROGRESS / saved / changed 1 / kept / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("agent-heard claim=IN_PROGRESS / saved / changed 1 / pass / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
 #[test]
 fn a_gate_that_is_only_watched_is_no_gate() {
     let mut story = story(&[("gate", "lint[watch]=cargo clippy")]);
-    story.say("kept");
+    story.say("pass");
     assert_eq!(story.last(), "agent 1.1", "a watched gate that holds ends nothing");
-    story.times(2, &format!("{DONE} / broken"));
+    story.times(2, &format!("{DONE} / fail"));
     assert!(story.last().starts_with("END claimed"), "{}", story.told);
 }
 
@@ -194,7 +194,7 @@ fn a_claim_comes_before_a_stop_a_cap_and_the_breaker() {
 #[test]
 fn a_claim_of_an_iteration_that_somebody_undid_says_nothing() {
     let settings = [("max_iterations", "9"), ("promise", ""), ("no_promise", "true"), ("strict_completion", "false")];
-    let mut story = Story::kept(&settings);
+    let mut story = Story::checkpointed(&settings);
     story.say("opened / saved-as initial / saved / rollback initial");
     story.say("agent-heard claim=COMPLETE,exit,signs=2 promise=COMPLETE / saved-as iter-001 / changed 2");
     story.say("rolled-back initial / saved");
@@ -236,7 +236,7 @@ fn a_tag_that_comes_with_the_status_counts_and_a_limit_then_is_not_waited_for() 
 fn no_block_is_asked_for_where_a_gate_is_nothing_can_be_asked_or_nobody_wants_it() {
     let silent = "agent-heard session=s1";
     let mut gated = Story::new(&[("agent", "claude")]);
-    gated.say("opened / saved / broken").say(silent);
+    gated.say("opened / saved / fail").say(silent);
     assert_eq!(gated.last(), "checkpoint iter-001");
     let mut custom = story(&[]);
     custom.say(silent);
@@ -288,8 +288,8 @@ fn an_agent_that_is_blocked_asks_or_ends_it() {
     silent.say("agent-heard claim=BLOCKED / saved / changed 1");
     assert_eq!(silent.last(), "END blocked (agent_blocked): the agent says that it is blocked");
     let mut gated = Story::new(&[("on_blocked", "stop")]);
-    gated.say("opened / saved / broken").say(blocked).say("kept / certified");
-    assert!(gated.last().starts_with("END kept"), "a gate that holds comes first: {}", gated.told);
+    gated.say("opened / saved / fail").say(blocked).say("pass / certified");
+    assert!(gated.last().starts_with("END verified"), "a gate that holds comes first: {}", gated.told);
 }
 
 #[test]
@@ -308,10 +308,10 @@ fn a_claim_about_a_state_that_was_given_up_for_the_best_one_is_not_inherited() {
         ("keep", "best"),
         ("breaker_reset", "manual"),
     ];
-    let mut story = Story::kept(&[&settings[..], &[("gate", "lint[watch]=x")]].concat());
-    story.say("opened / saved-as initial / kept / saved / agent-heard claim=COMPLETE,exit / saved-as iter-001 / changed 0 / broken");
+    let mut story = Story::checkpointed(&[&settings[..], &[("gate", "lint[watch]=x")]].concat());
+    story.say("opened / saved-as initial / pass / saved / agent-heard claim=COMPLETE,exit / saved-as iter-001 / changed 0 / fail");
     assert_eq!(story.last(), "rollback to initial, undone by undo-1", "{}", story.told);
-    story.say("rolled-back initial / reopened max_iterations=9 / broken / saved");
-    story.say("agent-heard claim=COMPLETE,exit / saved-as iter-002 / changed 0 / broken");
+    story.say("rolled-back initial / reopened max_iterations=9 / fail / saved");
+    story.say("agent-heard claim=COMPLETE,exit / saved-as iter-002 / changed 0 / fail");
     assert!(story.state.over.is_none(), "{}", story.told);
 }

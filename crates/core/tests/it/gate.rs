@@ -9,18 +9,18 @@ fn judge(line: &str, ended: &Ended, ran_before: bool) -> Verdict {
 #[test]
 fn exit_codes_signals_and_timeouts_have_three_meanings() {
     // req: D-25
-    use Verdict::{Broken, Kept, Unverifiable};
+    use Verdict::{Fail, Pass, Unverifiable};
     let cases = [
-        (Ended::Exit(0), Kept, Kept),
-        (Ended::Exit(1), Broken, Broken),
-        (Ended::Exit(2), Broken, Broken),
-        (Ended::Exit(255), Broken, Broken),
+        (Ended::Exit(0), Pass, Pass),
+        (Ended::Exit(1), Fail, Fail),
+        (Ended::Exit(2), Fail, Fail),
+        (Ended::Exit(255), Fail, Fail),
         (Ended::Exit(126), Unverifiable, Unverifiable),
         (Ended::Exit(127), Unverifiable, Unverifiable),
         (Ended::Exit(137), Unverifiable, Unverifiable),
         (Ended::Signal(9), Unverifiable, Unverifiable),
-        (Ended::Signal(11), Unverifiable, Broken),
-        (Ended::ByUs, Unverifiable, Broken),
+        (Ended::Signal(11), Unverifiable, Fail),
+        (Ended::ByUs, Unverifiable, Fail),
         (Ended::NotStarted("no such folder".into()), Unverifiable, Unverifiable),
     ];
     for (ended, first, later) in cases {
@@ -32,7 +32,7 @@ fn exit_codes_signals_and_timeouts_have_three_meanings() {
 #[test]
 fn a_leading_exclamation_mark_is_done_by_the_harness() {
     // req: D-25
-    use Verdict::{Broken, Kept, Unverifiable};
+    use Verdict::{Fail, Pass, Unverifiable};
     for line in [
         "! grep -q TODO src/",
         "!grep -q TODO src/",
@@ -62,14 +62,14 @@ fn a_leading_exclamation_mark_is_done_by_the_harness() {
         let promise = Promise::parse(line);
         assert!(promise.negated && promise.searches, "{line}");
         assert!(!promise.command.contains('!'), "{line}");
-        for (code, verdict) in [(0, Broken), (1, Kept), (2, Unverifiable), (127, Unverifiable)] {
+        for (code, verdict) in [(0, Fail), (1, Pass), (2, Unverifiable), (127, Unverifiable)] {
             assert_eq!(judge(line, &Ended::Exit(code), true), verdict, "{line}: {code}");
         }
     }
     for (code, verdict) in [
-        (0, Broken),
-        (1, Kept),
-        (2, Kept),
+        (0, Fail),
+        (1, Pass),
+        (2, Pass),
         (126, Unverifiable),
         (127, Unverifiable),
         (128, Unverifiable),
@@ -88,7 +88,7 @@ fn an_escaped_semicolon_is_an_argument_and_a_timeout_is_no_answer() {
     let line = "! find . -exec ./check {} \\;";
     assert!(Promise::parse(line).command.ends_with("\\;"), "{:?}", Promise::parse(line));
     assert_eq!(judge("! timeout 5 ./check", &Ended::Exit(124), true), Verdict::Unverifiable);
-    assert_eq!(judge("! ./check", &Ended::Exit(124), true), Verdict::Kept);
+    assert_eq!(judge("! ./check", &Ended::Exit(124), true), Verdict::Pass);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn one_command_is_told_from_several_through_quotes_and_brackets() {
 
 #[test]
 fn several_tries_are_one_answer_as_soon_as_no_further_one_can_change_it() {
-    use Verdict::{Broken, Kept, Unverifiable};
+    use Verdict::{Fail, Pass, Unverifiable};
     let after = |tries: &[Verdict], needs: (u32, u32)| {
         let tally = tries.iter().fold(Tally::default(), |tally, one| tally.with(*one));
         assert_eq!(tally.tries() as usize, tries.len());
@@ -126,40 +126,40 @@ fn several_tries_are_one_answer_as_soon_as_no_further_one_can_change_it() {
     };
     for (tries, wanted) in [
         (&[][..], None),
-        (&[Kept], None),
-        (&[Broken], None),
+        (&[Pass], None),
+        (&[Fail], None),
         (&[Unverifiable], None),
-        (&[Kept, Kept], Some(Kept)),
-        (&[Kept, Broken], None),
-        (&[Kept, Unverifiable], None),
-        (&[Broken, Broken], Some(Broken)),
-        (&[Broken, Unverifiable], Some(Unverifiable)),
+        (&[Pass, Pass], Some(Pass)),
+        (&[Pass, Fail], None),
+        (&[Pass, Unverifiable], None),
+        (&[Fail, Fail], Some(Fail)),
+        (&[Fail, Unverifiable], Some(Unverifiable)),
         (&[Unverifiable, Unverifiable], Some(Unverifiable)),
-        (&[Kept, Broken, Kept], Some(Kept)),
-        (&[Kept, Broken, Broken], Some(Broken)),
-        (&[Kept, Unverifiable, Broken], Some(Unverifiable)),
+        (&[Pass, Fail, Pass], Some(Pass)),
+        (&[Pass, Fail, Fail], Some(Fail)),
+        (&[Pass, Unverifiable, Fail], Some(Unverifiable)),
     ] {
         assert_eq!(after(tries, (2, 3)), wanted, "{tries:?}");
     }
-    for one in [Kept, Broken, Unverifiable] {
+    for one in [Pass, Fail, Unverifiable] {
         assert_eq!(after(&[one], (1, 1)), Some(one));
     }
-    assert_eq!(after(&[Broken, Broken], (1, 3)), None);
-    assert_eq!(after(&[Broken, Broken, Broken], (1, 3)), Some(Broken));
-    assert_eq!([Kept, Broken, Unverifiable].map(Verdict::name), ["pass", "fail", "unverifiable"]);
+    assert_eq!(after(&[Fail, Fail], (1, 3)), None);
+    assert_eq!(after(&[Fail, Fail, Fail], (1, 3)), Some(Fail));
+    assert_eq!([Pass, Fail, Unverifiable].map(Verdict::name), ["pass", "fail", "unverifiable"]);
 }
 
 #[test]
 fn only_what_speaks_last_in_a_pipe_says_by_two_that_it_could_not_search() {
     let two = |line: &str| judge(line, &Ended::Exit(2), true);
     for kept in ["! grep x f | sort", "! grep x f|sort", "! echo [|sort", "! cat '|' x | sort", "! a 2>&1 | sort"] {
-        assert_eq!(two(kept), Verdict::Kept, "{kept}");
+        assert_eq!(two(kept), Verdict::Pass, "{kept}");
     }
     for unknown in ["! sort f | grep x", "! (grep x f | sort)", "! grep x f >| out", "! { grep x f | sort; }"] {
         assert_eq!(two(unknown), Verdict::Unverifiable, "{unknown}");
     }
     let late = |line: &str| judge(line, &Ended::Exit(124), true);
-    assert_eq!(late("! timeout 5 make | sort"), Verdict::Kept);
+    assert_eq!(late("! timeout 5 make | sort"), Verdict::Pass);
     assert_eq!(late("! make | timeout 5 sort"), Verdict::Unverifiable);
 }
 

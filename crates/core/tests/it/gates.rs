@@ -12,9 +12,7 @@ fn story(gates: &str, settings: &[(&str, &str)]) -> Story {
 #[test]
 fn every_gate_is_asked_and_all_that_are_required_must_hold_on_the_same_state() {
     let mut story = story("lint=cargo clippy", &[]);
-    story.say(
-        "kept / broken / agent-ok / saved / changed 1 / broken / kept / agent-ok / saved / changed 1 / kept / kept",
-    );
+    story.say("pass / fail / agent-ok / saved / changed 1 / fail / pass / agent-ok / saved / changed 1 / pass / pass");
     expect![[r#"
         checkpoint initial
         gate baseline promise
@@ -40,18 +38,18 @@ fn every_gate_is_asked_and_all_that_are_required_must_hold_on_the_same_state() {
 #[test]
 fn a_gate_that_is_only_watched_is_asked_and_stops_nothing() {
     let mut story = story("lint[watch]=cargo clippy", &[]);
-    story.say("broken / broken / agent-ok / saved / changed 1 / kept / broken / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("fail / fail / agent-ok / saved / changed 1 / pass / fail / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
     let mut unable = self::story("lint[watch]=cargo clippy", &[]);
-    unable.say("broken / gate-exit 127").times(3, "agent-ok / saved / changed 1 / broken / gate-exit 127");
+    unable.say("fail / gate-exit 127").times(3, "agent-ok / saved / changed 1 / fail / gate-exit 127");
     assert!(unable.last().starts_with("agent 4.1"), "{}", unable.told);
 }
 
 #[test]
 fn of_several_gates_the_one_that_is_required_and_cannot_answer_is_named() {
     let mut story = story("lint[watch]=cargo clippy\ntypes=mypy", &[]);
-    story.say("broken / gate-exit 127 / gate-exit 127");
-    story.times(2, "agent-ok / saved / changed 1 / broken / gate-exit 127 / gate-exit 126");
+    story.say("fail / gate-exit 127 / gate-exit 127");
+    story.times(2, "agent-ok / saved / changed 1 / fail / gate-exit 127 / gate-exit 126");
     let end = "END unable (fatal_error): the gate types could not be checked: mypy (exit 126): sh: make: not found";
     assert_eq!(story.last(), end);
 }
@@ -59,8 +57,8 @@ fn of_several_gates_the_one_that_is_required_and_cannot_answer_is_named() {
 #[test]
 fn one_answer_in_between_sets_the_unverifiable_streak_back() {
     let mut story = story("", &[]);
-    story.say("broken");
-    for answer in ["gate-exit 127", "broken", "gate-exit 127", "broken"] {
+    story.say("fail");
+    for answer in ["gate-exit 127", "fail", "gate-exit 127", "fail"] {
         story.say("agent-ok / saved / changed 1").say(answer);
     }
     assert!(story.last().starts_with("agent 5.1"), "{}", story.told);
@@ -88,20 +86,20 @@ fn cheap_gates_come_first_once_that_is_known_and_a_set_order_before_that() {
 fn a_flaky_gate_is_asked_until_its_answer_is_known() {
     let flaky = |answers: &str| {
         let mut story = story("flaky[2of3]=x", &[("promise", "")]);
-        story.say("broken / broken / agent-ok / saved / changed 1").say(answers);
+        story.say("fail / fail / agent-ok / saved / changed 1").say(answers);
         story
     };
-    for (answers, tries) in [("kept / kept", 2), ("broken / kept / kept", 3), ("kept / gate-exit 127 / kept", 3)] {
+    for (answers, tries) in [("pass / pass", 2), ("fail / pass / pass", 3), ("pass / gate-exit 127 / pass", 3)] {
         let story = flaky(answers);
         assert_eq!(story.last(), "certify {iteration:1}", "{answers}: {}", story.told);
         assert_eq!(story.told.matches("gate {iteration:1} try").count(), tries, "{answers}");
     }
-    for answers in ["broken / broken", "kept / broken / broken", "broken / kept / broken"] {
+    for answers in ["fail / fail", "pass / fail / fail", "fail / pass / fail"] {
         let story = flaky(answers);
         assert!(story.last().starts_with("agent 2.1"), "{answers}: {}", story.told);
         assert_eq!(story.state.unverifiable_streak, 0, "{answers}");
     }
-    for answers in ["gate-exit 127 / gate-exit 127", "kept / gate-exit 127 / broken", "broken / gate-exit 127"] {
+    for answers in ["gate-exit 127 / gate-exit 127", "pass / gate-exit 127 / fail", "fail / gate-exit 127"] {
         let story = flaky(answers);
         assert!(story.last().starts_with("agent 2.1"), "{answers}: {}", story.told);
         assert_eq!(story.state.unverifiable_streak, 1, "{answers}");
@@ -111,9 +109,9 @@ fn a_flaky_gate_is_asked_until_its_answer_is_known() {
 #[test]
 fn the_tries_of_a_gate_begin_anew_in_every_round() {
     let mut story = story("flaky[2of3]=x", &[("promise", "")]);
-    story.say("kept / broken / broken / agent-ok / saved / changed 1 / kept");
+    story.say("pass / fail / fail / agent-ok / saved / changed 1 / pass");
     assert_eq!(story.last(), "gate {iteration:1} try 2");
-    story.say("broken");
+    story.say("fail");
     assert_eq!(story.last(), "gate {iteration:1} try 3");
 }
 
@@ -121,7 +119,7 @@ fn the_tries_of_a_gate_begin_anew_in_every_round() {
 fn a_gate_may_have_a_time_limit_of_its_own() {
     let mut story = story("slow[timeout=2m]=x", &[("gate_timeout", "1m")]);
     assert_eq!(story.state.next_deadline().unwrap().after_ms, 60_000);
-    story.say("broken");
+    story.say("fail");
     assert_eq!(story.state.next_deadline().unwrap().after_ms, 120_000);
 }
 
@@ -135,20 +133,20 @@ fn a_timeout_of_a_gate_that_never_ended_is_no_answer_and_of_one_that_did_it_is()
         never.told
     );
     let mut ended = story("", &[]);
-    ended.say("broken").times(4, "agent-ok / saved / changed 1 / gate-by-us");
+    ended.say("fail").times(4, "agent-ok / saved / changed 1 / gate-by-us");
     assert!(ended.last().starts_with("agent 5.1"), "{}", ended.told);
 }
 
 #[test]
 fn tries_on_one_state_do_not_count_for_another() {
     let mut crashed = story("flaky[2of3]=x", &[("promise", "")]);
-    crashed.say("broken / broken / agent-ok / saved / changed 1 / kept / reopened / cleaned");
+    crashed.say("fail / fail / agent-ok / saved / changed 1 / pass / reopened / cleaned");
     assert_eq!(crashed.last(), "gate {iteration:1} try 1", "somebody may have edited since");
-    let mut back = Story::kept(&[("gate", "flaky[2of3]=x"), ("promise", "")]);
-    back.say("opened / saved-as initial / broken / broken / saved / agent-ok / saved-as iter-001 / changed 1 / kept");
+    let mut back = Story::checkpointed(&[("gate", "flaky[2of3]=x"), ("promise", "")]);
+    back.say("opened / saved-as initial / fail / fail / saved / agent-ok / saved-as iter-001 / changed 1 / pass");
     back.say("rollback-now initial / gate-by-us / rolled-back initial");
     assert_eq!(back.last(), "gate {rolled_back:1} try 1");
     let mut guarded = Story::guarded(&[("gate", "flaky[2of3]=x"), ("promise", "")]);
-    guarded.say("opened / guarded 2 / saved-as initial / kept / kept / opened / cleaned / saved");
+    guarded.say("opened / guarded 2 / saved-as initial / pass / pass / opened / cleaned / saved");
     assert_eq!(guarded.last(), "gate {reopened:0} try 1");
 }

@@ -6,14 +6,14 @@ use crate::play::Story;
 /// A loop with two protected files, up to its first call.
 fn story(settings: &[(&str, &str)]) -> Story {
     let mut story = Story::guarded(settings);
-    story.say("opened / guarded 2 / saved-as initial / broken / guarded 2 / saved");
+    story.say("opened / guarded 2 / saved-as initial / fail / guarded 2 / saved");
     story
 }
 
 #[test]
 fn protected_files_are_kept_first_and_looked_at_after_the_agent_and_after_the_gates() {
     let mut story = story(&[]);
-    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / guarded 2 / certified");
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / pass / guarded 2 / certified");
     expect![[r#"
         guard start
         checkpoint initial
@@ -27,23 +27,21 @@ fn protected_files_are_kept_first_and_looked_at_after_the_agent_and_after_the_ga
         gate {iteration:1}
         guard {gates:{iteration:1}}
         certify {iteration:1}
-        END kept (goal_complete): the promise holds after 1 iteration"#]]
+        END verified (goal_complete): the promise holds after 1 iteration"#]]
     .assert_eq(&story.tail(20));
 }
 
 #[test]
 fn where_nothing_is_protected_nobody_looks_again() {
     let mut story = Story::guarded(&[]);
-    story.say(
-        "opened / guarded 0 / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1 / broken",
-    );
+    story.say("opened / guarded 0 / saved-as initial / fail / saved / agent-ok / saved-as iter-001 / changed 1 / fail");
     assert_eq!(story.last(), "checkpoint iter-001+");
 }
 
 #[test]
 fn what_the_agent_changed_is_put_back_before_the_checkpoint_and_told() {
     let mut story = story(&[]);
-    story.say("agent-ok / restored check.sh / saved-as iter-001 / changed 0 / broken / guarded 2 / saved");
+    story.say("agent-ok / restored check.sh / saved-as iter-001 / changed 0 / fail / guarded 2 / saved");
     expect![[r#"
         guard {agent:[1,1]}
         checkpoint iter-001
@@ -59,17 +57,17 @@ fn what_the_agent_changed_is_put_back_before_the_checkpoint_and_told() {
 #[test]
 fn gates_that_hold_on_files_that_were_put_back_are_believed() {
     let mut story = story(&[]);
-    story.say("agent-ok / restored check.sh / saved-as iter-001 / changed 1 / kept / guarded 2 / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("agent-ok / restored check.sh / saved-as iter-001 / changed 1 / pass / guarded 2 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
 #[test]
 fn gates_that_change_protected_files_are_not_believed() {
     let mut story = story(&[]);
-    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / restored check.sh,b / saved");
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / pass / restored check.sh,b / saved");
     assert_eq!(story.last(), "agent 2.1 telling {tampered:{files:[check.sh,b],restored:true,by_gates:true}}");
-    story.say("agent-ok / guarded 2 / saved-as iter-002 / changed 1 / kept / guarded 2 / certified");
-    assert!(story.last().starts_with("END kept"), "the next answer counts again: {}", story.told);
+    story.say("agent-ok / guarded 2 / saved-as iter-002 / changed 1 / pass / guarded 2 / certified");
+    assert!(story.last().starts_with("END verified"), "the next answer counts again: {}", story.told);
 }
 
 // req: D-21 partly: tamper
@@ -77,11 +75,11 @@ fn gates_that_change_protected_files_are_not_believed() {
 fn tamper_can_be_the_end_and_says_who_and_what() {
     let stop = [("on_tamper", "stop")];
     let mut agent = story(&stop);
-    agent.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / kept / guarded 2");
+    agent.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / pass / guarded 2");
     assert_eq!(agent.last(), "END tampered (tamper): protected files were changed by the agent: check.sh");
     assert_eq!(agent.state.standing().unwrap().exit_code, 1);
     let mut gates = story(&stop);
-    gates.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / tampered check.sh");
+    gates.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / pass / tampered check.sh");
     assert_eq!(gates.last(), "END tampered (tamper): protected files were changed while the gates ran: check.sh");
 }
 
@@ -89,7 +87,7 @@ fn tamper_can_be_the_end_and_says_who_and_what() {
 fn tamper_that_stops_comes_before_a_stop_a_cap_and_kept_gates_and_after_an_abort() {
     let bad = "agent-ok / tampered check.sh / saved-as iter-001 / changed 0";
     let mut first = story(&[("on_tamper", "stop"), ("max_iterations", "1")]);
-    first.say(bad).say("stop / kept / guarded 2");
+    first.say(bad).say("stop / pass / guarded 2");
     assert!(first.last().starts_with("END tampered"), "{}", first.told);
     let mut abort = story(&[("on_tamper", "stop")]);
     abort.say(bad).say("abort / gate-by-us");
@@ -99,28 +97,28 @@ fn tamper_that_stops_comes_before_a_stop_a_cap_and_kept_gates_and_after_an_abort
 #[test]
 fn a_run_that_tamper_stopped_goes_on_when_it_is_opened_again() {
     let mut story = story(&[("on_tamper", "stop")]);
-    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / broken / guarded 2");
-    story.say("reopened / guarded 2 / saved / broken / guarded 2 / saved");
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / fail / guarded 2");
+    story.say("reopened / guarded 2 / saved / fail / guarded 2 / saved");
     assert!(story.last().starts_with("agent 2.1"), "{}", story.told);
     let mut kept = self::story(&[("on_tamper", "stop")]);
-    kept.say("agent-ok / guarded 2 / saved-as iter-001 / changed 0 / kept / tampered check.sh");
-    kept.say("reopened / guarded 2 / saved / kept / guarded 2 / certified");
-    assert!(kept.last().starts_with("END kept"), "{}", kept.told);
+    kept.say("agent-ok / guarded 2 / saved-as iter-001 / changed 0 / pass / tampered check.sh");
+    kept.say("reopened / guarded 2 / saved / pass / guarded 2 / certified");
+    assert!(kept.last().starts_with("END verified"), "{}", kept.told);
 }
 
 #[test]
 fn where_tamper_is_allowed_nothing_is_told_and_nothing_depends_on_it() {
     let mut story = story(&[("on_tamper", "allow")]);
-    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 1 / broken / tampered check.sh / saved");
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 1 / fail / tampered check.sh / saved");
     assert_eq!(story.last(), "agent 2.1");
-    story.say("agent-ok / tampered check.sh / saved-as iter-002 / changed 1 / kept / tampered check.sh / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("agent-ok / tampered check.sh / saved-as iter-002 / changed 1 / pass / tampered check.sh / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
 #[test]
 fn files_that_could_not_be_put_back_are_never_a_tree_that_is_done() {
     let mut story = story(&[]);
-    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 1 / kept / guarded 2 / saved");
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 1 / pass / guarded 2 / saved");
     assert!(story.last().starts_with("agent 2.1 telling {tampered:"), "{}", story.told);
 }
 
@@ -141,26 +139,26 @@ fn an_attempt_that_came_to_nothing_or_left_its_block_out_is_looked_at_as_the_age
 #[test]
 fn after_a_crash_while_files_were_put_back_the_gates_judge_anew() {
     let mut story = story(&[]);
-    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept");
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / pass");
     assert_eq!(story.last(), "guard {gates:{iteration:1}}");
     story.say("opened / cleaned / saved");
     assert_eq!(story.last(), "gate {reopened:1}", "nobody knows what they had judged");
-    story.say("kept / guarded 2 / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("pass / guarded 2 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
 #[test]
 fn what_the_agent_changed_is_never_taken_for_a_persons_change_when_the_run_is_opened_again() {
     let mut story = story(&[("on_tamper", "stop")]);
-    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / kept / tampered check.sh");
+    story.say("agent-ok / tampered check.sh / saved-as iter-001 / changed 0 / pass / tampered check.sh");
     assert!(story.last().starts_with("END tampered"), "{}", story.told);
     story.say("reopened");
     assert_eq!(story.last(), "guard {agent:[1,1]}", "looked at as the agent's, not adopted");
-    story.say("tampered check.sh / saved / kept / tampered check.sh");
+    story.say("tampered check.sh / saved / pass / tampered check.sh");
     assert!(story.last().starts_with("END tampered"), "{}", story.told);
     // A person's own change, of a run that ended without tamper, holds before the gates judge.
     let mut person = self::story(&[("max_iterations", "1")]);
-    person.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / broken / guarded 2");
+    person.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / fail / guarded 2");
     person.say("reopened");
     assert_eq!(person.last(), "guard people");
 }
@@ -168,14 +166,14 @@ fn what_the_agent_changed_is_never_taken_for_a_persons_change_when_the_run_is_op
 #[test]
 fn after_a_rollback_nothing_of_the_tamper_before_it_counts() {
     let mut story = story(&[]);
-    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / kept / restored check.sh");
-    story.say("rollback initial / saved / rolled-back initial / guarded 2 / kept / guarded 2 / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / pass / restored check.sh");
+    story.say("rollback initial / saved / rolled-back initial / guarded 2 / pass / guarded 2 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
 /// A loop whose gate ran ten tests at the start, one of them left out, and failed.
 fn tested(settings: &[(&str, &str)]) -> Story {
-    let mut story = Story::kept(settings);
+    let mut story = Story::checkpointed(settings);
     story.say("opened / saved-as initial / tests pass=8 fail=1 skip=1 said=a / saved");
     story
 }
@@ -187,7 +185,7 @@ fn fewer_tests_are_shown_in_the_proof_and_where_they_must_be_kept_it_is_not_done
     let fewer = "agent-ok / saved-as iter-001 / changed 1 / tests pass=8 gone=t::gone said=b / certified";
     let mut shown = tested(&[]);
     shown.say(fewer);
-    assert!(shown.last().starts_with("END kept"), "{}", shown.told);
+    assert!(shown.last().starts_with("END verified"), "{}", shown.told);
     let proof = shown.state.over.unwrap().proof.unwrap();
     assert_eq!(proof.weaker, ["promise: 10 tests at the start, 8 now (gone: t::gone)"]);
     assert!(proof.verified && proof.checkpoint.as_deref() == Some("iter-001"));
@@ -198,7 +196,7 @@ fn fewer_tests_are_shown_in_the_proof_and_where_they_must_be_kept_it_is_not_done
         "agent 2.1 telling {weaker_tests:{how:[promise: 10 tests at the start, 8 now (gone: t::gone)]}}"
     );
     required.say("agent-ok / saved-as iter-002 / changed 1 / tests pass=9 skip=1 said=c / certified");
-    assert!(required.last().starts_with("END kept"), "as many as before is enough: {}", required.told);
+    assert!(required.last().starts_with("END verified"), "as many as before is enough: {}", required.told);
 }
 
 #[test]
@@ -210,7 +208,7 @@ fn more_skipped_tests_no_tests_at_all_and_another_test_command_are_weaker_too() 
             "promise: 1 tests were left out at the start, 2 are now (t::slow)",
         ),
         ("tests pass=8 skip=2 said=b", "certified", "promise: 1 tests were left out at the start, 2 are now"),
-        ("kept", "certified", "promise: it ran 10 tests at the start, and none now"),
+        ("pass", "certified", "promise: it ran 10 tests at the start, and none now"),
         ("tests pass=9 skip=1", "certified package.json: test was jest", "package.json: test was jest"),
     ] {
         let mut story = tested(&[REQUIRE]);
@@ -219,25 +217,25 @@ fn more_skipped_tests_no_tests_at_all_and_another_test_command_are_weaker_too() 
     }
     let mut more = tested(&[REQUIRE]);
     more.say("agent-ok / saved-as iter-001 / changed 1 / tests pass=30 skip=1 said=b / certified");
-    assert!(more.last().starts_with("END kept"), "{}", more.told);
+    assert!(more.last().starts_with("END verified"), "{}", more.told);
 }
 
 #[test]
 fn a_gate_that_told_of_no_tests_at_the_start_cannot_lose_any() {
-    for first in ["broken", "tests fail=0 pass=0"] {
-        let mut story = Story::kept(&[REQUIRE, ("gate", "lint=x")]);
-        story.say("opened / saved-as initial").say(first).say("broken / saved");
-        story.say("agent-ok / saved-as iter-001 / changed 1 / kept / kept / certified");
-        assert!(story.last().starts_with("END kept"), "{first}: {}", story.told);
+    for first in ["fail", "tests fail=0 pass=0"] {
+        let mut story = Story::checkpointed(&[REQUIRE, ("gate", "lint=x")]);
+        story.say("opened / saved-as initial").say(first).say("fail / saved");
+        story.say("agent-ok / saved-as iter-001 / changed 1 / pass / pass / certified");
+        assert!(story.last().starts_with("END verified"), "{first}: {}", story.told);
     }
 }
 
 #[test]
 fn tests_of_a_gate_that_is_only_watched_are_shown_and_not_missed() {
-    let mut story = Story::kept(&[REQUIRE, ("gate", "lint[watch]=x")]);
-    story.say("opened / saved-as initial / broken / tests pass=5 fail=1 / saved");
-    story.say("agent-ok / saved-as iter-001 / changed 1 / kept / tests pass=2 said=b / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    let mut story = Story::checkpointed(&[REQUIRE, ("gate", "lint[watch]=x")]);
+    story.say("opened / saved-as initial / fail / tests pass=5 fail=1 / saved");
+    story.say("agent-ok / saved-as iter-001 / changed 1 / pass / tests pass=2 said=b / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
     assert_eq!(story.state.over.unwrap().proof.unwrap().weaker, ["lint: 6 tests at the start, 2 now"]);
 }
 
@@ -249,17 +247,17 @@ fn what_was_said_about_a_proof_is_asked_again_for_every_round() {
     story.say("reopened / saved / tests pass=9 skip=1 said=b");
     assert_eq!(story.last(), "certify {reopened:1}");
     story.say("certified");
-    assert!(story.last().starts_with("END kept"), "a person has mended it: {}", story.told);
+    assert!(story.last().starts_with("END verified"), "a person has mended it: {}", story.told);
 }
 
 #[test]
 fn what_a_person_did_while_nobody_watched_is_kept_before_the_gates_judge_it() {
-    let mut story = Story::kept(&[("max_iterations", "1")]);
-    story.say("opened / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1 / broken");
+    let mut story = Story::checkpointed(&[("max_iterations", "1")]);
+    story.say("opened / saved-as initial / fail / saved / agent-ok / saved-as iter-001 / changed 1 / fail");
     story.say("reopened");
     assert_eq!(story.last(), "checkpoint iter-001+");
-    story.say("saved-as iter-001+ / kept / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    story.say("saved-as iter-001+ / pass / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
     let proof = story.state.over.unwrap().proof.unwrap();
     assert_eq!(proof.checkpoint.as_deref(), Some("iter-001+"), "the proof names the tree that was judged");
     assert_eq!(proof.tree.as_deref(), Some("tree of iter-001+"));
@@ -267,7 +265,7 @@ fn what_a_person_did_while_nobody_watched_is_kept_before_the_gates_judge_it() {
 
 #[test]
 fn whatever_the_first_round_is_called_it_is_what_tests_are_compared_with() {
-    let mut story = Story::kept(&[REQUIRE]);
+    let mut story = Story::checkpointed(&[REQUIRE]);
     story.say("opened / saved-as initial / rollback-now initial / gate-by-us / rolled-back initial");
     assert_eq!(story.last(), "gate {rolled_back:0}");
     story.say(

@@ -3,9 +3,9 @@ use loop_core::view::{History, Liveness, Row, RunResult, public_event};
 
 use crate::play::{Story, at};
 
-const SCRIPT: &str = "0 opened\n1 saved\n2 broken\n1000 agent-ok\n1001 saved\n1002 changed 2\n1003 broken\n\
-                      2000 started 42\n5000 reopened\n5001 cleaned\n5002 saved\n5003 broken\n\
-                      6000 agent-exit 1\n6001 saved\n6002 measured\n6003 kept\n6003 certified";
+const SCRIPT: &str = "0 opened\n1 saved\n2 fail\n1000 agent-ok\n1001 saved\n1002 changed 2\n1003 fail\n\
+                      2000 started 42\n5000 reopened\n5001 cleaned\n5002 saved\n5003 fail\n\
+                      6000 agent-exit 1\n6001 saved\n6002 measured\n6003 pass\n6003 certified";
 
 fn told() -> Story {
     let mut story = Story::new(&[]);
@@ -24,7 +24,7 @@ fn history_counts_from_one_keeps_attempts_and_has_the_baseline_beside() {
 #[test]
 fn an_iteration_in_progress_stands_in_the_history_with_its_attempt() {
     let mut story = Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 broken");
+    story.play("0 opened\n1 saved\n2 fail");
     let mut history = History::new();
     story.journal.iter().for_each(|entry| history.apply(entry));
     let row = &history.iterations[0];
@@ -42,7 +42,7 @@ fn an_iteration_in_progress_stands_in_the_history_with_its_attempt() {
 #[test]
 fn a_row_is_running_while_a_driver_holds_it_and_crashed_when_none_does() {
     let mut story = Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 broken");
+    story.play("0 opened\n1 saved\n2 fail");
     let live = Row::of(&story.state, Liveness::Driven, at(60_000)).unwrap();
     assert_eq!((live.status.as_str(), live.resumable, live.elapsed_seconds), ("running", false, 60.0));
     let dead = Row::of(&story.state, Liveness::Free, at(60_000)).unwrap();
@@ -56,7 +56,7 @@ fn a_result_says_verified_only_when_the_gates_were_kept() {
     let kept = RunResult::of(&told().state).unwrap();
     assert!(kept.verified && kept.exit_code == Some(0) && kept.iterations == 2);
     let mut story = Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 stop\n3 broken");
+    story.play("0 opened\n1 saved\n2 stop\n3 fail");
     let stopped = RunResult::of(&story.state).unwrap();
     assert!(!stopped.verified && stopped.exit_code == Some(2) && stopped.reason.as_deref() == Some("manual_stop"));
 }

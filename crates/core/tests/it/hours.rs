@@ -11,46 +11,46 @@ const MINUTE: [(&str, &str); 1] = [("max_time", "1m")];
 fn before_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() {
     // req: A-01 partly: without alert_pause
     // req: A-30 partly: without the roadmap
-    let script = "0 opened\n1 saved\n2 broken\n52000 deadline\n53000 deadline\n54000 agent-by-us\n54001 saved\n54002 measured\n54003 ";
-    let broken = play_with(&MINUTE, &format!("{script}broken\n59000 deadline"));
+    let script = "0 opened\n1 saved\n2 fail\n52000 deadline\n53000 deadline\n54000 agent-by-us\n54001 saved\n54002 measured\n54003 ";
+    let broken = play_with(&MINUTE, &format!("{script}fail\n59000 deadline"));
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
         2 agent 1.1
-        53000 recall agent 1.1: time_limit
+        53000 cancel agent 1.1: time_limit
         54000 checkpoint iter-001
         54001 measure 1
         54002 gate {iteration:1}
         54003 END exhausted (time_limit): the agent's share of 1m is used up and the promise does not hold
     "#]]
     .assert_eq(&broken);
-    let kept = play_with(&MINUTE, &format!("{script}kept\n54004 certified"));
-    assert!(kept.ends_with("54004 END kept (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+    let kept = play_with(&MINUTE, &format!("{script}pass\n54004 certified"));
+    assert!(kept.ends_with("54004 END verified (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
 }
 
 #[test]
 fn an_agent_that_does_not_end_when_it_is_asked_to_is_cut() {
     let told = play_with(
         &MINUTE,
-        "0 opened\n1 saved\n2 broken\n53000 deadline\n57000 deadline\n58000 deadline\n59000 deadline\n59001 agent-by-us",
+        "0 opened\n1 saved\n2 fail\n53000 deadline\n57000 deadline\n58000 deadline\n59000 deadline\n59001 agent-by-us",
     );
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
         2 agent 1.1
-        53000 recall agent 1.1: time_limit
-        58000 recall agent 1.1: time_up
+        53000 cancel agent 1.1: time_limit
+        58000 cancel agent 1.1: time_up
         59001 checkpoint iter-001
     "#]]
     .assert_eq(&told);
     let timeout = [("max_time", "1m"), ("timeout", "52s")];
-    let told = play_with(&timeout, "0 opened\n1 saved\n2 broken\n52002 deadline\n58000 deadline\n58001 agent-by-us");
+    let told = play_with(&timeout, "0 opened\n1 saved\n2 fail\n52002 deadline\n58000 deadline\n58001 agent-by-us");
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
         2 agent 1.1
-        52002 recall agent 1.1: timeout
-        58000 recall agent 1.1: time_up
+        52002 cancel agent 1.1: timeout
+        58000 cancel agent 1.1: time_up
         58001 checkpoint iter-001
     "#]]
     .assert_eq(&told);
@@ -60,7 +60,7 @@ fn an_agent_that_does_not_end_when_it_is_asked_to_is_cut() {
 fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoken() {
     let told = play_with(
         &MINUTE,
-        "0 opened\n1 saved\n2 broken\n3 agent-exit 0\n4 saved\n5 measured\n54000 deadline\n55000 deadline\n60000 deadline\n60001 gate-by-us",
+        "0 opened\n1 saved\n2 fail\n3 agent-exit 0\n4 saved\n5 measured\n54000 deadline\n55000 deadline\n60000 deadline\n60001 gate-by-us",
     );
     expect![[r#"
         0 checkpoint initial
@@ -69,8 +69,8 @@ fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoke
         3 checkpoint iter-001
         4 measure 1
         5 gate {iteration:1}
-        55000 recall gate {iteration:1}: time_limit
-        60000 recall gate {iteration:1}: time_up
+        55000 cancel gate {iteration:1}: time_limit
+        60000 cancel gate {iteration:1}: time_up
         60001 END exhausted (time_limit): 1m used up and the promise was not checked to the end
     "#]]
     .assert_eq(&told);
@@ -78,7 +78,7 @@ fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoke
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
-        60001 recall gate baseline: time_limit
+        60001 cancel gate baseline: time_limit
         60002 END exhausted (time_limit): 1m used up and the promise was not checked to the end
     "#]]
     .assert_eq(&first);
@@ -100,24 +100,24 @@ fn a_gate_that_ends_as_soon_as_it_is_asked_to_is_not_asked_again_in_what_is_left
 fn a_gate_that_spoke_before_it_was_ended_counts() {
     let told = play_with(
         &MINUTE,
-        "0 opened\n1 saved\n2 broken\n3 agent-exit 0\n4 saved\n5 measured\n56000 deadline\n60001 kept\n60002 certified",
+        "0 opened\n1 saved\n2 fail\n3 agent-exit 0\n4 saved\n5 measured\n56000 deadline\n60001 pass\n60002 certified",
     );
-    assert!(told.ends_with("END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+    assert!(told.ends_with("END verified (goal_complete): the promise holds after 1 iteration\n"), "{told}");
 }
 
 #[test]
 fn a_gate_that_speaks_in_the_last_moment_is_heard_and_no_call_comes_after_it() {
-    let script = "0 opened\n1 saved\n2 broken\n3 agent-exit 0\n4 saved\n5 measured\n";
-    let last = play_with(&MINUTE, &format!("{script}60000 broken"));
+    let script = "0 opened\n1 saved\n2 fail\n3 agent-exit 0\n4 saved\n5 measured\n";
+    let last = play_with(&MINUTE, &format!("{script}60000 fail"));
     assert!(last.ends_with("60000 END exhausted (time_limit): 1m used up and the promise does not hold\n"), "{last}");
-    let before = play_with(&MINUTE, &format!("{script}59999 broken"));
+    let before = play_with(&MINUTE, &format!("{script}59999 fail"));
     assert!(before.ends_with("59999 agent 2.1\n"), "{before}");
 }
 
 #[test]
 fn the_tries_of_a_gate_end_with_the_time() {
     let mut story = Story::new(&[("max_time", "1m"), ("promise", ""), ("gate", "flaky[2of3]=make test")]);
-    story.play("0 opened\n1 saved\n2 kept\n60001 broken");
+    story.play("0 opened\n1 saved\n2 pass\n60001 fail");
     expect![[r#"
         0 checkpoint initial
         1 gate baseline try 1
@@ -130,19 +130,19 @@ fn the_tries_of_a_gate_end_with_the_time() {
 #[test]
 fn who_opens_a_run_again_after_its_time_is_told_how_it_stands() {
     let mut story = Story::new(&MINUTE);
-    story.play("0 opened\n1 saved\n2 broken\n53000 deadline\n60000 agent-by-us\n60001 saved\n60002 measured");
-    story.play("70000 reopened\n70002 deadline\n130000 deadline\n140000 kept\n140001 certified");
+    story.play("0 opened\n1 saved\n2 fail\n53000 deadline\n60000 agent-by-us\n60001 saved\n60002 measured");
+    story.play("70000 reopened\n70002 deadline\n130000 deadline\n140000 pass\n140001 certified");
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
         2 agent 1.1
-        53000 recall agent 1.1: time_limit
+        53000 cancel agent 1.1: time_limit
         60000 checkpoint iter-001
         60001 measure 1
         60002 END exhausted (time_limit): 1m used up and the promise was not checked to the end
         70000 gate {iteration:1}
         140000 certify {iteration:1}
-        140001 END kept (goal_complete): the promise holds after 1 iteration
+        140001 END verified (goal_complete): the promise holds after 1 iteration
     "#]]
     .assert_eq(&story.told);
 }
@@ -153,7 +153,7 @@ fn the_longer_the_gates_took_with_all_their_tries_the_earlier_the_agent_is_asked
         let mut story = Story::new(settings);
         story.play("0 opened\n1 saved");
         while story.last().starts_with("gate") {
-            story.say("broken");
+            story.say("fail");
         }
         story.state.time_limit().map(|limit| limit.after_ms)
     };

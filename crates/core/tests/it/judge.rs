@@ -150,19 +150,21 @@ impl Judge {
                     self.forget();
                 }
             }
-            Event::Asked { request: Request::Reset { .. }, .. } => self.forget(),
-            Event::Asked { request: Request::Rollback(target), .. } => self.person_goes_back = Some(target.to.clone()),
+            Event::Requested { request: Request::Reset { .. }, .. } => self.forget(),
+            Event::Requested { request: Request::Rollback(target), .. } => {
+                self.person_goes_back = Some(target.to.clone())
+            }
             Event::Answered { answer: Answer::Refused { .. }, .. } => self.person_goes_back = None,
-            Event::Answered { answer: Answer::Measured(measured), .. } => {
+            Event::Answered { answer: Answer::Measurement(measured), .. } => {
                 self.files = measured.changes.map(|changes| changes.files);
                 self.to_judge = !self.get("promise").is_empty() || !self.get("gate").is_empty();
                 self.moved.push(self.files.map(|files| files > 0));
                 self.completion = if self.said.done() { self.completion + 1 } else { 0 };
             }
             Event::Created(_)
-            | Event::Visited { .. }
+            | Event::OpenedForRequest { .. }
             | Event::Answered { .. }
-            | Event::Asked { .. }
+            | Event::Requested { .. }
             | Event::Noticed(_)
             | Event::DeadlinePassed => {}
         }
@@ -189,7 +191,7 @@ impl Judge {
         }
         let at_work = state.main_order().filter(|(_, open)| self.in_time(&open.order));
         let late = self.max_time_ms().is_some_and(|most| self.active_ms >= most);
-        if late && *event == Event::DeadlinePassed && at_work.is_some_and(|(_, open)| open.recalled.is_none()) {
+        if late && *event == Event::DeadlinePassed && at_work.is_some_and(|(_, open)| open.cancelled.is_none()) {
             return Err("an agent or a gate works past the time of the loop".to_owned());
         }
         Ok(())
@@ -244,7 +246,7 @@ impl Judge {
             | Order::Certify { .. }
             | Order::Hold { .. }
             | Order::Measure { .. }
-            | Order::Keep { .. }
+            | Order::ManualCheckpoint { .. }
             | Order::Rollback { .. }
             | Order::Notify { .. } => {}
         }
@@ -272,7 +274,7 @@ impl Judge {
 
     pub(crate) fn concluded(&self, outcome: Outcome, reason: &Reason, state: &RunState) -> Result<(), String> {
         match outcome {
-            Outcome::Kept => self.kept_rightly(),
+            Outcome::Verified => self.kept_rightly(),
             Outcome::Claimed => self.claimed_rightly(),
             Outcome::Tampered if self.get("on_tamper") != "stop" => Err("tamper was not to stop it".to_owned()),
             Outcome::Tripped => self.tripped_rightly(reason),
@@ -335,12 +337,12 @@ impl Judge {
     pub(crate) fn answer(
         &mut self,
         order: &Order,
-        recalled: Option<RecallCause>,
+        cancelled: Option<CancelCause>,
         (seed, now): (&mut Seed, At),
     ) -> Answer {
         match order {
-            Order::RunAgent { status_only, .. } => self.agent(*status_only, recalled.is_some(), (seed, now)),
-            Order::RunGate { point, gate, .. } => self.gate((*point, *gate), recalled.is_some(), seed),
+            Order::RunAgent { status_only, .. } => self.agent(*status_only, cancelled.is_some(), (seed, now)),
+            Order::RunGate { point, gate, .. } => self.gate((*point, *gate), cancelled.is_some(), seed),
             Order::Checkpoint { name } => self.checkpoint(*name, seed),
             Order::Measure { .. } => self.measure(seed),
             Order::Rollback { to, undo, .. } => self.go_back(to, undo),
@@ -349,16 +351,19 @@ impl Judge {
             Order::Certify { .. } => {
                 let weaker = seed.one_in(6).then(|| "Makefile: test".to_owned());
                 self.weaker = Some(weaker.is_some());
-                Answer::Certified(Certified { tools: Vec::new(), weaker: weaker.into_iter().collect() })
+                Answer::Certify(CertifyReport { tools: Vec::new(), weaker: weaker.into_iter().collect() })
             }
             Order::CleanUp { .. } => Answer::Cleaned { killed: 0 },
             Order::Hold { .. } => Answer::Held,
-            Order::Keep { name } => Answer::Kept(Saved { checkpoint: Some(name.clone()), ..Saved::default() }),
+            Order::ManualCheckpoint { name } => Answer::ManualCheckpoint(CheckpointReport {
+                checkpoint: Some(name.clone()),
+                ..CheckpointReport::default()
+            }),
             Order::Notify { .. } => Answer::Notified { exit_code: None },
         }
     }
 
-    fn agent(&mut self, status_only: bool, recalled: bool, (seed, now): (&mut Seed, At)) -> Answer {
+    fn agent(&mut self, status_only: bool, cancelled: bool, (seed, now): (&mut Seed, At)) -> Answer {
         self.agent_runs = false;
         if !status_only {
             (self.changed, self.said) = (!seed.one_in(3), Said::default());
@@ -372,7 +377,7 @@ impl Judge {
         }
         if seed.one_in(80) {
             self.untold();
-            return if recalled { Answer::Lost { left: Vec::new() } } else { Answer::Failed { what: "x".to_owned() } };
+            return if cancelled { Answer::Lost { left: Vec::new() } } else { Answer::Failed { what: "x".to_owned() } };
         }
         let heard = words(seed, now);
         match heard.usage.cost_micros {
@@ -383,7 +388,7 @@ impl Judge {
             Some(tokens) => self.tokens += tokens,
             None => self.tokens += self.number("worst_tokens").unwrap_or(0),
         }
-        let ended = if recalled { Ended::ByUs } else { Ended::Exit(i32::from(heard.failure.is_some())) };
+        let ended = if cancelled { Ended::ByUs } else { Ended::Exit(i32::from(heard.failure.is_some())) };
         self.said = Said {
             failed: self.said.failed || (!status_only && ended != Ended::Exit(0) && ended != Ended::ByUs),
             tag: heard.promise.as_deref() == Some("COMPLETE"),
@@ -394,20 +399,20 @@ impl Judge {
         crate::play::agent_heard(ended, heard)
     }
 
-    fn gate(&mut self, (point, gate): (GatePoint, u32), recalled: bool, seed: &mut Seed) -> Answer {
+    fn gate(&mut self, (point, gate): (GatePoint, u32), cancelled: bool, seed: &mut Seed) -> Answer {
         let ended = match seed.below(9) {
-            _ if recalled => Ended::ByUs,
+            _ if cancelled => Ended::ByUs,
             0..=2 => Ended::Exit(0),
             3 => Ended::Exit(127),
             4 => Ended::Signal(9),
             _ => Ended::Exit(1),
         };
         let said = ["one", "two", "three"][seed.below(3) as usize];
-        let tests = (!recalled && seed.one_in(2)).then(|| TestsSeen {
+        let tests = (!cancelled && seed.one_in(2)).then(|| TestsSeen {
             passed: seed.below(4) as u32,
             failed: seed.below(3) as u32,
             skipped: seed.below(2) as u32,
-            newly_failing: Few::of(seed.one_in(4).then_some("t::one").into_iter()),
+            newly_failing: NameList::of(seed.one_in(4).then_some("t::one").into_iter()),
             ..TestsSeen::default()
         });
         let seen = tests.as_ref().map(|tests| (tests.passed + tests.failed + tests.skipped, tests.skipped));
@@ -433,11 +438,11 @@ impl Judge {
         }
         let tree = Some(format!("tree {}", self.tree % 5));
         if !self.keeps {
-            return Answer::Saved(Saved::default());
+            return Answer::Checkpoint(CheckpointReport::default());
         }
-        let others = matches!(name, CheckpointName::Others(_));
+        let others = matches!(name, CheckpointName::BetweenIterations(_));
         if others && self.saved.get(&self.newest) == Some(&self.tree) {
-            return Answer::Saved(Saved { tree, ..Saved::default() });
+            return Answer::Checkpoint(CheckpointReport { tree, ..CheckpointReport::default() });
         }
         let mut name = name.to_string();
         while self.saved.contains_key(&name) && others {
@@ -450,19 +455,19 @@ impl Judge {
         }
         self.newest.clone_from(&name);
         let changes = others.then(|| Changes { files: 1, ..Changes::default() });
-        Answer::Saved(Saved { checkpoint: Some(name), tree, changes, ..Saved::default() })
+        Answer::Checkpoint(CheckpointReport { checkpoint: Some(name), tree, changes, ..CheckpointReport::default() })
     }
 
     fn measure(&self, seed: &mut Seed) -> Answer {
         if !self.keeps && seed.one_in(2) {
-            return Answer::Measured(Measured::default());
+            return Answer::Measurement(Measurement::default());
         }
         let files = if self.changed { 1 + seed.below(3) as u32 } else { 0 };
         let tests = seed.below(u64::from(files) + 1) as u32;
-        Answer::Measured(Measured {
+        Answer::Measurement(Measurement {
             changes: Some(Changes { files, ..Changes::default() }),
             tests,
-            ..Measured::default()
+            ..Measurement::default()
         })
     }
 
@@ -475,17 +480,17 @@ impl Judge {
         self.tree = tree;
         self.newest = to.to_owned();
         let (to, undo) = (to.to_owned(), undo.to_owned());
-        Answer::RolledBack(Box::new(RolledBack { to, undo, ..RolledBack::default() }))
+        Answer::RolledBack(Box::new(RollbackReport { to, undo, ..RollbackReport::default() }))
     }
 
     fn look(&mut self) -> Answer {
-        let tampered = Few::of(self.tampered.then_some("t/one").into_iter());
+        let tampered = NameList::of(self.tampered.then_some("t/one").into_iter());
         let restored = self.tampered && self.get("on_tamper") == "restore";
         if restored {
             self.edited();
             self.tampered = false;
         }
-        Answer::Guarded(Box::new(Guarded { files: 2, tampered, restored, ..Guarded::default() }))
+        Answer::Guard(Box::new(GuardReport { files: 2, tampered, restored, ..GuardReport::default() }))
     }
 
     /// Allowed and counted in one step.
@@ -517,14 +522,14 @@ impl Judge {
     }
 }
 
-fn words(seed: &mut Seed, now: At) -> Heard {
-    let mut heard = Heard { session: seed.one_in(2).then(|| "s1".to_owned()), ..Heard::default() };
+fn words(seed: &mut Seed, now: At) -> StreamReport {
+    let mut heard = StreamReport { session: seed.one_in(2).then(|| "s1".to_owned()), ..StreamReport::default() };
     if seed.one_in(2) {
         heard.usage.cost_micros = Some(seed.below(600_000));
         heard.usage.input_tokens = Some(seed.below(900));
     }
     let word = ["w1", "w2"][seed.below(2) as usize].to_owned();
-    heard.words = seed.one_in(2).then(|| WordsDigest { sha256: word, bytes: seed.below(4000) });
+    heard.words = seed.one_in(2).then(|| TextDigest { sha256: word, bytes: seed.below(4000) });
     heard.promise = seed.one_in(14).then(|| "COMPLETE".to_owned());
     heard.budget_hit = seed.one_in(60);
     heard.asks = seed.one_in(10);

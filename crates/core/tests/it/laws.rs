@@ -8,11 +8,11 @@ use crate::world::Seed;
 
 fn any_answer(seed: &mut Seed) -> Answer {
     match seed.below(8) {
-        0 => Answer::Saved(Saved::default()),
-        1 => Answer::Measured(Measured {
+        0 => Answer::Checkpoint(CheckpointReport::default()),
+        1 => Answer::Measurement(Measurement {
             changes: None,
             names: vec!["x".to_owned(); seed.below(200) as usize],
-            ..Measured::default()
+            ..Measurement::default()
         }),
         2 => crate::play::agent(Ended::Exit(i32::try_from(seed.below(256)).unwrap())),
         3 => crate::play::gate(Ended::Signal(9), "x"),
@@ -32,8 +32,8 @@ fn any_event(seed: &mut Seed) -> Event {
             by: "x".to_owned(),
             changes: vec![Change { key: "max_iterations".to_owned(), value: seed.below(5).to_string() }],
         },
-        3 => Event::Asked { request: Request::Stop, by: "x".to_owned() },
-        4 => Event::Asked { request: Request::Abort, by: "x".to_owned() },
+        3 => Event::Requested { request: Request::Stop, by: "x".to_owned() },
+        4 => Event::Requested { request: Request::Abort, by: "x".to_owned() },
         5 => Event::DeadlinePassed,
         6 => Event::Noticed(Notice::Started { order, process: ProcessId { pid: 1, start_ticks: 2 } }),
         _ => Event::Answered { order, answer: any_answer(seed) },
@@ -62,9 +62,9 @@ fn no_event_in_any_state_makes_step_fail_and_a_run_that_is_over_stays_over_by_it
 fn the_fold_of_every_prefix_of_a_journal_is_the_state_that_was_live_then() {
     let mut story = Story::new(&[("notify", "true")]);
     let mut live = vec![(story.journal.len(), story.state.clone())];
-    let script = "0 opened\n1 saved\n2 broken\n3 started 42\n4 stop\n5 agent-ok\n6 saved\n7 changed 3\n8 broken\n9 notified\n\
-                  20 reopened max_iterations=9\n21 broken\n22 started 43\n30 reopened\n31 cleaned\n32 saved\n33 gate-exit 127\n\
-                  34 agent-exit 1\n35 saved\n36 measured\n37 kept\n37 certified\n38 notified";
+    let script = "0 opened\n1 saved\n2 fail\n3 started 42\n4 stop\n5 agent-ok\n6 saved\n7 changed 3\n8 fail\n9 notified\n\
+                  20 reopened max_iterations=9\n21 fail\n22 started 43\n30 reopened\n31 cleaned\n32 saved\n33 gate-exit 127\n\
+                  34 agent-exit 1\n35 saved\n36 measured\n37 pass\n37 certified\n38 notified";
     for line in script.lines() {
         story.play(line);
         live.push((story.journal.len(), story.state.clone()));
@@ -79,7 +79,7 @@ fn the_fold_of_every_prefix_of_a_journal_is_the_state_that_was_live_then() {
 #[test]
 fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
     let mut story = Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken");
+    story.play("0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 fail");
     for length in 2..story.journal.len() {
         let mut state = RunState::default();
         story.journal[..length].iter().for_each(|entry| state.apply(&entry.fact));
@@ -96,7 +96,7 @@ fn a_journal_cut_between_two_facts_of_one_step_goes_on_as_if_it_had_not_been() {
 #[test]
 fn every_open_order_has_a_deadline() {
     let mut story = Story::new(&[("timeout", "2s"), ("notify", "true")]);
-    for line in ["0 opened", "1 saved", "2 broken", "3 agent-ok", "4 saved", "5 measured", "6 kept", "7 certified"] {
+    for line in ["0 opened", "1 saved", "2 fail", "3 agent-ok", "4 saved", "5 measured", "6 pass", "7 certified"] {
         story.play(line);
         let deadline = story.state.next_deadline().expect("an order is open");
         assert!(deadline.after_ms > 0, "{line}");

@@ -4,7 +4,7 @@ use expect_test::expect;
 use crate::play::{Story, play, play_with};
 
 /// Up to the first call.
-const BEGIN: &str = "0 opened\n1 saved\n2 broken\n";
+const BEGIN: &str = "0 opened\n1 saved\n2 fail\n";
 
 fn story(settings: &[(&str, &str)], script: &str) -> String {
     // One that has sessions.
@@ -25,7 +25,7 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         9100 agent-heard session=s1
         9101 saved
         9102 measured
-        9103 kept
+        9103 pass
         9103 certified",
     );
     expect![[r#"
@@ -33,13 +33,13 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         1 gate baseline
         2 agent 1.1
         110 hold limit 5970
-        9000 recall hold limit 5970: timeout
+        9000 cancel hold limit 5970: timeout
         9001 agent 1.2 in s1 telling {limited:{attempt:1}}
         9100 checkpoint iter-001
         9101 measure 1
         9102 gate {iteration:1}
         9103 certify {iteration:1}
-        9103 END kept (goal_complete): the promise holds after 1 iteration
+        9103 END verified (goal_complete): the promise holds after 1 iteration
     "#]]
     .assert_eq(&told);
 }
@@ -51,7 +51,7 @@ fn before_a_long_wait_the_gates_are_asked_whether_the_work_is_done() {
         "
         110 agent-heard rate_limit=7200000
         111 saved
-        112 broken
+        112 fail
         200 resume
         201 held",
     );
@@ -62,7 +62,7 @@ fn before_a_long_wait_the_gates_are_asked_whether_the_work_is_done() {
         110 checkpoint interrupted-1.1
         111 gate {interrupted:[1,1]}
         112 hold limit 7211768
-        200 recall hold limit 7211768: request
+        200 cancel hold limit 7211768: request
         201 agent 1.2 telling {limited:{attempt:1}}
     "#]]
     .assert_eq(&told);
@@ -75,7 +75,7 @@ fn a_wait_goes_on_after_the_harness_was_killed() {
         "
         110 agent-heard rate_limit=40000
         500 reopened
-        501 broken
+        501 fail
         39000 deadline
         46000 deadline
         46001 held",
@@ -87,7 +87,7 @@ fn a_wait_goes_on_after_the_harness_was_killed() {
         110 hold limit 42970
         500 gate {reopened:1}
         501 hold limit 42579
-        46000 recall hold limit 42579: timeout
+        46000 cancel hold limit 42579: timeout
         46001 agent 1.2 telling {limited:{attempt:1}}
     "#]]
     .assert_eq(&told);
@@ -104,7 +104,7 @@ fn a_wait_that_nobody_states_grows_and_has_an_end() {
             if let Some((_, open)) = story.state.main_order()
                 && matches!(open.order, loop_core::run::Order::Checkpoint { .. })
             {
-                story.play(&format!("{now} saved\n{now} broken"));
+                story.play(&format!("{now} saved\n{now} fail"));
             }
             now = wait.until_ms - crate::play::at(0).wall_ms;
         }
@@ -139,7 +139,7 @@ fn a_limit_that_lasts_longer_than_the_time_of_the_loop_ends_it() {
         "
         110 agent-heard rate_limit=7200000
         111 saved
-        112 broken",
+        112 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -159,7 +159,7 @@ fn an_agent_that_is_not_signed_in_is_not_asked_again() {
         110 agent-heard auth
         111 saved
         112 measured
-        113 broken",
+        113 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -181,7 +181,7 @@ fn money_that_the_agents_own_program_counts_ends_the_loop_as_a_budget() {
         110 agent-heard budget
         111 saved
         112 measured
-        113 broken",
+        113 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -203,13 +203,13 @@ fn a_session_is_begun_anew_each_time_and_gone_on_with_after_a_timeout() {
         100 agent-heard session=s1
         101 saved
         102 measured
-        103 broken
+        103 fail
         200 session s2
         60203 deadline
         60204 agent-by-us
         60205 saved
         60206 measured
-        60207 broken",
+        60207 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -219,7 +219,7 @@ fn a_session_is_begun_anew_each_time_and_gone_on_with_after_a_timeout() {
         101 measure 1
         102 gate {iteration:1}
         103 agent 2.1
-        60203 recall agent 2.1: timeout
+        60203 cancel agent 2.1: timeout
         60204 checkpoint iter-002
         60205 measure 2
         60206 gate {iteration:2}
@@ -236,12 +236,12 @@ fn a_session_is_gone_on_with_where_that_is_set_until_it_is_too_old_or_lost() {
         100 agent-heard session=s1
         101 saved
         102 measured
-        103 broken
+        103 fail
         200 agent-heard lost crash
         300 agent-heard session=s2
         301 saved
         302 measured
-        303 broken",
+        303 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -264,11 +264,11 @@ fn a_session_is_gone_on_with_where_that_is_set_until_it_is_too_old_or_lost() {
         100 agent-heard session=s1
         101 saved
         102 measured
-        103 broken
+        103 fail
         3600200 agent-heard session=s1
         3600201 saved
         3600202 measured
-        3600203 broken",
+        3600203 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -292,7 +292,7 @@ fn a_question_is_told_back_parks_the_loop_or_stops_it() {
         100 agent-heard asked=Which?
         101 saved
         102 measured
-        103 broken
+        103 fail
         500 resume
         501 held";
     let script = |what: &str| if what == "decide" { &script[..script.find("500").unwrap()] } else { script };
@@ -319,7 +319,7 @@ fn a_question_is_told_back_parks_the_loop_or_stops_it() {
                 101 measure 1
                 102 gate {iteration:1}
                 103 hold question
-                500 recall hold question: request
+                500 cancel hold question: request
                 501 agent 2.1 telling {answered:{question:Which?}}
             "#]],
         ),
@@ -348,11 +348,11 @@ fn words_alone_are_a_question_only_when_twice_nothing_changed() {
         100 agent-heard asks
         101 saved
         102 changed 0
-        103 broken
+        103 fail
         200 agent-heard asks
         201 saved
         202 changed 0
-        203 broken",
+        203 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -378,11 +378,11 @@ fn refused_calls_are_told_back_where_nothing_came_of_the_iteration() {
         100 agent-heard denied=6
         101 saved
         102 changed 0
-        103 broken
+        103 fail
         200 agent-heard denied=2
         201 saved
         202 changed 3
-        203 broken",
+        203 fail",
     );
     expect![[r#"
         0 checkpoint initial
@@ -413,7 +413,7 @@ fn a_person_who_goes_on_does_not_wait_for_the_provider() {
         1 gate baseline
         2 agent 1.1
         110 hold limit 5720
-        200 recall hold limit 5720: request
+        200 cancel hold limit 5720: request
         201 agent 1.2 telling {limited:{attempt:1}}
     "#]]
     .assert_eq(&told);
@@ -427,11 +427,11 @@ fn a_conversation_that_is_full_is_not_gone_on_with() {
         100 agent-heard session=s1
         101 saved
         102 measured
-        103 broken
+        103 fail
         200 agent-heard context session=s1
         201 saved
         202 measured
-        203 broken",
+        203 fail",
     );
     expect![[r#"
         0 checkpoint initial

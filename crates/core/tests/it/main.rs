@@ -29,7 +29,6 @@ mod limited;
 mod limiter;
 mod limits;
 mod markers;
-mod old;
 mod play;
 mod precedence;
 mod prompt;

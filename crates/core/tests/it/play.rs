@@ -17,9 +17,8 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
     });
     RunSpec {
         id: RunId::parse("a1b2c3d").unwrap(),
-        rules: RULES,
         program: "0.1.0".to_owned(),
-        goal: Kept { head: "fix it".to_owned(), file: None },
+        goal: StoredText { head: "fix it".to_owned(), file: None },
         inject: Vec::new(),
         workspace: WorkspaceRef { path: "/somewhere".to_owned(), device: 1, inode: 2 },
         backend: "none".to_owned(),
@@ -50,7 +49,7 @@ impl Story {
     }
 
     /// One whose workspace is kept.
-    pub(crate) fn kept(settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn checkpointed(settings: &[(&str, &str)]) -> Self {
         Self::of(RunSpec { backend: "git".to_owned(), ..spec(settings) })
     }
 
@@ -122,25 +121,25 @@ impl Story {
         let answer = match word {
             "opened" => return Event::Opened,
             "reopened" => return Event::Reopened { by: "loop resume".to_owned(), changes: changes(more) },
-            "stop" => return Event::Asked { request: Request::Stop, by },
-            "abort" => return Event::Asked { request: Request::Abort, by },
-            "pause" => return Event::Asked { request: Request::Pause, by },
-            "resume" => return Event::Asked { request: Request::Resume, by },
-            "visited" => return Event::Visited { by },
-            "cancel-rollback" => return Event::Asked { request: Request::CancelRollback, by },
-            "keep" => return Event::Asked { request: Request::Checkpoint { name: more.to_owned() }, by },
+            "stop" => return Event::Requested { request: Request::Stop, by },
+            "abort" => return Event::Requested { request: Request::Abort, by },
+            "pause" => return Event::Requested { request: Request::Pause, by },
+            "resume" => return Event::Requested { request: Request::Resume, by },
+            "visited" => return Event::OpenedForRequest { by },
+            "cancel-rollback" => return Event::Requested { request: Request::CancelRollback, by },
+            "keep" => return Event::Requested { request: Request::Checkpoint { name: more.to_owned() }, by },
             "rollback" | "rollback-now" => {
                 let target = Target { to: more.to_owned(), now: word == "rollback-now", git: false };
-                return Event::Asked { request: Request::Rollback(target), by: "loop rollback".to_owned() };
+                return Event::Requested { request: Request::Rollback(target), by: "loop rollback".to_owned() };
             }
-            "cancel" => return Event::Asked { request: Request::Cancel, by },
-            "set" => return Event::Asked { request: Request::Set(changes(more)), by: "loop set".to_owned() },
+            "cancel" => return Event::Requested { request: Request::Cancel, by },
+            "set" => return Event::Requested { request: Request::Set(changes(more)), by: "loop set".to_owned() },
             "inject" | "inject-keep" => {
                 let number = self.state.injections.newest + 1;
                 let request = Request::Inject(Injected { number, bytes: 9, keep: word == "inject-keep" });
-                return Event::Asked { request, by };
+                return Event::Requested { request, by };
             }
-            "reset" => return Event::Asked { request: Request::Reset { session: more == "session" }, by },
+            "reset" => return Event::Requested { request: Request::Reset { session: more == "session" }, by },
             "deadline" => return Event::DeadlinePassed,
             "started" => {
                 let process = ProcessId { pid: more.parse().unwrap(), start_ticks: 7 };
@@ -185,26 +184,26 @@ fn changes(words: &str) -> Vec<Change> {
 }
 
 pub(crate) fn agent(ended: Ended) -> Answer {
-    agent_heard(ended, Heard::default())
+    agent_heard(ended, StreamReport::default())
 }
 
 /// An agent whose words say something.
-pub(crate) fn agent_heard(ended: Ended, heard: Heard) -> Answer {
+pub(crate) fn agent_heard(ended: Ended, stream: StreamReport) -> Answer {
     Answer::AgentEnded(Box::new(AgentReport {
         ended,
         duration_ms: 10,
         output: Output::default(),
-        said: "the agent's last words".to_owned(),
+        last_text: "the agent's last words".to_owned(),
         left_running: 0,
-        not_kept: None,
-        heard,
+        not_stored: None,
+        stream,
     }))
 }
 
 /// What the gate printed is told by a word, so that a story can say that it is the same again.
 pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
     let output = Output { stdout_bytes: 0, stderr_bytes: said.len() as u64, sha256: said.to_owned() };
-    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, said: said.to_owned(), tests: None })
+    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, excerpt: said.to_owned(), tests: None })
 }
 
 /// `pass=3 fail=1 skip=0 bad=a,b gone=c said=x ms=9`: a gate whose output tells of tests.
@@ -217,9 +216,9 @@ fn tests(words: &str) -> Answer {
             "pass" => seen.passed = number(),
             "fail" => seen.failed = number(),
             "skip" => seen.skipped = number(),
-            "bad" => seen.newly_failing = Few::of(value.split(',')),
-            "gone" => seen.gone = Few::of(value.split(',')),
-            "skipped" => seen.newly_skipped = Few::of(value.split(',')),
+            "bad" => seen.newly_failing = NameList::of(value.split(',')),
+            "gone" => seen.gone = NameList::of(value.split(',')),
+            "skipped" => seen.newly_skipped = NameList::of(value.split(',')),
             "said" => said = value.to_owned(),
             "ms" => duration_ms = u64::from(number()),
             other => panic!("no such word of tests: {other}"),
@@ -227,12 +226,12 @@ fn tests(words: &str) -> Answer {
     }
     let ended = Ended::Exit(i32::from(seen.failed > 0));
     let output = Output { sha256: said.clone(), ..Output::default() };
-    Answer::GateEnded(GateReport { ended, duration_ms, output, said, tests: Some(Box::new(seen)) })
+    Answer::GateEnded(GateReport { ended, duration_ms, output, excerpt: said, tests: Some(Box::new(seen)) })
 }
 
 /// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
 fn changed(words: &str) -> Answer {
-    let mut measured = Measured { names: vec!["src/lib.rs".to_owned()], ..Measured::default() };
+    let mut measured = Measurement { names: vec!["src/lib.rs".to_owned()], ..Measurement::default() };
     for word in words.split_whitespace() {
         match word.split_once('=') {
             None if word == "ignored" => measured.ignored = true,
@@ -244,7 +243,7 @@ fn changed(words: &str) -> Answer {
             Some(_) => panic!("no such word of a measurement: {word}"),
         }
     }
-    Answer::Measured(measured)
+    Answer::Measurement(measured)
 }
 
 /// `granted 7`, `denied calls_per_hour 5000`: what the ledger of all runs says.
@@ -270,38 +269,38 @@ fn reserved(word: &str, more: &str) -> Answer {
 /// `guarded 2`, `restored a,b`, `tampered a`: what became of two protected files.
 fn guarded(word: &str, more: &str) -> Answer {
     let files = if word == "guarded" { more.parse().unwrap() } else { 2 };
-    let tampered = if word == "guarded" { Few::default() } else { Few::of(more.split(',')) };
-    Answer::Guarded(Box::new(Guarded { files, tampered, restored: word == "restored", ..Guarded::default() }))
+    let tampered = if word == "guarded" { NameList::default() } else { NameList::of(more.split(',')) };
+    Answer::Guard(Box::new(GuardReport { files, tampered, restored: word == "restored", ..GuardReport::default() }))
 }
 
 fn answer(word: &str, more: &str) -> Answer {
     let code = || more.split_whitespace().next().and_then(|code| code.parse().ok());
     match word {
-        "saved" => Answer::Saved(Saved::default()),
-        "saved-as" => Answer::Saved(Saved {
+        "saved" => Answer::Checkpoint(CheckpointReport::default()),
+        "saved-as" => Answer::Checkpoint(CheckpointReport {
             checkpoint: Some(more.to_owned()),
             tree: Some(format!("tree of {more}")),
-            ..Saved::default()
+            ..CheckpointReport::default()
         }),
-        "others" => Answer::Saved(Saved {
+        "others" => Answer::Checkpoint(CheckpointReport {
             checkpoint: Some(more.to_owned()),
             changes: Some(Changes { files: 2, insertions: 3, deletions: 0 }),
-            ..Saved::default()
+            ..CheckpointReport::default()
         }),
-        "rolled-back" => Answer::RolledBack(Box::new(RolledBack {
+        "rolled-back" => Answer::RolledBack(Box::new(RollbackReport {
             to: more.to_owned(),
             undo: "undo-1".to_owned(),
             tree: Some(format!("tree of {more}")),
-            ..RolledBack::default()
+            ..RollbackReport::default()
         })),
         "refused" => Answer::Refused { why: more.to_owned() },
         "blocked" => Answer::Blocked { why: more.to_owned() },
-        "measured" => Answer::Measured(Measured::default()),
-        "noticed" => Answer::Measured(Measured { noticed: Some(more != "nothing"), ..Measured::default() }),
+        "measured" => Answer::Measurement(Measurement::default()),
+        "noticed" => Answer::Measurement(Measurement { noticed: Some(more != "nothing"), ..Measurement::default() }),
         "changed" => changed(more),
         "granted" | "denied" => reserved(word, more),
         "guarded" | "restored" | "tampered" => guarded(word, more),
-        "certified" => Answer::Certified(Certified {
+        "certified" => Answer::Certify(CertifyReport {
             tools: Vec::new(),
             weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
         }),
@@ -312,8 +311,8 @@ fn answer(word: &str, more: &str) -> Answer {
         "agent-exit" => agent(Ended::Exit(code().unwrap())),
         "agent-by-us" => agent(Ended::ByUs),
         "agent-heard" => heard(more),
-        "kept" => gate(Ended::Exit(0), "fine"),
-        "broken" => gate(Ended::Exit(1), if more.is_empty() { "two tests fail" } else { more }),
+        "pass" => gate(Ended::Exit(0), "fine"),
+        "fail" => gate(Ended::Exit(1), if more.is_empty() { "two tests fail" } else { more }),
         "gate-exit" => gate(Ended::Exit(code().unwrap()), "sh: make: not found"),
         "gate-signal" => gate(Ended::Signal(code().unwrap()), "dead"),
         "gate-by-us" => gate(Ended::ByUs, ""),
@@ -325,7 +324,7 @@ fn answer(word: &str, more: &str) -> Answer {
 
 /// `rate_limit=5000 session=s1 …`: an exit in an error where it has a failure, else in order.
 fn heard(words: &str) -> Answer {
-    let mut heard = Heard { terminal: Terminal::Success, ..Heard::default() };
+    let mut heard = StreamReport { terminal: Terminal::Success, ..StreamReport::default() };
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         match name {
@@ -342,7 +341,7 @@ fn heard(words: &str) -> Answer {
             "error" => heard.error = Some(value.replace('_', " ")),
             "words" => {
                 let (sha256, bytes) = value.split_once(':').unwrap_or((value, "100"));
-                heard.words = Some(WordsDigest { sha256: sha256.to_owned(), bytes: bytes.parse().unwrap() });
+                heard.words = Some(TextDigest { sha256: sha256.to_owned(), bytes: bytes.parse().unwrap() });
             }
             "cost" => heard.usage.cost_micros = value.parse().ok(),
             "tokens" => heard.usage.input_tokens = value.parse().ok(),
@@ -381,9 +380,9 @@ fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
     match fact {
         Fact::Happened(_) => String::new(),
         Fact::Ordered { order, .. } => format!("{ms} {}\n", order_text(order, state)),
-        Fact::Recalled { id, cause } => {
+        Fact::OrderCancelled { id, cause } => {
             let order = state.orders.get(id).map_or_else(String::new, |open| order_text(&open.order, state));
-            format!("{ms} recall {order}: {}\n", word(cause))
+            format!("{ms} cancel {order}: {}\n", word(cause))
         }
         Fact::Concluded { outcome, reason, .. } => {
             format!("{ms} END {} ({}): {}\n", standing(*outcome).outcome, reason.code.name(), reason.text)
@@ -398,8 +397,8 @@ fn order_text(order: &Order, state: &RunState) -> String {
             format!("clean-up [{}]", pids.join(" "))
         }
         Order::Checkpoint { name } => format!("checkpoint {name}"),
-        Order::RunAgent { iteration, attempt, news, injected, session, status_only, reservation } => {
-            let mut told: Vec<String> = news.iter().map(word).collect();
+        Order::RunAgent { iteration, attempt, notes, injected, session, status_only, reservation } => {
+            let mut told: Vec<String> = notes.iter().map(word).collect();
             told.extend(injected.map(|(first, last)| format!("injected {first} to {last}")));
             let telling = if told.is_empty() { String::new() } else { format!(" telling {}", told.join(" ")) };
             let session = session.as_ref().map_or_else(String::new, |session| format!(" in {session}"));
@@ -409,7 +408,7 @@ fn order_text(order: &Order, state: &RunState) -> String {
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
         Order::Hold { cause, ms } => format!("hold {} {ms}", word(cause)),
-        Order::Keep { name } => format!("keep {name}"),
+        Order::ManualCheckpoint { name } => format!("keep {name}"),
         Order::Rollback { to, undo, .. } => format!("rollback to {to}, undone by {undo}"),
         Order::Measure { iteration } => format!("measure {iteration}"),
         Order::RunGate { point, gate, again } => {

@@ -1,7 +1,7 @@
 //! What the agent is told.
 use expect_test::expect;
 use loop_core::prompt::{GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
-use loop_core::run::News;
+use loop_core::run::PromptNote;
 
 #[test]
 fn a_prompt_has_its_sections_in_order_and_leaves_the_empty_ones_out() {
@@ -19,7 +19,7 @@ fn a_prompt_has_its_sections_in_order_and_leaves_the_empty_ones_out() {
         inject: &["Use mocha.".to_owned()],
         gates: vec![gate],
         changed: &["src/a.js".to_owned(), "src/b.js".to_owned()],
-        news: &[News::TimedOut { limit_ms: 300_000 }, News::Interrupted { attempt: 1 }],
+        notes: &[PromptNote::TimedOut { limit_ms: 300_000 }, PromptNote::Interrupted { attempt: 1 }],
         iteration: 3,
         iterations_max: Some(10),
         ..Material::default()

@@ -7,7 +7,7 @@ use crate::play::Story;
 
 /// A loop whose gate passes two tests and fails one, up to its first call.
 fn story(settings: &[(&str, &str)]) -> Story {
-    let mut story = Story::kept(&[&[("max_iterations", "9")], settings].concat());
+    let mut story = Story::checkpointed(&[&[("max_iterations", "9")], settings].concat());
     story.say("opened / saved-as initial / tests pass=2 fail=1 said=a");
     if !settings.iter().any(|(name, _)| *name == "gate") {
         story.say("saved");
@@ -29,10 +29,10 @@ fn tests_that_passed_and_fail_now_are_named_to_the_agent() {
 #[test]
 fn a_gate_without_tests_that_held_and_does_not_is_named_itself() {
     let mut story = story(&[("gate", "lint=x")]);
-    story.say("kept").say("saved");
-    story.say(HARM).say("broken / saved");
+    story.say("pass").say("saved");
+    story.say(HARM).say("fail / saved");
     assert_eq!(story.last(), "agent 2.1 telling {regressed:{what:[t::one,t::two,the gate lint],reverted:false}}");
-    story.say("agent-ok / saved-as iter-002 / changed 1 / tests pass=1 fail=2 said=c / broken / saved");
+    story.say("agent-ok / saved-as iter-002 / changed 1 / tests pass=1 fail=2 said=c / fail / saved");
     assert_eq!(story.last(), "agent 3.1", "it had not passed before");
     story.say("agent-ok / saved-as iter-003 / changed 1 / tests pass=1 fail=2 said=d / gate-exit 127 / saved");
     assert_eq!(story.last(), "agent 4.1", "who cannot answer says nothing");
@@ -87,11 +87,10 @@ fn nothing_is_undone_where_nothing_is_kept_where_it_is_done_or_where_nothing_dep
     none.say("opened / saved / tests pass=2 fail=1 said=a").say(HARM);
     assert_eq!(none.last(), "agent 2.1 telling {regressed:{what:[t::one,t::two],reverted:false}}");
     let mut done = story(&[("on_regression", "revert"), ("gate", "lint[watch]=x")]);
-    done.say("kept / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=3 said=b / broken / certified");
-    assert!(done.last().starts_with("END kept"), "{}", done.told);
+    done.say("pass / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=3 said=b / fail / certified");
+    assert!(done.last().starts_with("END verified"), "{}", done.told);
     let mut watched = story(&[("on_regression", "revert"), ("gate", "lint[watch]=x")]);
-    watched
-        .say("kept / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 fail=1 said=b / broken / saved");
+    watched.say("pass / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 fail=1 said=b / fail / saved");
     assert_eq!(watched.last(), "agent 2.1 telling {regressed:{what:[the gate lint],reverted:false}}");
     let mut asked = story(&[("on_regression", "revert")]);
     asked.say("rollback somewhere").say(HARM);
@@ -106,7 +105,7 @@ fn a_better_gate_is_progress_and_a_worse_one_is_not() {
     story.say("agent-ok / saved-as iter-002 / changed 0 / tests pass=2 fail=1 said=c / saved");
     assert_eq!(story.state.judged.counts.no_progress, 1);
     story.say("agent-ok / saved-as iter-003 / changed 0 / tests pass=2 said=d / certified");
-    assert!(story.last().starts_with("END kept"), "{}", story.told);
+    assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
 #[test]
@@ -125,7 +124,7 @@ fn the_best_state_stays_at_the_end_where_that_is_wanted() {
     .assert_eq(&story.tail(3));
     let kept = story.state.judged.best.clone().unwrap();
     assert_eq!((kept.iteration, kept.checkpoint.as_deref()), (1, Some("iter-001")));
-    assert_eq!(kept.rank.words(), "0 gates kept, 3 tests pass, 1 fail");
+    assert_eq!(kept.rank.words(), "0 gates pass, 3 tests pass, 1 fail");
     story.say("rolled-back iter-001");
     assert_eq!(story.state.keeping.newest.as_deref(), Some("iter-001"));
     assert!(best(&[]).last().starts_with("END exhausted"), "the last one stays where nothing else is wanted");
@@ -164,23 +163,23 @@ fn score(verdict: Verdict, passed: u32, failed: u32) -> GateScore {
 
 #[test]
 fn states_are_ranked_by_kept_gates_then_passing_then_failing_tests_then_answers() {
-    use Verdict::{Broken, Kept, Unverifiable};
+    use Verdict::{Fail, Pass, Unverifiable};
     let watch = |verdict, passed| GateScore { required: false, ..score(verdict, passed, 0) };
     let rank = |scores: &[GateScore]| Rank::of(scores.iter().copied());
     for (worse, better) in [
-        (&[score(Broken, 9, 0)][..], &[score(Kept, 1, 0)][..]),
-        (&[score(Broken, 2, 0)], &[score(Broken, 3, 9)]),
-        (&[score(Broken, 3, 2)], &[score(Broken, 3, 1)]),
-        (&[score(Unverifiable, 0, 0)], &[score(Broken, 0, 0)]),
-        (&[score(Broken, 0, 0), watch(Broken, 0)], &[score(Broken, 0, 0), watch(Kept, 0)]),
-        (&[score(Broken, 1, 0), watch(Kept, 50)], &[score(Broken, 2, 0), watch(Broken, 0)]),
-        (&[score(Unverifiable, 0, 0), watch(Kept, 0)], &[score(Broken, 0, 0), watch(Broken, 0)]),
+        (&[score(Fail, 9, 0)][..], &[score(Pass, 1, 0)][..]),
+        (&[score(Fail, 2, 0)], &[score(Fail, 3, 9)]),
+        (&[score(Fail, 3, 2)], &[score(Fail, 3, 1)]),
+        (&[score(Unverifiable, 0, 0)], &[score(Fail, 0, 0)]),
+        (&[score(Fail, 0, 0), watch(Fail, 0)], &[score(Fail, 0, 0), watch(Pass, 0)]),
+        (&[score(Fail, 1, 0), watch(Pass, 50)], &[score(Fail, 2, 0), watch(Fail, 0)]),
+        (&[score(Unverifiable, 0, 0), watch(Pass, 0)], &[score(Fail, 0, 0), watch(Fail, 0)]),
     ] {
         assert!(rank(worse) < rank(better), "{worse:?} {better:?}");
     }
-    assert_eq!(rank(&[score(Kept, 4, 0), score(Kept, 1, 2)]).words(), "2 gates kept, 5 tests pass, 2 fail");
-    assert_eq!(rank(&[score(Kept, 0, 0)]).words(), "1 gate kept");
-    assert_eq!(rank(&[score(Broken, 0, 3)]).words(), "0 gates kept, 0 tests pass, 3 fail");
+    assert_eq!(rank(&[score(Pass, 4, 0), score(Pass, 1, 2)]).words(), "2 gates pass, 5 tests pass, 2 fail");
+    assert_eq!(rank(&[score(Pass, 0, 0)]).words(), "1 gate passes");
+    assert_eq!(rank(&[score(Fail, 0, 3)]).words(), "0 gates pass, 0 tests pass, 3 fail");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::play::{play, play_with};
 
 #[test]
 fn an_agent_that_was_cut_off_is_cleaned_up_kept_judged_and_gone_on_with() {
-    let told = play("0 opened\n1 saved\n2 broken\n3 started 42\n90 reopened\n91 cleaned\n92 saved\n93 broken");
+    let told = play("0 opened\n1 saved\n2 fail\n3 started 42\n90 reopened\n91 cleaned\n92 saved\n93 fail");
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
@@ -20,8 +20,8 @@ fn an_agent_that_was_cut_off_is_cleaned_up_kept_judged_and_gone_on_with() {
 
 #[test]
 fn work_that_was_finished_before_the_crash_is_found_done() {
-    let told = play("0 opened\n1 saved\n2 broken\n90 reopened\n91 cleaned\n92 saved\n93 kept\n93 certified");
-    assert!(told.ends_with("93 END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+    let told = play("0 opened\n1 saved\n2 fail\n90 reopened\n91 cleaned\n92 saved\n93 pass\n93 certified");
+    assert!(told.ends_with("93 END verified (goal_complete): the promise holds after 1 iteration\n"), "{told}");
 }
 
 #[test]
@@ -31,9 +31,8 @@ fn an_iteration_whose_agent_end_was_written_down_is_never_given_to_the_agent_aga
         ("4 saved\n5 opened", "5 clean-up []\n"),
         ("4 saved\n5 measured\n6 opened", "6 clean-up []\n"),
     ] {
-        let told = play(&format!(
-            "0 opened\n1 saved\n2 broken\n3 agent-ok\n{cut}\n90 cleaned\n91 saved\n92 measured\n93 broken"
-        ));
+        let told =
+            play(&format!("0 opened\n1 saved\n2 fail\n3 agent-ok\n{cut}\n90 cleaned\n91 saved\n92 measured\n93 fail"));
         assert!(told.contains(again), "{told}");
         assert_eq!(told.matches("agent 1.").count(), 1, "{told}");
         assert!(!told.contains("agent 1.2"), "{told}");
@@ -42,7 +41,7 @@ fn an_iteration_whose_agent_end_was_written_down_is_never_given_to_the_agent_aga
 
 #[test]
 fn free_orders_are_done_again_after_a_crash() {
-    let told = play("0 opened\n1 opened\n2 cleaned\n3 saved\n4 opened\n5 cleaned\n6 broken");
+    let told = play("0 opened\n1 opened\n2 cleaned\n3 saved\n4 opened\n5 cleaned\n6 fail");
     expect![[r#"
         0 checkpoint initial
         1 clean-up []
@@ -57,7 +56,7 @@ fn free_orders_are_done_again_after_a_crash() {
 
 #[test]
 fn a_notification_is_not_sent_twice_over_a_crash() {
-    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 kept\n2 certified\n3 opened");
+    let told = play_with(&[("notify", "true")], "0 opened\n1 saved\n2 pass\n2 certified\n3 opened");
     assert!(told.ends_with("2 notify completed\n"), "{told}");
 }
 
@@ -65,8 +64,8 @@ fn a_notification_is_not_sent_twice_over_a_crash() {
 fn a_run_out_of_iterations_goes_on_with_more_of_them() {
     let told = play_with(
         &[("max_iterations", "1")],
-        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n\
-         90 reopened max_iterations=2\n91 broken\n92 agent-ok\n93 saved\n94 measured\n95 kept\n95 certified",
+        "0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 fail\n\
+         90 reopened max_iterations=2\n91 fail\n92 agent-ok\n93 saved\n94 measured\n95 pass\n95 certified",
     );
     expect![[r#"
         0 checkpoint initial
@@ -82,7 +81,7 @@ fn a_run_out_of_iterations_goes_on_with_more_of_them() {
         93 measure 2
         94 gate {iteration:2}
         95 certify {iteration:2}
-        95 END kept (goal_complete): the promise holds after 2 iterations
+        95 END verified (goal_complete): the promise holds after 2 iterations
     "#]]
     .assert_eq(&told);
 }
@@ -91,7 +90,7 @@ fn a_run_out_of_iterations_goes_on_with_more_of_them() {
 fn a_run_that_is_opened_again_without_more_room_asks_the_gate_and_ends_as_before() {
     let told = play_with(
         &[("max_iterations", "1")],
-        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n90 reopened\n91 broken",
+        "0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 fail\n90 reopened\n91 fail",
     );
     assert!(told.ends_with(
         "90 gate {reopened:1}\n91 END exhausted (iteration_limit): 1 iteration done and the promise does not hold\n"
@@ -102,20 +101,20 @@ fn a_run_that_is_opened_again_without_more_room_asks_the_gate_and_ends_as_before
 fn a_person_who_mended_it_by_hand_is_believed_by_the_gate() {
     let told = play_with(
         &[("max_iterations", "1")],
-        "0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 broken\n90 reopened\n91 kept\n91 certified",
+        "0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 fail\n90 reopened\n91 pass\n91 certified",
     );
-    assert!(told.ends_with("91 END kept (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+    assert!(told.ends_with("91 END verified (goal_complete): the promise holds after 1 iteration\n"), "{told}");
 }
 
 #[test]
 fn an_aborted_attempt_is_kept_and_gone_on_with_after_resume() {
     // req: A-01 partly: without alert_pause
-    let told = play("0 opened\n1 saved\n2 broken\n3 abort\n4 agent-by-us\n90 reopened\n91 saved\n92 broken");
+    let told = play("0 opened\n1 saved\n2 fail\n3 abort\n4 agent-by-us\n90 reopened\n91 saved\n92 fail");
     expect![[r#"
         0 checkpoint initial
         1 gate baseline
         2 agent 1.1
-        3 recall agent 1.1: abort
+        3 cancel agent 1.1: abort
         4 END stopped (manual_stop): stopped at once by Ctrl-C
         90 checkpoint interrupted-1.1
         91 gate {interrupted:[1,1]}
@@ -129,8 +128,8 @@ fn time_in_which_no_driver_was_at_work_does_not_count() {
     // req: A-01 partly: without alert_pause
     let told = play_with(
         &[("max_time", "10s")],
-        "0 opened\n1 saved\n2 broken\n3000 stop\n4000 agent-ok\n4001 saved\n4002 measured\n4003 broken\n\
-         900000 reopened\n900001 broken\n905000 agent-ok\n905001 saved\n905002 measured\n905003 broken",
+        "0 opened\n1 saved\n2 fail\n3000 stop\n4000 agent-ok\n4001 saved\n4002 measured\n4003 fail\n\
+         900000 reopened\n900001 fail\n905000 agent-ok\n905001 saved\n905002 measured\n905003 fail",
     );
     assert!(told.ends_with("905003 agent 3.1\n"), "4 s and 5 s are used, not 900: {told}");
 }
@@ -139,13 +138,13 @@ fn time_in_which_no_driver_was_at_work_does_not_count() {
 fn an_answer_of_the_gates_from_before_a_crash_is_not_believed_after_it() {
     // The journal ends between the gate's answer and the conclusion; a person then undid the work.
     let mut story = crate::play::Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 broken\n3 agent-ok\n4 saved\n5 measured\n6 kept\n6 certified");
+    story.play("0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 pass\n6 certified");
     let concluded = story.journal.pop().unwrap();
     assert!(matches!(concluded.fact, loop_core::run::Fact::Concluded { .. }));
     story.state = loop_core::run::RunState::default();
     story.journal.iter().for_each(|entry| story.state.apply(&entry.fact));
     story.told.clear();
-    story.play("900 reopened\n901 broken");
+    story.play("900 reopened\n901 fail");
     assert_eq!(story.told, "900 gate {reopened:1}\n901 agent 2.1\n");
 }
 
@@ -153,8 +152,8 @@ fn an_answer_of_the_gates_from_before_a_crash_is_not_believed_after_it() {
 fn what_an_attempt_that_was_cut_off_had_been_told_is_told_again() {
     let told = play_with(
         &[("timeout", "2s")],
-        "0 opened\n1 saved\n2 broken\n2002 deadline\n2003 agent-by-us\n2004 saved\n2005 measured\n2006 broken\n\
-         3000 reopened\n3001 cleaned\n3002 saved\n3003 broken",
+        "0 opened\n1 saved\n2 fail\n2002 deadline\n2003 agent-by-us\n2004 saved\n2005 measured\n2006 fail\n\
+         3000 reopened\n3001 cleaned\n3002 saved\n3003 fail",
     );
     assert!(told.ends_with("3003 agent 2.2 telling {timed_out:{limit_ms:2000}} {interrupted:{attempt:1}}\n"), "{told}");
 }
@@ -163,7 +162,7 @@ fn what_an_attempt_that_was_cut_off_had_been_told_is_told_again() {
 fn a_process_of_another_start_of_the_machine_is_not_looked_for() {
     use loop_core::run::{Event, Input, step};
     let mut story = crate::play::Story::new(&[]);
-    story.play("0 opened\n1 saved\n2 broken\n3 started 42");
+    story.play("0 opened\n1 saved\n2 fail\n3 started 42");
     let mut at = crate::play::at(9000);
     at.boot_id = 2;
     let event = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new() };
@@ -173,8 +172,7 @@ fn a_process_of_another_start_of_the_machine_is_not_looked_for() {
 
 #[test]
 fn an_order_that_failed_under_way_is_cleaned_up_after_before_another_agent_starts() {
-    let told =
-        play("0 opened\n1 saved\n2 broken\n3 failed no handle left\n90 reopened\n91 cleaned\n92 saved\n93 broken");
+    let told = play("0 opened\n1 saved\n2 fail\n3 failed no handle left\n90 reopened\n91 cleaned\n92 saved\n93 fail");
     assert!(told.ends_with("90 clean-up []\n91 checkpoint interrupted-1.1\n92 gate {interrupted:[1,1]}\n93 agent 1.2 telling {interrupted:{attempt:1}}\n"), "{told}");
 }
 

@@ -4,13 +4,13 @@ use expect_test::expect;
 use crate::play::Story;
 
 fn told(settings: &[(&str, &str)], script: &str) -> String {
-    let mut story = Story::kept(settings);
+    let mut story = Story::checkpointed(settings);
     story.play(script);
     story.told
 }
 
 const FIRST: &str =
-    "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 saved-as iter-001\n6 changed 2\n7 broken";
+    "0 opened\n1 saved-as initial\n2 fail\n3 saved\n4 agent-ok\n5 saved-as iter-001\n6 changed 2\n7 fail";
 
 // req: D-29
 #[test]
@@ -26,7 +26,7 @@ fn between_iterations_the_tree_is_compared_and_what_others_did_is_told_to_the_ag
         5 measure 1
         6 gate {iteration:1}
         7 checkpoint iter-001+
-        8 agent 2.1 telling {others:{files:2}}
+        8 agent 2.1 telling {changed_by_others:{files:2}}
         9 checkpoint iter-002
     "#]]
     .assert_eq(&told);
@@ -36,7 +36,7 @@ fn between_iterations_the_tree_is_compared_and_what_others_did_is_told_to_the_ag
 #[test]
 fn a_rollback_waits_for_the_iteration_goes_before_its_verdict_and_the_gates_judge_what_it_left() {
     let script = format!(
-        "{FIRST}\n8 saved\n9 rollback initial\n10 agent-ok\n11 saved-as iter-002\n12 changed 1\n13 kept\n14 rolled-back initial\n15 broken\n16 saved"
+        "{FIRST}\n8 saved\n9 rollback initial\n10 agent-ok\n11 saved-as iter-002\n12 changed 1\n13 pass\n14 rolled-back initial\n15 fail\n16 saved"
     );
     let told = told(&[], &script);
     expect![[r#"
@@ -56,12 +56,12 @@ fn a_rollback_waits_for_the_iteration_goes_before_its_verdict_and_the_gates_judg
 #[test]
 fn a_rollback_now_ends_the_agent_keeps_what_it_left_and_goes_back() {
     let script = format!(
-        "{FIRST}\n8 saved\n9 rollback-now initial\n10 agent-by-us\n11 saved-as interrupted-2.1\n12 rolled-back initial\n13 broken"
+        "{FIRST}\n8 saved\n9 rollback-now initial\n10 agent-by-us\n11 saved-as interrupted-2.1\n12 rolled-back initial\n13 fail"
     );
     let told = told(&[], &script);
     expect![[r#"
         8 agent 2.1
-        9 recall agent 2.1: rollback
+        9 cancel agent 2.1: rollback
         10 checkpoint interrupted-2.1
         11 rollback to initial, undone by undo-1
         12 gate {rolled_back:2}
@@ -72,12 +72,11 @@ fn a_rollback_now_ends_the_agent_keeps_what_it_left_and_goes_back() {
 
 #[test]
 fn a_paused_run_goes_back_and_holds_again() {
-    let script =
-        format!("{FIRST}\n8 pause\n9 saved\n14 rollback iter-001\n15 held\n16 rolled-back iter-001\n17 broken");
+    let script = format!("{FIRST}\n8 pause\n9 saved\n14 rollback iter-001\n15 held\n16 rolled-back iter-001\n17 fail");
     let told = told(&[], &script);
     expect![[r#"
         9 hold paused
-        14 recall hold paused: request
+        14 cancel hold paused: request
         15 rollback to iter-001, undone by undo-1
         16 gate {rolled_back:1}
         17 hold paused
@@ -92,7 +91,7 @@ fn cancel_with_rollback_ends_the_agent_goes_back_to_the_beginning_and_is_final()
     let told = told(&[], &script);
     expect![[r#"
         8 agent 2.1
-        9 recall agent 2.1: abort
+        9 cancel agent 2.1: abort
         10 rollback to initial, undone by undo-1
         11 END cancelled (manual_stop): cancelled by loop cancel
     "#]]
@@ -101,11 +100,11 @@ fn cancel_with_rollback_ends_the_agent_goes_back_to_the_beginning_and_is_final()
 
 #[test]
 fn what_a_person_must_mend_holds_the_run_until_it_is_resumed() {
-    let script = "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 blocked cannot read secret\n6 resume\n7 held\n8 saved-as iter-001";
+    let script = "0 opened\n1 saved-as initial\n2 fail\n3 saved\n4 agent-ok\n5 blocked cannot read secret\n6 resume\n7 held\n8 saved-as iter-001";
     expect![[r#"
         4 checkpoint iter-001
         5 hold blocked
-        6 recall hold blocked: request
+        6 cancel hold blocked: request
         7 checkpoint iter-001
         8 measure 1
     "#]]
@@ -115,11 +114,11 @@ fn what_a_person_must_mend_holds_the_run_until_it_is_resumed() {
 #[test]
 fn a_stop_while_something_is_to_be_mended_ends_the_run_and_says_what() {
     let script =
-        "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 blocked cannot read secret\n6 stop\n7 held";
+        "0 opened\n1 saved-as initial\n2 fail\n3 saved\n4 agent-ok\n5 blocked cannot read secret\n6 stop\n7 held";
     expect![[r#"
         4 checkpoint iter-001
         5 hold blocked
-        6 recall hold blocked: request
+        6 cancel hold blocked: request
         7 END stopped (manual_stop): stopped by Ctrl-C while it could not go on: cannot read secret
     "#]]
     .assert_eq(told(&[], script).split_once("3 agent 1.1\n").unwrap().1);
@@ -128,13 +127,13 @@ fn a_stop_while_something_is_to_be_mended_ends_the_run_and_says_what() {
 // req: D-08
 #[test]
 fn an_ended_run_is_visited_for_a_rollback_stays_ended_and_can_be_gone_on_with() {
-    let script = "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 saved-as iter-001\n6 changed 2\n7 kept\n7 certified\n\
-                  20 visited loop rollback\n21 rollback initial\n22 rolled-back initial\n30 reopened\n31 saved\n32 broken\n33 saved";
-    let mut story = Story::kept(&[]);
+    let script = "0 opened\n1 saved-as initial\n2 fail\n3 saved\n4 agent-ok\n5 saved-as iter-001\n6 changed 2\n7 pass\n7 certified\n\
+                  20 visited loop rollback\n21 rollback initial\n22 rolled-back initial\n30 reopened\n31 saved\n32 fail\n33 saved";
+    let mut story = Story::checkpointed(&[]);
     story.play(script);
     expect![[r#"
         7 certify {iteration:1}
-        7 END kept (goal_complete): the promise holds after 1 iteration
+        7 END verified (goal_complete): the promise holds after 1 iteration
         21 rollback to initial, undone by undo-1
         30 checkpoint iter-001+
         31 gate {rolled_back:1}
@@ -162,7 +161,7 @@ fn a_rollback_that_was_cut_off_is_finished_before_anything_else_happens() {
 #[test]
 fn an_interrupted_attempt_is_rolled_back_where_the_user_wants_that() {
     let script = format!(
-        "{FIRST}\n8 saved\n20 reopened\n21 cleaned\n22 saved-as interrupted-2.1\n23 rolled-back iter-001\n24 broken"
+        "{FIRST}\n8 saved\n20 reopened\n21 cleaned\n22 saved-as interrupted-2.1\n23 rolled-back iter-001\n24 fail"
     );
     let told = told(&[("on_interrupt", "rollback")], &script);
     expect![[r#"
@@ -188,24 +187,24 @@ fn a_persons_checkpoint_is_taken_beside_the_agent_and_on_an_ended_run() {
 
 #[test]
 fn a_blocked_run_that_cannot_go_back_holds_on_and_one_that_can_holds_again() {
-    let begin = "0 opened\n1 saved-as initial\n2 broken\n3 saved\n4 agent-ok\n5 blocked the disk is full\n6 rollback initial\n7 held";
+    let begin = "0 opened\n1 saved-as initial\n2 fail\n3 saved\n4 agent-ok\n5 blocked the disk is full\n6 rollback initial\n7 held";
     let told = told(
         &[],
         &format!(
-            "{begin}\n8 refused the disk is full\n9 rollback initial\n10 held\n11 rolled-back initial\n12 broken\n13 resume\n14 held"
+            "{begin}\n8 refused the disk is full\n9 rollback initial\n10 held\n11 rolled-back initial\n12 fail\n13 resume\n14 held"
         ),
     );
     expect![[r#"
         4 checkpoint iter-001
         5 hold blocked
-        6 recall hold blocked: request
+        6 cancel hold blocked: request
         7 rollback to initial, undone by undo-1
         8 hold blocked
-        9 recall hold blocked: request
+        9 cancel hold blocked: request
         10 rollback to initial, undone by undo-1
         11 gate {rolled_back:1}
         12 hold paused
-        13 recall hold paused: request
+        13 cancel hold paused: request
         14 checkpoint iter-001+
     "#]]
     .assert_eq(told.split_once("3 agent 1.1\n").unwrap().1);
@@ -213,9 +212,9 @@ fn a_blocked_run_that_cannot_go_back_holds_on_and_one_that_can_holds_again() {
 
 #[test]
 fn a_way_back_that_was_begun_and_could_not_be_finished_is_gone_on_with_when_that_is_mended() {
-    let mut story = Story::kept(&[]);
-    story.say("opened / saved-as initial / broken / saved / agent-ok / saved-as iter-001 / changed 1");
-    story.say("rollback initial / broken / blocked the disk is full");
+    let mut story = Story::checkpointed(&[]);
+    story.say("opened / saved-as initial / fail / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("rollback initial / fail / blocked the disk is full");
     assert_eq!(story.last(), "hold blocked", "{}", story.told);
     story.say("resume / held");
     assert!(story.last().starts_with("rollback to initial"), "{}", story.told);
@@ -223,10 +222,10 @@ fn a_way_back_that_was_begun_and_could_not_be_finished_is_gone_on_with_when_that
 
 #[test]
 fn who_cancels_and_goes_back_before_anything_was_kept_goes_nowhere() {
-    let mut fresh = Story::kept(&[]);
+    let mut fresh = Story::checkpointed(&[]);
     fresh.say("opened / cancel-rollback / failed it was stopped");
     assert!(fresh.last().starts_with("END cancelled"), "{}", fresh.told);
-    let mut broken = Story::kept(&[]);
+    let mut broken = Story::checkpointed(&[]);
     broken.say("opened / saved-as initial / cancel-rollback / failed the disk is gone");
     assert!(broken.last().starts_with("END cancelled"), "{}", broken.told);
 }

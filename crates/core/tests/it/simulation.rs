@@ -115,16 +115,16 @@ impl Simulation<'_> {
             return Err("nothing is under way, and it is not over".to_owned());
         };
         let holds = matches!(open.order, Order::Hold { .. });
-        if open.recalled.is_none() && (holds || self.seed.one_in(12)) {
+        if open.cancelled.is_none() && (holds || self.seed.one_in(12)) {
             return self.meanwhile(holds);
         }
-        let answer = self.judge.answer(&open.order, open.recalled, (&mut self.seed, self.now));
+        let answer = self.judge.answer(&open.order, open.cancelled, (&mut self.seed, self.now));
         self.happen(Event::Answered { order: id, answer })
     }
 
     /// A deadline comes, or a person wants something.
     fn meanwhile(&mut self, holds: bool) -> Result<(), String> {
-        let asked = |request| Event::Asked { request, by: "somebody".to_owned() };
+        let asked = |request| Event::Requested { request, by: "somebody".to_owned() };
         let event = match self.seed.below(24) {
             0 => asked(Request::Pause),
             1 | 2 if holds => asked(Request::Resume),
@@ -234,7 +234,7 @@ impl Simulation<'_> {
                 self.orders_since_call = 0;
                 self.judge.concluded(*outcome, reason, &self.state)
             }
-            Fact::Happened(_) | Fact::Recalled { .. } => Ok(()),
+            Fact::Happened(_) | Fact::OrderCancelled { .. } => Ok(()),
         }
     }
 
@@ -283,7 +283,7 @@ fn simulated_runs_keep_every_cap_are_done_only_with_proof_and_always_end_or_wait
     }
     assert!(wrong.is_empty(), "run one again with SIMULATION_SEED=N\n{}", wrong.join("\n\n"));
     println!("{tally:?}");
-    for end in ["kept", "claimed", "exhausted", "tripped", "blocked", "tampered", "stopped", "unable"] {
+    for end in ["verified", "claimed", "exhausted", "tripped", "blocked", "tampered", "stopped", "unable"] {
         assert!(tally.ends.contains_key(end), "no run ended so: {end}");
     }
 }
@@ -303,7 +303,7 @@ fn done_too_soon(state: &RunState, input: Input) -> Vec<Fact> {
         if let Fact::Concluded { outcome, .. } = fact
             && *outcome == Outcome::Exhausted
         {
-            *outcome = Outcome::Kept;
+            *outcome = Outcome::Verified;
         }
     }
     facts
@@ -320,7 +320,7 @@ fn called_at_once(state: &RunState, input: Input) -> Vec<Fact> {
             *order = Order::RunAgent {
                 iteration,
                 attempt,
-                news: Vec::new(),
+                notes: Vec::new(),
                 injected: None,
                 session: None,
                 status_only: false,
@@ -344,8 +344,8 @@ pub(crate) fn answered(event: &Event) -> Option<(OrderId, &Answer)> {
         Event::Created(_)
         | Event::Opened
         | Event::Reopened { .. }
-        | Event::Visited { .. }
-        | Event::Asked { .. }
+        | Event::OpenedForRequest { .. }
+        | Event::Requested { .. }
         | Event::Noticed(_)
         | Event::DeadlinePassed => None,
     }

@@ -87,7 +87,7 @@ impl Storm<'_> {
     fn visit(&mut self) -> Result<Event, String> {
         if !self.state.visiting {
             self.visited = true;
-            return Ok(Event::Visited { by: "loop rollback".to_owned() });
+            return Ok(Event::OpenedForRequest { by: "loop rollback".to_owned() });
         }
         Ok(self.opening())
     }
@@ -146,7 +146,7 @@ impl Storm<'_> {
             .iter()
             .filter_map(|fact| match fact {
                 Fact::Ordered { id, order } => Some((*id, order.clone())),
-                Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => None,
+                Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
             })
             .collect();
         for (id, order) in ordered {
@@ -201,13 +201,13 @@ impl Storm<'_> {
         Ok(Some(Then::Event(Event::Answered { order: id, answer })))
     }
 
-    /// Nothing answers by itself: a person loses patience, a deadline comes, or a recalled order ends.
+    /// Nothing answers by itself: a person loses patience, a deadline comes, or a cancelled order ends.
     fn what_next(&mut self) -> Result<Then, String> {
         let open = self.state.orders.iter().next_back().map(|(id, open)| (*id, open.clone()));
         let Some((id, open)) = open else {
             if std::mem::take(&mut self.visited) {
                 let request = Request::Rollback(Target { to: "initial".to_owned(), now: true, git: false });
-                return Ok(Then::Event(Event::Asked { request, by: "loop rollback".to_owned() }));
+                return Ok(Then::Event(Event::Requested { request, by: "loop rollback".to_owned() }));
             }
             return if self.state.over.is_some() || self.state.visiting {
                 Ok(Then::Over)
@@ -215,14 +215,14 @@ impl Storm<'_> {
                 Err("nothing is under way".to_owned())
             };
         };
-        if open.recalled.is_some() {
+        if open.cancelled.is_some() {
             let answer = self.world.end(&open.order, &mut self.seed, self.now.wall_ms);
             if self.crash_here(&open.order, "after") {
                 return Ok(self.crash());
             }
             return Ok(Then::Event(Event::Answered { order: id, answer }));
         }
-        let asked = |request| Ok(Then::Event(Event::Asked { request, by: "somebody".to_owned() }));
+        let asked = |request| Ok(Then::Event(Event::Requested { request, by: "somebody".to_owned() }));
         match self.seed.below(14) {
             0 => asked(Request::Stop),
             1 => asked(Request::Abort),
@@ -256,16 +256,16 @@ impl Storm<'_> {
     /// Until when the provider said that it wants no call; a person may try all the same.
     fn promised(&mut self, event: &Event) {
         match event {
-            Event::Asked { request: Request::Resume, .. } => self.not_before = None,
+            Event::Requested { request: Request::Resume, .. } => self.not_before = None,
             Event::Answered { answer: Answer::AgentEnded(report), .. } => {
-                self.not_before = report.heard.reset.map(|reset| reset.at_ms);
+                self.not_before = report.stream.reset.map(|reset| reset.at_ms);
             }
             Event::Created(_)
             | Event::Opened
             | Event::Reopened { .. }
-            | Event::Visited { .. }
+            | Event::OpenedForRequest { .. }
             | Event::Answered { .. }
-            | Event::Asked { .. }
+            | Event::Requested { .. }
             | Event::Noticed(_)
             | Event::DeadlinePassed => {}
         }
@@ -289,10 +289,10 @@ impl Storm<'_> {
                 }
                 Fact::Happened(Input {
                     event: Event::Answered { order, answer: Answer::AgentEnded(report) }, ..
-                }) if report.ended != Ended::ByUs && report.heard.failure.is_none() && !report.heard.session_lost => {
+                }) if report.ended != Ended::ByUs && report.stream.failure.is_none() && !report.stream.session_lost => {
                     self.world.acknowledged.extend(self.asked_for.get(order));
                 }
-                Fact::Ordered { .. } | Fact::Happened(_) | Fact::Recalled { .. } | Fact::Concluded { .. } => {}
+                Fact::Ordered { .. } | Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => {}
             }
         }
     }
@@ -327,7 +327,7 @@ impl Storm<'_> {
 
     fn bounds(&self) -> Result<(), String> {
         let main = self.state.orders.values().filter(|open| open.order.is_main()).count();
-        let fine = main <= 1 && self.state.news.len() <= 8 && self.state.changed_names.len() <= 50;
+        let fine = main <= 1 && self.state.notes.len() <= 8 && self.state.changed_names.len() <= 50;
         if fine { Ok(()) } else { Err("the state is out of its bounds".to_owned()) }
     }
 
@@ -344,7 +344,7 @@ fn name(order: &Order) -> &'static str {
         Order::Checkpoint { .. } => "checkpoint",
         Order::RunAgent { .. } => "agent",
         Order::Measure { .. } => "measure",
-        Order::Keep { .. } => "keep",
+        Order::ManualCheckpoint { .. } => "keep",
         Order::Rollback { .. } => "rollback",
         Order::RunGate { .. } => "gate",
         Order::Hold { .. } => "hold",
@@ -463,7 +463,7 @@ fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
             *order = Order::RunAgent {
                 iteration,
                 attempt,
-                news: Vec::new(),
+                notes: Vec::new(),
                 injected: None,
                 session: None,
                 status_only: false,

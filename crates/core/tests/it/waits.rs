@@ -1,7 +1,7 @@
 //! How long a wait for the provider is.
 use loop_core::agent::{Failure, Reset, ResetSource};
 use loop_core::policy::wait::{Wait, until_text, wait_for};
-use loop_core::run::Heard;
+use loop_core::run::StreamReport;
 
 use crate::play::at;
 
@@ -9,7 +9,7 @@ use crate::play::at;
 fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longer() {
     let heard = |failure: Failure, reset_in: Option<u64>| {
         let reset = reset_in.map(|ms| Reset { at_ms: at(0).wall_ms + ms, source: ResetSource::Provider });
-        Heard { failure: Some(failure), reset, ..Heard::default() }
+        StreamReport { failure: Some(failure), reset, ..StreamReport::default() }
     };
     let waits = |failure: Failure, reset_in: Option<u64>, tries: u32| {
         let heard = heard(failure, reset_in);
@@ -38,15 +38,16 @@ fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longe
         let spread = most - least;
         assert!(longest - shortest >= spread * 9 / 10, "{failure:?} {reset_in:?} {tries}: {shortest} to {longest}");
     }
-    let one = |heard: &Heard| wait_for(heard, at(0), 1, 7).unwrap();
+    let one = |heard: &StreamReport| wait_for(heard, at(0), 1, 7).unwrap();
     let tries =
         [Failure::RateLimit, Failure::Overload, Failure::Network].map(|failure| one(&heard(failure, None)).tries_max());
     assert_eq!(tries, [100, 30, 30]);
     assert_eq!(wait_for(&heard(Failure::Auth, Some(9)), at(0), 1, 7), None);
-    let said = Heard { error: Some("slow down".to_owned()), ..heard(Failure::Overload, Some(9_000)) };
+    let said = StreamReport { error: Some("slow down".to_owned()), ..heard(Failure::Overload, Some(9_000)) };
     assert_eq!(one(&said).why, "the provider is overloaded: slow down");
     let text = Reset { at_ms: at(9_000).wall_ms, source: ResetSource::Text };
-    let sources = [said.clone(), Heard { reset: Some(text), ..said.clone() }, Heard { reset: None, ..said }];
+    let sources =
+        [said.clone(), StreamReport { reset: Some(text), ..said.clone() }, StreamReport { reset: None, ..said }];
     assert_eq!(sources.map(|heard| one(&heard).source.word()), ["provider", "text", "back_off"]);
     let wait = Wait { until_ms: at(61_900).wall_ms, ..one(&heard(Failure::Network, None)) };
     assert_eq!(until_text(&wait, at(0)), "2023-11-14T22:14:21Z (1m 1s left)");

@@ -39,12 +39,12 @@ pub(crate) struct Edit {
 const HALF: Edit = Edit { iteration: u32::MAX, attempt: 0, whole: false };
 
 /// What a provider says that wants no call, or cannot take one.
-fn limited(seed: &mut Seed, wall_ms: u64) -> Heard {
+fn limited(seed: &mut Seed, wall_ms: u64) -> StreamReport {
     let failure = [Failure::RateLimit, Failure::Overload, Failure::Network][seed.below(3) as usize];
     let ahead = [1_000, 90_000, 900_000][seed.below(3) as usize];
     let reset = Reset { at_ms: wall_ms + ahead, source: ResetSource::Provider };
     let session = seed.one_in(2).then(|| "s1".to_owned());
-    Heard { failure: Some(failure), reset: seed.one_in(2).then_some(reset), session, ..Heard::default() }
+    StreamReport { failure: Some(failure), reset: seed.one_in(2).then_some(reset), session, ..StreamReport::default() }
 }
 
 /// What is there, whatever the run believes.
@@ -80,7 +80,7 @@ impl World {
         let half = self.tree.contains(&HALF);
         let fine = !half
             || matches!(order, Order::CleanUp { .. } | Order::Rollback { .. } | Order::Hold { .. })
-            || matches!(order, Order::Notify { .. } | Order::Keep { .. })
+            || matches!(order, Order::Notify { .. } | Order::ManualCheckpoint { .. })
             || matches!(order, Order::Checkpoint { name: CheckpointName::Interrupted(..) });
         if !fine {
             return Err(format!("half of a rollback is worked on: {order:?}"));
@@ -126,7 +126,7 @@ impl World {
             }
             Order::Guard { .. } => check(quiet, "protected files are looked at while something edits")?,
             Order::Certify { .. } => check(self.kept_on.is_some(), "a proof is wanted of what was not kept")?,
-            Order::Reserve { .. } | Order::Notify { .. } | Order::Keep { .. } => {}
+            Order::Reserve { .. } | Order::Notify { .. } | Order::ManualCheckpoint { .. } => {}
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl World {
         match order {
             Order::RunAgent { session: Some(_), .. } if seed.one_in(10) => {
                 self.agent_alive = None;
-                crate::play::agent_heard(Ended::Exit(1), Heard { session_lost: true, ..Heard::default() })
+                crate::play::agent_heard(Ended::Exit(1), StreamReport { session_lost: true, ..StreamReport::default() })
             }
             Order::RunAgent { iteration, attempt, .. } if seed.one_in(5) => {
                 self.agent_alive = None;
@@ -163,12 +163,12 @@ impl World {
                 self.tree.retain(|edit| (edit.iteration, edit.attempt) != (*iteration, *attempt));
                 self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
                 self.tampered |= seed.one_in(4);
-                crate::play::agent(if seed.one_in(4) { Ended::Exit(1) } else { Ended::Exit(0) })
+                crate::play::agent(Ended::Exit(i32::from(seed.one_in(4))))
             }
             Order::Checkpoint { name } => {
                 let known = self.saved.get(&self.newest) == Some(&self.tree);
-                if matches!(name, CheckpointName::Others(_)) && known {
-                    return Answer::Saved(Saved::default());
+                if matches!(name, CheckpointName::BetweenIterations(_)) && known {
+                    return Answer::Checkpoint(CheckpointReport::default());
                 }
                 let mut name = name.to_string();
                 while self.saved.contains_key(&name) && name.ends_with('+') {
@@ -176,11 +176,11 @@ impl World {
                 }
                 self.newest.clone_from(&name);
                 self.saved.insert(name.clone(), self.tree.clone());
-                Answer::Saved(Saved { checkpoint: Some(name), ..Saved::default() })
+                Answer::Checkpoint(report_of(&name))
             }
-            Order::Keep { name } => {
+            Order::ManualCheckpoint { name } => {
                 self.saved.insert(name.clone(), self.tree.clone());
-                Answer::Kept(Saved { checkpoint: Some(name.clone()), ..Saved::default() })
+                Answer::ManualCheckpoint(report_of(name))
             }
             Order::Rollback { to, undo, .. } => {
                 let Some(tree) = self.saved.get(to).cloned() else {
@@ -188,9 +188,10 @@ impl World {
                 };
                 self.saved.entry(undo.clone()).or_insert_with(|| self.tree.clone());
                 (self.tree, self.newest, self.kept_on) = (tree, to.clone(), None);
-                Answer::RolledBack(Box::new(RolledBack { to: to.clone(), undo: undo.clone(), ..RolledBack::default() }))
+                let (to, undo) = (to.clone(), undo.clone());
+                Answer::RolledBack(Box::new(RollbackReport { to, undo, ..RollbackReport::default() }))
             }
-            Order::Measure { .. } => Answer::Measured(Measured::default()),
+            Order::Measure { .. } => Answer::Measurement(Measurement::default()),
             Order::RunGate { .. } => {
                 self.gate_alive = false;
                 let ended = match seed.below(12) {
@@ -217,17 +218,17 @@ impl World {
 
     fn certify(&mut self) -> Answer {
         self.certified = true;
-        Answer::Certified(Certified::default())
+        Answer::Certify(CertifyReport::default())
     }
 
     /// What was changed is put back, and what the gates said of it says nothing.
     fn guard(&mut self) -> Answer {
-        let tampered = Few::of(self.tampered.then_some("check.sh").into_iter());
+        let tampered = NameList::of(self.tampered.then_some("check.sh").into_iter());
         if std::mem::take(&mut self.tampered) {
             self.kept_on = None;
         }
         let restored = !tampered.is_nothing();
-        Answer::Guarded(Box::new(Guarded { files: 2, tampered, restored, ..Guarded::default() }))
+        Answer::Guard(Box::new(GuardReport { files: 2, tampered, restored, ..GuardReport::default() }))
     }
 
     fn reserve(&mut self, seed: &mut Seed) -> Answer {
@@ -251,7 +252,7 @@ impl World {
         })
     }
 
-    /// The hands end a recalled order; now and then they cannot.
+    /// The hands end a cancelled order; now and then they cannot.
     pub(crate) fn end(&mut self, order: &Order, seed: &mut Seed, wall_ms: u64) -> Answer {
         match order {
             Order::RunAgent { iteration, attempt, .. } => {
@@ -260,7 +261,7 @@ impl World {
                     return Answer::Lost { left };
                 }
                 if seed.one_in(6) {
-                    return self.complete(order, seed, wall_ms); // It ended by itself as it was recalled.
+                    return self.complete(order, seed, wall_ms); // It ended by itself as it was cancelled.
                 }
                 self.agent_alive = None;
                 self.tree.push(Edit { iteration: *iteration, attempt: *attempt, whole: true });
@@ -285,7 +286,9 @@ impl World {
             | Order::Guard { .. }
             | Order::Certify { .. } => Answer::Failed { what: "took too long".to_owned() },
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
-            Order::Hold { .. } | Order::Notify { .. } | Order::Keep { .. } => self.complete(order, seed, wall_ms),
+            Order::Hold { .. } | Order::Notify { .. } | Order::ManualCheckpoint { .. } => {
+                self.complete(order, seed, wall_ms)
+            }
         }
     }
 
@@ -310,15 +313,19 @@ impl World {
     /// Looks at an end.
     pub(crate) fn concluded(&self, outcome: Outcome, keeps: bool) -> Result<(), String> {
         let quiet = self.agent_alive.is_none() && !self.gate_alive;
-        if outcome == Outcome::Kept && !(quiet && self.kept_on.as_ref() == Some(&self.tree)) {
+        if outcome == Outcome::Verified && !(quiet && self.kept_on.as_ref() == Some(&self.tree)) {
             return Err("called done on a tree on which no gate was kept".to_owned());
         }
-        if outcome == Outcome::Kept && keeps && self.saved.get(&self.newest) != Some(&self.tree) {
+        if outcome == Outcome::Verified && keeps && self.saved.get(&self.newest) != Some(&self.tree) {
             return Err("called done on a tree that no checkpoint holds".to_owned());
         }
-        if outcome == Outcome::Kept && (self.tampered || !self.certified) {
+        if outcome == Outcome::Verified && (self.tampered || !self.certified) {
             return Err("called done on a tampered tree, or without a proof".to_owned());
         }
         Ok(())
     }
+}
+
+fn report_of(checkpoint: &str) -> CheckpointReport {
+    CheckpointReport { checkpoint: Some(checkpoint.to_owned()), ..CheckpointReport::default() }
 }

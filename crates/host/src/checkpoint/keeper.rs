@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::{INITIAL, Measured, RolledBack, Saved};
+use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
 use loop_core::settings::Resolved;
 use loop_core::text;
 
@@ -196,7 +196,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
-    pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<Saved, NotKept> {
+    pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<CheckpointReport, NotKept> {
         if let Some(id) = self.id(name) {
             return Ok(self.saved(name, id)?);
         }
@@ -212,14 +212,14 @@ impl Keeper {
         }
         said.extend(self.left_out());
         let (id, unstable) = made;
-        Ok(Saved { unstable, said, ..self.saved(name, id)? })
+        Ok(CheckpointReport { unstable, remarks: said, ..self.saved(name, id)? })
     }
 
     /// Keeps the workspace only if it is not what the newest checkpoint holds.
     ///
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
-    pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<Saved, NotKept> {
+    pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, NotKept> {
         let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
         // One of that name says what was there then, and not what is there now.
         let (mut name, mut last) = (name.to_owned(), None);
@@ -231,10 +231,10 @@ impl Keeper {
         let (name, id, unstable) = match (self.save(&name, (known, known), false)?, last) {
             (Made::New(id, unstable), _) => (name, id, unstable),
             (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
-            (Made::Same(tree), _) => return Ok(Saved { tree: Some(tree), ..Saved::default() }),
+            (Made::Same(tree), _) => return Ok(CheckpointReport { tree: Some(tree), ..CheckpointReport::default() }),
         };
         let changes = Some(self.difference(before, (&name, id))?.totals());
-        Ok(Saved { unstable, changes, ..self.saved(&name, id)? })
+        Ok(CheckpointReport { unstable, changes, ..self.saved(&name, id)? })
     }
 
     /// A new checkpoint whatever there was before, after a look at everything.
@@ -279,15 +279,15 @@ impl Keeper {
         }
     }
 
-    fn saved(&self, name: &str, id: Id) -> io::Result<Saved> {
+    fn saved(&self, name: &str, id: Id) -> io::Result<CheckpointReport> {
         let parts = self.store.parts(&id)?;
-        Ok(Saved {
+        Ok(CheckpointReport {
             checkpoint: Some(name.to_owned()),
             tree: Some(hash_of(parts.files, parts.manifest)),
             id: Some(id.to_string()),
             changes: None,
             unstable: Vec::new(),
-            said: Vec::new(),
+            remarks: Vec::new(),
         })
     }
 
@@ -304,7 +304,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measured, NotKept> {
+    pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measurement, NotKept> {
         self.compare(from, to).map(|difference| measured(&difference))
     }
 
@@ -318,7 +318,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no such checkpoint, or something cannot be kept or written.
-    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RolledBack, NotKept> {
+    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, NotKept> {
         let Some(target) = self.id(to) else {
             return Err(NotKept::Refused(format!("there is no checkpoint {to}")));
         };
@@ -345,7 +345,7 @@ impl Keeper {
             true => keeper_git::bring_back(&self.place, to),
             false => (true, keeper_git::missing(&self.place).into_iter().collect()),
         };
-        Ok(RolledBack {
+        Ok(RollbackReport {
             to: to.to_owned(),
             // One that undoes what was cut off leaves behind what was there in between.
             undo: if to == undo { name } else { undo.to_owned() },
@@ -353,7 +353,7 @@ impl Keeper {
             written: done.written,
             removed: done.removed,
             aside: named(&aside),
-            said: left.chain(of_git).collect(),
+            remarks: left.chain(of_git).collect(),
             git,
             incomplete: !whole,
         })
@@ -440,8 +440,8 @@ pub fn cut_off(store: &Path) -> Option<(String, String)> {
 }
 
 /// What differs, as a fact has it.
-pub(super) fn measured(difference: &Difference) -> Measured {
-    Measured { changes: Some(difference.totals()), names: difference.names(), ..Measured::default() }
+pub(super) fn measured(difference: &Difference) -> Measurement {
+    Measurement { changes: Some(difference.totals()), names: difference.names(), ..Measurement::default() }
 }
 
 fn short(path: &[u8]) -> String {

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use loop_core::run::Few;
+use loop_core::run::NameList;
 use loop_core::text;
 
 use super::btrfs::Snapshot;
@@ -63,7 +63,7 @@ impl Recorded {
 
     /// How the names of another state differ from it: each path with a word before it.
     #[must_use]
-    pub fn differences(&self, now: &Checkpoint) -> Few {
+    pub fn differences(&self, now: &Checkpoint) -> NameList {
         let then = &self.checkpoint.names;
         let mut all: Vec<(&Vec<u8>, &str)> = Vec::new();
         for (path, kept) in then {
@@ -82,9 +82,9 @@ impl Recorded {
         all.extend(new.map(|path| (path, "added")));
         all.sort_unstable();
         let words: Vec<String> = all.iter().map(|(path, how)| format!("{how} {}", text::escape_path(path))).collect();
-        let mut few = Few::of(words.iter().map(String::as_str));
+        let mut few = NameList::of(words.iter().map(String::as_str));
         if few.is_nothing() && now.manifest.same != self.checkpoint.manifest.same {
-            few = Few::of(std::iter::once("which names are one file"));
+            few = NameList::of(std::iter::once("which names are one file"));
         }
         few
     }

@@ -1,7 +1,7 @@
 //! How many files changed in all, and of what kind: over everything that differs, not only over the names that fit
 //! into a fact.
 use loop_core::policy::protect::is_test_path;
-use loop_core::run::Measured;
+use loop_core::run::Measurement;
 use loop_core::text;
 
 use super::diff::{Change, Difference};
@@ -68,7 +68,7 @@ impl Keeper {
         from: Option<&str>,
         to: &str,
         is_protected: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<(Measured, Tally), NotKept> {
+    ) -> Result<(Measurement, Tally), NotKept> {
         let difference = self.compare(from, to)?;
         Ok((measured(&difference), Tally::of(&difference, is_protected)))
     }

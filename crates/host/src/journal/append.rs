@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RULES, RunState};
+use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RunState};
 use loop_core::time::At;
 use thiserror::Error;
 
@@ -74,9 +74,6 @@ impl Journal {
             return Err(JournalError::ReadOnly { seq });
         }
         let state = reading.fold();
-        if state.spec.as_ref().is_some_and(|spec| spec.rules > RULES) {
-            return Err(JournalError::ReadOnly { seq: 1 });
-        }
         let path = folder.join(FILE);
         let open = || {
             let file = OpenOptions::new().append(true).open(&path)?;

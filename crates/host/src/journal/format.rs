@@ -4,7 +4,7 @@ use loop_core::time::At;
 use serde::{Deserialize, Serialize};
 
 /// The format that this program writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 #[derive(Serialize)]
 struct LineOut<'a> {

@@ -51,6 +51,14 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
     },
+    /// A program wrote it that was never released.
+    #[error("{} has format {format} of an early version, which this program cannot read", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
     /// A later program wrote it.
     #[error("{} has format {format}; this program knows up to {FORMAT}", path.display())]
     Newer {
@@ -83,6 +91,9 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Reading, ReadError> {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().filter(|line| line.ends_with(b"\n")).unwrap_or_default();
     let format = format_of(first).ok_or_else(|| ReadError::NoJournal { path: path.to_owned() })?;
+    if format < FORMAT {
+        return Err(ReadError::Older { path: path.to_owned(), format });
+    }
     if format > FORMAT {
         return Err(ReadError::Newer { path: path.to_owned(), format });
     }

@@ -206,7 +206,7 @@ impl Task {
     }
 
     /// Asks it to end. Its end is still waited for.
-    pub fn recall(&mut self) {
+    pub fn cancel(&mut self) {
         if !self.by_us && self.ended.is_none() {
             self.by_us = true;
             self.ask(self.gentle);

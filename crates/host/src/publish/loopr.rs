@@ -69,7 +69,7 @@ impl Loopr {
 }
 
 impl Publisher for Loopr {
-    fn recall(&mut self, entry: &Entry, state: &RunState) {
+    fn cancel(&mut self, entry: &Entry, state: &RunState) {
         self.owed = self.fold.take(entry, state).or(self.owed.take());
     }
 

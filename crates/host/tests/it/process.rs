@@ -45,12 +45,12 @@ fn begin(run: &str, command: &str, folder: &Path) -> Begun {
     begin_in(contained(run, "plain"), command, folder)
 }
 
-/// Goes on with a task until it has ended; recalls it once its output holds this word.
-fn end(begun: Begun, recall_at: Option<&str>) -> TaskEnd {
-    end_keeping(begun, recall_at).0
+/// Goes on with a task until it has ended; cancels it once its output holds this word.
+fn end(begun: Begun, cancel_at: Option<&str>) -> TaskEnd {
+    end_keeping(begun, cancel_at).0
 }
 
-fn end_keeping(begun: Begun, recall_at: Option<&str>) -> (TaskEnd, Containment) {
+fn end_keeping(begun: Begun, cancel_at: Option<&str>) -> (TaskEnd, Containment) {
     let Begun { mut task, mut containment } = begun;
     let began = Instant::now();
     let mut heard = Vec::new();
@@ -58,8 +58,8 @@ fn end_keeping(begun: Begun, recall_at: Option<&str>) -> (TaskEnd, Containment) 
         if let Some(end) = task.go_on(&mut containment, &mut |_, bytes| heard.extend_from_slice(bytes)) {
             return (end, containment);
         }
-        if recall_at.is_some_and(|word| String::from_utf8_lossy(&heard).contains(word)) {
-            task.recall();
+        if cancel_at.is_some_and(|word| String::from_utf8_lossy(&heard).contains(word)) {
+            task.cancel();
         }
         assert!(began.elapsed() < Duration::from_secs(30), "it hangs");
         std::thread::yield_now();
@@ -72,8 +72,8 @@ fn an_end_is_told_with_its_code_its_signal_or_as_ours() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(end(begin("p1", "exit 7", folder.path()), None).ended, Ended::Exit(7));
     assert_eq!(end(begin("p1", "kill -SEGV $$", folder.path()), None).ended, Ended::Signal(11));
-    let recalled = end(begin("p1", "echo ready; sleep 300", folder.path()), Some("ready"));
-    assert_eq!((recalled.ended, recalled.lost.len()), (Ended::ByUs, 0));
+    let cancelled = end(begin("p1", "echo ready; sleep 300", folder.path()), Some("ready"));
+    assert_eq!((cancelled.ended, cancelled.lost.len()), (Ended::ByUs, 0));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loop_core::agent::Claim;
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    AgentReport, Answer, Ended, Entry, Event, Fact, Heard, HoldCause, Input, Order, Outcome, Output, Reason,
-    ReasonCode, RunState, Spent,
+    AgentReport, Answer, Ended, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Output, Reason, ReasonCode,
+    RunState, Spent, StreamReport,
 };
 use loop_core::time::At;
 use loop_host::publish::{Loopr, Publisher};
@@ -28,10 +28,10 @@ fn at(iteration: u32) -> (Entry, RunState) {
         ended: Ended::Exit(0),
         duration_ms: 1,
         output: Output::default(),
-        said: String::new(),
+        last_text: String::new(),
         left_running: 0,
-        not_kept: None,
-        heard: Heard { claimed: Some(claimed), ..Heard::default() },
+        not_stored: None,
+        stream: StreamReport { claimed: Some(claimed), ..StreamReport::default() },
     };
     let event = Event::Answered { order: OrderId(iteration), answer: Answer::AgentEnded(Box::new(report)) };
     let spent = Spent { calls: iteration, ..Spent::default() };
@@ -121,7 +121,7 @@ fn what_an_earlier_driver_told_is_taken_in_and_not_written_again() {
     let workspace = tempfile::tempdir().unwrap();
     let mut loopr = Loopr::new(workspace.path());
     let (entry_before, state) = at(7);
-    loopr.recall(&entry_before, &state);
+    loopr.cancel(&entry_before, &state);
     assert!(!workspace.path().join(".loopr").exists());
     let order = Order::Hold { cause: HoldCause::Paused, ms: 1000 };
     let hold = Fact::Ordered { id: OrderId(9), order };
@@ -144,7 +144,7 @@ fn a_line_that_a_killed_driver_could_not_write_is_written_by_the_next_one_once()
     state.apply(&end);
     for _ in 0..2 {
         let mut loopr = Loopr::new(workspace.path());
-        loopr.recall(&entry(1, end.clone()), &state);
+        loopr.cancel(&entry(1, end.clone()), &state);
         assert_eq!(loopr.told(&at(3).0, &at(3).1), None);
         assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 1);
     }

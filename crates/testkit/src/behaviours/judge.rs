@@ -62,7 +62,7 @@ pub fn judge(program: &str, player: &str, behaviour: &'static Behaviour, agent: 
     let ended = events.iter().find(|event| event["event"] == "ended").cloned().unwrap_or_default();
     let ideal = behaviour.ideal_codex.filter(|_| agent == "codex").unwrap_or(behaviour.ideal);
     let seen = Seen { env: &env, ran: &ran, events: &events, ended: &ended };
-    let done = seen.word("outcome") == "kept" || ended["verified"] == true;
+    let done = seen.word("outcome") == "verified" || ended["verified"] == true;
     let false_completion = done && !seen.shell(truth(behaviour));
     let mut faults = seen.faults_of_end(ideal, behaviour.over);
     faults.extend(false_completion.then(|| "a false completion".to_owned()));

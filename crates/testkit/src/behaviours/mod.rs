@@ -192,7 +192,7 @@ const IDLE: Turn = Turn {
 };
 
 const fn kept(iterations: u32) -> Ideal {
-    Ideal { outcome: "kept", reason: "goal_complete", code: 0, iterations }
+    Ideal { outcome: "verified", reason: "goal_complete", code: 0, iterations }
 }
 
 const fn claimed(iterations: u32) -> Ideal {

@@ -1,4 +1,4 @@
-//! Containment: nothing that an agent or a gate started is left when it ends, is recalled, or when we are
+//! Containment: nothing that an agent or a gate started is left when it ends, is cancelled, or when we are
 //! killed. Least invasive first, so that sudo, groups and `/proc` work as the user knows them.
 //!
 //! ```text
