@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod control;
 pub mod ids;
+pub mod machine;
 pub mod policy;
 pub mod prompt;
 pub mod run;

@@ -11,8 +11,8 @@ use loop_core::agent::{
     self, Agent, AgentEnv, Ask, Begin, Call, Dialect, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
-use loop_core::run::{AgentReport, Answer, Ended, RunState, StreamReport, TextDigest};
-use loop_core::settings::{Resolved, Settings};
+use loop_core::run::{AgentReport, Answer, Ended, RunSettings, RunState, StreamReport, TextDigest};
+use loop_core::settings::Resolved;
 use loop_core::text;
 use sha2::{Digest, Sha256};
 
@@ -88,7 +88,7 @@ fn ready(
     (told, session): (Told<'_>, Option<&str>),
     (workspace, folder): (&Path, &Path),
 ) -> io::Result<Ready> {
-    let agent = state.agent().ok_or_else(|| io::Error::other("there is no such agent"))?;
+    let agent = state.agent_in_use().ok_or_else(|| io::Error::other("there is no such agent"))?;
     let known = !matches!(agent, Agent::Custom(_));
     let system = system(state, known);
     let mut prompt = prompt_file::text(run, state, told)?;
@@ -113,7 +113,7 @@ fn ready(
         None => (workspace.to_owned(), folder.to_owned()),
     };
     let places = Places { workspace: &workspace, folder: &folder };
-    let ambient = passed(&agent, &state.settings.resolved);
+    let ambient = passed(&agent, &state.settings.shown().resolved);
     let call = ask(&agent, state, &ambient, &places, (&system, session));
     match &inside {
         Some(inside) => inside.put(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
@@ -128,7 +128,7 @@ fn ready(
     let ambient = ambient.into_iter().filter(|(name, _)| !call.without.contains(name));
     env.splice(0..0, ambient.map(|(name, value)| (name, value.into())));
     env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
-    let used = state.session.as_ref().filter(|_| session.is_some()).map(|session| session.used).unwrap_or_default();
+    let used = state.agent.session().filter(|_| session.is_some()).map(|session| session.used).unwrap_or_default();
     let words = Words {
         stream: Stream::new(agent.reader(Begin { used })),
         asked: format!("{system}\n{prompt}"),
@@ -167,7 +167,7 @@ fn ask(
     places: &Places<'_>,
     (system, session): (&str, Option<&str>),
 ) -> Call {
-    let settings = &state.settings.resolved;
+    let settings = &state.settings.shown().resolved;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
     let (workspace, folder) = (text(places.workspace), text(places.folder));
@@ -189,7 +189,7 @@ fn ask(
         args: &args,
         // What we put into a container is root's there.
         root: rustix::process::geteuid().is_root() || attempt_container::is_asked(settings),
-        budget: state.budget_micros(),
+        budget: state.budget_micros(state.settings.shown()),
         ambient,
     })
 }
@@ -197,7 +197,7 @@ fn ask(
 /// How an agent would be called, with words where the files of an attempt would be.
 #[must_use]
 pub fn example(agent: &Agent, settings: &Resolved, workspace: &Path) -> Call {
-    let state = RunState { settings: std::sync::Arc::new(Settings::of(settings)), ..RunState::default() };
+    let state = RunState { settings: RunSettings::new(settings), ..RunState::default() };
     let ambient = passed(agent, settings);
     let places = Places { workspace, folder: Path::new("ATTEMPT") };
     ask(agent, &state, &ambient, &places, ("SYSTEM PROMPT", None))
@@ -216,7 +216,7 @@ pub fn ambient() -> impl Iterator<Item = (String, String)> {
 
 /// What is added to the agent's system prompt. A command of the user's is asked for no status block.
 fn system(state: &RunState, known: bool) -> String {
-    let settings = &state.settings.resolved;
+    let settings = &state.settings.shown().resolved;
     let dialect = match settings.get("status_block") {
         "loopr" => Some(Dialect::Loopr),
         "none" => None,
@@ -300,7 +300,7 @@ impl Meaning {
     /// Of what the agent of this run writes.
     #[must_use]
     pub fn of(state: &RunState) -> Self {
-        let known = state.agent().filter(|agent| !matches!(agent, Agent::Custom(_)));
+        let known = state.agent_in_use().filter(|agent| !matches!(agent, Agent::Custom(_)));
         Self(known.map(|agent| Stream::new(agent.reader(Begin::default()))))
     }
 

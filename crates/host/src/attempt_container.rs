@@ -34,7 +34,7 @@ pub(crate) fn is_asked(settings: &Resolved) -> bool {
 impl Inside {
     /// The container that the attempt belongs in; none if it works on this machine.
     pub(crate) fn of(run: &RunFolder, state: &RunState, folder: &Path) -> io::Result<Option<Self>> {
-        let settings = &state.settings.resolved;
+        let settings = &state.settings.shown().resolved;
         if !is_asked(settings) {
             return Ok(None);
         }

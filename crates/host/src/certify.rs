@@ -102,7 +102,7 @@ pub(crate) fn start(
     output: PathBuf,
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
-    let commands = state.settings.gates.iter().map(|gate| gate.command.as_str());
+    let commands = state.settings.shown().gates.iter().map(|gate| gate.command.as_str());
     let unasked = || Answer::Certify(CertifyReport { tools: unasked(state), weaker: Vec::new() });
     let script = script(&programs(commands)).ok_or_else(unasked)?;
     let argv = ["sh".to_owned(), "-c".to_owned(), script];
@@ -127,8 +127,9 @@ pub(crate) fn unasked(state: &RunState) -> Vec<Tool> {
         name: name.to_owned(),
         version: text::one_line(version, VERSION_LETTERS_MAX),
     };
-    let model = state.spent.model.as_ref().map_or_else(|| "not asked".to_owned(), |model| format!("model {model}"));
-    let mut tools = vec![tool("loop", env!("CARGO_PKG_VERSION")), tool(&state.settings.agent, &model)];
+    let model =
+        state.budget.spent().model.as_ref().map_or_else(|| "not asked".to_owned(), |model| format!("model {model}"));
+    let mut tools = vec![tool("loop", env!("CARGO_PKG_VERSION")), tool(&state.settings.shown().agent, &model)];
     let shell = agents::find("sh").and_then(|path| path.canonicalize().ok());
     tools.extend(shell.map(|path| tool("sh", &path.to_string_lossy())));
     let kernel = rustix::system::uname();

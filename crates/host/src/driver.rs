@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use loop_core::control::Reply;
-use loop_core::run::{CancelCause, Entry, Event, Fact, Input, Notice, Request, RunState, step};
+use loop_core::run::{Act, Entry, Event, Fact, Input, Notice, Request, RunState, next_deadline, step};
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -52,7 +52,7 @@ pub fn drive(
     let control = Control::listen(&folder.socket(), folder.id.as_str());
     let deaf = control.as_ref().err().map(|error| format!("this loop cannot be asked for anything: {error}"));
     let control = control.ok();
-    let setting = state.settings.resolved.get("stop_file");
+    let setting = state.settings.shown().resolved.get("stop_file");
     let stop_file = (!setting.is_empty()).then(|| StopFile::new(workspace, setting));
     let hands = Hands::new(folder.clone(), workspace);
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
@@ -88,7 +88,7 @@ impl Driver {
             while let Some(event) = events.pop_front() {
                 events.extend(self.take(event, reporter)?);
             }
-            let rests = self.state.over.is_some() || self.state.visiting;
+            let rests = self.state.over.is_some() || self.state.is_for_one_request();
             if rests && self.state.orders.is_empty() {
                 return Ok(());
             }
@@ -105,7 +105,7 @@ impl Driver {
             events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
             events.extend(self.hands.go_on(&mut |bytes| reporter.on_output(bytes)));
             events.extend(self.key());
-            if self.state.is_due(clock::now()) {
+            if self.state.is_due(clock::now(), next_deadline(&self.state)) {
                 events.push_back(Event::DeadlinePassed);
             }
         }
@@ -168,12 +168,11 @@ impl Driver {
             let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.told(entry, &self.state));
             events.extend(warnings.map(|text| Event::Noticed(Notice::Message { text })));
         }
-        for fact in facts {
-            match fact {
-                Fact::Ordered { id, order } => events.extend(self.hands.begin(*id, order, &self.state)),
-                Fact::OrderCancelled { id, cause: CancelCause::TimeUp } => self.hands.cut(*id),
-                Fact::OrderCancelled { id, .. } => self.hands.cancel(*id),
-                Fact::Happened(_) | Fact::Concluded { .. } => {}
+        for act in facts.iter().filter_map(Fact::act) {
+            match act {
+                Act::Begin(id, order) => events.extend(self.hands.begin(id, order, &self.state)),
+                Act::Cancel(id) => self.hands.cancel(id),
+                Act::Kill(id) => self.hands.cut(id),
             }
         }
         Ok((entries, events))
@@ -182,7 +181,7 @@ impl Driver {
     /// Sleeps until something can be done: output, an end, a signal, a deadline, a tick.
     fn wait(&mut self, reporter: &mut dyn Reporter) {
         let now = Instant::now();
-        let deadline = self.state.next_deadline();
+        let deadline = next_deadline(&self.state);
         let by_timer = self.arm(deadline);
         let by_poll = deadline.filter(|_| !by_timer);
         let by_poll = by_poll.map(|deadline| Duration::from_millis(deadline.due_in_ms(clock::now())));

@@ -45,12 +45,12 @@ enum OnTamper {
 impl Look {
     pub(crate) fn of(point: GuardPoint, state: &RunState) -> Self {
         let wanted = state.spec.as_ref().and_then(|spec| spec.guard.clone()).unwrap_or_default();
-        let on_tamper = match state.settings.resolved.get("on_tamper") {
+        let on_tamper = match state.settings.shown().resolved.get("on_tamper") {
             "stop" => OnTamper::Stop,
             "allow" => OnTamper::Allow,
             _ => OnTamper::Restore,
         };
-        Self { point, wanted, on_tamper, parent: state.keeping.newest.clone() }
+        Self { point, wanted, on_tamper, parent: state.checkpoints.newest().map(str::to_owned) }
     }
 
     /// What the tree as it was left is called.

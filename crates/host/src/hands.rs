@@ -43,6 +43,8 @@ struct Open {
     silence: Option<Silence>,
     /// What is to be settled at its end, where it costs something.
     bill: Option<Bill>,
+    /// It was reported that it waits for its provider by itself.
+    reported_retry: bool,
 }
 
 /// What to make of its end.
@@ -159,9 +161,16 @@ impl Hands {
                     let told = ((notes.as_slice(), *injected), session.as_deref());
                     attempt::start(&hands.run, state, told, &hands.workspace, containment)
                 });
-                let limit = state.settings.idle_timeout_ms.map(Duration::from_millis);
+                let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
                 let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
-                begun.map(|(task, words)| Open { id, task, kind: OpenKind::Agent(Box::new(words)), silence, bill })
+                begun.map(|(task, words)| Open {
+                    id,
+                    task,
+                    kind: OpenKind::Agent(Box::new(words)),
+                    silence,
+                    bill,
+                    reported_retry: false,
+                })
             }
             Order::RunGate { gate, .. } => {
                 let task = self.contained(state, |hands, containment| {
@@ -169,13 +178,27 @@ impl Hands {
                     verify::start(state, *gate, hands.workspace.clone(), output, containment)
                 });
                 let judging = Box::new(Judging::of(&self.run, state, (*gate, id)));
-                task.map(|task| Open { id, task, kind: OpenKind::Gate(judging), silence: None, bill: None })
+                task.map(|task| Open {
+                    id,
+                    task,
+                    kind: OpenKind::Gate(judging),
+                    silence: None,
+                    bill: None,
+                    reported_retry: false,
+                })
             }
             Order::Notify { result, text } => {
                 let task = self.contained(state, |hands, containment| {
                     notify::start(state, (result, text), hands.run.path.join("notify"), containment)
                 });
-                task.map(|task| Open { id, task, kind: OpenKind::Notify, silence: None, bill: None })
+                task.map(|task| Open {
+                    id,
+                    task,
+                    kind: OpenKind::Notify,
+                    silence: None,
+                    bill: None,
+                    reported_retry: false,
+                })
             }
         };
         Some(match begun {
@@ -191,7 +214,7 @@ impl Hands {
             order,
             Order::Guard { .. } | Order::Measure { .. } | Order::Checkpoint { name: CheckpointName::Initial }
         );
-        let spec = state.spec.as_ref().filter(|spec| spec.keeps() || looks);
+        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() || looks);
         let Some(spec) = spec else {
             // The step is there, and keeps nothing.
             return Some(match order {
@@ -225,7 +248,14 @@ impl Hands {
             let output = hands.run.gate(state.iteration, id);
             certify::start(state, hands.workspace.clone(), output, containment)
         });
-        task.map(|task| Open { id, task, kind: OpenKind::Certify(certify::unasked(state)), silence: None, bill: None })
+        task.map(|task| Open {
+            id,
+            task,
+            kind: OpenKind::Certify(certify::unasked(state)),
+            silence: None,
+            bill: None,
+            reported_retry: false,
+        })
     }
 
     fn started(&mut self, open: Open) -> Event {
@@ -241,7 +271,7 @@ impl Hands {
         state: &RunState,
         start: impl FnOnce(&Self, &mut Containment) -> Result<T, Answer>,
     ) -> Result<T, Answer> {
-        let word = state.settings.resolved.get("containment");
+        let word = state.settings.shown().resolved.get("containment");
         // Another one can only be had when nothing is under way, and when the old one has gone.
         if self.open.is_empty() && self.containment.as_ref().is_some_and(|(known, _)| known != word) {
             self.containment = None;
@@ -315,8 +345,9 @@ impl Hands {
             let ended = open.task.go_on(containment, &mut |voice, bytes| kind.hear(voice, bytes, heard));
             let session = open.kind.session().map(|session| Notice::Session { order: open.id, id: session });
             events.extend(session.map(Event::Noticed));
-            if ended.is_none() && open.kind.retrying() {
-                open.task.cancel();
+            if ended.is_none() && open.kind.retrying() && !open.reported_retry {
+                open.reported_retry = true;
+                events.push(Event::Noticed(Notice::Retrying { order: open.id }));
             }
             match ended {
                 Some(end) => {

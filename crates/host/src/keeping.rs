@@ -85,8 +85,9 @@ impl Keeping {
 
     /// Hands an order over; its answer comes later.
     pub(crate) fn begin(&self, id: OrderId, order: &Order, state: &RunState) {
-        let (newest, before) = (state.keeping.newest.clone(), state.keeping.before.clone());
-        let keeps = state.spec.as_ref().is_some_and(|spec| spec.keeps());
+        let (newest, before) =
+            (state.checkpoints.newest().map(str::to_owned), state.checkpoints.before().map(str::to_owned));
+        let keeps = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
         let work = match order {
             Order::Checkpoint { .. } if !keeps => Work::Look,
             Order::Measure { .. } if !keeps => Work::Notice,
@@ -97,7 +98,7 @@ impl Keeping {
             // No parent: it must not keep those of the run alive.
             Order::ManualCheckpoint { name } => Work::Keep { name: name.clone() },
             Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
-            Order::Rollback { to, undo, git } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
+            Order::Rollback { to, undo, git, .. } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
             Order::Guard { point } => Work::Guard(guarding::Look::of(*point, state)),
             Order::CleanUp { .. }
             | Order::RunAgent { .. }

@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 
 use loop_core::ids::RunId;
+use loop_core::machine::consult;
 use loop_core::policy::prices::{Prices, cost_of};
 use loop_core::policy::reserve::{Spent, Wanted};
 use loop_core::run::{Answer, RunState, wanted};
@@ -34,18 +35,19 @@ pub(crate) struct Bill {
 impl Bill {
     fn of(state: &RunState, reservation: Option<i64>) -> Option<Self> {
         let spec = state.spec.as_ref()?;
-        let settings = &state.settings;
+        let settings = state.settings.shown();
         let (project, name) = (settings.resolved.get("project"), settings.resolved.get("agent_name"));
         // A worker with a name is the same one in its next run.
         let key = if name.is_empty() { spec.id.to_string() } else { format!("{project}\u{1f}{name}") };
         let named = settings.resolved.get("agent_model");
-        let model = state.spent.model.clone().or_else(|| Some(named.to_owned()).filter(|named| !named.is_empty()));
+        let model =
+            state.budget.spent().model.clone().or_else(|| Some(named.to_owned()).filter(|named| !named.is_empty()));
         Some(Self {
             run: spec.id.clone(),
             account: settings.agent.clone(),
             key,
             reservation,
-            worst: wanted(state),
+            worst: wanted(state, settings),
             prices: settings.prices.clone(),
             model,
             at: clock::now(),
@@ -91,7 +93,7 @@ impl Paying {
     /// When it must not be made, because what was reserved for it is gone.
     pub(crate) fn begin(&mut self, state: &RunState, reservation: Option<i64>) -> Result<Option<Bill>, Answer> {
         // Nobody knows what a command of the user's costs, and nobody asked.
-        if reservation.is_none() && state.settings.agent == "custom" {
+        if reservation.is_none() && state.settings.shown().agent == "custom" {
             return Ok(None);
         }
         if let Some(number) = reservation {
@@ -106,7 +108,7 @@ impl Paying {
         let heard = if let Answer::AgentEnded(report) = answer { Some(&report.stream) } else { None };
         let usage = heard.map(|heard| heard.usage).unwrap_or_default();
         let model = heard.and_then(|heard| heard.model.as_deref()).or(bill.model.as_deref());
-        let (cost, tokens) = (cost_of(&usage, model, &bill.prices), usage.tokens());
+        let (cost, tokens) = (consult(|deciding| cost_of(&usage, model, &bill.prices, deciding)), usage.tokens());
         let ledger = self.ledger();
         let written = ledger.and_then(|ledger| match bill.reservation {
             Some(number) => ledger.settle(number, cost, tokens),

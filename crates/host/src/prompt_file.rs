@@ -25,13 +25,18 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_
     let mut inject = spec.inject.iter().map(|text| kept(run, text)).collect::<io::Result<Vec<_>>>()?;
     // Those that stay, then those that are new, each once and in the order in which they came.
     let (first, last) = injected.unwrap_or((u32::MAX, 0));
-    let stay =
-        state.injections.kept.iter().copied().filter(|number| *number < first && *number <= state.injections.given);
+    let stay = state
+        .prompt
+        .injections()
+        .kept
+        .iter()
+        .copied()
+        .filter(|number| *number < first && *number <= state.prompt.injections().given);
     for number in stay.chain(first..=last) {
         inject.push(fs::read_to_string(run.injected(number))?);
     }
-    let gates = state.settings.gates.iter().zip(&state.gates).map(|(gate, memory)| {
-        let last = memory.last.as_ref();
+    let gates = state.gates.iter().map(|gate| {
+        let (last, gate) = (gate.last(), gate.spec());
         let folder = last.map(|last| run.gate(last.iteration, last.order));
         let tested = last.is_some_and(|last| last.report.tests.is_some());
         let most = if tested { TESTED_BYTES_MAX } else { RAW_BYTES_MAX };
@@ -51,13 +56,13 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_
         goal: &goal,
         inject: &inject,
         gates: gates.collect(),
-        changed: &state.changed_names,
+        changed: state.prompt.changed_names(),
         notes,
         iteration: state.iteration,
-        iterations_max: state.settings.max_iterations,
+        iterations_max: state.settings.shown().max_iterations,
         claiming: (!state.gated()).then(|| Claiming {
-            times: state.settings.completion_threshold,
-            tag: state.settings.resolved.get("completion_promise"),
+            times: state.settings.shown().completion_threshold,
+            tag: state.settings.shown().resolved.get("completion_promise"),
         }),
     }))
 }

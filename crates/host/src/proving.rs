@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loop_core::agent::Secrets;
+use loop_core::machine::consult;
 use loop_core::policy::gate::{self, Tally};
 use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
 use loop_core::settings::GateSpec;
@@ -123,12 +124,12 @@ fn prove_in(
     if !signals.take().is_empty() {
         return Err(NotProved::Stopped);
     }
-    let (state, word) = (wish.state, wish.state.settings.resolved.get("containment"));
+    let (state, word) = (wish.state, wish.state.settings.shown().resolved.get("containment"));
     let containment = Containment::new(&format!("verify-{}", std::process::id()), word, None)?;
     let secrets = secrets::of(state);
     let mut asking = Asking { state, tree, outputs: room.join("outputs"), containment, secrets, signals, count: 0 };
-    let count = u32::try_from(state.settings.gates.len()).unwrap_or(u32::MAX);
-    let order = (0..count).filter_map(|next| state.gate_at(next));
+    let count = u32::try_from(state.settings.shown().gates.len()).unwrap_or(u32::MAX);
+    let order = (0..count).filter_map(|next| state.gates.at(next));
     let gates = order.map(|at| asking.gate(at, tell)).collect::<Result<Vec<_>, _>>()?;
     Ok(Proved { gates, workspace })
 }
@@ -220,17 +221,16 @@ impl Asking<'_> {
     /// Asks a gate as often as its answer needs.
     fn gate(&mut self, at: u32, tell: &mut dyn FnMut(Told<'_>)) -> Result<Again, NotProved> {
         let missing = || NotProved::Unable(format!("there is no gate {at}"));
-        let index = usize::try_from(at).unwrap_or(usize::MAX);
         let state = self.state;
-        let spec = state.settings.gates.get(index).ok_or_else(missing)?;
-        let mut ran = state.gates.get(index).is_some_and(|memory| memory.ran_to_an_end);
+        let gate = state.gates.get(at).ok_or_else(missing)?;
+        let (spec, mut ran) = (gate.spec(), gate.completed());
         let mut tally = Tally::default();
         tell(Told::Asking(spec));
         loop {
             let (report, tests) = self.once(spec, tell)?;
-            tally = tally.with(spec.promise().judge(&report.ended, ran));
-            ran |= gate::ran_to_an_end(&report.ended);
-            if let Some(verdict) = tally.verdict(spec.needs()) {
+            tally = tally.with(consult(|deciding| spec.promise().judge(&report.ended, ran, deciding)));
+            ran |= consult(|deciding| gate::ran_to_an_end(&report.ended, deciding));
+            if let Some(verdict) = consult(|deciding| tally.verdict(spec.needs(), deciding)) {
                 let again = Again { name: spec.name.clone(), verdict, tries: tally.tries(), report, tests };
                 tell(Told::Spoke(&again));
                 return Ok(again);
@@ -244,7 +244,7 @@ impl Asking<'_> {
             Ok(task) => task,
             Err(error) => return Ok((not_started(&error), None)),
         };
-        let limit = Duration::from_millis(spec.timeout_ms.unwrap_or(self.state.settings.gate_timeout_ms));
+        let limit = Duration::from_millis(spec.timeout_ms.unwrap_or(self.state.settings.shown().gate_timeout_ms));
         let mut reader = tested::Reader::default();
         let mut hear = |voice, bytes: &[u8]| {
             reader.push(side(voice), bytes);

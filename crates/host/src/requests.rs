@@ -39,7 +39,7 @@ impl<'a> Texts<'a> {
 
 /// The request, checked; a text to inject is written, and safe when `texts` are.
 pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -> Result<Request, String> {
-    if state.visiting {
+    if state.is_for_one_request() {
         return Err("a rollback or checkpoint of it is under way; try again when that is done".to_owned());
     }
     if state.over.is_some() {
@@ -51,7 +51,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -
         Ask::Cancel => Ok(Request::Cancel),
         Ask::Inject { text, keep } => inject(text, *keep, state, texts),
         Ask::Set(changes) => set(changes, state),
-        Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::CancelRollback if !state.keeps() => {
+        Ask::Checkpoint { .. } | Ask::Rollback(_) | Ask::CancelRollback if !state.has_checkpoints() => {
             Err("this loop keeps no checkpoints (--checkpoint none)".to_owned())
         }
         Ask::Checkpoint { name } => checkpoint(name.as_deref(), state),
@@ -79,7 +79,7 @@ fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
     if changes.is_empty() || keys.len() < changes.len() {
         return Err("each setting once, and at least one".to_owned());
     }
-    let mut settings = (*state.settings).clone();
+    let mut settings = state.settings.shown().clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     // The iteration that is at work may still be the last.
     if keys.contains(&"max_iterations") && settings.max_iterations.is_some_and(|most| most < state.iteration) {
@@ -94,7 +94,7 @@ fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
 
 /// The request for a rollback: one at a time, or who asked first would wait in vain.
 fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
-    let pending = state.asked.rollback.as_ref().filter(|_| !state.keeping.rolling_back);
+    let pending = state.requests.rollback.as_ref().filter(|_| !state.checkpoints.rolling_back());
     match pending {
         Some(pending) if pending.to != target.to => {
             Err(format!("somebody asked for a rollback to {} already, which is not done yet", pending.to))
@@ -105,7 +105,7 @@ fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
 
 /// The request for a checkpoint: without a name it gets a number.
 fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
-    let Some(name) = name else { return Ok(Request::Checkpoint { name: numbered(state.keeping.named + 1) }) };
+    let Some(name) = name else { return Ok(Request::Checkpoint { name: numbered(state.checkpoints.named() + 1) }) };
     check_name(name)?;
     Ok(Request::Checkpoint { name: name.to_owned() })
 }
@@ -133,17 +133,17 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts<'_>) -> R
     if words.len() > INJECT_BYTES_MAX {
         return Err(format!("a text is at most {INJECT_BYTES_MAX} bytes long"));
     }
-    if keep && state.injections.kept.len() >= INJECTIONS_KEPT_MAX {
+    if keep && state.prompt.injections().kept.len() >= INJECTIONS_KEPT_MAX {
         return Err(format!("{INJECTIONS_KEPT_MAX} texts stay in every prompt already, which is the most"));
     }
-    let waiting = state.injections.given + 1..=state.injections.newest;
+    let waiting = state.prompt.injections().given + 1..=state.prompt.injections().newest;
     let waiting: u64 =
         waiting.filter_map(|number| fs::metadata(texts.folder.injected(number)).ok()).map(|found| found.len()).sum();
     let bytes = u64::try_from(words.len()).unwrap_or(u64::MAX);
     if waiting + bytes > WAITING_BYTES_MAX {
         return Err("too much waits for the next prompt already".to_owned());
     }
-    let number = state.injections.newest + 1;
+    let number = state.prompt.injections().newest + 1;
     let file = write(texts.folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
     texts.files.push(file);
     Ok(Request::Inject(Injected { number, bytes, keep }))

@@ -9,9 +9,9 @@ use loop_core::settings::Resolved;
 
 /// What is secret in a run, by what is set now.
 pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
-    let declared = state.settings.resolved.get("secrets");
+    let declared = state.settings.shown().resolved.get("secrets");
     let declared = declared.split([',', '\n']).map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
-    let agent = state.agent();
+    let agent = state.agent_in_use();
     let keys = agent.iter().flat_map(|agent| agent.keys()).map(|key| (*key).to_owned());
     Arc::new(named(declared.chain(keys)))
 }

@@ -23,13 +23,13 @@ pub(crate) struct Judging {
 
 impl Judging {
     pub(crate) fn of(run: &RunFolder, state: &RunState, (gate, order): (u32, OrderId)) -> Self {
-        let memory = usize::try_from(gate).ok().and_then(|gate| state.gates.get(gate));
-        let last = memory.and_then(|memory| memory.last.as_ref());
+        let memory = state.gates.get(gate);
+        let last = memory.and_then(|memory| memory.last());
         Self {
             reader: Reader::default(),
             folder: run.gate(state.iteration, order),
             before: last.map(|last| run.gate(last.iteration, last.order)),
-            first: memory.and_then(|memory| memory.first).map(|first| run.gate(0, first)),
+            first: memory.and_then(|memory| memory.first_order()).map(|first| run.gate(0, first)),
         }
     }
 

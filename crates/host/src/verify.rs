@@ -25,7 +25,7 @@ pub(crate) fn start(
     output: PathBuf,
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
-    let command = usize::try_from(gate).ok().and_then(|gate| state.settings.gates.get(gate));
+    let command = usize::try_from(gate).ok().and_then(|gate| state.settings.shown().gates.get(gate));
     let (Some(command), Some(spec)) = (command, &state.spec) else {
         return Err(Answer::Failed { what: format!("there is no gate {gate}") });
     };

@@ -62,14 +62,14 @@ pub(crate) fn came(folder: &RunFolder, seq: u64, is_it: fn(&Order) -> bool) -> R
         let orders: Vec<OrderId> = after()
             .filter_map(|fact| match fact {
                 Fact::Ordered { id, order } if is_it(order) => Some(*id),
-                Fact::Ordered { .. } | Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
+                _ => None,
             })
             .collect();
         let answer = after().find_map(|fact| match fact {
             Fact::Happened(Input { event: Event::Answered { order, answer }, .. }) if orders.contains(order) => {
                 Came::of(answer)
             }
-            Fact::Ordered { .. } | Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
+            _ => None,
         });
         if answer.is_some() {
             return Ok(answer);

@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
     let row = ask::wait(&folder, |row| row.status == "cancelled")?;
     let (_, state) =
         if args.rollback { visit::checkpoints_of(&folder)? } else { return told(context, &folder, row, seq) };
-    if let Some(why) = state.keeping.refused.filter(|_| state.over.is_some()) {
+    if let Some(why) = state.checkpoints.refused().filter(|_| state.over.is_some()) {
         return Err(CommandError::new(Kind::Unable, "it is cancelled, but the workspace was not rolled back")
             .because(why)
             .hint(format!("mend that, then: loop rollback {} initial", folder.id)));

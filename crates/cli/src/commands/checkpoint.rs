@@ -91,7 +91,7 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
         let came = ask::came(&folder, seq, |order| matches!(order, Order::ManualCheckpoint { .. }))?;
         return came.map_or(Ok(2), |came| answered(context, folder.id.as_str(), &came));
     }
-    let name = name.map_or_else(|| numbered(state.keeping.named + 1), str::to_owned);
+    let name = name.map_or_else(|| numbered(state.checkpoints.named() + 1), str::to_owned);
     let event = Event::Requested { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
     answered(context, folder.id.as_str(), &visit::visit(context, &folder, "loop checkpoint", event)?)
 }
@@ -180,7 +180,7 @@ fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, Command
             event: Event::Answered { answer: Answer::Checkpoint(saved) | Answer::ManualCheckpoint(saved), .. },
             ..
         }) => Some((saved.checkpoint.clone()?, saved.unstable.clone())).filter(|(_, unstable)| !unstable.is_empty()),
-        Fact::Happened(_) | Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
+        _ => None,
     });
     Ok(saved.collect())
 }

@@ -187,7 +187,7 @@ pub(crate) fn end(context: &Context, folder: &RunFolder, state: Option<&RunState
     let Some(kept) = Kept::read(&folder.path) else { return };
     if !kept.own {
         // Who was killed, or could not write down what it did, may have left somebody.
-        let clean = state.is_some_and(|state| state.unclean.is_none());
+        let clean = state.is_some_and(|state| state.trouble.unclean().is_none());
         let left = if clean { Vec::new() } else { kept.clean().left };
         if !left.is_empty() {
             let left = left.join(", ");

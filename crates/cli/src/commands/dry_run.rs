@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use loop_core::agent::Call;
+use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
 use loop_core::settings::{GateSpec, PROMISE, Settings};
@@ -69,7 +70,7 @@ fn refuse_held(context: &Context, ready: &Ready) -> Result<(), CommandError> {
 }
 
 fn verdict(gate: &GateSpec, seen: &Rehearsal) -> Verdict {
-    gate.promise().judge(&seen.ended, false)
+    consult(|deciding| gate.promise().judge(&seen.ended, false, deciding))
 }
 
 fn plan(ready: &Ready, settings: &Settings) -> String {

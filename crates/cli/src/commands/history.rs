@@ -200,7 +200,7 @@ fn beside(history: &History, id: &str) -> String {
 fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {
     let asked = entries.iter().filter_map(|entry| match &entry.fact {
         Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => Some((*iteration, *attempt)),
-        Fact::Happened(_) | Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
+        _ => None,
     });
     asked.collect()
 }

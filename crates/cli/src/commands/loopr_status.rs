@@ -47,7 +47,7 @@ fn newest(context: &Context, root: &str) -> Result<Option<(String, LooprStatus)>
             state.apply(&entry.fact);
             fold.take(entry, &state);
         }
-        if state.settings.resolved.get("profile") != "loopr" {
+        if state.settings.shown().resolved.get("profile") != "loopr" {
             continue;
         }
         let mut status = fold.picture(&state).status;

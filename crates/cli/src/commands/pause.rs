@@ -36,5 +36,5 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
 
 /// Whether somebody else has ended the pause.
 fn is_lifted(folder: &RunFolder) -> bool {
-    loop_host::journal::read(&folder.path).is_ok_and(|reading| reading.fold().asked.pause.is_none())
+    loop_host::journal::read(&folder.path).is_ok_and(|reading| reading.fold().requests.pause.is_none())
 }

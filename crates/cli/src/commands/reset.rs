@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &ResetArgs) -> Done {
     if state.spec.is_none() {
         return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
     }
-    let session = args.session && state.session.is_some() && confirmed(context, args, &state)?;
+    let session = args.session && state.agent.session().is_some() && confirmed(context, args, &state)?;
     if folder.holder().is_some() {
         ask::ask(&folder, Ask::Reset { session }, "loop reset")?;
     } else {
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &ResetArgs) -> Done {
     }
     if args.json {
         let breaker = BreakerView::of(&state);
-        let id = state.session.as_ref().filter(|_| session).map(|session| &session.id);
+        let id = state.agent.session().filter(|_| session).map(|session| &session.id);
         context.printer.json(&json!({"version": 1, "id": folder.id, "cleared": breaker, "session": id}));
         return Ok(0);
     }
@@ -65,7 +65,7 @@ fn told(args: &ResetArgs, state: &RunState, session: bool) -> String {
         text.push_str(&format!("  the error   {}\n", loop_core::text::one_line(signature, 200)));
     }
     if args.session {
-        let what = match (&state.session, session) {
+        let what = match (state.agent.session(), session) {
             (None, _) => "there is no conversation to forget".to_owned(),
             (Some(session), true) => format!("{} is forgotten", session.id),
             (Some(session), false) => format!("{} is kept; to forget it: --session --auto-confirm", session.id),
@@ -78,7 +78,7 @@ fn told(args: &ResetArgs, state: &RunState, session: bool) -> String {
 /// On a terminal a person is asked; elsewhere the conversation is kept unless it was confirmed beforehand.
 fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bool, CommandError> {
     let own = setup::own_settings(context)?.is_on("auto_confirm");
-    if args.auto_confirm || own || state.settings.resolved.is_on("auto_confirm") {
+    if args.auto_confirm || own || state.settings.shown().resolved.is_on("auto_confirm") {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

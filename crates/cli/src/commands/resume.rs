@@ -1,10 +1,9 @@
 //! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
-use std::sync::Arc;
 
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::policy::budget::money_exact;
-use loop_core::run::{Change, Event, Order, Outcome, RunState};
+use loop_core::run::{Change, Event, Order, Outcome, RunSettings, RunState};
 use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, micros, millis, parse_value};
 use loop_core::time;
 use loop_core::view::is_tripped;
@@ -43,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     };
     if !held.state.resumable() {
         // Killed between the end and the result file: that much can still be done.
-        let result = held.state.settings.resolved.get("result");
+        let result = held.state.settings.shown().resolved.get("result");
         if !result.is_empty() && !path_of(result).exists() {
             let warning = write_result(&held.folder, &held.state);
             context
@@ -65,7 +64,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     // Of this call alone, so it is not written down.
     let clear_stop = changes.iter().any(|change| change.key == "clear_stop" && change.value == "true");
     changes.retain(|change| change.key != "clear_stop");
-    let mut settings = (*held.state.settings).clone();
+    let mut settings = held.state.settings.shown().clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     refuse_used_up(&settings, &changes, &held.state)?;
     once_only(&mut changes, &held.state);
@@ -74,8 +73,8 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     }
     check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), clear_stop)?;
     let workspace = path_of(&spec.workspace.path);
-    let changed = RunState { settings: Arc::new(settings.clone()), ..held.state.clone() };
-    let agent = changed.agent().filter(|_| workspace.is_dir());
+    let changed = RunState { settings: RunSettings::new(&settings.resolved), ..held.state.clone() };
+    let agent = changed.agent_in_use().filter(|_| workspace.is_dir());
     let inside = agent.map(|agent| container_setup::look(context, &settings.resolved, &agent, &workspace));
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
@@ -97,7 +96,7 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     let state = reading.fold();
     let changes = changes(&args.flags, &state)?;
     let holds = state.main_order().is_some_and(|(_, open)| matches!(open.order, Order::Hold { .. }));
-    if !holds && state.asked.pause.is_none() && changes.is_empty() {
+    if !holds && state.requests.pause.is_none() && changes.is_empty() {
         return Err(runs_error(&RunsError::Driven {
             id: folder.id.clone(),
             pid: folder.holder().map_or(0, |holder| holder.pid),
@@ -117,7 +116,7 @@ fn resets(changes: &[Change]) -> bool {
 
 /// `--reset-circuit` of an earlier resume was meant for that one alone.
 fn once_only(changes: &mut Vec<Change>, state: &RunState) {
-    if state.settings.resolved.is_on("reset_circuit") && !resets(changes) {
+    if state.settings.shown().resolved.is_on("reset_circuit") && !resets(changes) {
         changes.push(Change { key: "reset_circuit".to_owned(), value: "false".to_owned() });
     }
 }
@@ -167,7 +166,7 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
 
 /// What holds and so much more.
 pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, CommandError> {
-    let held = state.settings.resolved.get(key.name);
+    let held = state.settings.shown().resolved.get(key.name);
     if held == UNLIMITED {
         return Ok(UNLIMITED.to_owned());
     }

@@ -33,7 +33,7 @@ pub(crate) fn named(folder: &RunFolder) -> Vec<String> {
 
 /// Whether a rollback of a loop was begun and is not done: its checkpoints are all that there is then.
 pub(crate) fn is_half_done(folder: &RunFolder) -> bool {
-    visit::checkpoints_of(folder).is_ok_and(|(_, state)| state.keeping.rolling_back)
+    visit::checkpoints_of(folder).is_ok_and(|(_, state)| state.checkpoints.rolling_back())
 }
 
 fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {

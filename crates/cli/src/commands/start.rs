@@ -7,7 +7,7 @@ use clap::Args;
 use loop_core::agent::{Agent, Described};
 use loop_core::ids::RunId;
 use loop_core::prompt::TASK_BYTES_MAX;
-use loop_core::run::{Event, Fact, Input, ReasonCode, RunSpec, RunState, Stage, WorkspaceRef};
+use loop_core::run::{Event, Fact, Input, ReasonCode, RunSpec, RunState, WorkspaceRef};
 use loop_core::settings::{Given, KEYS, Layer, Origin, Resolved, Valued};
 use loop_core::text;
 use loop_core::view::{Record, RunResult, public_event};
@@ -139,8 +139,7 @@ pub(crate) fn fulfil(context: &Context, wish: Wish) -> Result<(u8, Option<RunId>
 fn not_even_kept(folder: &RunFolder) -> Result<(), CommandError> {
     let Ok(reading) = loop_host::journal::read(&folder.path) else { return Ok(()) };
     let state = reading.fold();
-    let Some(over) =
-        state.over.filter(|over| over.reason.code == ReasonCode::HostFailure && state.stage == Stage::Fresh)
+    let Some(over) = state.over.filter(|over| over.reason.code == ReasonCode::HostFailure && state.phase.is_fresh())
     else {
         return Ok(());
     };
@@ -397,13 +396,13 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
     container_setup::end(context, &folder, driven.as_ref().ok());
     match driven {
         Ok(state) => {
-            let begun = !(state.stage == Stage::Fresh && state.host_failure.is_some());
+            let begun = !(state.phase.is_fresh() && state.trouble.host_failure().is_some());
             if !json && begun {
                 let changes = visit::changes_of(&folder, &state);
                 printer.answer(&summary(&state, live.claims(), &changes, printer));
             }
             index::note(&context.home, &folder, &state);
-            room::make_room(context, &state.settings.resolved, Some(&folder.id));
+            room::make_room(context, &state.settings.shown().resolved, Some(&folder.id));
             room::tidy_checkpoints(context);
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
@@ -431,7 +430,7 @@ fn see_the_past(live: &mut Live, folder: &RunFolder) {
 
 /// The result file, if one is wanted. It is written whole or not at all; what comes back is a warning.
 pub(crate) fn write_result(folder: &RunFolder, state: &RunState) -> Option<String> {
-    let setting = state.settings.resolved.get("result");
+    let setting = state.settings.shown().resolved.get("result");
     let mut result = RunResult::of(state).filter(|_| !setting.is_empty())?;
     if let Ok(reading) = loop_host::journal::read(&folder.path) {
         result = result.with(Record::of(&reading.entries).claims());

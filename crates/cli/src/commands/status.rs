@@ -82,12 +82,12 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     if json {
         return Ok(pretty(&detailed(folder, &row, &state, &record)));
     }
-    let gates = state.settings.gates.iter().zip(&state.gates).map(|(gate, memory)| {
-        let said = memory.last.as_ref().map_or_else(
+    let gates = state.gates.iter().map(|gate| {
+        let said = gate.last().map_or_else(
             || "never ran".to_owned(),
             |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
         );
-        if state.gates.len() > 1 { format!("{}: {said}", gate.name) } else { said }
+        if state.gates.len() > 1 { format!("{}: {said}", gate.spec().name) } else { said }
     });
     let gates: Vec<String> = gates.collect();
     let mut text = rows_table(std::slice::from_ref(&row));
@@ -144,7 +144,7 @@ fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) ->
     let (gates, certificate) = result.map_or_else(Default::default, |result| (result.gates, result.certificate));
     all["gates"] = serde_json::to_value(gates).unwrap_or_default();
     all["certificate"] = serde_json::to_value(certificate).unwrap_or_default();
-    all["settings"] = serde_json::to_value(&state.settings.resolved).unwrap_or_default();
+    all["settings"] = serde_json::to_value(&state.settings.shown().resolved).unwrap_or_default();
     serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [all]})
 }
 
@@ -156,16 +156,16 @@ fn kept(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
         lines.push(("proof", format!("{}{again}", proof.words())));
         lines.extend(proof.weaker.iter().map(|how| ("weaker", loop_core::text::clean(how.as_bytes()))));
     }
-    if let Some(newest) = &state.keeping.newest {
+    if let Some(newest) = &state.checkpoints.newest() {
         lines.push(("checkpoint", format!("{newest}; all of them: loop checkpoint list {id}")));
-    } else if !state.keeps() {
+    } else if !state.has_checkpoints() {
         lines.push(("checkpoint", "none are kept (--checkpoint none)".to_owned()));
     }
-    if state.keeping.rolling_back {
-        let to = state.asked.rollback.as_ref().map_or("", |target| target.to.as_str());
+    if state.checkpoints.rolling_back() {
+        let to = state.requests.rollback.as_ref().map_or("", |target| target.to.as_str());
         let words = format!("to {to} is not done; finish it: loop rollback {id} {to}, or: loop rollback {id} undo");
         lines.push(("rollback", words));
-    } else if let Some(target) = &state.asked.rollback {
+    } else if let Some(target) = &state.requests.rollback {
         lines.push(("rollback", format!("to {} after this iteration", target.to)));
     }
     lines

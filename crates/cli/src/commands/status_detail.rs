@@ -10,9 +10,8 @@ use crate::render::monitor;
 /// The same for programs: fields of one object.
 pub(crate) fn fields(state: &RunState, record: &Record, now: At) -> Vec<(&'static str, Value)> {
     let best = state
-        .judged
-        .best
-        .as_ref()
+        .progress
+        .best()
         .map(|best| json!({"iteration": best.iteration, "checkpoint": best.checkpoint, "rank": best.rank.words()}));
     vec![
         ("breaker", json!(BreakerView::of(state))),
@@ -20,7 +19,7 @@ pub(crate) fn fields(state: &RunState, record: &Record, now: At) -> Vec<(&'stati
         ("calls", json!(CallsView::of(state, now))),
         ("budget", json!(BudgetView::of(state, now))),
         ("best", json!(best)),
-        ("regressed", json!(state.judged.regressed)),
+        ("regressed", json!(state.progress.regressed())),
         ("claims", json!(record.claims())),
         ("runaway", json!(record.runaway())),
     ]
@@ -51,11 +50,11 @@ pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static
     if let Some(claims) = monitor::claims(record.claims()) {
         lines.push(("claims", claims));
     }
-    if !state.judged.regressed.is_empty() {
-        let names = text::one_line(&state.judged.regressed.join(", "), 300);
+    if !state.progress.regressed().is_empty() {
+        let names = text::one_line(&state.progress.regressed().join(", "), 300);
         lines.push(("regressed", format!("fails since iteration {}, and had passed: {names}", state.iteration)));
     }
-    if let Some(best) = state.judged.best.as_ref().filter(|best| best.checkpoint != state.keeping.newest) {
+    if let Some(best) = state.progress.best().filter(|best| best.checkpoint.as_deref() != state.checkpoints.newest()) {
         let words = format!("iteration {}: {}; loop rollback {id} best", best.iteration, best.rank.words());
         lines.push(("best", words));
     }
@@ -75,7 +74,7 @@ fn breaker(state: &RunState, id: &str) -> String {
             breaker.reason.unwrap_or_default()
         );
     }
-    match (state.settings.resolved.get("breaker") == "off", breaker.counting()) {
+    match (state.settings.shown().resolved.get("breaker") == "off", breaker.counting()) {
         (true, _) => "off".to_owned(),
         (false, counting) if counting.is_empty() => "closed".to_owned(),
         (false, counting) => format!("closed · {counting}"),

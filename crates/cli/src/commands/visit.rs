@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState, Stage, meant};
+use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState, meant};
 use loop_core::time::At;
 use loop_host::checkpoint::{self, Keeper, Listed, Place};
 use loop_host::driver::{Reporter, drive};
@@ -24,7 +24,7 @@ const NAMED_MAX: usize = 12;
 /// The checkpoints of a loop and where it stands; refused where none are kept.
 pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(Place, RunState), CommandError> {
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
-    let Some(spec) = state.spec.clone().filter(|spec| spec.keeps()) else {
+    let Some(spec) = state.spec.clone().filter(|spec| spec.has_checkpoints()) else {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} keeps no checkpoints", folder.id))
             .because("it was started with --checkpoint none")
             .hint("start with --checkpoint auto to be able to go back"));
@@ -56,7 +56,7 @@ pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState),
     };
     let name = meant(word, &state).map_err(&wrong)?;
     if !names.contains(&name) {
-        let why = if state.stage == Stage::Fresh {
+        let why = if state.phase.is_fresh() {
             "the first one is being taken"
         } else {
             "it was never taken, or is not kept any more"
@@ -166,7 +166,9 @@ impl Reporter for RequestReporter {
 
 /// What a whole loop changed, in brief; empty where that is not known.
 pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
-    let (Some(spec), Some(newest)) = (state.spec.as_ref().filter(|spec| spec.keeps()), &state.keeping.newest) else {
+    let (Some(spec), Some(newest)) =
+        (state.spec.as_ref().filter(|spec| spec.has_checkpoints()), &state.checkpoints.newest())
+    else {
         return String::new();
     };
     let measured = Keeper::open(folder.checkpoints(spec), Arc::default())

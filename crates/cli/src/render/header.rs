@@ -12,7 +12,7 @@ const LETTERS_MAX: usize = 110;
 /// At most six lines.
 pub(crate) fn header(state: &RunState) -> String {
     let Some(spec) = &state.spec else { return String::new() };
-    let settings = &state.settings.resolved;
+    let settings = &state.settings.shown().resolved;
     let lines = [
         format!("loop {} in {}", spec.id, spec.workspace.path),
         format!("  task      {}", spec.goal.head),
@@ -26,8 +26,8 @@ pub(crate) fn header(state: &RunState) -> String {
 
 /// What has to hold: the promise, with the names of other gates; or that nothing is checked.
 fn promise(state: &RunState) -> String {
-    let promise = state.settings.resolved.get("promise");
-    let others: Vec<_> = state.settings.gates.iter().filter(|gate| gate.name != "promise").collect();
+    let promise = state.settings.shown().resolved.get("promise");
+    let others: Vec<_> = state.settings.shown().gates.iter().filter(|gate| gate.name != "promise").collect();
     let names = others.iter().map(|gate| gate.name.as_str()).collect::<Vec<_>>().join(", ");
     match (promise.is_empty(), others.is_empty()) {
         (false, true) => format!("  promise   {promise}"),
@@ -50,11 +50,13 @@ fn fitted(line: &str) -> String {
 
 /// How many of the person's variables the agent does not get, and how to see which.
 fn withheld(state: &RunState) -> String {
-    let Some(agent) = state.agent().filter(|agent| !matches!(agent, Agent::Custom(_))) else { return String::new() };
-    if container_setup::is_asked(&state.settings.resolved) {
+    let Some(agent) = state.agent_in_use().filter(|agent| !matches!(agent, Agent::Custom(_))) else {
+        return String::new();
+    };
+    if container_setup::is_asked(&state.settings.shown().resolved) {
         return String::new();
     }
-    let extra = AgentEnv::parse(state.settings.resolved.get("agent_env")).unwrap_or_default();
+    let extra = AgentEnv::parse(state.settings.shown().resolved.get("agent_env")).unwrap_or_default();
     let count = agent.environment(loop_host::attempt::ambient(), &extra).withheld.len();
     match count {
         0 => String::new(),

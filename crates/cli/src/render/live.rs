@@ -1,16 +1,15 @@
 //! What a person sees while a run works: a live line on a terminal, plain lines elsewhere.
 use std::time::Duration;
 
-use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, CancelCause, CheckpointReport, Entry, Event, Fact, GateMemory, GatePoint, HoldCause, LastGate, Notice,
-    Order, PromptNote, Request, RollbackReport, RunState, Target,
+    Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice,
+    Order, Request, RollbackReport, RunState, Target,
 };
 use loop_core::settings::GateSpec;
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::{Claims, RunResult, gate_that_said, public_event};
+use loop_core::view::{Claims, RunResult, gate_with_verdict, public_event};
 use loop_host::driver::Reporter;
 
 use super::diff::brief;
@@ -115,7 +114,7 @@ impl Live {
 
     fn happened(&mut self, event: &Event, state: &RunState) {
         match event {
-            Event::Answered { order, answer } => self.answered(*order, answer, state),
+            Event::Answered { answer, .. } => self.answered(answer, state),
             Event::Requested { request: Request::Stop, .. } => {
                 self.line(Some(Paint::Warn), "stopping after this iteration (Ctrl-C again: now)");
             }
@@ -146,26 +145,19 @@ impl Live {
             | Event::Opened
             | Event::OpenedForRequest { .. }
             | Event::Reopened { .. }
-            | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. } | Notice::Session { .. })
+            | Event::Noticed(
+                Notice::Started { .. } | Notice::Silent { .. } | Notice::Retrying { .. } | Notice::Session { .. },
+            )
             | Event::DeadlinePassed => {}
         }
     }
 
-    fn answered(&mut self, order: OrderId, answer: &Answer, state: &RunState) {
+    fn answered(&mut self, answer: &Answer, state: &RunState) {
         match answer {
             Answer::AgentEnded(report) => {
                 self.line(Some(Paint::Dim), &format!("{:>7}  {}", of(state), words::ended(report)));
                 for said in words::heard(report, state) {
                     self.line(Some(Paint::Warn), &format!("         {said}"));
-                }
-                // Said once: the same again would not be news.
-                if state.timeouts == 2 && state.notes.iter().any(|note| matches!(note, PromptNote::TimedOut { .. })) {
-                    let double = loop_core::settings::duration_text(state.settings.timeout_ms.saturating_mul(2));
-                    let id = name_of(state);
-                    self.line(
-                        Some(Paint::Warn),
-                        &format!("two iterations ran out of time; more of it: loop set {id} timeout={double}"),
-                    );
                 }
                 if report.left_running > 0 {
                     let count = report.left_running;
@@ -173,12 +165,6 @@ impl Live {
                         Some(Paint::Warn),
                         &format!("         ended {count} of its processes that it had left running"),
                     );
-                }
-            }
-            Answer::GateEnded(_) => {
-                let spoke = gate_that_said(order, state);
-                if let Some((gate, last)) = spoke {
-                    self.gate(gate, last, state);
                 }
             }
             Answer::Cleaned { killed } if *killed > 0 => {
@@ -203,16 +189,14 @@ impl Live {
                 if let Some(changed) = counted.or(noticed) {
                     self.line(Some(Paint::Dim), &format!("{:>7}  changed: {changed}", of(state)));
                 }
-                if let Some(refused) = words::refused(state) {
-                    self.line(Some(Paint::Warn), &format!("         {refused}"));
-                }
             }
             Answer::Guard(guarded) => {
                 for line in words::guarded(guarded) {
                     self.line(Some(Paint::Warn), &format!("{:>7}  {line}", of(state)));
                 }
             }
-            Answer::Cleaned { .. }
+            Answer::GateEnded(_)
+            | Answer::Cleaned { .. }
             | Answer::Held
             | Answer::Reserved(_)
             | Answer::Certify(_)
@@ -259,26 +243,26 @@ impl Live {
             Fact::Happened(input) => self.happened(&input.event, state),
             Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
                 let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
-                let limit = time::spaced(state.settings.timeout_ms);
+                let limit = time::spaced(state.settings.shown().timeout_ms);
                 if self.printer.live && self.printer.loudness == Loudness::Normal {
                     self.draw(state, entry.at);
                 } else {
                     self.line(
                         None,
-                        &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.agent),
+                        &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.shown().agent),
                     );
                 }
             }
             Fact::OrderCancelled { cause: CancelCause::Timeout, id } if !is_hold(state, *id) => {
-                let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+                let what = state.orders.get(*id).map_or("it", |open| who(&open.order));
                 self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
             }
             Fact::OrderCancelled { cause: CancelCause::Silent, .. } => {
-                let limit = state.settings.idle_timeout_ms.map_or_else(String::new, time::spaced);
+                let limit = state.settings.shown().idle_timeout_ms.map_or_else(String::new, time::spaced);
                 self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
             }
             Fact::OrderCancelled { cause: CancelCause::TimeLimit, id } if !is_hold(state, *id) => {
-                let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+                let what = state.orders.get(*id).map_or("it", |open| who(&open.order));
                 self.line(Some(Paint::Warn), &format!("         the time of the loop is used up: ending {what}"));
             }
             Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
@@ -299,16 +283,33 @@ impl Live {
                 }
             }
             Fact::Ordered { order: Order::Hold { cause: HoldCause::Question, .. }, .. } => {
-                let (id, question) = (name_of(state), state.question.clone().unwrap_or_default());
+                let (id, question) = (name_of(state), state.agent.question().map(str::to_owned).unwrap_or_default());
                 self.line(Some(Paint::Warn), &format!("the agent asks: {}", text::one_line(&question, 400)));
                 self.line(Some(Paint::Warn), &format!("answer: loop inject {id} \"…\", then: loop resume {id}"));
             }
-            Fact::OrderCancelled {
-                cause: CancelCause::Abort | CancelCause::Request | CancelCause::Rollback, ..
+            Fact::OrderCancelled { cause: CancelCause::Retrying, .. } => {
+                self.line(Some(Paint::Warn), "         it waits for its provider by itself: ending the agent");
             }
-            | Fact::OrderCancelled { .. }
-            | Fact::Ordered { .. }
-            | Fact::Concluded { .. } => {}
+            Fact::Decided(Decision::Gate(_)) => {
+                if let Some((gate, last)) = gate_with_verdict(&entry.fact, state) {
+                    self.gate(gate.spec(), last, state);
+                }
+            }
+            // Said once: the same again would not be news.
+            Fact::Decided(Decision::Attempt(judgement)) if judgement.timed_out && state.progress.timeouts() == 2 => {
+                let double = loop_core::settings::duration_text(state.settings.shown().timeout_ms.saturating_mul(2));
+                let id = name_of(state);
+                self.line(
+                    Some(Paint::Warn),
+                    &format!("two iterations ran out of time; more of it: loop set {id} timeout={double}"),
+                );
+            }
+            Fact::Decided(Decision::Measurement(_)) => {
+                if let Some(refused) = words::refused(state) {
+                    self.line(Some(Paint::Warn), &format!("         {refused}"));
+                }
+            }
+            Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Ordered { .. } | Fact::Concluded { .. } => {}
         }
     }
 
@@ -339,15 +340,15 @@ impl Live {
 
     fn live_line(state: &RunState, now: At) -> Option<String> {
         let (_, open) = state.main_order()?;
-        let limit = time::compact(open.order.limit_ms(&state.settings));
+        let limit = time::compact(open.order.limit_ms(state.settings.shown()));
         let spent = time::compact(now.ms_since(open.since) / 1000 * 1000);
-        let broken = |memory: &&GateMemory| memory.last.as_ref().is_some_and(|last| last.verdict != Verdict::Pass);
-        let gate = state.gates.iter().find(broken).or(state.gates.first()).and_then(|gate| gate.last.as_ref());
+        let fails = |gate: &&Gate| gate.last().is_some_and(|last| last.verdict != Verdict::Pass);
+        let gate = state.gates.iter().find(fails).or(state.gates.iter().next()).and_then(Gate::last);
         let gate = gate.map_or_else(String::new, |last| format!(" · gate: {}", last.report.ended.brief()));
         let doing = match &open.order {
             Order::RunAgent { .. } => {
                 let cost = summary::told_cost(state).map_or_else(String::new, |cost| format!(" · {cost}"));
-                format!("{} · {spent} of {limit}{gate}{cost}", state.settings.agent)
+                format!("{} · {spent} of {limit}{gate}{cost}", state.settings.shown().agent)
             }
             Order::RunGate { .. } => format!("checking the promise · {spent} of {limit}"),
             Order::CleanUp { .. } => "ending what is left of a cut-off attempt".to_owned(),
@@ -420,12 +421,12 @@ fn who(order: &Order) -> &'static str {
 }
 
 fn is_hold(state: &RunState, id: loop_core::ids::OrderId) -> bool {
-    state.orders.get(&id).is_some_and(|open| matches!(open.order, Order::Hold { .. }))
+    state.orders.get(id).is_some_and(|open| matches!(open.order, Order::Hold { .. }))
 }
 
 /// `3/10`, or `3` where there is no limit.
 fn of(state: &RunState) -> String {
-    let most = state.settings.max_iterations.map_or_else(String::new, |most| format!("/{most}"));
+    let most = state.settings.shown().max_iterations.map_or_else(String::new, |most| format!("/{most}"));
     format!("{}{most}", state.iteration)
 }
 
@@ -438,14 +439,21 @@ impl Reporter for Live {
             self.clear();
             self.show(&warning);
         }
-        let verbose = self.printer.loudness == Loudness::Verbose || state.settings.resolved.is_on("verbose");
+        let verbose = self.printer.loudness == Loudness::Verbose || state.settings.shown().resolved.is_on("verbose");
         let said = self.monitor.told(entry, state, verbose);
         if self.json {
             return self.events(entry, state, said);
         }
-        self.fact(entry, state);
+        // What is said with an order for an agent is about the iteration before it.
+        let before = matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { .. }, .. });
+        if !before {
+            self.fact(entry, state);
+        }
         for said in said {
             self.line(Some(said.paint), &said.text);
+        }
+        if before {
+            self.fact(entry, state);
         }
     }
 

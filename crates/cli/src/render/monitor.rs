@@ -1,6 +1,5 @@
 //! What a person is told after every iteration, and when something gets close to its limit.
 use loop_core::policy::runaway::Gravity;
-use loop_core::run::decide::{self, Next};
 use loop_core::run::{Entry, Fact, Order, Outcome, RunState, Session};
 use loop_core::text;
 use loop_core::time;
@@ -35,6 +34,8 @@ pub(crate) struct Monitor {
     used: Vec<Used>,
     alarm: Option<Gravity>,
     session: Option<Session>,
+    /// An iteration was judged, and what follows from it is not known yet.
+    undecided: bool,
 }
 
 impl Monitor {
@@ -48,7 +49,7 @@ impl Monitor {
     fn remember(&mut self, entry: &Entry, state: &RunState) {
         self.judged = judged(state).or(self.judged);
         self.used = used(state, entry.at);
-        self.session = state.session.clone();
+        self.session = state.agent.session().cloned();
     }
 
     /// What the agent claimed so far.
@@ -62,8 +63,19 @@ impl Monitor {
         let mut said = Vec::new();
         said.extend(self.expiry(entry, state));
         if judged(state).is_some_and(|iteration| Some(iteration) != self.judged) {
-            said.extend(iteration(state, entry, verbose));
+            said.extend(iteration(state, verbose));
             said.extend(self.runaway());
+            self.undecided = true;
+        }
+        // What is next is known with the next order; a check of protected files belongs to the gates.
+        let decided = match &entry.fact {
+            Fact::Ordered { order, .. } => !matches!(order, Order::Guard { .. }),
+            Fact::Concluded { .. } => true,
+            _ => false,
+        };
+        if self.undecided && decided {
+            self.undecided = false;
+            said.extend(progress_line(state, entry));
         }
         said.extend(self.limits(entry, state));
         self.remember(entry, state);
@@ -75,7 +87,7 @@ impl Monitor {
         if !begins || !expired(state, self.session.as_ref(), entry.at) {
             return None;
         }
-        let limit = state.settings.resolved.get("session_expiry");
+        let limit = state.settings.shown().resolved.get("session_expiry");
         let text = format!("the agent's conversation is older than {limit}: a new one is begun");
         let event = Some(("session_expired", json!({"session": self.session.as_ref().map(|session| &session.id)})));
         Some(Said { paint: Paint::Warn, text, event })
@@ -103,49 +115,53 @@ impl Monitor {
 
 /// The newest iteration on which everything has spoken.
 fn judged(state: &RunState) -> Option<u32> {
-    state.judged.counts.evidence.last().map(|signs| signs.iteration)
+    state.progress.streaks().evidence.last().map(|signs| signs.iteration)
 }
 
 /// The lines of an iteration that is over.
-fn iteration(state: &RunState, entry: &Entry, verbose: bool) -> Vec<Said> {
+fn iteration(state: &RunState, verbose: bool) -> Vec<Said> {
     let mut said = Vec::new();
-    if let Some(report) = state.report.as_ref().filter(|_| verbose) {
+    if let Some(report) = state.agent.report().filter(|_| verbose) {
         let bytes = report.output.stdout_bytes.saturating_add(report.output.stderr_bytes);
         let took = time::spaced(report.duration_ms);
         let text = format!("{:>7}  took {took}, {bytes} bytes of output", of(state));
         said.push(Said::line(Paint::Dim, text));
     }
-    if !state.judged.regressed.is_empty() {
-        let names = text::one_line(&state.judged.regressed.join(", "), 300);
-        let back = if state.judged.reverting { "; going back to before the iteration" } else { "" };
+    if !state.progress.regressed().is_empty() {
+        let names = text::one_line(&state.progress.regressed().join(", "), 300);
+        let back = if state.checkpoints.is_reverting() { "; going back to before the iteration" } else { "" };
         let text = format!("{:>7}  fails now and had passed: {names}{back}", of(state));
-        let event = Some(("regressed", json!({"iteration": state.iteration, "what": state.judged.regressed})));
+        let event = Some(("regressed", json!({"iteration": state.iteration, "what": state.progress.regressed()})));
         said.push(Said { paint: Paint::Warn, text, event });
-    }
-    let (tripped, line) = progress(state, entry);
-    if !line.is_empty() {
-        let paint = if tripped { Paint::Bad } else { Paint::Dim };
-        said.push(Said::line(paint, format!("{:>7}  {line}", of(state))));
     }
     said
 }
 
+fn progress_line(state: &RunState, entry: &Entry) -> Option<Said> {
+    // An order for an agent has begun the next iteration already.
+    let begun = u32::from(matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { attempt: 1, .. }, .. }));
+    let (tripped, line) = progress(state, entry);
+    let paint = if tripped { Paint::Bad } else { Paint::Dim };
+    let place = place(state, state.iteration.saturating_sub(begun));
+    (!line.is_empty()).then(|| Said::line(paint, format!("{place:>7}  {line}")))
+}
+
 /// What the agent claims, the calls that are left, the breaker; nothing where there is nothing to say.
 fn progress(state: &RunState, entry: &Entry) -> (bool, String) {
-    let claim = state.report.as_ref().and_then(|report| report.stream.claimed.as_ref());
-    let asked = !state.gated() && state.settings.resolved.get("status_block") != "none";
+    let claim = state.agent.report().and_then(|report| report.stream.claimed.as_ref());
+    let asked = !state.gated() && state.settings.shown().resolved.get("status_block") != "none";
     let status = match claim {
         Some(claim) => Some(text::one_line(&claim.brief(), 160)),
         None if asked => Some("no status block".to_owned()),
         None => None,
     };
     let calls = CallsView::of(state, entry.at);
-    let calls = calls.limit.filter(|_| state.settings.resolved.is_on("rate_line")).map(|limit| {
+    let calls = calls.limit.filter(|_| state.settings.shown().resolved.is_on("rate_line")).map(|limit| {
         let word = if limit == 1 { "call" } else { "calls" };
         format!("{} of {limit} {word} left", calls.left)
     });
-    // What comes before it in the list of precedence ends the loop instead.
-    let tripped = matches!(decide::decide(state), Next::Conclude(Outcome::Tripped | Outcome::Blocked, _));
+    let outcome = state.over.as_ref().map(|over| over.outcome);
+    let tripped = matches!(outcome, Some(Outcome::Tripped | Outcome::Blocked));
     let counting = BreakerView::of(state).counting();
     let breaker = match (tripped, counting.is_empty()) {
         (true, true) => Some("breaker TRIPPED".to_owned()),
@@ -182,6 +198,10 @@ pub(crate) fn waits_for_call(state: &RunState, id: &str) -> Option<String> {
 }
 
 fn of(state: &RunState) -> String {
-    let most = state.settings.max_iterations.map_or_else(String::new, |most| format!("/{most}"));
-    format!("{}{most}", state.iteration)
+    place(state, state.iteration)
+}
+
+fn place(state: &RunState, iteration: u32) -> String {
+    let most = state.settings.shown().max_iterations.map_or_else(String::new, |most| format!("/{most}"));
+    format!("{iteration}{most}")
 }

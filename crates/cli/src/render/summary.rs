@@ -25,8 +25,8 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     if printer.loudness == Loudness::Quiet {
         return head;
     }
-    let gates = state.gates.iter().zip(&state.settings.gates).map(|(memory, gate)| {
-        let said = memory.last.as_ref().map_or_else(
+    let gates = state.gates.iter().map(|gate| {
+        let said = gate.last().map_or_else(
             || "never ran".to_owned(),
             |last| {
                 format!(
@@ -37,7 +37,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
                 )
             },
         );
-        format!("  {:<10}{said}\n", gate.name)
+        format!("  {:<10}{said}\n", gate.spec().name)
     });
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
     let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();
@@ -52,10 +52,10 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
             best.rank.words()
         ));
     }
-    if spec.keeps() && state.iteration > 0 {
+    if spec.has_checkpoints() && state.iteration > 0 {
         next.push_str(&format!("undo it:    loop rollback {id} initial\n"));
     }
-    let changes = if spec.keeps() { changes } else { "not measured (no checkpoints)" };
+    let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
         "{head}{}{weaker}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),
@@ -88,14 +88,14 @@ fn told(state: &RunState, claims: &Claims) -> String {
 /// A state that was better than the one that stayed, where it did not succeed.
 pub(crate) fn better(state: &RunState) -> Option<&Best> {
     let lost = state.over.as_ref().is_some_and(|over| !matches!(over.outcome, Outcome::Verified | Outcome::Claimed));
-    let best = state.judged.best.as_ref().filter(|_| lost && state.keeps())?;
-    let other = best.checkpoint.is_some() && best.checkpoint != state.keeping.newest;
-    (other && state.judged.rank.is_none_or(|rank| best.rank > rank)).then_some(best)
+    let best = state.progress.best().filter(|_| lost && state.has_checkpoints())?;
+    let other = best.checkpoint.is_some() && best.checkpoint.as_deref() != state.checkpoints.newest();
+    (other && state.progress.rank().is_none_or(|rank| best.rank > rank)).then_some(best)
 }
 
 /// What it cost, as far as anybody told.
 pub(crate) fn cost(state: &RunState) -> String {
-    match (told_cost(state), state.settings.agent.as_str()) {
+    match (told_cost(state), state.settings.shown().agent.as_str()) {
         (Some(told), _) => told,
         (None, "custom") => "not known for a custom agent".to_owned(),
         (None, agent) => format!("not told by {agent}"),
@@ -104,7 +104,7 @@ pub(crate) fn cost(state: &RunState) -> String {
 
 /// Money and tokens, where somebody told.
 pub(crate) fn told_cost(state: &RunState) -> Option<String> {
-    let usage = state.spent.usage;
+    let usage = state.budget.spent().usage;
     let money = usage.cost_usd().map(|cost| format!("${cost:.4}"));
     let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
     let told: Vec<String> = money.into_iter().chain(tokens).collect();
@@ -130,7 +130,7 @@ fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
 pub(crate) fn go_on(state: &RunState, id: &str) -> String {
     let Some(code) = state.over.as_ref().map(|over| over.reason.code) else { return format!("loop resume {id}") };
     let told = format!("loop inject {id} '…', then loop resume {id}");
-    let custom = state.settings.agent == "custom";
+    let custom = state.settings.shown().agent == "custom";
     match code {
         ReasonCode::IterationLimit => format!("loop resume {id} -n +5"),
         ReasonCode::TimeLimit => format!("loop resume {id} --max-time +1h"),
@@ -166,8 +166,8 @@ pub(crate) fn go_on(state: &RunState, id: &str) -> String {
 
 /// The limit that was reached, raised.
 fn more_budget(state: &RunState) -> String {
-    let tokens = state.settings.caps.tokens.is_some_and(|most| state.tokens() >= most);
-    match &state.call {
+    let tokens = state.settings.shown().caps.tokens.is_some_and(|most| state.tokens(state.settings.shown()) >= most);
+    match state.budget.call() {
         Some(Reserved::Denied { cap, .. }) => {
             let more = match cap {
                 Cap::CallsPerHour | Cap::CallsPerDay => "+10",
@@ -183,6 +183,6 @@ fn more_budget(state: &RunState) -> String {
 
 /// Twice what a threshold is.
 fn twice(state: &RunState, key: &str) -> String {
-    let value = state.settings.resolved.get(key);
+    let value = state.settings.shown().resolved.get(key);
     value.parse::<u32>().map_or_else(|_| value.to_owned(), |value| value.saturating_mul(2).to_string())
 }

@@ -44,7 +44,7 @@ pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
         said.push(format!("its status block does not count: {}", text::one_line(why, 200)));
     }
     if matches!(heard.failure, Some(Failure::Auth)) {
-        let sign_in = state.agent().map(|agent| agent.sign_in().to_owned()).filter(|hint| !hint.is_empty());
+        let sign_in = state.agent_in_use().map(|agent| agent.sign_in().to_owned()).filter(|hint| !hint.is_empty());
         said.extend(sign_in.map(|hint| format!("sign in: {hint}")));
     }
     said
@@ -52,24 +52,27 @@ pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
 
 /// An iteration whose agent was refused commands and that came to nothing.
 pub(crate) fn refused(state: &RunState) -> Option<String> {
-    let report = state.report.as_ref()?;
+    let report = state.agent.report()?;
     let denials = &report.stream.denials;
-    if denials.count == 0 || state.changes.is_none_or(|changes| changes.files > 0) {
+    if denials.count == 0 || state.progress.changes().is_none_or(|changes| changes.files > 0) {
         return None;
     }
     let what = if denials.count == 1 { "a command".to_owned() } else { format!("{} commands", denials.count) };
     let first =
         denials.first.as_ref().map_or_else(String::new, |first| format!(" (first: `{}`)", text::one_line(first, 80)));
-    let edits = loop_host::attempt::permissions(&state.settings.resolved) == Permissions::Edit;
-    let hint =
-        if edits { Some("--permissions work".to_owned()) } else { state.agent().map(|agent| agent.allow_hint()) };
+    let edits = loop_host::attempt::permissions(&state.settings.shown().resolved) == Permissions::Edit;
+    let hint = if edits {
+        Some("--permissions work".to_owned())
+    } else {
+        state.agent_in_use().map(|agent| agent.allow_hint())
+    };
     let hint = hint.unwrap_or_default();
-    Some(format!("{} was refused {what}{first}; allow them with {hint}", state.settings.agent))
+    Some(format!("{} was refused {what}{first}; allow them with {hint}", state.settings.shown().agent))
 }
 
 /// How the limit is raised that keeps a run waiting.
 pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
-    let key = match &state.call {
+    let key = match state.budget.call() {
         Some(Reserved::Denied { cap, .. }) => cap.key(),
         Some(Reserved::Granted { .. }) | None => Cap::CallsPerHour.key(),
     };
@@ -78,7 +81,7 @@ pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
 
 /// The start of a wait.
 pub(crate) fn waits(state: &RunState, id: &str) -> Option<String> {
-    let wait = state.wait.as_ref()?;
+    let wait = state.provider.wait()?;
     let left = wait.until_ms.saturating_sub(state.now.wall_ms);
     Some(format!(
         "{}; waits until {} ({}); try now: loop resume {id}, or Enter",

@@ -142,7 +142,7 @@ fn rightly_ended(user: &TestEnv, id: &str, told: &[String]) -> Result<(), String
                     ended.extend(asked.get(order));
                 }
             }
-            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => {}
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => {}
         }
     }
     // The last agent may have done its work unseen: then the gate found it done, and nobody worked again.

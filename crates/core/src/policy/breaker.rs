@@ -1,4 +1,7 @@
 //! Is a loop lost? Counts iterations in a row by what each showed, and says which count has reached its threshold.
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Deciding;
 use crate::settings::Resolved;
 
 /// So many iterations in a row that reach a state never seen before forgive earlier returns.
@@ -56,9 +59,10 @@ impl Thresholds {
     }
 }
 
-/// What one iteration showed. Everything that compares was done by whoever gives these.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Signs {
+/// What one iteration showed. Everything is compared already.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IterationEvidence {
     /// Which iteration.
     pub iteration: u32,
     /// The workspace changed, or the gates say more than before.
@@ -97,7 +101,7 @@ pub struct Signs {
 
 /// The counts, all of iterations in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct Streaks {
     /// Without progress.
     pub no_progress: u32,
     /// Ended in the same error.
@@ -119,7 +123,7 @@ pub struct Counts {
     /// Said done: the agent's own count of completion.
     pub completion: u32,
     /// What the last iterations showed, the newest last, a bounded number.
-    pub evidence: Vec<Signs>,
+    pub evidence: Vec<IterationEvidence>,
     /// Iterations in a row that reached a new state.
     fresh: u32,
     /// Of the test-only ones: how many showed tests.
@@ -166,7 +170,7 @@ impl Trip {
     }
 }
 
-impl Counts {
+impl Streaks {
     /// Remembers a state of the workspace that no iteration made: where the loop began.
     pub fn saw(&mut self, tree: Option<&str>) {
         if let Some(tree) = tree {
@@ -177,72 +181,30 @@ impl Counts {
         }
     }
 
-    /// Takes an iteration in.
-    pub fn take(&mut self, signs: Signs, thresholds: &Thresholds) {
-        let before = self.evidence.last();
-        let shorter = before.is_some_and(|before| declined(before.words_bytes, signs.words_bytes, thresholds));
-        let same_words = before.is_some_and(|before| before.words.is_some() && before.words == signs.words);
-        count(&mut self.no_progress, !signs.progress);
-        count(&mut self.decline, shorter && (thresholds.decline_alone || !signs.progress));
-        self.identical = match (&signs.words, same_words && signs.gates_same && !signs.improved) {
-            (None, _) => 0,
-            (Some(_), false) => 1,
-            (Some(_), true) => self.identical.saturating_add(1),
-        };
-        self.take_error(signs.error.as_deref());
-        self.take_tree(&signs);
-        self.take_tests(&signs, thresholds);
-        count(&mut self.missing_status, !signs.block);
-        count(&mut self.done_claims, signs.says_done && !signs.exit_signal);
-        count(&mut self.completion, signs.says_done);
-        self.evidence.push(signs);
+    /// Stores what was decided about an iteration.
+    pub fn record(&mut self, evidence: &IterationEvidence, changes: &StreakChanges) {
+        changes.no_progress.count(&mut self.no_progress);
+        changes.decline.count(&mut self.decline);
+        changes.identical.count(&mut self.identical);
+        changes.same_error.count(&mut self.same_error);
+        self.signature = evidence.error.clone();
+        changes.oscillation.count(&mut self.oscillation);
+        changes.fresh.count(&mut self.fresh);
+        changes.test_only.count(&mut self.test_only);
+        changes.tests_seen.count(&mut self.tests_seen);
+        changes.missing_status.count(&mut self.missing_status);
+        changes.done_claims.count(&mut self.done_claims);
+        changes.completion.count(&mut self.completion);
+        self.saw(evidence.tree.as_deref());
+        self.evidence.push(evidence.clone());
         let surplus = self.evidence.len().saturating_sub(EVIDENCE_MAX);
         self.evidence.drain(..surplus);
-    }
-
-    fn take_error(&mut self, error: Option<&str>) {
-        self.same_error = match error {
-            None => 0,
-            Some(error) if self.signature.as_deref() == Some(error) => self.same_error.saturating_add(1),
-            Some(_) => 1,
-        };
-        self.signature = error.map(str::to_owned);
-    }
-
-    /// A return is a change to a state that was there before; to change nothing is not one.
-    fn take_tree(&mut self, signs: &Signs) {
-        let Some(tree) = &signs.tree else { return };
-        let changed = self.trees.last().is_some_and(|last| last != tree);
-        let known = self.trees.contains(tree);
-        if signs.improved {
-            self.oscillation = 0;
-        }
-        match (changed, known) {
-            (true, true) => (self.oscillation, self.fresh) = (self.oscillation.saturating_add(1), 0),
-            (true, false) => self.fresh = self.fresh.saturating_add(1),
-            (false, _) => {}
-        }
-        if self.fresh >= FRESH_MAX {
-            self.oscillation = 0;
-        }
-        self.saw(Some(&tree.clone()));
-    }
-
-    fn take_tests(&mut self, signs: &Signs, thresholds: &Thresholds) {
-        let only = match signs.files {
-            Some(files) if !thresholds.tests_by_word => files == signs.test_files,
-            Some(_) | None => signs.says_tests,
-        };
-        let counts = only && !signs.improved;
-        let seen = counts && (signs.test_files > 0 || signs.says_tests);
-        count(&mut self.test_only, counts);
-        self.tests_seen = if counts { self.tests_seen.saturating_add(u32::from(seen)) } else { 0 };
     }
 
     /// The first count that has reached its threshold, the one that says most first. Without a gate the agent's claims
     /// are looked at, too.
     #[must_use]
-    pub fn trip(&self, thresholds: &Thresholds, gated: bool) -> Option<(Trip, u32)> {
+    pub fn trip(&self, thresholds: &Thresholds, gated: bool, _: &Deciding) -> Option<(Trip, u32)> {
         let decline = thresholds.decline_percent.map(|_| 2);
         let tests = thresholds.test_only.filter(|_| self.tests_seen > 0 || thresholds.no_progress.is_none());
         let claims = |threshold: Option<u32>| threshold.filter(|_| !gated);
@@ -272,7 +234,7 @@ impl Counts {
     }
 }
 
-fn showed(signs: &Signs, trip: Trip) -> String {
+fn showed(signs: &IterationEvidence, trip: Trip) -> String {
     let files = || match signs.files {
         Some(0) if signs.tampered => "nothing but protected files changed".to_owned(),
         Some(0) if signs.ignored => "only ignored files or empty folders changed".to_owned(),
@@ -302,8 +264,135 @@ fn showed(signs: &Signs, trip: Trip) -> String {
     }
 }
 
-fn count(counter: &mut u32, holds: bool) {
-    *counter = if holds { counter.saturating_add(1) } else { 0 };
+/// What an iteration does to one count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Streak {
+    /// It is set back to zero.
+    #[default]
+    Clear,
+    /// It is the first of a new row.
+    One,
+    /// It is one more.
+    Add,
+    /// It stays.
+    Keep,
+}
+
+impl Streak {
+    fn when(holds: bool) -> Self {
+        if holds { Self::Add } else { Self::Clear }
+    }
+
+    fn count(self, counter: &mut u32) {
+        match self {
+            Self::Clear => *counter = 0,
+            Self::One => *counter = 1,
+            Self::Add => *counter = counter.saturating_add(1),
+            Self::Keep => {}
+        }
+    }
+
+    fn is_clear(&self) -> bool {
+        *self == Self::Clear
+    }
+}
+
+/// What an iteration does to each count of the breaker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StreakChanges {
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    no_progress: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    decline: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    identical: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    same_error: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    oscillation: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    fresh: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    test_only: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    tests_seen: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    missing_status: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    done_claims: Streak,
+    #[serde(skip_serializing_if = "Streak::is_clear")]
+    completion: Streak,
+}
+
+/// What an iteration does to the counts.
+#[must_use]
+pub fn count(streaks: &Streaks, evidence: &IterationEvidence, thresholds: &Thresholds, _: &Deciding) -> StreakChanges {
+    let before = streaks.evidence.last();
+    let shorter = before.is_some_and(|before| declined(before.words_bytes, evidence.words_bytes, thresholds));
+    let same_words = before.is_some_and(|before| before.words.is_some() && before.words == evidence.words);
+    let trees = count_tree(streaks, evidence);
+    let tests = count_tests(evidence, thresholds);
+    StreakChanges {
+        no_progress: Streak::when(!evidence.progress),
+        decline: Streak::when(shorter && (thresholds.decline_alone || !evidence.progress)),
+        identical: match (&evidence.words, same_words && evidence.gates_same && !evidence.improved) {
+            (None, _) => Streak::Clear,
+            (Some(_), false) => Streak::One,
+            (Some(_), true) => Streak::Add,
+        },
+        same_error: match &evidence.error {
+            None => Streak::Clear,
+            Some(error) if streaks.signature.as_ref() == Some(error) => Streak::Add,
+            Some(_) => Streak::One,
+        },
+        oscillation: trees.oscillation,
+        fresh: trees.fresh,
+        test_only: tests.test_only,
+        tests_seen: tests.tests_seen,
+        missing_status: Streak::when(!evidence.block),
+        done_claims: Streak::when(evidence.says_done && !evidence.exit_signal),
+        completion: Streak::when(evidence.says_done),
+    }
+}
+
+/// A return is a change to a state that was there before; to change nothing is not one.
+fn count_tree(streaks: &Streaks, evidence: &IterationEvidence) -> StreakChanges {
+    let keep = StreakChanges { oscillation: Streak::Keep, fresh: Streak::Keep, ..StreakChanges::default() };
+    let Some(tree) = &evidence.tree else { return keep };
+    let changed = streaks.trees.last().is_some_and(|last| last != tree);
+    let known = streaks.trees.contains(tree);
+    let stays = if evidence.improved { Streak::Clear } else { Streak::Keep };
+    let returned = if evidence.improved { Streak::One } else { Streak::Add };
+    let is_fresh = changed && !known;
+    let forgiven = streaks.fresh + u32::from(is_fresh) >= FRESH_MAX && !(changed && known);
+    let oscillation = match (changed && known, forgiven) {
+        (true, _) => returned,
+        (false, true) => Streak::Clear,
+        (false, false) => stays,
+    };
+    let fresh = match (changed, known) {
+        (true, true) => Streak::Clear,
+        (true, false) => Streak::Add,
+        (false, _) => Streak::Keep,
+    };
+    StreakChanges { oscillation, fresh, ..keep }
+}
+
+fn count_tests(evidence: &IterationEvidence, thresholds: &Thresholds) -> StreakChanges {
+    let only = match evidence.files {
+        Some(files) if !thresholds.tests_by_word => files == evidence.test_files,
+        Some(_) | None => evidence.says_tests,
+    };
+    let counts = only && !evidence.improved;
+    let seen = counts && (evidence.test_files > 0 || evidence.says_tests);
+    let tests_seen = match (counts, seen) {
+        (false, _) => Streak::Clear,
+        (true, true) => Streak::Add,
+        (true, false) => Streak::Keep,
+    };
+    StreakChanges { test_only: Streak::when(counts), tests_seen, ..StreakChanges::default() }
 }
 
 /// Whether an answer is by at least the threshold shorter than the one before.

@@ -1,4 +1,5 @@
 //! Can the agent work at all? Counts iterations that ended in a crash and left no sign of a change.
+use crate::machine::Deciding;
 use crate::run::Changes;
 
 /// So many such iterations in a row end the run.
@@ -6,7 +7,7 @@ pub const CRASHES_MAX: u32 = 3;
 
 /// What one iteration showed.
 #[derive(Debug, Clone, Copy)]
-pub struct Signs {
+pub struct CrashEvidence {
     /// Whether the agent failed by itself.
     pub failed: bool,
     /// What was measured, where something measures.
@@ -20,7 +21,7 @@ pub struct Signs {
 /// Whether the iteration counts: the agent failed by itself, and nothing shows that it changed anything.
 /// Where the tree is not measured, an unchanged gate output is the best evidence there is.
 #[must_use]
-pub fn counts(signs: Signs) -> bool {
+pub fn counts(signs: CrashEvidence, _: &Deciding) -> bool {
     let unchanged = match (signs.changes, signs.noticed) {
         (Some(changes), _) => changes.files == 0,
         (None, Some(noticed)) => !noticed,

@@ -1,6 +1,7 @@
 //! What a gate's end means: kept, broken, or no answer at all.
 use serde::{Deserialize, Serialize};
 
+use crate::machine::Deciding;
 use crate::run::Ended;
 
 /// The three answers of a gate.
@@ -55,7 +56,7 @@ impl Tally {
 
     /// The answer, as soon as no further try can change it. `need` of `all` tries must hold.
     #[must_use]
-    pub fn verdict(self, (need, all): (u32, u32)) -> Option<Verdict> {
+    pub fn verdict(self, (need, all): (u32, u32), _: &Deciding) -> Option<Verdict> {
         let left = all.saturating_sub(self.tries());
         if self.passed >= need {
             Some(Verdict::Pass)
@@ -79,7 +80,7 @@ const SIGKILL: i32 = 9;
 const SHELL_SIGNAL_BASE: i32 = 128;
 
 /// A promise as it is run: the harness itself turns the answer of a leading `!` round, because the
-/// shell's own `!` calls a command that cannot run *kept*.
+/// shell's own `!` calls a command that cannot run a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise<'a> {
     /// What `sh -c` gets.
@@ -98,14 +99,15 @@ impl<'a> Promise<'a> {
     /// Reads a promise. The line itself is never changed but for the leading `!`.
     ///
     /// ```
+    /// use loop_core::machine::consult;
     /// use loop_core::policy::gate::{Promise, Verdict};
     /// use loop_core::run::Ended;
     ///
     /// let promise = Promise::parse("! grep -q TODO src/main.rs");
     /// assert_eq!(promise.command, "grep -q TODO src/main.rs");
-    /// assert_eq!(promise.judge(&Ended::Exit(1), true), Verdict::Pass);
-    /// // The file is not there: nobody knows, and that is not *kept*.
-    /// assert_eq!(promise.judge(&Ended::Exit(2), true), Verdict::Unverifiable);
+    /// assert_eq!(consult(|deciding| promise.judge(&Ended::Exit(1), true, deciding)), Verdict::Pass);
+    /// // The file is not there: nobody knows, and that is not a pass.
+    /// assert_eq!(consult(|deciding| promise.judge(&Ended::Exit(2), true, deciding)), Verdict::Unverifiable);
     /// ```
     #[must_use]
     pub fn parse(line: &'a str) -> Self {
@@ -128,7 +130,7 @@ impl<'a> Promise<'a> {
     /// What the end of its process means. `ran_before`: it has run to an end in this run already, so
     /// that a timeout or a crash is news about the work and not about the gate.
     #[must_use]
-    pub fn judge(&self, ended: &Ended, ran_before: bool) -> Verdict {
+    pub fn judge(&self, ended: &Ended, ran_before: bool, _: &Deciding) -> Verdict {
         if self.negated { self.judge_negated(ended) } else { judge_plain(ended, ran_before) }
     }
 
@@ -148,7 +150,7 @@ fn judge_plain(ended: &Ended, ran_before: bool) -> Verdict {
     let by_the_work = if ran_before { Verdict::Fail } else { Verdict::Unverifiable };
     match ended {
         Ended::Exit(0) => Verdict::Pass,
-        Ended::Exit(_) if !ran_to_an_end(ended) => Verdict::Unverifiable,
+        Ended::Exit(_) if !completed(ended) => Verdict::Unverifiable,
         Ended::Exit(_) => Verdict::Fail,
         Ended::Signal(SIGKILL) | Ended::NotStarted(_) => Verdict::Unverifiable,
         Ended::Signal(_) | Ended::ByUs => by_the_work,
@@ -158,7 +160,11 @@ fn judge_plain(ended: &Ended, ran_before: bool) -> Verdict {
 /// Whether the gate did its work, whatever its answer. The shell's word for a child that was killed
 /// (137, most likely out of memory) is no end.
 #[must_use]
-pub fn ran_to_an_end(ended: &Ended) -> bool {
+pub fn ran_to_an_end(ended: &Ended, _: &Deciding) -> bool {
+    completed(ended)
+}
+
+fn completed(ended: &Ended) -> bool {
     match ended {
         Ended::Exit(code) => ![NOT_EXECUTABLE, NOT_FOUND, SHELL_SIGNAL_BASE + SIGKILL].contains(code),
         Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => false,

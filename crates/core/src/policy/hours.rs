@@ -1,5 +1,7 @@
 //! How the time of a run is shared: the agent is gone when it is over, and the gates have had their part of it.
 
+use crate::machine::Deciding;
+
 /// An agent that was asked to end gets this long to do so, as far as there is time.
 pub const GRACE_MS: u64 = 5_000;
 
@@ -19,20 +21,21 @@ pub struct Share {
 /// asked. They get half as much again, but never more than half of the time.
 ///
 /// ```
+/// use loop_core::machine::consult;
 /// use loop_core::policy::hours::{Share, agent};
 ///
 /// let (minute, gates) = (60_000, 8_000);
-/// assert_eq!(agent(minute, gates), Share { ask_ms: 41_400, end_ms: 46_000 });
+/// assert_eq!(consult(|deciding| agent(minute, gates, deciding)), Share { ask_ms: 41_400, end_ms: 46_000 });
 /// ```
 #[must_use]
-pub fn agent(left_ms: u64, gates_ms: u64) -> Share {
+pub fn agent(left_ms: u64, gates_ms: u64, deciding: &Deciding) -> Share {
     let keeping_ms = KEEPING_MS.min(left_ms / 20);
     let after_ms = gates_ms.saturating_add(gates_ms / 2).saturating_add(keeping_ms).min(left_ms / 2);
-    whole(left_ms - after_ms)
+    whole(left_ms - after_ms, deciding)
 }
 
 /// The share of what is last: all of it.
 #[must_use]
-pub fn whole(left_ms: u64) -> Share {
+pub fn whole(left_ms: u64, _: &Deciding) -> Share {
     Share { ask_ms: left_ms - GRACE_MS.min(left_ms / 10), end_ms: left_ms }
 }

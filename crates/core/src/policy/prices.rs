@@ -5,6 +5,7 @@ use std::fmt;
 use super::budget::{MICROS, money_exact, parse_money};
 use crate::agent::Usage;
 use crate::agent::environment::glob_fits;
+use crate::machine::Deciding;
 use crate::text::nearest;
 
 /// So many prices may be told: they stand in the first fact of a run.
@@ -155,6 +156,6 @@ impl fmt::Display for Price {
 
 /// What a call cost in millionths of a dollar: what its program told, else by the table; none where neither says it.
 #[must_use]
-pub fn cost_of(usage: &Usage, model: Option<&str>, prices: &Prices) -> Option<u64> {
+pub fn cost_of(usage: &Usage, model: Option<&str>, prices: &Prices, _: &Deciding) -> Option<u64> {
     usage.cost_micros.or_else(|| prices.of(model)?.cost_micros(usage))
 }

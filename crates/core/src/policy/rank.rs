@@ -1,7 +1,10 @@
 //! How good a state of the workspace is, by what its gates said: the gate vector, folded to something that can be compared.
 use std::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 use super::gate::Verdict;
+use crate::machine::Deciding;
 
 /// What one gate said of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +21,8 @@ pub struct GateScore {
 
 /// The whole of it: more is better. Tests that pass count before tests that fail, so that what does not even compile is
 /// not better than what fails, and neither are tests that were taken out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Rank {
     required_passed: u32,
     passed: u32,
@@ -30,7 +34,7 @@ pub struct Rank {
 impl Rank {
     /// Of all gates.
     #[must_use]
-    pub fn of(gates: impl Iterator<Item = GateScore>) -> Self {
+    pub fn of(gates: impl Iterator<Item = GateScore>, _: &Deciding) -> Self {
         let mut rank = Self::default();
         for gate in gates {
             let kept = u32::from(gate.verdict == Verdict::Pass);

@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Failure, ResetSource};
+use crate::machine::Deciding;
 use crate::run::StreamReport;
 use crate::time::{self, At};
 
@@ -18,7 +19,7 @@ const BELIEVED_MS_MAX: u64 = 32 * 24 * 3600 * 1000;
 pub const WORTH_A_GATE_MS: u64 = 60_000;
 
 /// What a run waits for before its next attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// Until when, by the wall clock.
     pub until_ms: u64,
@@ -86,7 +87,7 @@ fn patience(failure: Failure) -> Option<&'static Patience> {
 impl Wait {
     /// So many attempts in a row may come to nothing.
     #[must_use]
-    pub fn tries_max(&self) -> u32 {
+    pub fn tries_max(&self, _: &Deciding) -> u32 {
         patience(self.failure).map_or(0, |patience| patience.tries_max)
     }
 }
@@ -94,7 +95,7 @@ impl Wait {
 /// What the next attempt waits for; none where the failure does not pass by itself. `tries` is how many attempts
 /// in a row came to nothing, this one included; `salt` tells runs and attempts apart.
 #[must_use]
-pub fn wait_for(stream: &StreamReport, now: At, tries: u32, salt: u64) -> Option<Wait> {
+pub fn wait_for(stream: &StreamReport, now: At, tries: u32, salt: u64, _: &Deciding) -> Option<Wait> {
     let failure = stream.failure?;
     let patience = patience(failure)?;
     let stated = stream.reset.filter(|reset| reset.at_ms > now.wall_ms && reset.at_ms - now.wall_ms < BELIEVED_MS_MAX);

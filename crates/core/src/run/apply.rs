@@ -1,55 +1,24 @@
-//! The only place where state changes, live and on replay.
-use std::sync::Arc;
-
-use super::due::Timing;
+//! Bookkeeping: the only place where state changes, live and on replay. It copies, counts and stores; it asks no
+//! policy and reads no setting.
+use super::agent::EndedAttempt;
+use super::checkpoint_name::MANUAL;
+use super::checkpoints::{INITIAL, RollbackCause};
+use super::clock::DriverMode;
 use super::event::{Change, Event, Input, Notice, Request, Target};
-use super::fact::{CancelCause, Fact, GatePoint, GuardPoint, HoldCause, Order};
+use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCause, Order, PromptNote};
+use super::gates::{EndedGate, Gates};
+use super::judgement::{
+    AttemptJudgement, AttemptResult, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement,
+    RoundJudgement,
+};
 use super::outcome::Ending;
-use super::report::{Answer, Ended, GateReport};
+use super::phase::{AfterAttempt, Phase};
+use super::progress::Best;
+use super::report::{AgentReport, Answer, CheckpointReport, Ended, Measurement, RollbackReport};
 use super::spec::RunSpec;
-use super::state::{GateMemory, OpenOrder, RunState, Stage};
-use super::words::MANUAL;
+use super::state::{OpenOrder, Requests, RunSettings, RunState};
 use crate::ids::OrderId;
-use crate::settings::Settings;
 use crate::time::At;
-
-/// How many pieces of news wait for a prompt.
-pub(super) const PROMPT_NOTES_MAX: usize = 8;
-/// How many injected texts stay in all later prompts.
-pub const INJECTIONS_KEPT_MAX: usize = 64;
-/// The checkpoint of the workspace before iteration 1.
-pub const INITIAL: &str = "initial";
-/// How many changed paths are remembered.
-pub(super) const CHANGED_NAMES_MAX: usize = 50;
-
-/// What to do about an order when nobody knows how far it got.
-enum AfterCrash {
-    /// It is free to do again.
-    Again,
-    /// The agent was cut off: keep what it left, never do it again as if nothing had been.
-    CutOff,
-    /// What the gates said is void: what they judged may have been put back since, and nobody knows.
-    JudgeAnew,
-    /// It matters no more.
-    Forget,
-}
-
-fn after_crash(order: &Order) -> AfterCrash {
-    match order {
-        Order::RunAgent { .. } => AfterCrash::CutOff,
-        Order::CleanUp { .. }
-        | Order::Checkpoint { .. }
-        | Order::Measure { .. }
-        | Order::Hold { .. }
-        | Order::Rollback { .. }
-        | Order::Reserve { .. }
-        | Order::Guard { point: GuardPoint::Start | GuardPoint::Agent(..) | GuardPoint::People }
-        | Order::Certify { .. }
-        | Order::RunGate { .. } => AfterCrash::Again,
-        Order::Guard { point: GuardPoint::Gates(_) } => AfterCrash::JudgeAnew,
-        Order::Notify { .. } | Order::ManualCheckpoint { .. } => AfterCrash::Forget,
-    }
-}
 
 impl RunState {
     /// Takes one fact in.
@@ -57,21 +26,29 @@ impl RunState {
         match fact {
             Fact::Happened(input) => self.happened(input),
             Fact::Ordered { id, order } => self.ordered(*id, order),
-            Fact::OrderCancelled { id, cause } => {
-                if let Some(open) = self.orders.get_mut(id) {
-                    open.cut = *cause == CancelCause::TimeUp;
-                    if !open.cut {
-                        open.cancelled = Some(*cause);
-                    }
-                }
-            }
+            Fact::OrderCancelled { id, cause } => self.orders.cancel(*id, *cause),
+            Fact::Decided(decision) => self.decided(decision),
             Fact::Concluded { outcome, reason, proof } => {
-                self.stop_the_clock();
-                self.open = false;
+                self.clock.close(self.now);
                 self.over =
                     Some(Ending { outcome: *outcome, reason: reason.clone(), at: self.now, proof: proof.clone() });
-                self.judged.reset = false;
+                self.progress.concluded();
             }
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        match decision {
+            Decision::OrderDropped { id, then } => self.order_dropped(*id, *then),
+            Decision::Attempt(judgement) => self.attempt_judged(judgement),
+            Decision::Interruption { rollback_to } => self.interruption_judged(rollback_to.as_deref()),
+            Decision::StatusSkipped => self.status_skipped(),
+            Decision::Measurement(judgement) => self.measurement_judged(judgement),
+            Decision::Gate(judgement) => self.gate_judged(judgement),
+            Decision::Round(judgement) => self.round_judged(judgement),
+            Decision::Guard(judgement) => self.guard_judged(judgement),
+            Decision::Proof(judgement) => self.proof_judged(judgement),
+            Decision::BreakerClosed => self.progress.close_breaker(self.checkpoints.tree()),
         }
     }
 
@@ -83,195 +60,207 @@ impl RunState {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
             Event::Reopened { changes, .. } => self.reopened(input.at, changes),
-            Event::OpenedForRequest { .. } => self.visited(input.at),
+            Event::OpenedForRequest { .. } => self.opened_for_request(input.at),
             Event::Answered { order, answer } => self.answered(*order, answer),
-            Event::Requested { request, by } => self.asked(request, by),
-            Event::Noticed(Notice::Started { order, process }) => {
-                if let Some(open) = self.orders.get_mut(order) {
-                    open.process = Some(*process);
-                }
-            }
+            Event::Requested { request, by } => self.requested(request, by),
+            Event::Noticed(Notice::Started { order, process }) => self.orders.started(*order, *process),
             Event::Noticed(Notice::Session { order, id }) => {
-                if self.orders.contains_key(order) {
-                    self.met(id);
+                if self.orders.get(*order).is_some() {
+                    self.agent.met(id, self.now);
                 }
             }
-            Event::Noticed(Notice::Message { .. } | Notice::Silent { .. }) | Event::DeadlinePassed => {}
+            Event::Noticed(Notice::Message { .. } | Notice::Silent { .. } | Notice::Retrying { .. })
+            | Event::DeadlinePassed => {}
         }
     }
 
-    fn asked(&mut self, request: &Request, by: &str) {
+    fn requested(&mut self, request: &Request, by: &str) {
         match request {
-            Request::Stop => self.asked.stop = Some(by.to_owned()),
-            Request::Abort => self.asked.abort = Some(by.to_owned()),
-            Request::Pause => self.asked.pause = Some(by.to_owned()),
+            Request::Stop => self.requests.stop = Some(by.to_owned()),
+            Request::Abort => self.requests.abort = Some(by.to_owned()),
+            Request::Pause => self.requests.pause = Some(by.to_owned()),
             Request::Resume => {
-                self.go_on_at_once();
-                (self.asked.pause, self.blocked) = (None, None);
-                self.keeping.may_try = true;
+                self.end_wait();
+                self.requests.pause = None;
+                self.trouble.unblock();
+                self.checkpoints.allow_rollback(true);
             }
             Request::Cancel => {
-                self.asked.cancel = Some(by.to_owned());
-                self.asked.rollback = self.asked.rollback.take().filter(|_| self.keeping.rolling_back);
-            }
-            Request::CancelRollback => {
-                self.keeping.may_try = true;
-                self.asked.cancel = Some(by.to_owned());
-                self.asked.rollback = Some(Target { to: INITIAL.to_owned(), now: true, git: false });
-            }
-            Request::Rollback(target) => {
-                self.asked.rollback = Some(target.clone());
-                (self.keeping.may_try, self.judged.reverting) = (true, false);
-            }
-            Request::Checkpoint { .. } => {}
-            Request::Reset { session } => {
-                self.close_breaker();
-                self.session = self.session.take().filter(|_| !session);
-            }
-            Request::Inject(text) => {
-                self.injections.newest = self.injections.newest.max(text.number);
-                if text.keep && self.injections.kept.len() < INJECTIONS_KEPT_MAX {
-                    self.injections.kept.push(text.number);
+                self.requests.cancel = Some(by.to_owned());
+                if !self.checkpoints.rolling_back() {
+                    self.requests.rollback = None;
+                    self.checkpoints.drop_plan();
                 }
             }
+            Request::CancelRollback => {
+                self.requests.cancel = Some(by.to_owned());
+                self.request_rollback(&Target { to: INITIAL.to_owned(), now: true, git: false });
+            }
+            Request::Rollback(target) => self.request_rollback(target),
+            Request::Checkpoint { .. } => {}
+            Request::Reset { session } => {
+                self.progress.close_breaker(self.checkpoints.tree());
+                if *session {
+                    self.agent.forget_session();
+                }
+            }
+            Request::Inject(text) => self.prompt.inject(text),
             Request::Set(changes) => self.change(changes),
         }
     }
 
-    /// As if a driver had been killed: nobody goes on with it until it is opened again.
-    fn visited(&mut self, at: At) {
-        self.opened(at);
-        self.driven_since = None;
-        (self.open, self.visiting) = (false, true);
-        self.forget_asked();
-        // Nothing is done but what the visitor asks for.
-        (self.blocked, self.keeping.may_try) = (None, false);
+    fn request_rollback(&mut self, target: &Target) {
+        self.requests.rollback = Some(target.clone());
+        self.checkpoints.drop_plan();
+        self.checkpoints.allow_rollback(true);
+    }
+
+    /// A person does not want to wait: neither for the provider nor for an answer.
+    fn end_wait(&mut self) {
+        match self.main_order().and_then(|(_, open)| open.order.hold_cause()) {
+            Some(HoldCause::Limit) => self.provider.stop_waiting(),
+            Some(HoldCause::Question) => {
+                self.prompt.drop_unanswered();
+                let question = self.agent.take_question();
+                question.into_iter().for_each(|question| self.prompt.note(PromptNote::Answered { question }));
+                self.agent.continue_next();
+            }
+            Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Calls) | None => {}
+        }
     }
 
     fn change(&mut self, changes: &[Change]) {
         for change in changes {
-            Arc::make_mut(&mut self.settings).change(&change.key, &change.value);
-            if change.key == "max_time" {
-                (self.time.ended_agent, self.time.ended_gate) = (false, false);
+            self.settings.change(change);
+            if change.limits_time() {
+                self.clock.limit_changed();
             }
         }
-    }
-
-    /// Time that passes from now on does not count.
-    fn stop_the_clock(&mut self) {
-        self.driven_ms = self.active_ms(self.now);
-        self.driven_since = None;
     }
 
     fn created(&mut self, at: At, spec: &RunSpec) {
         self.created = at;
-        self.settings = Arc::new(Settings::of(&spec.settings));
-        self.gates = vec![GateMemory::default(); self.settings.gates.len()];
-        self.spec = Some(Arc::new(spec.clone()));
+        self.settings = RunSettings::new(&spec.settings);
+        self.gates = Gates::new(&self.settings.shown().gates);
+        self.phase = if spec.guard.is_some() { Phase::StartGuard } else { Phase::InitialCheckpoint };
+        self.spec = Some(std::sync::Arc::new(spec.clone()));
     }
 
     fn opened(&mut self, at: At) {
-        self.stop_the_clock();
-        self.driven_since = Some(at);
-        self.time = Timing { anew: self.stage != Stage::Fresh, ..Timing::default() };
-        (self.open, self.visiting) = (true, false);
-        self.guarding.people |= self.guarding.files.is_some();
+        self.clock.open(self.now, at, !self.phase.is_fresh());
+        self.guard.opened();
         self.now = at;
-        (self.keeping.compared, self.keeping.may_try, self.keeping.unwatched) = (false, true, true);
-        // Nobody keeps a call for one who died; how long it would have to wait is another matter now.
-        self.call = None;
-        for open in std::mem::take(&mut self.orders).into_values() {
-            match after_crash(&open.order) {
-                AfterCrash::Again => {}
-                AfterCrash::JudgeAnew => {
-                    self.stage = Stage::Gating { point: GatePoint::Reopened(self.iteration), next: 0 };
-                    self.forget_tries();
-                }
-                AfterCrash::CutOff => {
-                    self.nobody_told();
-                    self.cut_off();
-                }
-                AfterCrash::Forget => continue,
-            }
-            // Nobody works on a hold, so nothing can be left of it. A number of another start of the
-            // machine names somebody else.
-            if !matches!(open.order, Order::Hold { .. }) {
-                let process = open.process.filter(|_| open.since.boot_id == at.boot_id);
-                self.unclean.get_or_insert_default().extend(process);
-            }
-        }
+        self.checkpoints.opened();
+        // Nobody keeps a call for a driver that died; how long the next one would have to wait is asked again.
+        self.budget.forget_call();
     }
 
-    /// Nobody knows what the call cost.
-    fn nobody_told(&mut self) {
-        self.spent.cost_untold += 1;
-        self.spent.tokens_untold += 1;
+    /// As if a driver had been killed: nobody continues it until it is opened again.
+    fn opened_for_request(&mut self, at: At) {
+        self.opened(at);
+        self.clock.open_for_request();
+        self.forget_requests();
+        // Nothing is done but what this command asks for.
+        self.trouble.unblock();
+        self.checkpoints.allow_rollback(false);
     }
 
     fn reopened(&mut self, at: At, changes: &[Change]) {
         self.opened(at);
         self.change(changes);
-        self.forget_asked();
-        self.keeping.may_try = true;
-        (self.unverifiable_streak, self.crash_streak) = (0, 0);
-        self.forget_tamper();
-        self.forget_tries();
-        if self.settings.resolved.get("breaker_reset") != "manual" || self.settings.resolved.is_on("reset_circuit") {
-            self.close_breaker();
-        }
-        (self.host_failure, self.lost_agent, self.blocked) = (None, None, None);
-        self.forget_failures();
-        self.keeping.left_its_end = false;
-        // Somebody may have worked on it since: neither an end nor an answer from before is believed,
-        // the gates are asked again, all of them.
+        self.forget_requests();
+        self.progress.forget_crashes();
+        self.gates.count_unverifiable(false);
+        self.guard.forget();
+        self.gates.forget_tries();
+        self.trouble.forget();
+        self.agent.forget_failures();
+        self.provider.answered();
+        self.checkpoints.forget_end();
+        // Somebody may have worked on it since: neither an end nor a verdict from before is believed, all gates run again.
         self.over = None;
-        if let Stage::Gating { point, next } = self.stage {
-            let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
+        match self.phase {
+            Phase::BeforeGates { point } | Phase::Gates { point, .. } | Phase::GateEnded { point, .. } => {
+                self.enter_gates(point);
+            }
             // An iteration that was judged is not judged, and counted, a second time.
-            let point = if all { GatePoint::Reopened(self.iteration) } else { point };
-            self.stage = Stage::Gating { point, next: 0 };
+            Phase::RoundEnded { .. } | Phase::GatesGuard { .. } | Phase::Deciding { .. } => {
+                self.enter_gates(GatePoint::Reopened(self.iteration));
+            }
+            Phase::New
+            | Phase::StartGuard
+            | Phase::InitialCheckpoint
+            | Phase::Agent
+            | Phase::AttemptEnded
+            | Phase::AttemptGuard(_)
+            | Phase::InterruptedCheckpoint
+            | Phase::InterruptedSaved
+            | Phase::IterationCheckpoint
+            | Phase::Measuring
+            | Phase::Measured => {}
         }
     }
 
+    /// What was asked for before does not hold any more, but a rollback that was begun comes to its end.
+    fn forget_requests(&mut self) {
+        let begun = self.checkpoints.rolling_back();
+        let rollback = self.requests.rollback.take().filter(|_| begun);
+        self.requests = Requests { rollback, ..Requests::default() };
+        if !begun {
+            self.checkpoints.drop_plan();
+        }
+    }
+
+    /// The gates are next, where there are any.
+    fn enter_gates(&mut self, point: GatePoint) {
+        let first_judgement = matches!(point, GatePoint::Baseline | GatePoint::Iteration(_));
+        self.phase = match (self.gates.is_empty(), first_judgement) {
+            (false, _) => Phase::BeforeGates { point },
+            (true, true) => Phase::RoundEnded { point },
+            (true, false) => Phase::Deciding { point },
+        };
+    }
+
     fn ordered(&mut self, id: OrderId, order: &Order) {
-        self.order_count = self.order_count.max(id.0);
-        self.guarding.people |= matches!(order, Order::Hold { .. } | Order::Rollback { .. });
         match order {
             Order::RunAgent { iteration, attempt, injected, session, .. } => {
-                self.attempt_begins(session.as_deref());
-                self.time = Timing::default();
-                self.window = self.call.take().or(self.window.take());
-                self.spent.calls += 1;
-                (self.guarding.due, self.guarding.gates_ran) = (true, false);
-                self.forget_tamper();
-                if *attempt == 1 {
-                    self.judged.status_asked = false;
-                    self.injections.given_before = self.injections.given;
-                    self.keeping.before = self.keeping.newest.clone();
+                let first = *attempt == 1;
+                self.agent.attempt_begins(session.as_deref(), first);
+                self.provider.stop_waiting();
+                self.clock.agent_begins();
+                self.budget.call_begins();
+                self.guard.agent_begins();
+                self.prompt.attempt_begins(first, injected.map(|(_, last)| last));
+                if first {
+                    self.checkpoints.iteration_begins();
                 }
-                (self.iteration, self.attempt, self.agent_ended) = (*iteration, *attempt, false);
-                self.injections.given = injected.map_or(self.injections.given, |(_, last)| last);
-                self.delayed = false;
+                self.iteration = *iteration;
+                self.attempt = *attempt;
+                self.phase = Phase::Agent;
             }
-            Order::Hold { cause: HoldCause::Paused | HoldCause::Blocked | HoldCause::Question, .. } => {
-                self.stop_the_clock()
+            Order::Hold { cause, .. } => {
+                self.guard.people_had_time();
+                if matches!(cause, HoldCause::Paused | HoldCause::Blocked | HoldCause::Question) {
+                    self.clock.stop(self.now);
+                }
             }
             Order::Rollback { .. } => {
-                self.keeping.half_done = self.keeping.rolling_back;
-                (self.keeping.rolling_back, self.keeping.may_try) = (true, false);
-                self.call = None;
+                self.guard.people_had_time();
+                self.checkpoints.rollback_begins();
+                self.budget.forget_call();
             }
-            Order::ManualCheckpoint { name } => self.keeping.named += u32::from(name.starts_with(MANUAL)),
-            Order::RunGate { .. } => {
-                (self.guarding.due, self.guarding.gates_ran) = (true, true);
-                // A new round: what the gates did in the one before says nothing about it.
-                self.guarding.by_gates &= !matches!(self.stage, Stage::Gating { next: 0, .. });
-                // It may take an hour: a call that was granted before is none of then.
-                (self.keeping.compared, self.call) = (false, None);
-                // What was said about a proof says nothing about what is judged anew.
-                self.judged.certified = None;
+            Order::ManualCheckpoint { name } if name.starts_with(MANUAL) => self.checkpoints.count_manual(),
+            Order::RunGate { point, .. } => {
+                if let Phase::BeforeGates { .. } = self.phase {
+                    self.phase = Phase::Gates { point: *point, next: 0 };
+                }
+                self.guard.gate_begins(matches!(self.phase, Phase::Gates { next: 0, .. }));
+                self.checkpoints.may_differ();
+                // It may take an hour: a call that was granted before is not valid then.
+                self.budget.forget_call();
+                self.progress.forget_proof();
             }
-            Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
+            Order::ManualCheckpoint { .. }
             | Order::Reserve { .. }
             | Order::Guard { .. }
             | Order::Certify { .. }
@@ -280,73 +269,339 @@ impl RunState {
             | Order::Measure { .. }
             | Order::Notify { .. } => {}
         }
-        let open = OpenOrder { order: order.clone(), since: self.now, cancelled: None, cut: false, process: None };
-        self.orders.insert(id, open);
+        self.orders.add(id, order, self.now);
+    }
+
+    /// Nobody saw how the order ended.
+    fn order_dropped(&mut self, id: OrderId, then: DroppedOrder) {
+        let Some(open) = self.orders.close(id) else { return };
+        match then {
+            DroppedOrder::Again => {}
+            DroppedOrder::GatesAgain => {
+                self.gates.forget_tries();
+                self.enter_gates(GatePoint::Reopened(self.iteration));
+            }
+            DroppedOrder::CutOff => {
+                self.budget.call_lost();
+                self.cut_off();
+            }
+            DroppedOrder::Forgotten => return,
+        }
+        // Nobody works on a hold, so nothing can be left of it. A number of another start of the machine names
+        // another process.
+        if open.order.hold_cause().is_none() {
+            self.trouble.may_run(open.process.filter(|_| open.since.boot_id == self.now.boot_id));
+        }
+    }
+
+    /// An attempt ended from outside: what it left gets a checkpoint, and another attempt follows.
+    fn cut_off(&mut self) {
+        self.agent.continue_next();
+        self.prompt.give_again();
+        self.prompt.note(PromptNote::Interrupted { attempt: self.attempt });
+        self.after_attempt(AfterAttempt::Interrupted);
+    }
+
+    /// The protected files are checked first, where there are any.
+    fn after_attempt(&mut self, next: AfterAttempt) {
+        match self.guard.due() {
+            Some(_) => self.phase = Phase::AttemptGuard(next),
+            None => self.after_attempt_guard(next),
+        }
+    }
+
+    fn after_attempt_guard(&mut self, next: AfterAttempt) {
+        self.phase = match next {
+            AfterAttempt::Iteration => Phase::IterationCheckpoint,
+            AfterAttempt::Interrupted => Phase::InterruptedCheckpoint,
+            AfterAttempt::Retry => Phase::Deciding { point: GatePoint::Interrupted(self.iteration, self.attempt) },
+        };
     }
 
     /// An answer to an order from before a crash finds no open order and changes nothing.
     fn answered(&mut self, id: OrderId, answer: &Answer) {
-        let Some(open) = self.orders.remove(&id) else { return };
-        if self.keeping_answered(&open.order, answer) {
-            return;
-        }
+        let Some(open) = self.orders.close(id) else { return };
         match (&open.order, answer) {
-            (Order::Notify { .. }, _) => {}
-            (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.unclean = None,
+            (Order::Notify { .. } | Order::ManualCheckpoint { .. }, _) => {}
+            (Order::Rollback { cause, .. }, Answer::RolledBack(back)) => self.rolled_back(back, *cause),
+            (Order::Rollback { to, undo, .. }, Answer::Refused { why }) => {
+                self.requests.rollback = None;
+                self.checkpoints.rollback_refused(why, to == undo);
+            }
+            (Order::Rollback { .. }, Answer::Blocked { why }) if self.requests.cancel.is_some() => {
+                self.requests.rollback = None;
+                self.checkpoints.rollback_given_up(why);
+            }
+            // Nothing was done yet that a pause could keep.
+            (Order::Checkpoint { name: CheckpointName::Initial }, Answer::Blocked { why }) => {
+                self.trouble.host_failed(why);
+            }
+            (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Blocked { why }) => {
+                self.trouble.block(why);
+            }
+            (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.trouble.cleaned(),
             (Order::Hold { cause, .. }, Answer::Held) => {
-                self.delayed |= *cause == HoldCause::Delay;
-                // Somebody may have worked on it in the meantime, and a call of then is none of now.
-                (self.call, self.keeping.compared) = (None, false);
-                self.driven_since = self.driven_since.or(Some(self.now));
+                if *cause == HoldCause::Delay {
+                    self.agent.delay_is_over();
+                }
+                // Somebody may have worked on it in the meantime, and a call that was granted is not valid any more.
+                self.budget.forget_call();
+                self.checkpoints.may_differ();
+                self.clock.go_on(self.now);
             }
-            (Order::Checkpoint { name }, Answer::Checkpoint(saved)) => self.saved(*name, saved),
-            (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended(&open, report),
-            (Order::Measure { iteration }, Answer::Measurement(measured)) => self.measured(*iteration, measured),
-            (Order::RunGate { point, gate, .. }, Answer::GateEnded(report)) => {
-                self.gate_ended(&open, (id, *point, *gate), report);
+            (Order::Checkpoint { name }, Answer::Checkpoint(report)) => self.checkpoint_taken(*name, report),
+            (Order::RunAgent { .. }, Answer::AgentEnded(report)) => self.agent_ended_with(&open, report),
+            (Order::Measure { .. }, Answer::Measurement(measured)) => self.measured(measured),
+            (Order::RunGate { gate, .. }, Answer::GateEnded(report)) => {
+                let Phase::Gates { point, next } = self.phase else { return };
+                let cancelled = open.cancelled();
+                self.gates.ended(EndedGate { order: id, gate: *gate, report: report.clone(), cancelled });
+                self.phase = Phase::GateEnded { point, next };
             }
-            (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.reserved(reserved),
-            (Order::Guard { point }, Answer::Guard(guarded)) => self.guarded(*point, guarded),
-            (Order::Certify { point }, Answer::Certify(certified)) => self.certify(*point, certified),
+            (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.budget.reserved(reserved),
+            (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
+            (Order::Certify { point }, Answer::Certify(report)) => self.progress.certify(*point, report),
             (order, answer) => self.not_done(order, &open, answer),
         }
     }
 
     fn not_done(&mut self, order: &Order, open: &OpenOrder, answer: &Answer) {
         if let Order::RunAgent { .. } = order {
-            self.nobody_told();
-            self.cut_off();
+            self.agent.ended(EndedAttempt::default());
+            self.phase = Phase::AttemptEnded;
         }
         // Given up because a person wants something else: it is done again when it is due.
-        let given_up = open.cancelled == Some(CancelCause::Abort) || open.cancelled == Some(CancelCause::Rollback);
+        let given_up = matches!(open.cancelled(), Some(CancelCause::Abort | CancelCause::Rollback));
         match (order, answer) {
             (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Failed { .. })
                 if given_up => {}
             (Order::RunAgent { .. } | Order::RunGate { .. }, Answer::Failed { what }) => {
                 // It may have been started before it failed.
-                self.unclean.get_or_insert_default();
-                self.host_failure = Some(what.clone());
+                self.trouble.may_run(None);
+                self.trouble.host_failed(what);
             }
-            (_, Answer::Failed { what }) => self.host_failure = Some(what.clone()),
+            (_, Answer::Failed { what }) => self.trouble.host_failed(what),
             (Order::RunAgent { .. }, Answer::Lost { left }) => {
-                self.unclean.get_or_insert_default().extend(open.process);
-                self.lost_agent = Some(left.join(", "));
+                self.trouble.may_run(open.process);
+                self.trouble.agent_lost(left.join(", "));
             }
             (_, Answer::Lost { left }) => {
-                self.unclean.get_or_insert_default().extend(open.process);
-                self.host_failure = Some(format!("could not be ended: {}", left.join(", ")));
+                self.trouble.may_run(open.process);
+                self.trouble.host_failed(&format!("could not be ended: {}", left.join(", ")));
             }
-            (_, answer) => self.host_failure = Some(format!("a bug of loop: {answer:?} is no answer to this order")),
+            (_, answer) => self.trouble.host_failed(&format!("a bug of loop: {answer:?} is no answer to this order")),
         }
     }
 
-    fn gate_ended(&mut self, open: &OpenOrder, (order, point, number): (OrderId, GatePoint, u32), report: &GateReport) {
-        // A gate that was given up has not spoken.
-        let given_up = [CancelCause::Abort, CancelCause::Rollback, CancelCause::TimeLimit];
-        if report.ended == Ended::ByUs && open.cancelled.is_some_and(|cause| given_up.contains(&cause)) {
-            self.time.ended_gate |= open.cancelled == Some(CancelCause::TimeLimit);
-            return;
+    fn checkpoint_taken(&mut self, name: CheckpointName, report: &CheckpointReport) {
+        self.checkpoints.taken(report, matches!(name, CheckpointName::BetweenIterations(_)));
+        match name {
+            CheckpointName::Initial => self.enter_gates(GatePoint::Baseline),
+            CheckpointName::Iteration(_) => self.phase = Phase::Measuring,
+            CheckpointName::Interrupted(..) => self.phase = Phase::InterruptedSaved,
+            CheckpointName::BetweenIterations(_) => {
+                if let Some(changes) = report.changes {
+                    self.guard.people_had_time();
+                    self.prompt.note(PromptNote::ChangedByOthers { files: changes.files });
+                    self.progress.saw(report.tree.as_deref());
+                }
+            }
         }
-        self.gate_spoke((order, point, number), report);
+    }
+
+    fn interruption_judged(&mut self, rollback_to: Option<&str>) {
+        if let Some(to) = rollback_to {
+            self.checkpoints.plan_rollback(to, RollbackCause::Interruption);
+        }
+        self.enter_gates(GatePoint::Interrupted(self.iteration, self.attempt));
+    }
+
+    fn rolled_back(&mut self, back: &RollbackReport, cause: RollbackCause) {
+        // A person who asks meanwhile takes the rollback over.
+        let reverted = cause == RollbackCause::Regression && self.requests.rollback.is_none();
+        self.requests.rollback = None;
+        self.checkpoints.rolled_back(back, self.over.is_some(), !self.agent_ended());
+        // Somebody still has to look at what was in the way: a loop that held goes on holding.
+        if let Some(why) = self.trouble.unblock() {
+            self.requests.pause.get_or_insert(why);
+        }
+        self.prompt.rolled_back(reverted);
+        self.gates.count_unverifiable(false);
+        self.progress.rolled_back();
+        // A person who goes back begins again; a reverted iteration, and a best state that stays at the end, do not.
+        let for_request = self.clock.driver() == DriverMode::OneRequest;
+        if !reverted && (self.over.is_none() || for_request) {
+            self.progress.close_breaker(back.tree.as_deref());
+        } else {
+            self.progress.saw(back.tree.as_deref());
+            self.progress.forget_claims();
+        }
+        self.guard.forget();
+        self.gates.forget_tries();
+        self.prompt.note(PromptNote::RolledBack { to: back.to.clone() });
+        if !self.phase.is_fresh() {
+            self.enter_gates(GatePoint::RolledBack(self.iteration));
+        }
+    }
+
+    fn agent_ended_with(&mut self, open: &OpenOrder, report: &AgentReport) {
+        let by_time = report.ended == Ended::ByUs && open.cancelled() == Some(CancelCause::TimeLimit);
+        self.clock.agent_ended(by_time);
+        let Order::RunAgent { session, status_only, .. } = &open.order else { return };
+        let status_only = *status_only;
+        if let Some(what) = report.not_stored.as_ref().filter(|_| !status_only) {
+            self.trouble.host_failed(what);
+        }
+        if let Some(id) = &report.stream.session {
+            self.agent.met(id, self.now);
+        }
+        let cancelled = open.cancelled();
+        self.agent.ended(EndedAttempt {
+            report: Some(report.clone()),
+            cancelled,
+            continued: session.is_some(),
+            status_only,
+        });
+        self.phase = Phase::AttemptEnded;
+    }
+
+    fn attempt_judged(&mut self, judgement: &AttemptJudgement) {
+        let ended = self.agent.take_ended();
+        match &ended.report {
+            Some(report) => {
+                self.agent.used(report.stream.usage);
+                self.budget.call_ended(&report.stream, judgement.cost_micros);
+            }
+            None => self.budget.call_lost(),
+        }
+        match judgement.result {
+            AttemptResult::CutOff => return self.cut_off(),
+            AttemptResult::Limited => {
+                self.provider.limited(judgement.wait.as_ref());
+                self.agent.continue_next();
+                self.prompt.give_again();
+                self.prompt.add(&judgement.notes);
+                let long = judgement.gates_first;
+                return self.after_attempt(if long { AfterAttempt::Interrupted } else { AfterAttempt::Retry });
+            }
+            AttemptResult::SessionLost => {
+                self.agent.forget_session();
+                self.prompt.give_again();
+                return self.after_attempt(AfterAttempt::Retry);
+            }
+            AttemptResult::StatusMissing => {
+                self.provider.answered();
+                self.agent.ask_for_status();
+                self.prompt.clear_notes();
+                self.prompt.add(&judgement.notes);
+                return self.after_attempt(AfterAttempt::Retry);
+            }
+            AttemptResult::StatusAnswered => {
+                self.agent.finish_without_status(self.iteration);
+                if let Some(report) = &ended.report {
+                    self.agent.status_answered(&report.stream, judgement);
+                }
+            }
+            AttemptResult::Iteration => {
+                self.provider.answered();
+                self.agent.finish(self.iteration, judgement);
+                if judgement.timed_out {
+                    self.progress.count_timeout();
+                }
+            }
+        }
+        self.prompt.clear_notes();
+        self.prompt.add(&judgement.notes);
+        self.after_attempt(AfterAttempt::Iteration);
+    }
+
+    /// The status block is not asked for: the iteration is what it is.
+    fn status_skipped(&mut self) {
+        self.budget.forget_call();
+        self.agent.finish_without_status(self.iteration);
+        self.prompt.clear_notes();
+        self.after_attempt(AfterAttempt::Iteration);
+    }
+
+    fn measured(&mut self, measured: &Measurement) {
+        self.progress.measured(measured);
+        self.checkpoints.set_tree(measured.tree.as_deref());
+        self.prompt.changed(&measured.names);
+        self.phase = Phase::Measured;
+    }
+
+    fn measurement_judged(&mut self, judgement: &MeasurementJudgement) {
+        self.agent.measured(judgement.asks, judgement.failure, judgement.question.as_ref());
+        self.prompt.add(&judgement.notes);
+        self.enter_gates(GatePoint::Iteration(self.iteration));
+    }
+
+    fn gate_judged(&mut self, judgement: &GateJudgement) {
+        let Phase::GateEnded { point, next } = self.phase else { return };
+        let by_time = self.gates.unjudged().is_some_and(|ended| ended.cancelled == Some(CancelCause::TimeLimit));
+        if judgement.one.is_none() && by_time {
+            self.clock.gate_ended_by_time();
+        }
+        let next = next + u32::from(self.gates.judged(judgement, point, self.iteration));
+        let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
+        self.phase = if all { Phase::RoundEnded { point } } else { Phase::Gates { point, next } };
+    }
+
+    fn round_judged(&mut self, judgement: &RoundJudgement) {
+        let point = judgement.point;
+        let iteration = if judgement.iteration.is_some() { self.iteration } else { 0 };
+        let checkpoint = self.checkpoints.newest().map(str::to_owned);
+        self.progress.round(judgement, Best { iteration, checkpoint, rank: judgement.rank });
+        self.gates.round_ended();
+        match (&judgement.iteration, point) {
+            (Some(iteration), _) => {
+                self.gates.count_unverifiable(iteration.unverifiable);
+                self.progress.iteration(iteration);
+                self.prompt.add(&iteration.notes);
+                if let Some(to) = &iteration.revert_to {
+                    self.checkpoints.plan_rollback(to, RollbackCause::Regression);
+                }
+            }
+            (None, GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0)) => {
+                self.gates.learn_costs();
+                self.progress.saw(self.checkpoints.tree());
+            }
+            (None, _) => {}
+        }
+        self.phase = Phase::Deciding { point };
+        if self.guard.due().is_some() || (self.guard.watched_due() && self.gates_pass()) {
+            self.phase = Phase::GatesGuard { point };
+        }
+    }
+
+    fn guard_judged(&mut self, judgement: &GuardJudgement) {
+        if self.guard.judged(judgement) {
+            self.progress.best_is_void();
+        }
+        judgement.note.iter().cloned().for_each(|note| self.prompt.note(note));
+        match self.phase {
+            Phase::StartGuard => self.phase = Phase::InitialCheckpoint,
+            Phase::AttemptGuard(next) => self.after_attempt_guard(next),
+            Phase::GatesGuard { point } => self.phase = Phase::Deciding { point },
+            Phase::New
+            | Phase::InitialCheckpoint
+            | Phase::Agent
+            | Phase::AttemptEnded
+            | Phase::InterruptedCheckpoint
+            | Phase::InterruptedSaved
+            | Phase::IterationCheckpoint
+            | Phase::Measuring
+            | Phase::Measured
+            | Phase::BeforeGates { .. }
+            | Phase::Gates { .. }
+            | Phase::GateEnded { .. }
+            | Phase::RoundEnded { .. }
+            | Phase::Deciding { .. } => {}
+        }
+    }
+
+    fn proof_judged(&mut self, judgement: &ProofJudgement) {
+        self.progress.proof_judged(judgement);
+        judgement.note.iter().cloned().for_each(|note| self.prompt.note(note));
     }
 }

@@ -1,9 +1,12 @@
 //! What happens next, when several things could: one list, read from the top.
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
+use super::gates::Gate;
+use super::judge;
 use super::outcome::{Outcome, Reason, ReasonCode};
 use super::report::{AgentReport, Ended};
-use super::state::{RunState, Stage};
+use super::state::RunState;
 use crate::agent::{Claim, Failure};
+use crate::machine::Deciding;
 use crate::policy::breaker::Trip;
 use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
@@ -36,7 +39,7 @@ pub struct Rule {
     pub name: &'static str,
     /// Whether it is looked at between any two orders, and not only when the gates have spoken.
     pub at_once: bool,
-    judge: fn(&RunState) -> Option<Next>,
+    judge: fn(&RunState, &Deciding) -> Option<Next>,
 }
 
 /// The precedence of everything that can end, hold or continue a run. The first that applies counts.
@@ -46,7 +49,7 @@ pub const PRECEDENCE: [Rule; 21] = [
     Rule { name: "rollback asked", at_once: true, judge: rollback_asked },
     Rule { name: "blocked", at_once: true, judge: blocked },
     Rule { name: "tamper that stops", at_once: false, judge: tamper },
-    Rule { name: "gates pass", at_once: false, judge: gates_kept },
+    Rule { name: "gates pass", at_once: false, judge: gates_pass },
     Rule { name: "claimed, where there is no gate", at_once: false, judge: claimed },
     Rule { name: "stop asked", at_once: false, judge: stop_asked },
     Rule { name: "pause asked", at_once: false, judge: pause_asked },
@@ -66,24 +69,24 @@ pub const PRECEDENCE: [Rule; 21] = [
 
 /// Between two orders: does anything end the run right now?
 #[must_use]
-pub fn at_once(state: &RunState) -> Option<Next> {
-    PRECEDENCE.iter().filter(|rule| rule.at_once).find_map(|rule| (rule.judge)(state))
+pub fn at_once(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    PRECEDENCE.iter().filter(|rule| rule.at_once).find_map(|rule| (rule.judge)(state, deciding))
 }
 
 /// When the gates have spoken: what is next?
 #[must_use]
-pub fn decide(state: &RunState) -> Next {
-    PRECEDENCE.iter().find_map(|rule| (rule.judge)(state)).unwrap_or(Next::Iterate)
+pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
+    PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate)
 }
 
 /// Whether a cap on the loop's own is reached: nothing more may be asked of an agent.
 #[must_use]
-pub fn capped(state: &RunState) -> bool {
-    [time_cap, money_cap, calls_cap].iter().any(|cap| cap(state).is_some())
+pub fn capped(state: &RunState, deciding: &Deciding) -> bool {
+    [time_cap, money_cap, calls_cap].iter().any(|cap| cap(state, deciding).is_some())
 }
 
 /// For entries whose policy is not built yet: their place in the list is kept.
-fn never(_: &RunState) -> Option<Next> {
+fn never(_: &RunState, _: &Deciding) -> Option<Next> {
     None
 }
 
@@ -91,42 +94,42 @@ fn conclude(outcome: Outcome, code: ReasonCode, text: String) -> Option<Next> {
     Some(Next::Conclude(outcome, Reason { code, text }))
 }
 
-fn abort_asked(state: &RunState) -> Option<Next> {
-    if let Some(by) = &state.asked.cancel {
-        let began = state.stage != Stage::Fresh && state.host_failure.is_none();
-        if state.asked.rollback.is_some() && began && state.keeping.may_try {
+fn abort_asked(state: &RunState, _: &Deciding) -> Option<Next> {
+    if let Some(by) = &state.requests.cancel {
+        let began = !state.phase.is_fresh() && state.trouble.host_failure().is_none();
+        if judge::rollback_target(state).is_some() && began && state.checkpoints.may_try_rollback() {
             return Some(Next::RollBack);
         }
-        let refused = state.keeping.refused.as_ref();
+        let refused = state.checkpoints.refused();
         let refused = refused.map_or(String::new(), |why| format!("; the workspace was not rolled back: {why}"));
         return conclude(Outcome::Cancelled, ReasonCode::ManualStop, format!("cancelled by {by}{refused}"));
     }
-    let by = state.asked.abort.as_ref()?;
+    let by = state.requests.abort.as_ref()?;
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped at once by {by}"))
 }
 
-fn host_failure(state: &RunState) -> Option<Next> {
-    if let Some(left) = &state.lost_agent {
+fn host_failure(state: &RunState, _: &Deciding) -> Option<Next> {
+    if let Some(left) = state.trouble.lost_agent() {
         let text = format!("the agent could not be ended; still there: {left}");
         return conclude(Outcome::Unable, ReasonCode::AgentLost, text);
     }
-    let what = state.host_failure.as_ref()?;
-    conclude(Outcome::Unable, ReasonCode::HostFailure, what.clone())
+    let what = state.trouble.host_failure()?;
+    conclude(Outcome::Unable, ReasonCode::HostFailure, what.to_owned())
 }
 
 /// A person who goes back does not want to be told that what is thrown away was done.
-fn rollback_asked(state: &RunState) -> Option<Next> {
-    let target = state.asked.rollback.as_ref()?;
-    // One that was begun goes on first of all: the workspace is neither this nor that.
-    let begun = state.keeping.rolling_back;
-    let between = matches!(state.stage, Stage::Gating { .. }) && (target.now || is_due(state));
-    let (may_try, blocked) = (state.keeping.may_try, state.blocked.is_some());
+fn rollback_asked(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let (target, _) = judge::rollback_target(state)?;
+    // One that was begun comes first of all: the workspace is half-restored.
+    let begun = state.checkpoints.rolling_back();
+    let between = state.phase.point().is_some() && (target.now || is_due(state, deciding));
+    let (may_try, blocked) = (state.checkpoints.may_try_rollback(), state.trouble.blocked().is_some());
     ((begun && (may_try || !blocked)) || ((between || blocked) && may_try)).then_some(Next::RollBack)
 }
 
-fn blocked(state: &RunState) -> Option<Next> {
-    let why = state.blocked.as_ref()?;
-    match &state.asked.stop {
+fn blocked(state: &RunState, _: &Deciding) -> Option<Next> {
+    let why = state.trouble.blocked()?;
+    match &state.requests.stop {
         Some(by) => conclude(
             Outcome::Stopped,
             ReasonCode::ManualStop,
@@ -136,11 +139,11 @@ fn blocked(state: &RunState) -> Option<Next> {
     }
 }
 
-fn gates_kept(state: &RunState) -> Option<Next> {
-    if !state.gates_kept() || state.tests_are_missed() {
+fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
+    if !state.gates_pass() || state.tests_are_missed() {
         return None;
     }
-    let hold = state.words_of_gates(true);
+    let hold = words_of_gates(state, true);
     let text = match state.iteration {
         0 => format!("{hold} already, before any iteration"),
         1 => format!("{hold} after 1 iteration"),
@@ -150,36 +153,36 @@ fn gates_kept(state: &RunState) -> Option<Next> {
 }
 
 /// Protected files were changed, and that is to stop the run.
-fn tamper(state: &RunState) -> Option<Next> {
-    let found = state.guarding.found.as_ref()?;
-    if state.settings.resolved.get("on_tamper") != "stop" {
+fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let found = state.guard.found()?;
+    if state.settings.read(deciding).resolved.get("on_tamper") != "stop" {
         return None;
     }
-    let who = if state.guarding.by_gates { "while the gates ran" } else { "by the agent" };
+    let who = if state.guard.by_gates() { "while the gates ran" } else { "by the agent" };
     let text = format!("protected files were changed {who}: {}", found.tampered.words());
     conclude(Outcome::Tampered, ReasonCode::Tamper, text)
 }
 
 /// Where no gate is, the agent's word: its tag, or its signal, said often enough, with nothing more to change.
-fn claimed(state: &RunState) -> Option<Next> {
+fn claimed(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let report = newest_report(state).filter(|report| !state.gated() && !report.failed())?;
-    let tag = state.settings.resolved.get("completion_promise");
+    let tag = state.settings.read(deciding).resolved.get("completion_promise");
     if report.stream.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
         let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
         return conclude(Outcome::Claimed, ReasonCode::GoalComplete, text);
     }
     let done = |claim: &&Claim| !claim.blocked() && claim.status != "ERROR";
     let claim = report.stream.claimed.as_ref().filter(done)?;
-    if !state.settings.resolved.is_on("strict_completion") {
+    if !state.settings.read(deciding).resolved.is_on("strict_completion") {
         let text = "the agent says that it is done; nothing was verified".to_owned();
         return claim
             .complete()
             .then_some(())
             .and_then(|()| conclude(Outcome::Claimed, ReasonCode::GoalComplete, text));
     }
-    let times = state.judged.counts.completion;
-    let often = times >= state.settings.completion_threshold;
-    if !(claim.exit_signal && often && state.quiet()) {
+    let times = state.progress.streaks().completion;
+    let often = times >= state.settings.read(deciding).completion_threshold;
+    if !(claim.exit_signal && often && state.progress.delta().is_quiet()) {
         return None;
     }
     let often = if times == 1 { "once".to_owned() } else { format!("{times} times in a row") };
@@ -189,33 +192,35 @@ fn claimed(state: &RunState) -> Option<Next> {
 
 /// What the agent said in the iteration that is judged; nothing where somebody went back or opened it again since.
 fn newest_report(state: &RunState) -> Option<&AgentReport> {
-    let judged =
-        matches!(state.stage, Stage::Gating { point: GatePoint::Iteration(number), .. } if number == state.iteration);
-    state.report.as_ref().filter(|_| state.agent_ended && judged)
+    let judged = state.phase.point() == Some(GatePoint::Iteration(state.iteration));
+    state.agent.report().filter(|_| state.agent_ended() && judged)
 }
 
-fn stop_asked(state: &RunState) -> Option<Next> {
-    let by = state.asked.stop.as_ref()?;
+fn stop_asked(state: &RunState, _: &Deciding) -> Option<Next> {
+    let by = state.requests.stop.as_ref()?;
     conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped after the iteration by {by}"))
 }
 
-fn pause_asked(state: &RunState) -> Option<Next> {
-    state.asked.pause.as_ref().map(|_| Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
+fn pause_asked(state: &RunState, _: &Deciding) -> Option<Next> {
+    state.requests.pause.as_ref().map(|_| Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
 }
 
 /// The provider first, then an answer, then the delay that is set.
-fn wait(state: &RunState) -> Option<Next> {
-    provider(state).or_else(|| hour(state)).or_else(|| answer(state)).or_else(|| delay(state))
+fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    provider(state, deciding)
+        .or_else(|| hour(state, deciding))
+        .or_else(|| answer(state, deciding))
+        .or_else(|| delay(state, deciding))
 }
 
-fn provider(state: &RunState) -> Option<Next> {
-    let wait = state.wait.as_ref()?;
-    if state.limited > wait.tries_max() {
-        let text = format!("{} attempts in a row came to nothing: {}", state.limited, wait.why);
+fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let wait = state.provider.wait()?;
+    if state.provider.refused() > wait.tries_max(deciding) {
+        let text = format!("{} attempts in a row came to nothing: {}", state.provider.refused(), wait.why);
         return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
     }
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
-    if state.time_left().is_some_and(|left| ms > left) {
+    if state.time_left(deciding).is_some_and(|left| ms > left) {
         let text = format!(
             "{}; it would last until {}, which is past the time of the loop",
             wait.why,
@@ -227,9 +232,9 @@ fn provider(state: &RunState) -> Option<Next> {
 }
 
 /// A question waits for a person only where somebody wants that; else the next prompt says that nobody answers.
-fn answer(state: &RunState) -> Option<Next> {
-    let question = state.question.as_ref()?;
-    match state.settings.resolved.get("on_question") {
+fn answer(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let question = state.agent.question()?;
+    match state.settings.read(deciding).resolved.get("on_question") {
         "park" => Some(Next::Hold(HoldCause::Question, PAUSE_MS_MAX)),
         "stop" => conclude(Outcome::Unable, ReasonCode::Question, format!("the agent asks: {question}")),
         _ => None,
@@ -237,12 +242,12 @@ fn answer(state: &RunState) -> Option<Next> {
 }
 
 /// The hour has seen as many calls as it may.
-fn hour(state: &RunState) -> Option<Next> {
-    match state.call.as_ref()? {
+fn hour(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    match state.budget.call()? {
         // Calls that others are making stand in the way: it is asked again soon.
         Reserved::Denied { free_in_ms: None, .. } => Some(Next::Hold(HoldCause::Calls, OTHERS_MS)),
         Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms: Some(ms), .. } => {
-            if state.time_left().is_some_and(|left| *ms > left) {
+            if state.time_left(deciding).is_some_and(|left| *ms > left) {
                 let text = "the next call that --max-calls-per-hour allows is past the time of the loop".to_owned();
                 return conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text);
             }
@@ -253,8 +258,8 @@ fn hour(state: &RunState) -> Option<Next> {
 }
 
 /// The day has seen as much as it may, of all runs together.
-fn calls_cap(state: &RunState) -> Option<Next> {
-    let Reserved::Denied { cap, day, free_in_ms: Some(_), .. } = state.call.as_ref()? else { return None };
+fn calls_cap(state: &RunState, _: &Deciding) -> Option<Next> {
+    let Reserved::Denied { cap, day, free_in_ms: Some(_), .. } = state.budget.call()? else { return None };
     let calls = if day.calls == 1 { "1 call".to_owned() } else { format!("{} calls", day.calls) };
     let cost = dollars(day.cost_micros);
     let text = match cap {
@@ -276,9 +281,9 @@ fn calls_cap(state: &RunState) -> Option<Next> {
 }
 
 /// Nothing comes of it: which count says so, what each iteration showed, and what to change.
-fn breaker(state: &RunState) -> Option<Next> {
-    let counts = &state.judged.counts;
-    let (trip, count) = counts.trip(&state.settings.breaker, state.gated())?;
+fn breaker(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let counts = state.progress.streaks();
+    let (trip, count) = counts.trip(&state.settings.read(deciding).breaker, state.gated(), deciding)?;
     let (code, what) = match trip {
         Trip::NoProgress => (ReasonCode::NoProgress, format!("no progress in {count} iterations in a row")),
         Trip::SameError => (ReasonCode::SameError, format!("the same error {count} times in a row")),
@@ -297,49 +302,56 @@ fn breaker(state: &RunState) -> Option<Next> {
     // Two declines are seen in three answers, a return between two states.
     let more = u32::from(trip == Trip::Decline) + if trip == Trip::Oscillation { 2 } else { 0 };
     let (shown, key) = (counts.shown(trip, count + more), trip.key());
-    let setting = state.settings.resolved.in_words(key);
+    let setting = state.settings.read(deciding).resolved.in_words(key);
     let text = format!("{what}: iterations {shown}; the setting is {setting}");
     conclude(Outcome::Tripped, code, text)
 }
 
 /// The agent says that it cannot go on, and that is the end.
-fn agent_blocked(state: &RunState) -> Option<Next> {
-    let report = newest_report(state).filter(|_| state.blocked_stops())?;
+fn agent_blocked(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let report = newest_report(state).filter(|_| judge::blocked_stops(state, deciding))?;
     let claim = report.stream.claimed.as_ref().filter(|claim| claim.blocked())?;
     let said = claim.summary.as_ref().map_or(String::new(), |summary| format!(": {summary}"));
     conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
 }
 
 /// Money and tokens: what was told, and the worst of what was not.
-fn money_cap(state: &RunState) -> Option<Next> {
-    let caps = &state.settings.caps;
+fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let settings = state.settings.read(deciding);
+    let caps = &settings.caps;
     let untold = |count: u32, flag: &str| {
         if count == 0 {
             String::new()
         } else {
-            format!(" ({count} of {} calls did not tell and count as the worst case, see {flag})", state.spent.calls)
+            format!(
+                " ({count} of {} calls did not tell and count as the worst case, see {flag})",
+                state.budget.spent().calls
+            )
         }
     };
-    if let Some(most) = caps.cost_micros.filter(|most| state.cost_micros() >= *most) {
-        let (spent, most) = (dollars(state.cost_micros()), dollars(most));
-        let text = format!("{spent} of {most} spent{}", untold(state.spent.cost_untold, "--worst-cost"));
+    if let Some(most) = caps.cost_micros.filter(|most| state.cost_micros(settings) >= *most) {
+        let (spent, most) = (dollars(state.cost_micros(settings)), dollars(most));
+        let text = format!("{spent} of {most} spent{}", untold(state.budget.spent().cost_untold, "--worst-cost"));
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
-    if let Some(most) = caps.tokens.filter(|most| state.tokens() >= *most) {
-        let text =
-            format!("{} of {most} tokens used{}", state.tokens(), untold(state.spent.tokens_untold, "--worst-tokens"));
+    if let Some(most) = caps.tokens.filter(|most| state.tokens(settings) >= *most) {
+        let text = format!(
+            "{} of {most} tokens used{}",
+            state.tokens(settings),
+            untold(state.budget.spent().tokens_untold, "--worst-tokens")
+        );
         return conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text);
     }
     let report = newest_report(state).filter(|report| report.stream.budget_hit)?;
     let said = report.stream.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
-    let text = format!("the agent stopped at the limit of its budget and {}{said}", not_done(state));
+    let text = format!("the agent stopped at the limit of its budget and {}{said}", not_done(state, deciding));
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
 /// Nothing but a person can mend these.
-fn login_or_billing(state: &RunState) -> Option<Next> {
-    let failure = state.failure.filter(|_| state.agent_ended)?;
-    let agent = &state.settings.agent;
+fn login_or_billing(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let failure = state.agent.failure().filter(|_| state.agent_ended())?;
+    let agent = &state.settings.read(deciding).agent;
     let (code, what) = match failure {
         Failure::Auth => (ReasonCode::AgentLogin, "is not signed in, or was refused"),
         Failure::Billing => (ReasonCode::AgentBilling, "has no credit left, or a plan that does not hold it"),
@@ -353,36 +365,37 @@ fn login_or_billing(state: &RunState) -> Option<Next> {
         | Failure::Refusal
         | Failure::Question => return None,
     };
-    let report = state.report.as_ref()?;
+    let report = state.agent.report()?;
     let said = report.stream.error.as_ref().map_or_else(|| said(&report.last_text), |error| format!(": {error}"));
     conclude(Outcome::Unable, code, format!("{agent} {what}{said}"))
 }
 
 /// The delay lies between iterations: not before the first, and not before another attempt.
-fn delay(state: &RunState) -> Option<Next> {
-    let between = state.agent_ended && !state.delayed;
-    state.settings.delay_ms.filter(|_| between).map(|ms| Next::Hold(HoldCause::Delay, ms))
+fn delay(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let between = state.agent_ended() && !state.agent.is_delayed();
+    state.settings.read(deciding).delay_ms.filter(|_| between).map(|ms| Next::Hold(HoldCause::Delay, ms))
 }
 
-fn iteration_cap(state: &RunState) -> Option<Next> {
-    let most = state.settings.max_iterations?;
+fn iteration_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let most = state.settings.read(deciding).max_iterations?;
     if state.iterations_done() < most {
         return None;
     }
     let word = if most == 1 { "iteration" } else { "iterations" };
-    let failure = state.failure.map_or(String::new(), |failure| format!("; the last one failed: {}", failure.word()));
+    let failure =
+        state.agent.failure().map_or(String::new(), |failure| format!("; the last one failed: {}", failure.word()));
     conclude(
         Outcome::Exhausted,
         ReasonCode::IterationLimit,
-        format!("{most} {word} done and {}{failure}", not_done(state)),
+        format!("{most} {word} done and {}{failure}", not_done(state, deciding)),
     )
 }
 
-fn time_cap(state: &RunState) -> Option<Next> {
-    let most = state.settings.max_time_ms?;
-    let (most_text, not_done) = (time::spaced(most), not_done(state));
-    let is_left = state.active_ms(state.now) < most && !state.time.ended_gate;
-    let text = match (is_left, state.time.ended_agent) {
+fn time_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    let most = state.settings.read(deciding).max_time_ms?;
+    let (most_text, not_done) = (time::spaced(most), not_done(state, deciding));
+    let is_left = state.active_ms(state.now) < most && !state.clock.ended_gate();
+    let text = match (is_left, state.clock.ended_agent()) {
         (true, false) => return None,
         (true, true) => format!("the agent's share of {most_text} is used up and {not_done}"),
         (false, _) => format!("{most_text} used up and {not_done}"),
@@ -390,12 +403,12 @@ fn time_cap(state: &RunState) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
 }
 
-fn crash_streak(state: &RunState) -> Option<Next> {
-    if state.crash_streak < CRASHES_MAX {
+fn crash_streak(state: &RunState, _: &Deciding) -> Option<Next> {
+    if state.progress.crash_streak() < CRASHES_MAX {
         return None;
     }
-    let report = state.report.as_ref()?;
-    let measured = state.changes.is_some() || state.measured.noticed.is_some();
+    let report = state.agent.report()?;
+    let measured = state.progress.changes().is_some() || state.progress.delta().noticed.is_some();
     let evidence = if measured { "changed nothing" } else { "the promise said the same each time" };
     let own = report.stream.error.as_ref().map(|error| format!(": {error}"));
     let (ended, said) = (report.ended.brief(), own.unwrap_or_else(|| said(&report.last_text)));
@@ -409,21 +422,24 @@ fn crash_streak(state: &RunState) -> Option<Next> {
 }
 
 /// Why it is not done, for the sentence of an end.
-fn not_done(state: &RunState) -> String {
+fn not_done(state: &RunState, deciding: &Deciding) -> String {
     match (state.gated(), state.tests_are_missed()) {
-        (false, _) if state.judged.counts.completion >= state.settings.completion_threshold && !state.quiet() => {
+        (false, _)
+            if state.progress.streaks().completion >= state.settings.read(deciding).completion_threshold
+                && !state.progress.delta().is_quiet() =>
+        {
             "the agent says that it is done, but still changes files".to_owned()
         }
         (false, _) => "the agent has not said for good that it is done".to_owned(),
-        (true, false) if !have_spoken(state) => {
-            let what = if state.settings.gates.len() == 1 { "the promise was" } else { "the gates were" };
+        (true, false) if !state.phase.gates_are_done() => {
+            let what = if state.gates.len() == 1 { "the promise was" } else { "the gates were" };
             format!("{what} not checked to the end")
         }
         (true, true) => {
-            let hold = state.words_of_gates(true);
-            format!("{hold} only by weaker tests: {}", state.weaker().join("; "))
+            let hold = words_of_gates(state, true);
+            format!("{hold} only by weaker tests: {}", judge::weaker(state).join("; "))
         }
-        (true, false) => state.words_of_gates(false),
+        (true, false) => words_of_gates(state, false),
     }
 }
 
@@ -433,17 +449,17 @@ fn said(text: &str) -> String {
     if line.is_empty() { String::new() } else { format!(": {line}") }
 }
 
-fn unverifiable_streak(state: &RunState) -> Option<Next> {
-    if state.unverifiable_streak < UNVERIFIABLE_MAX {
+fn unverifiable_streak(state: &RunState, deciding: &Deciding) -> Option<Next> {
+    if state.gates.unverifiable_streak() < UNVERIFIABLE_MAX {
         return None;
     }
-    let all = state.gates.iter().zip(&state.settings.gates);
-    let (last, gate) = all
-        .filter_map(|(memory, gate)| memory.last.as_ref().map(|last| (last, gate)))
-        .find(|(last, gate)| last.verdict == Verdict::Unverifiable && !gate.watch)?;
+    let required = state.gates.required();
+    let (last, gate) = required
+        .filter_map(|gate| gate.last().map(|last| (last, gate.spec())))
+        .find(|(last, _)| last.verdict == Verdict::Unverifiable)?;
     let ended = match last.report.ended {
         Ended::ByUs => {
-            let limit = gate.timeout_ms.unwrap_or(state.settings.gate_timeout_ms);
+            let limit = gate.timeout_ms.unwrap_or(state.settings.read(deciding).gate_timeout_ms);
             format!("no end after {}, see --gate-timeout", time::spaced(limit))
         }
         Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => last.report.ended.brief(),
@@ -454,29 +470,36 @@ fn unverifiable_streak(state: &RunState) -> Option<Next> {
 }
 
 /// Last of all: nothing speaks against going on.
-fn next_iteration(_: &RunState) -> Option<Next> {
+fn next_iteration(_: &RunState, _: &Deciding) -> Option<Next> {
     Some(Next::Iterate)
 }
 
 /// Which iteration and attempt the agent is asked for next: a cut-off one is gone on with.
 #[must_use]
 pub fn next_attempt(state: &RunState) -> (u32, u32) {
-    if state.agent_ended || state.iteration == 0 {
+    if state.agent_ended() || state.iteration == 0 {
         (state.iteration + 1, 1)
     } else {
         (state.iteration, state.attempt + 1)
     }
 }
 
-/// Whether the gates have all spoken, or can no more, and the list is to be read.
+/// Whether the gates have all ended, or have no time left, and the list is to be read.
 #[must_use]
-pub fn is_due(state: &RunState) -> bool {
-    have_spoken(state) || state.out_of_time()
+pub fn is_due(state: &RunState, deciding: &Deciding) -> bool {
+    state.phase.gates_are_done() || state.out_of_time(deciding)
 }
 
-fn have_spoken(state: &RunState) -> bool {
-    match state.stage {
-        Stage::Gating { next, .. } => usize::try_from(next).is_ok_and(|next| next >= state.gates.len()),
-        Stage::Fresh | Stage::Cut | Stage::AgentDone | Stage::Saved => false,
+/// That the required gates hold, or which of them do not.
+fn words_of_gates(state: &RunState, hold: bool) -> String {
+    let passes = |gate: &Gate| gate.last().is_some_and(|last| last.verdict == Verdict::Pass);
+    let meant = state.gates.required().filter(|gate| hold || !passes(gate));
+    let names: Vec<&str> = meant.map(|gate| gate.spec().name.as_str()).collect();
+    let (one, several) = if hold { ("holds", "hold") } else { ("does not hold", "do not hold") };
+    match names[..] {
+        ["promise"] | [] => format!("the promise {one}"),
+        [name] => format!("the gate {name} {one}"),
+        _ if hold => format!("all {} gates {several}", names.len()),
+        _ => format!("the gates {} {several}", text::one_line(&names.join(", "), 200)),
     }
 }

@@ -65,6 +65,16 @@ pub struct Change {
     pub value: String,
 }
 
+impl Change {
+    /// Whether it is the limit of time that changes.
+    pub(super) fn limits_time(&self) -> bool {
+        self.key == "max_time"
+    }
+}
+
+/// Which gate of a run, from 0 in the order of the settings.
+pub type GateIndex = u32;
+
 /// What a person can ask of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +146,11 @@ pub enum Notice {
     },
     /// The process of an order has shown no sign of life for its limit: no output, no file, no CPU.
     Silent {
+        /// Which order.
+        order: OrderId,
+    },
+    /// The agent waits for its provider by itself, where the run would rather wait with nothing running.
+    Retrying {
         /// Which order.
         order: OrderId,
     },

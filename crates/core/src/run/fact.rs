@@ -3,7 +3,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Input, ProcessId};
+use super::checkpoints::RollbackCause;
+use super::event::{GateIndex, Input, ProcessId};
+use super::judgement::{
+    AttemptJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement,
+};
 use super::outcome::{Outcome, Proof, Reason};
 use crate::ids::OrderId;
 use crate::policy::reserve::Wanted;
@@ -44,7 +48,9 @@ pub enum Fact {
         /// Why.
         cause: CancelCause,
     },
-    /// We drew the conclusion, and why.
+    /// Decided: what an event means.
+    Decided(Decision),
+    /// Decided: the run is over, and why.
     Concluded {
         /// How the run ended.
         outcome: Outcome,
@@ -56,7 +62,64 @@ pub enum Fact {
     },
 }
 
+/// What `step` decided about an event. `apply` stores it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// What becomes of an order whose end nobody saw.
+    OrderDropped {
+        /// Which order.
+        id: OrderId,
+        /// What becomes of it.
+        then: DroppedOrder,
+    },
+    /// What an attempt of the agent was.
+    Attempt(Box<AttemptJudgement>),
+    /// Whether the workspace goes back after an interrupted attempt.
+    Interruption {
+        /// The checkpoint that it goes back to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rollback_to: Option<String>,
+    },
+    /// The agent is not asked for the status block that it left out.
+    StatusSkipped,
+    /// What the measured changes mean.
+    Measurement(MeasurementJudgement),
+    /// What a gate said.
+    Gate(GateJudgement),
+    /// What all gates together said of a state.
+    Round(Box<RoundJudgement>),
+    /// What a check of the protected files means.
+    Guard(GuardJudgement),
+    /// Whether the tests behind a pass are as strong as at the start.
+    Proof(ProofJudgement),
+    /// The breaker is closed, because the run was opened again.
+    BreakerClosed,
+}
+
+/// What the host has to do because of a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act<'a> {
+    /// Begin an order.
+    Begin(OrderId, &'a Order),
+    /// End an order early; its answer still comes.
+    Cancel(OrderId),
+    /// End it at once; its answer still comes.
+    Kill(OrderId),
+}
+
 impl Fact {
+    /// What the host has to do because of it.
+    #[must_use]
+    pub fn act(&self) -> Option<Act<'_>> {
+        match self {
+            Self::Ordered { id, order } => Some(Act::Begin(*id, order)),
+            Self::OrderCancelled { id, cause: CancelCause::TimeUp } => Some(Act::Kill(*id)),
+            Self::OrderCancelled { id, .. } => Some(Act::Cancel(*id)),
+            Self::Happened(_) | Self::Decided(_) | Self::Concluded { .. } => None,
+        }
+    }
+
     /// Whether it must be safe on disk before anything follows from it: an order that starts an
     /// agent, what an agent did (or it would be paid twice), what a person was promised, the end.
     #[must_use]
@@ -71,7 +134,8 @@ impl Fact {
                     | Order::Rollback { .. }
                     | Order::Guard { point: GuardPoint::Agent(..) | GuardPoint::Gates(_) }
             ),
-            Self::OrderCancelled { .. } => false,
+            // Decisions are made again from the event if they are lost: nothing has followed from them yet.
+            Self::OrderCancelled { .. } | Self::Decided(_) => false,
             Self::Happened(input) => match &input.event {
                 Event::Created(_) | Event::Reopened { .. } | Event::Requested { .. } => true,
                 Event::Answered { answer, .. } => matches!(
@@ -102,6 +166,8 @@ pub enum CancelCause {
     Request,
     /// A person wants to go back, now.
     Rollback,
+    /// The agent waits for its provider by itself.
+    Retrying,
 }
 
 /// Work for the host.
@@ -180,13 +246,16 @@ pub enum Order {
         /// The user's own repository too.
         #[serde(default)]
         git: bool,
+        /// Why.
+        #[serde(default)]
+        cause: RollbackCause,
     },
     /// Run one gate.
     RunGate {
         /// On which state of the workspace.
         point: GatePoint,
         /// Which gate, from 0.
-        gate: u32,
+        gate: GateIndex,
         /// Which try of it, from 1, where it has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<u32>,
@@ -228,6 +297,12 @@ impl Order {
             | Self::Certify { .. }
             | Self::RunGate { .. } => true,
         }
+    }
+
+    /// Why it holds the run, where it does.
+    #[must_use]
+    pub fn hold_cause(&self) -> Option<HoldCause> {
+        if let Self::Hold { cause, .. } = self { Some(*cause) } else { None }
     }
 
     /// How long it may take before it is cancelled. No order is without a limit.

@@ -1,39 +1,52 @@
 //! The life of one run: events in, facts out.
+mod agent;
 mod apply;
-mod attempt;
+mod budget;
+mod checkpoint_name;
+mod checkpoints;
+mod clock;
 pub mod decide;
-mod due;
 mod event;
 mod fact;
-mod guarding;
-mod judging;
-mod keeping;
+mod gates;
+mod guard;
+mod judge;
+mod judgement;
 mod outcome;
+mod phase;
+mod progress;
+mod prompt_memory;
+mod provider;
 mod report;
 mod spec;
-mod spending;
 mod state;
 mod step;
-mod words;
 
-pub use apply::{INITIAL, INJECTIONS_KEPT_MAX};
-pub use due::Timing;
-pub use event::{Change, Event, Injected, Input, Notice, ProcessId, Request, Target};
+pub use agent::{AgentMemory, Session};
+pub use budget::{Budget, Spent, wanted};
+pub use checkpoint_name::{MANUAL, check_name, meant, numbered};
+pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
+pub use clock::{DriverMode, RunClock};
+pub use event::{Change, Event, GateIndex, Injected, Input, Notice, ProcessId, Request, Target};
 pub use fact::{
-    CancelCause, CheckpointName, Entry, FACT_BYTES_MAX, Fact, GatePoint, GuardPoint, HoldCause, Order, PAUSE_MS_MAX,
-    PromptNote,
+    Act, CancelCause, CheckpointName, Decision, Entry, FACT_BYTES_MAX, Fact, GatePoint, GuardPoint, HoldCause, Order,
+    PAUSE_MS_MAX, PromptNote,
 };
-pub use guarding::Guarding;
-pub use judging::{Best, Judged};
+pub use gates::{Gate, Gates, LastGate, TestCount};
+pub use guard::Guard;
+pub use judgement::{
+    AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
+    MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
+};
 pub use outcome::{Ending, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, standing};
+pub use phase::{AfterAttempt, Phase};
+pub use progress::{Best, IterationDelta, Progress};
+pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
+pub use provider::Provider;
 pub use report::{
     AgentReport, Answer, CertifyReport, Changes, CheckpointReport, Ended, GateReport, GuardReport, Measurement,
     NameList, Output, RollbackReport, StreamReport, TestsSeen, TextDigest, Tool,
 };
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
-pub use spending::wanted;
-pub use state::{
-    Asked, GateMemory, Injections, IterationDelta, Keeping, LastGate, OpenOrder, RunState, Session, Spent, Stage,
-};
-pub use step::step;
-pub use words::{MANUAL, check_name, meant, numbered};
+pub use state::{OpenOrder, Orders, Requests, RunSettings, RunState, Trouble};
+pub use step::{Run, next_deadline, step};

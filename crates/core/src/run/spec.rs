@@ -37,9 +37,9 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// Whether the workspace is kept at all.
+    /// Whether checkpoints are taken at all.
     #[must_use]
-    pub fn keeps(&self) -> bool {
+    pub fn has_checkpoints(&self) -> bool {
         self.backend != "none"
     }
 }

@@ -2,210 +2,105 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::due::Timing;
-use super::event::{ProcessId, Target};
-use super::fact::{CancelCause, GatePoint, HoldCause, Order, PromptNote};
-use super::guarding::Guarding;
-use super::judging::Judged;
-use super::outcome::{Ending, Outcome};
-use super::report::{AgentReport, Changes, GateReport};
+use super::agent::AgentMemory;
+use super::budget::Budget;
+use super::checkpoints::Checkpoints;
+use super::clock::{DriverMode, RunClock};
+use super::event::{Change, ProcessId, Target};
+use super::fact::{CancelCause, HoldCause, Order};
+use super::gates::Gates;
+use super::guard::Guard;
+use super::outcome::{Ending, Outcome, Standing, standing};
+use super::phase::Phase;
+use super::progress::Progress;
+use super::prompt_memory::PromptMemory;
+use super::provider::Provider;
+use super::report::CertifyReport;
 use super::spec::RunSpec;
-use crate::agent::{Agent, Failure, Usage};
+use crate::agent::Agent;
 use crate::ids::OrderId;
-use crate::policy::gate::{Tally, Verdict};
-use crate::policy::reserve::Reserved;
-use crate::policy::wait::Wait;
-use crate::settings::Settings;
+use crate::machine::Deciding;
+use crate::settings::{Resolved, Settings};
 use crate::time::At;
 
-/// Everything that decisions may depend on.
+/// Everything that decisions may depend on: a phase and parts. Each part changes only by its own methods.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunState {
     /// What it was started with; none before the first fact.
     pub spec: Option<Arc<RunSpec>>,
     /// The settings that hold now.
-    pub settings: Arc<Settings>,
-    /// When it was made.
+    pub settings: RunSettings,
+    /// When it was created.
     pub created: At,
-    /// How far the main line has got.
-    pub stage: Stage,
+    /// The newest time that was seen.
+    pub now: At,
+    /// Which step of the iteration is under way, or comes next.
+    pub phase: Phase,
     /// The end, while it has one.
     pub over: Option<Ending>,
     /// Orders that have no answer yet.
-    pub orders: BTreeMap<OrderId, OpenOrder>,
-    /// How many orders were given.
-    pub order_count: u32,
-    /// The newest time that was seen.
-    pub now: At,
-    /// Whether a driver is at work on it.
-    pub open: bool,
-    /// Since when time counts: not while it is paused, or while no driver is at work.
-    pub driven_since: Option<At>,
-    /// How much time had counted before that.
-    pub driven_ms: u64,
-    /// What the time of the run means at this moment.
-    pub time: Timing,
+    pub orders: Orders,
+    /// Who drives it, and how much of its time is used.
+    pub clock: RunClock,
     /// The iteration that was begun last, from 1.
     pub iteration: u32,
     /// The attempt in it, from 1.
     pub attempt: u32,
-    /// Whether that iteration's agent came to an end that was written down.
-    pub agent_ended: bool,
     /// What people asked for.
-    pub asked: Asked,
-    /// What the gates said, in their order.
-    pub gates: Vec<GateMemory>,
-    /// Iterations in a row with a gate that could not answer.
-    pub unverifiable_streak: u32,
-    /// Iterations in a row in which the agent failed and changed nothing.
-    pub crash_streak: u32,
-    /// Iterations that ran out of the agent's time.
-    pub timeouts: u32,
-    /// What the newest attempt amounted to.
-    pub report: Option<AgentReport>,
-    /// What kept the newest iteration's agent from its work.
-    pub failure: Option<Failure>,
-    /// What it asked, which nobody has answered.
-    pub question: Option<String>,
-    /// Iterations in a row that ended with a question in words and changed nothing.
-    pub asking: u32,
-    /// The agent's session that can be gone on with.
-    pub session: Option<Session>,
-    /// The next attempt goes on with it whatever is set: the one before did not come to its own end.
-    pub carry_on: bool,
-    /// What the next attempt waits for.
-    pub wait: Option<Wait>,
-    /// Attempts in a row that came to nothing because of the provider.
-    pub limited: u32,
-    /// What all attempts together used.
-    pub spent: Spent,
-    /// What the newest iteration changed.
-    pub changes: Option<Changes>,
-    /// The same, as far as it counts.
-    pub measured: IterationDelta,
+    pub requests: Requests,
+    /// The gates, and what they said.
+    pub gates: Gates,
+    /// What is known about the agent.
+    pub agent: AgentMemory,
+    /// What is known about the provider.
+    pub provider: Provider,
+    /// What was spent.
+    pub budget: Budget,
     /// How good its states are, and whether it gets anywhere.
-    pub judged: Judged,
-    /// What became of the protected files.
-    pub guarding: Guarding,
-    /// What the ledger of all runs said about the next call, until it is made or waited for.
-    pub call: Option<Reserved>,
-    /// The same about the newest call.
-    pub window: Option<Reserved>,
-    /// Paths changed so far, the newest last, a bounded number.
-    pub changed_names: Vec<String>,
-    /// What the next prompt has to tell.
-    pub notes: Vec<PromptNote>,
-    /// Texts of a person for the next prompts.
-    pub injections: Injections,
-    /// The delay before the next iteration is over.
-    pub delayed: bool,
-    /// What the host could not do.
-    pub host_failure: Option<String>,
-    /// What is left of an agent that could not be ended.
-    pub lost_agent: Option<String>,
-    /// Processes of a cut-off attempt may still run: who they were.
-    pub unclean: Option<Vec<ProcessId>>,
-    /// What is kept of the workspace.
-    pub keeping: Keeping,
-    /// What a person must mend before it can go on.
-    pub blocked: Option<String>,
-    /// A command opened it for one request and does not go on with it.
-    pub visiting: bool,
+    pub progress: Progress,
+    /// What is known about the protected files.
+    pub guard: Guard,
+    /// What is known about its checkpoints.
+    pub checkpoints: Checkpoints,
+    /// What waits for the next prompts.
+    pub prompt: PromptMemory,
+    /// What went wrong on this machine.
+    pub trouble: Trouble,
 }
 
-/// A conversation of the agent's own program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
-    /// What the program calls it.
-    pub id: String,
-    /// Since when it is known.
-    pub since: At,
-    /// What it has used, for programs that count over the whole of it.
-    pub used: Usage,
-}
-
-/// What all attempts together used.
+/// The settings of a run. Decisions read them; bookkeeping cannot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// As far as it was told.
-    pub usage: Usage,
-    /// Attempts that did not tell.
-    pub untold: u32,
-    /// Attempts whose cost nobody knows.
-    pub cost_untold: u32,
-    /// Attempts whose tokens nobody knows.
-    pub tokens_untold: u32,
-    /// Calls of an agent.
-    pub calls: u32,
-    /// The newest model that was told.
-    pub model: Option<String>,
+pub struct RunSettings(Arc<Settings>);
+
+impl RunSettings {
+    /// The settings that these texts say.
+    #[must_use]
+    pub fn new(resolved: &Resolved) -> Self {
+        Self(Arc::new(Settings::of(resolved)))
+    }
+
+    /// For decisions.
+    #[must_use]
+    pub fn read(&self, _: &Deciding) -> &Settings {
+        &self.0
+    }
+
+    /// For people, and for the host when it carries out an order.
+    #[must_use]
+    pub fn shown(&self) -> &Settings {
+        &self.0
+    }
+
+    pub(super) fn change(&mut self, change: &Change) {
+        Arc::make_mut(&mut self.0).change(&change.key, &change.value);
+    }
 }
 
-/// What the newest iteration changed, as far as it counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IterationDelta {
-    /// Files in scope that are not protected, where it is measured.
-    pub files: Option<u32>,
-    /// How many of them are tests.
-    pub tests: u32,
-    /// Files changed that checkpoints leave out.
-    pub ignored: bool,
-    /// The user's repository stands at another commit.
-    pub head_moved: bool,
-    /// Where nothing is counted: whether something is not what it was.
-    pub noticed: Option<bool>,
-}
-
-/// What is kept of the workspace.
+/// Orders that have no answer yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keeping {
-    /// The checkpoint that the workspace was last known to equal.
-    pub newest: Option<String>,
-    /// The one that the iteration's agent began on.
-    pub before: Option<String>,
-    /// The hash of the newest tree.
-    pub tree: Option<String>,
-    /// Whether the workspace was compared with the newest checkpoint since the gates spoke.
-    pub compared: bool,
-    /// Nobody watched the workspace since then.
-    pub unwatched: bool,
-    /// How many checkpoints people asked for.
-    pub named: u32,
-    /// How often somebody went back.
-    pub rollbacks: u32,
-    /// A rollback was begun and has not come to its end.
-    pub rolling_back: bool,
-    /// One before it had begun, too, and has not come to its end either: the workspace is neither this nor that.
-    pub half_done: bool,
-    /// The rollback that is wanted may be tried now: it is tried once for each time that somebody asks.
-    pub may_try: bool,
-    /// What was there before the newest rollback.
-    pub undo: Option<String>,
-    /// Somebody went back after the run had ended.
-    pub left_its_end: bool,
-    /// Why the newest rollback was not done.
-    pub refused: Option<String>,
-}
-
-/// How far the main line has got: what is to be ordered next.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stage {
-    /// Nothing is kept yet: the initial checkpoint.
-    #[default]
-    Fresh,
-    /// An attempt was cut off: a checkpoint of what it left.
-    Cut,
-    /// The agent ended: the checkpoint of its iteration.
-    AgentDone,
-    /// It is kept: the measurement.
-    Saved,
-    /// The gates, from this one on; past the last one the decision.
-    Gating {
-        /// What they judge.
-        point: GatePoint,
-        /// Which is next.
-        next: u32,
-    },
+pub struct Orders {
+    open: BTreeMap<OrderId, OpenOrder>,
+    count: u32,
 }
 
 /// An order without an answer.
@@ -215,30 +110,95 @@ pub struct OpenOrder {
     pub order: Order,
     /// Since when.
     pub since: At,
-    /// Why it was cancelled, if it was.
-    pub cancelled: Option<CancelCause>,
-    /// It was not even left the time to end in order.
-    pub cut: bool,
     /// The process that does it.
     pub process: Option<ProcessId>,
+    stop: Stop,
 }
 
-/// Which injected texts there are and which were given. They are files, so that any number of them is a few numbers here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Injections {
-    /// The newest.
-    pub newest: u32,
-    /// The newest that a prompt has held.
-    pub given: u32,
-    /// The newest that a prompt before this iteration's has held.
-    pub given_before: u32,
-    /// Those that stay in all later prompts, a bounded number.
-    pub kept: Vec<u32>,
+/// Whether an order is to end early.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stop {
+    #[default]
+    No,
+    /// It was asked to end.
+    Asked(CancelCause),
+    /// It had its time to end and is killed.
+    Killed(Option<CancelCause>),
 }
 
-/// What people asked for and how.
+impl OpenOrder {
+    /// Why it was cancelled, if it was.
+    #[must_use]
+    pub fn cancelled(&self) -> Option<CancelCause> {
+        match self.stop {
+            Stop::No => None,
+            Stop::Asked(cause) => Some(cause),
+            Stop::Killed(cause) => cause,
+        }
+    }
+
+    /// Whether it was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled().is_some()
+    }
+
+    /// Whether it had its time to end and is killed.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        matches!(self.stop, Stop::Killed(_))
+    }
+}
+
+impl Orders {
+    /// One that is open.
+    #[must_use]
+    pub fn get(&self, id: OrderId) -> Option<&OpenOrder> {
+        self.open.get(&id)
+    }
+
+    /// All that are open.
+    pub fn iter(&self) -> impl Iterator<Item = (OrderId, &OpenOrder)> {
+        self.open.iter().map(|(id, open)| (*id, open))
+    }
+
+    /// Whether none is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// How many orders were given.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(super) fn add(&mut self, id: OrderId, order: &Order, since: At) {
+        self.count = self.count.max(id.0);
+        self.open.insert(id, OpenOrder { order: order.clone(), since, process: None, stop: Stop::No });
+    }
+
+    pub(super) fn cancel(&mut self, id: OrderId, cause: CancelCause) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.stop = if cause == CancelCause::TimeUp { Stop::Killed(open.cancelled()) } else { Stop::Asked(cause) };
+        }
+    }
+
+    pub(super) fn started(&mut self, id: OrderId, process: ProcessId) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.process = Some(process);
+        }
+    }
+
+    pub(super) fn close(&mut self, id: OrderId) -> Option<OpenOrder> {
+        self.open.remove(&id)
+    }
+}
+
+/// What people asked for and how. Only people write here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Requests {
     /// Stop after the iteration.
     pub stop: Option<String>,
     /// Stop now.
@@ -251,94 +211,174 @@ pub struct Asked {
     pub rollback: Option<Target>,
 }
 
-/// What one gate said so far.
+/// What went wrong on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GateMemory {
-    /// Its newest answer.
-    pub last: Option<LastGate>,
-    /// Whether it has run to an end in this run.
-    pub ran_to_an_end: bool,
-    /// Whether its newest output equals the one before.
-    pub said_the_same: bool,
-    /// What several tries said so far, while it is asked.
-    pub tally: Tally,
-    /// What it said when all had spoken last.
-    pub judged: Option<Verdict>,
-    /// How long it took before iteration 1.
-    pub cost_ms: Option<u64>,
-    /// The order that ran it then, which names the folder of its output.
-    pub first: Option<OrderId>,
-    /// How many tests it ran then, and how many of them were left out.
-    pub first_tests: Option<(u32, u32)>,
+pub struct Trouble {
+    host_failure: Option<String>,
+    lost_agent: Option<String>,
+    unclean: Option<Vec<ProcessId>>,
+    blocked: Option<String>,
 }
 
-/// The newest answer of a gate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastGate {
-    /// The order that ran it, which names the folder of its output.
-    pub order: OrderId,
-    /// The iteration in whose folder that is.
-    pub iteration: u32,
-    /// What it judged.
-    pub point: GatePoint,
-    /// What came of it.
-    pub report: GateReport,
-    /// What that means.
-    pub verdict: Verdict,
+impl Trouble {
+    /// What the host could not do.
+    #[must_use]
+    pub fn host_failure(&self) -> Option<&str> {
+        self.host_failure.as_deref()
+    }
+
+    /// What is left of an agent that could not be ended.
+    #[must_use]
+    pub fn lost_agent(&self) -> Option<&str> {
+        self.lost_agent.as_deref()
+    }
+
+    /// Processes of a cut-off attempt that may still run.
+    #[must_use]
+    pub fn unclean(&self) -> Option<&[ProcessId]> {
+        self.unclean.as_deref()
+    }
+
+    /// What a person must fix before the run can continue.
+    #[must_use]
+    pub fn blocked(&self) -> Option<&str> {
+        self.blocked.as_deref()
+    }
+
+    pub(super) fn host_failed(&mut self, what: &str) {
+        self.host_failure = Some(what.to_owned());
+    }
+
+    pub(super) fn agent_lost(&mut self, left: String) {
+        self.lost_agent = Some(left);
+    }
+
+    pub(super) fn may_run(&mut self, process: Option<ProcessId>) {
+        self.unclean.get_or_insert_default().extend(process);
+    }
+
+    pub(super) fn cleaned(&mut self) {
+        self.unclean = None;
+    }
+
+    pub(super) fn block(&mut self, why: &str) {
+        self.blocked = Some(why.to_owned());
+    }
+
+    pub(super) fn unblock(&mut self) -> Option<String> {
+        self.blocked.take()
+    }
+
+    /// Somebody opened the run again, and may have fixed it. What may still run is not forgotten.
+    pub(super) fn forget(&mut self) {
+        self.host_failure = None;
+        self.lost_agent = None;
+        self.blocked = None;
+    }
 }
 
 impl RunState {
     /// The main order that is open.
     #[must_use]
     pub fn main_order(&self) -> Option<(OrderId, &OpenOrder)> {
-        self.orders.iter().find(|(_, open)| open.order.is_main()).map(|(id, open)| (*id, open))
+        self.orders.iter().find(|(_, open)| open.order.is_main())
     }
 
-    /// Whether it holds until a person lets it go on.
+    /// Whether it holds until a person resumes it.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        let person = |cause: HoldCause| matches!(cause, HoldCause::Paused | HoldCause::Blocked | HoldCause::Question);
-        let held = |order: &Order| matches!(order, Order::Hold { cause, .. } if person(*cause));
-        self.main_order().is_some_and(|(_, open)| held(&open.order))
+        let cause = self.main_order().and_then(|(_, open)| open.order.hold_cause());
+        matches!(cause, Some(HoldCause::Paused | HoldCause::Blocked | HoldCause::Question))
     }
 
     /// How long it has been at work, without the time in which no driver was.
     #[must_use]
     pub fn active_ms(&self, now: At) -> u64 {
-        self.driven_ms + self.driven_since.map_or(0, |since| now.ms_since(since))
+        self.clock.active_ms(now)
+    }
+
+    /// Whether a driver works on it.
+    #[must_use]
+    pub fn is_driven(&self) -> bool {
+        self.clock.driver() == DriverMode::Driving
+    }
+
+    /// Whether a command opened it for one request and does not resume it.
+    #[must_use]
+    pub fn is_for_one_request(&self) -> bool {
+        self.clock.driver() == DriverMode::OneRequest
+    }
+
+    /// Whether the agent's work on the newest iteration came to its end.
+    #[must_use]
+    pub fn agent_ended(&self) -> bool {
+        self.iteration > 0 && self.agent.finished() == self.iteration
     }
 
     /// How many iterations have come to an end.
     #[must_use]
     pub fn iterations_done(&self) -> u32 {
-        if self.agent_ended { self.iteration } else { self.iteration.saturating_sub(1) }
+        if self.agent_ended() { self.iteration } else { self.iteration.saturating_sub(1) }
     }
 
-    /// The agent that works.
+    /// The agent that these settings name.
     #[must_use]
-    pub fn agent(&self) -> Option<Agent> {
+    pub fn agent_of(&self, settings: &Settings) -> Option<Agent> {
         let described = self.spec.as_ref().and_then(|spec| spec.described.as_ref());
-        Agent::find(&self.settings.agent, described.map_or(&[], std::slice::from_ref), &self.settings.agent_cmd)
+        Agent::find(&settings.agent, described.map_or(&[], std::slice::from_ref), &settings.agent_cmd)
     }
 
-    /// Whether the workspace is kept at all.
+    /// The agent that works, for people and for the host.
     #[must_use]
-    pub fn keeps(&self) -> bool {
-        self.spec.as_ref().is_some_and(|spec| spec.keeps())
+    pub fn agent_in_use(&self) -> Option<Agent> {
+        self.agent_of(self.settings.shown())
     }
 
-    /// Whether `loop resume` may go on with it, now that it has an end: also one whose promise held, when somebody
+    /// Whether checkpoints are taken at all.
+    #[must_use]
+    pub fn has_checkpoints(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.has_checkpoints())
+    }
+
+    /// Whether a gate decides; else the agent's word does.
+    #[must_use]
+    pub fn gated(&self) -> bool {
+        self.gates.required().next().is_some()
+    }
+
+    /// Whether every required gate passes on the state that is judged, with the protected files as they were.
+    #[must_use]
+    pub fn gates_pass(&self) -> bool {
+        let clean = !self.guard.by_gates() && !self.guard.stands_tampered();
+        let all = self.phase.gates_are_done();
+        all && clean && self.phase.point().is_some_and(|point| self.gates.all_pass(point))
+    }
+
+    /// With what the gates were run, where the proof of the judged state was asked for.
+    #[must_use]
+    pub fn certified(&self) -> Option<&CertifyReport> {
+        self.progress.certified(self.phase.point()?)
+    }
+
+    /// Whether it is not done only because the tests are weaker than they were.
+    #[must_use]
+    pub fn tests_are_missed(&self) -> bool {
+        let judgement = self.phase.point().and_then(|point| self.progress.proof_judgement(point));
+        judgement.is_some_and(|judgement| judgement.refused)
+    }
+
+    /// Whether `loop resume` may continue it, now that it has an end: also one whose gates passed, when somebody
     /// has gone back since.
     #[must_use]
     pub fn resumable(&self) -> bool {
-        let left =
-            self.keeping.left_its_end && self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Verified);
+        let verified = self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Verified);
+        let left = verified && self.checkpoints.left_its_end();
         self.standing().is_none_or(|standing| standing.resumable || left)
     }
 
     /// The status word and exit code of its end, if it has one.
     #[must_use]
-    pub fn standing(&self) -> Option<super::outcome::Standing> {
-        self.over.as_ref().map(|ending| super::outcome::standing(ending.outcome))
+    pub fn standing(&self) -> Option<Standing> {
+        self.over.as_ref().map(|ending| standing(ending.outcome))
     }
 }

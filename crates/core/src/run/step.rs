@@ -1,112 +1,216 @@
-//! The decision: where a run stands and what happened, to what is now true and what is next.
+//! The decision: where a run stands and what happened, to what is recorded and what is next.
+use super::budget;
+use super::checkpoints::RollbackCause;
+use super::clock::{self, DriverMode};
 use super::decide::{self, Next};
-use super::due;
 use super::event::{Change, Event, Input, Notice, Request};
-use super::fact::{CancelCause, CheckpointName, Fact, GuardPoint, Order};
-use super::judging;
+use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, GuardPoint, Order};
+use super::guard::Ran;
+use super::judge;
 use super::outcome::{Outcome, Reason, standing};
-use super::spending;
-use super::state::{RunState, Stage};
+use super::phase::Phase;
+use super::state::RunState;
 use crate::ids::OrderId;
+use crate::machine::{self, Deciding, Machine};
 use crate::policy::reserve::{Cap, Reserved};
 use crate::text;
+use crate::time::{At, Deadline};
+
+/// The machine of one run.
+#[derive(Debug)]
+pub struct Run;
+
+impl Machine for Run {
+    type Event = Event;
+    type Fact = Fact;
+    type State = RunState;
+
+    fn step(state: &RunState, at: At, event: Event, deciding: &Deciding) -> Vec<Fact> {
+        let mut turn = Turn { after: state.clone(), facts: Vec::new(), deciding };
+        turn.take(Input { at, event });
+        turn.facts
+    }
+
+    fn apply(state: &mut RunState, fact: &Fact) {
+        state.apply(fact);
+    }
+
+    fn next_deadline(state: &RunState, deciding: &Deciding) -> Option<Deadline> {
+        state.next_deadline(deciding)
+    }
+}
 
 /// Decides. Total: no input makes it fail or panic.
 ///
-/// The input is always the first fact, so the journal alone rebuilds the state. What follows is
-/// read off the state with that fact taken in, never off the event: a journal that was cut after
-/// any line goes on from there in the same way.
+/// The event comes first, then each decision that was made because of it, then orders. A decision is read off the state
+/// with the event taken in, never off the event itself: a journal that was cut after any line goes on from there.
 ///
 /// ```
 /// use loop_core::run::{Event, Fact, Input, RunState, step};
 /// use loop_core::time::At;
 ///
-/// // A run that was never made has nothing to do, whatever happens to it.
+/// // A run that was never created has nothing to do, whatever happens to it.
 /// let facts = step(&RunState::default(), Input { at: At::default(), event: Event::DeadlinePassed });
 /// assert!(matches!(facts[..], [Fact::Happened(_)]));
 /// ```
 #[must_use]
 pub fn step(state: &RunState, input: Input) -> Vec<Fact> {
-    let event = input.event.clone();
-    let mut turn = Turn { after: state.clone(), facts: Vec::new() };
-    turn.push(Fact::Happened(input));
-    match event {
-        Event::Requested { request: Request::Abort | Request::Cancel | Request::CancelRollback, .. } => {
-            turn.cancel_all()
-        }
-        Event::Requested { request: Request::Rollback(target), .. } => turn.cancel_for_rollback(target.now),
-        Event::Requested { request: Request::Checkpoint { name }, .. } => turn.keep(name),
-        Event::Requested { request: Request::Stop | Request::Pause | Request::Resume, .. } => turn.end_hold(),
-        Event::Requested { request: Request::Set(changes), .. } => turn.end_wait_for_calls(&changes),
-        Event::Noticed(Notice::Silent { order }) => turn.cancel_silent(order),
-        Event::DeadlinePassed => {
-            for (id, cause) in due::overdue(&turn.after) {
-                turn.push(Fact::OrderCancelled { id, cause });
-            }
-        }
-        Event::Created(_)
-        | Event::Opened
-        | Event::Reopened { .. }
-        | Event::OpenedForRequest { .. }
-        | Event::Answered { .. }
-        | Event::Requested { request: Request::Inject(_) | Request::Reset { .. }, .. }
-        | Event::Noticed(Notice::Started { .. } | Notice::Message { .. } | Notice::Session { .. }) => {}
-    }
-    turn.proceed();
-    turn.facts
+    machine::decide::<Run>(state, input.at, input.event)
+}
+
+/// When the driver must send an event even if nothing happens.
+#[must_use]
+pub fn next_deadline(state: &RunState) -> Option<Deadline> {
+    machine::next_deadline::<Run>(state)
 }
 
 /// The most that a reason is long: it stands in two facts.
 const REASON_BYTES_MAX: usize = 2048;
 
 /// Collects the facts of one step and what they make of the state.
-struct Turn {
+struct Turn<'a> {
     after: RunState,
     facts: Vec<Fact>,
+    deciding: &'a Deciding,
 }
 
-impl Turn {
+impl Turn<'_> {
+    fn take(&mut self, input: Input) {
+        // Only where the journal was cut between an event and its decision.
+        self.settle();
+        let event = input.event.clone();
+        self.push(Fact::Happened(input));
+        self.answer_event(event);
+        self.proceed();
+    }
+
+    /// What an event asks for at once.
+    fn answer_event(&mut self, event: Event) {
+        match event {
+            Event::Opened | Event::OpenedForRequest { .. } => self.drop_orders(),
+            Event::Reopened { .. } => {
+                self.drop_orders();
+                self.close_breaker();
+            }
+            Event::Requested { request: Request::Abort | Request::Cancel | Request::CancelRollback, .. } => {
+                self.cancel_all();
+            }
+            Event::Requested { request: Request::Rollback(target), .. } => self.cancel_for_rollback(target.now),
+            Event::Requested { request: Request::Checkpoint { name }, .. } => self.manual_checkpoint(name),
+            Event::Requested { request: Request::Stop | Request::Pause | Request::Resume, .. } => self.end_hold(),
+            Event::Requested { request: Request::Set(changes), .. } => self.end_wait_for_calls(&changes),
+            Event::Noticed(Notice::Silent { order }) => self.cancel_agent(order, CancelCause::Silent),
+            Event::Noticed(Notice::Retrying { order }) => self.cancel_agent(order, CancelCause::Retrying),
+            Event::DeadlinePassed => {
+                for due in clock::overdue(&self.after, self.deciding) {
+                    self.push(Fact::OrderCancelled { id: due.id, cause: due.cause });
+                }
+            }
+            Event::Created(_)
+            | Event::Answered { .. }
+            | Event::Requested { request: Request::Inject(_) | Request::Reset { .. }, .. }
+            | Event::Noticed(Notice::Started { .. } | Notice::Message { .. } | Notice::Session { .. }) => {}
+        }
+    }
+
     fn push(&mut self, fact: Fact) {
         self.after.apply(&fact);
         self.facts.push(fact);
     }
 
+    /// Judges everything that ended and is not judged yet.
+    fn settle(&mut self) {
+        while let Some(decision) = self.next_judgement() {
+            self.push(Fact::Decided(decision));
+        }
+    }
+
+    fn next_judgement(&self) -> Option<Decision> {
+        let (state, deciding) = (&self.after, self.deciding);
+        if state.guard.unjudged().is_some() {
+            return Some(Decision::Guard(judge::guard(state, deciding)));
+        }
+        if state.progress.proof_is_unjudged() {
+            return Some(Decision::Proof(judge::proof(state, deciding)));
+        }
+        match state.phase {
+            Phase::AttemptEnded => Some(Decision::Attempt(Box::new(judge::attempt(state, deciding)))),
+            Phase::InterruptedSaved => {
+                Some(Decision::Interruption { rollback_to: judge::interruption(state, deciding) })
+            }
+            Phase::Measured => Some(Decision::Measurement(judge::measurement(state, deciding))),
+            Phase::GateEnded { .. } => Some(Decision::Gate(judge::gate(state, deciding))),
+            Phase::RoundEnded { point } => Some(Decision::Round(Box::new(judge::round(state, point, deciding)))),
+            Phase::New
+            | Phase::StartGuard
+            | Phase::InitialCheckpoint
+            | Phase::Agent
+            | Phase::AttemptGuard(_)
+            | Phase::InterruptedCheckpoint
+            | Phase::IterationCheckpoint
+            | Phase::Measuring
+            | Phase::BeforeGates { .. }
+            | Phase::Gates { .. }
+            | Phase::GatesGuard { .. }
+            | Phase::Deciding { .. } => None,
+        }
+    }
+
+    /// A driver died: nobody knows how its orders ended.
+    fn drop_orders(&mut self) {
+        let open: Vec<Fact> = self
+            .after
+            .orders
+            .iter()
+            .map(|(id, open)| Fact::Decided(Decision::OrderDropped { id, then: judge::dropped(&open.order) }))
+            .collect();
+        open.into_iter().for_each(|fact| self.push(fact));
+    }
+
+    /// A person opened the run again, which closes the breaker unless that is left to `loop reset`.
+    fn close_breaker(&mut self) {
+        let resolved = &self.after.settings.read(self.deciding).resolved;
+        if resolved.get("breaker_reset") != "manual" || resolved.is_on("reset_circuit") {
+            self.push(Fact::Decided(Decision::BreakerClosed));
+        }
+    }
+
     fn cancel_main(&mut self, cause: CancelCause) {
-        let open = self.after.main_order().filter(|(_, open)| open.cancelled.is_none()).map(|(id, _)| id);
+        let open = self.after.main_order().filter(|(_, open)| !open.is_cancelled()).map(|(id, _)| id);
         if let Some(id) = open {
             self.push(Fact::OrderCancelled { id, cause });
         }
     }
 
-    fn cancel_silent(&mut self, id: OrderId) {
-        let open = self.after.orders.get(&id).filter(|open| open.cancelled.is_none());
+    fn cancel_agent(&mut self, id: OrderId, cause: CancelCause) {
+        let open = self.after.orders.get(id).filter(|open| !open.is_cancelled());
         if open.is_some_and(|open| matches!(open.order, Order::RunAgent { .. })) {
-            self.push(Fact::OrderCancelled { id, cause: CancelCause::Silent });
+            self.push(Fact::OrderCancelled { id, cause });
         }
     }
 
-    /// Stop now: what is on the main line, or, when that is over, whatever still keeps us.
+    /// Stop now: the main order, or, when the run is over, whatever is still open.
     fn cancel_all(&mut self) {
         if self.after.over.is_none() {
             return self.cancel_main(CancelCause::Abort);
         }
-        let open = self.after.orders.iter().filter(|(_, open)| open.cancelled.is_none());
-        for id in open.map(|(id, _)| *id).collect::<Vec<_>>() {
+        let open = self.after.orders.iter().filter(|(_, open)| !open.is_cancelled());
+        for id in open.map(|(id, _)| id).collect::<Vec<_>>() {
             self.push(Fact::OrderCancelled { id, cause: CancelCause::Abort });
         }
     }
 
     /// A person wants something else than to wait: what that is the list will say.
     fn end_hold(&mut self) {
-        let held = self.after.main_order().is_some_and(|(_, open)| matches!(open.order, Order::Hold { .. }));
-        let paused_again =
-            self.after.is_paused() && self.after.asked.pause.is_some() && self.after.asked.stop.is_none();
+        let held = self.after.main_order().is_some_and(|(_, open)| open.order.hold_cause().is_some());
+        let requests = &self.after.requests;
+        let paused_again = self.after.is_paused() && requests.pause.is_some() && requests.stop.is_none();
         if held && !paused_again {
             self.cancel_main(CancelCause::Request);
         }
     }
 
-    /// With another limit there may be a call free: it is asked again.
+    /// With another limit there may be a call free: it is asked for again.
     fn end_wait_for_calls(&mut self, changes: &[Change]) {
         let waits = self.after.calls_free_at().is_some();
         if waits && changes.iter().any(|change| Cap::ALL.iter().any(|cap| cap.key() == change.key)) {
@@ -118,7 +222,7 @@ impl Turn {
     fn cancel_for_rollback(&mut self, now: bool) {
         let order = self.after.main_order().map(|(_, open)| open.order.clone());
         match order {
-            // What holds a run that is blocked is not lifted by it: it goes back, and holds again.
+            // A run that is blocked stays blocked: it goes back, and holds again.
             Some(Order::Hold { .. }) => self.cancel_main(CancelCause::Request),
             Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.cancel_main(CancelCause::Rollback),
             _ => {}
@@ -126,30 +230,37 @@ impl Turn {
     }
 
     /// A person's checkpoint is taken beside whatever is under way.
-    fn keep(&mut self, name: String) {
-        if self.after.open || self.after.visiting {
+    fn manual_checkpoint(&mut self, name: String) {
+        if self.after.clock.driver() != DriverMode::None {
             self.order(Order::ManualCheckpoint { name });
         }
     }
 
-    /// Orders what comes next on the main line, unless something is still under way there.
+    /// Judges what ended, and orders what comes next on the main line, unless something is still under way there.
     fn proceed(&mut self) {
+        self.settle();
         if self.after.main_order().is_some() {
             return;
         }
-        if self.after.visiting {
-            let gone = self.after.asked.abort.is_some() || self.after.host_failure.is_some();
-            if self.after.asked.rollback.is_some() && self.after.keeping.may_try && !gone {
-                self.roll_back();
-            }
+        match self.after.clock.driver() {
+            DriverMode::None => return,
+            DriverMode::OneRequest => return self.proceed_with_request(),
+            DriverMode::Driving => {}
+        }
+        if self.after.over.is_some() {
             return;
         }
-        if self.after.over.is_some() || !self.after.open {
-            return;
-        }
-        match decide::at_once(&self.after) {
+        match decide::at_once(&self.after, self.deciding) {
             Some(next) => self.follow(next),
             None => self.order_next(),
+        }
+    }
+
+    /// Nothing is done but the rollback that this command asks for.
+    fn proceed_with_request(&mut self) {
+        let gone = self.after.requests.abort.is_some() || self.after.trouble.host_failure().is_some();
+        if judge::rollback_target(&self.after).is_some() && self.after.checkpoints.may_try_rollback() && !gone {
+            self.roll_back();
         }
     }
 
@@ -157,14 +268,16 @@ impl Turn {
         match next {
             Next::Conclude(Outcome::Verified, _) if self.after.certified().is_none() => self.certify(),
             Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
-            Next::Iterate if self.after.must_compare() => {
+            Next::Iterate if must_compare(&self.after) => {
                 self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iteration) });
             }
-            Next::Iterate if self.after.guard_due_for_people() => {
+            Next::Iterate if self.after.guard.due_for_people() => {
                 self.order(Order::Guard { point: GuardPoint::People });
             }
-            Next::Iterate if self.after.settings.caps.shared() && self.after.call.is_none() => {
-                self.order(Order::Reserve { wanted: spending::wanted(&self.after) });
+            Next::Iterate if self.must_reserve() => {
+                self.order(Order::Reserve {
+                    wanted: budget::wanted(&self.after, self.after.settings.read(self.deciding)),
+                });
             }
             Next::Iterate => self.iterate(),
             Next::Hold(cause, ms) => self.order(Order::Hold { cause, ms }),
@@ -172,75 +285,123 @@ impl Turn {
         }
     }
 
+    fn must_reserve(&self) -> bool {
+        self.after.settings.read(self.deciding).caps.shared() && self.after.budget.call().is_none()
+    }
+
     fn roll_back(&mut self) {
-        if let Some(processes) = self.after.unclean.clone() {
-            return self.order(Order::CleanUp { processes });
+        if self.clean_up() {
+            return;
         }
-        let Some(target) = self.after.asked.rollback.clone() else { return };
-        let undo = self.after.undo_name();
-        self.order(Order::Rollback { to: target.to, undo, git: target.git });
+        let Some((target, cause)) = judge::rollback_target(&self.after) else { return };
+        let undo = self.after.checkpoints.undo_name();
+        self.order(Order::Rollback { to: target.to, undo, git: target.git, cause });
+    }
+
+    /// Processes of a cut-off attempt are ended before anything else.
+    fn clean_up(&mut self) -> bool {
+        let processes = self.after.trouble.unclean().map(<[_]>::to_vec);
+        let unclean = processes.is_some();
+        processes.into_iter().for_each(|processes| self.order(Order::CleanUp { processes }));
+        unclean
     }
 
     fn order_next(&mut self) {
-        if let Some(processes) = self.after.unclean.clone() {
-            return self.order(Order::CleanUp { processes });
+        if self.clean_up() {
+            return;
         }
         let (iteration, attempt) = (self.after.iteration, self.after.attempt);
-        match self.after.stage {
-            Stage::Fresh if self.after.guard_first() => self.order(Order::Guard { point: GuardPoint::Start }),
-            Stage::AgentDone | Stage::Cut if self.after.guard_due() => {
-                self.order(Order::Guard { point: GuardPoint::Agent(iteration, attempt) });
+        match self.after.phase {
+            Phase::StartGuard => self.order(Order::Guard { point: GuardPoint::Start }),
+            Phase::InitialCheckpoint => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
+            Phase::AttemptGuard(_) => self.order(Order::Guard { point: GuardPoint::Agent(iteration, attempt) }),
+            Phase::InterruptedCheckpoint => {
+                self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) });
             }
-            Stage::Gating { point, .. } if decide::is_due(&self.after) && self.after.guard_due_after_gates() => {
-                // Where no gate ran since, it was the agent.
-                let by_gates = self.after.guarding.gates_ran;
-                let agent = GuardPoint::Agent(iteration, attempt);
-                self.order(Order::Guard { point: if by_gates { GuardPoint::Gates(point) } else { agent } });
-            }
-            // What people changed while nobody worked is what the gates judge by.
-            Stage::Gating { next: 0, .. } if self.after.guard_due_for_people() && !self.after.guarding.due => {
-                let agent = GuardPoint::Agent(iteration, attempt);
-                self.order(Order::Guard {
-                    point: if self.after.guarding.suspect { agent } else { GuardPoint::People },
-                });
-            }
-            Stage::Gating { next: 0, .. } if self.after.gated() && self.after.must_keep_first() => {
-                self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iterations_done()) });
-            }
-            Stage::Fresh => self.order(Order::Checkpoint { name: CheckpointName::Initial }),
-            Stage::Cut => self.order(Order::Checkpoint { name: CheckpointName::Interrupted(iteration, attempt) }),
-            Stage::AgentDone => self.order(Order::Checkpoint { name: CheckpointName::Iteration(iteration) }),
-            Stage::Saved => self.order(Order::Measure { iteration }),
-            Stage::Gating { .. } if decide::is_due(&self.after) => {
-                let next = decide::decide(&self.after);
-                self.follow(next);
-            }
-            Stage::Gating { point, next } => {
-                let gate = self.after.gate_at(next).unwrap_or(next);
-                self.order(Order::RunGate { point, gate, again: self.after.next_try(gate) });
-            }
+            Phase::IterationCheckpoint => self.order(Order::Checkpoint { name: CheckpointName::Iteration(iteration) }),
+            Phase::Measuring => self.order(Order::Measure { iteration }),
+            Phase::BeforeGates { point } => self.before_gates(point),
+            Phase::Gates { point, .. } if self.after.out_of_time(self.deciding) => self.gates_are_over(point),
+            Phase::Gates { point, next } => self.run_gate(point, next),
+            Phase::GatesGuard { point } => self.order(Order::Guard { point: self.guard_point(point) }),
+            Phase::Deciding { .. } => self.decide(),
+            // A run without a first fact has nothing to do. The others have an open order, or were judged before this.
+            Phase::New
+            | Phase::Agent
+            | Phase::AttemptEnded
+            | Phase::InterruptedSaved
+            | Phase::Measured
+            | Phase::GateEnded { .. }
+            | Phase::RoundEnded { .. } => {}
         }
+    }
+
+    /// What people changed while nothing ran is what the gates judge by.
+    fn before_gates(&mut self, point: GatePoint) {
+        let guard = &self.after.guard;
+        if self.after.out_of_time(self.deciding) {
+            self.gates_are_over(point);
+        } else if guard.due_for_people() && guard.ran().is_none() {
+            let agent = GuardPoint::Agent(self.after.iteration, self.after.attempt);
+            let point = if guard.is_suspect() { agent } else { GuardPoint::People };
+            self.order(Order::Guard { point });
+        } else if self.after.gated() && must_checkpoint_first(&self.after) {
+            self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iterations_done()) });
+        } else {
+            self.run_gate(point, 0);
+        }
+    }
+
+    fn run_gate(&mut self, point: GatePoint, next: u32) {
+        let gate = self.after.gates.at(next).unwrap_or(next);
+        self.order(Order::RunGate { point, gate, again: self.after.gates.next_try(gate) });
+    }
+
+    /// No time is left for the gates: the protected files are checked, then the list is read.
+    fn gates_are_over(&mut self, point: GatePoint) {
+        match self.after.guard.due() {
+            Some(_) => self.order(Order::Guard { point: self.guard_point(point) }),
+            None => self.decide(),
+        }
+    }
+
+    /// Where no gate ran since the last check, it was the agent.
+    fn guard_point(&self, point: GatePoint) -> GuardPoint {
+        match self.after.guard.ran() {
+            Some(Ran::Gates) => GuardPoint::Gates(point),
+            Some(Ran::Agent) | None => GuardPoint::Agent(self.after.iteration, self.after.attempt),
+        }
+    }
+
+    fn decide(&mut self) {
+        let denied = self.after.budget.call().is_some_and(|call| call.number().is_none());
+        if denied && judge::asks_for_status(&self.after) {
+            self.push(Fact::Decided(Decision::StatusSkipped));
+            return self.proceed();
+        }
+        let next = decide::decide(&self.after, self.deciding);
+        self.follow(next);
     }
 
     fn iterate(&mut self) {
         let (iteration, attempt) = decide::next_attempt(&self.after);
-        let notes = self.after.notes.clone();
-        let (given, newest) = (self.after.injections.given, self.after.injections.newest);
-        let injected = (newest > given).then_some((given + 1, newest));
-        let session = self.after.session_to_go_on_with();
-        let status_only = self.after.asks_for_status();
-        let reservation = self.after.call.as_ref().and_then(Reserved::number);
+        let notes = self.after.prompt.notes().to_vec();
+        let injections = self.after.prompt.injections();
+        let injected = (injections.newest > injections.given).then_some((injections.given + 1, injections.newest));
+        let session = judge::session_to_continue(&self.after, self.deciding);
+        let status_only = judge::asks_for_status(&self.after);
+        let reservation = self.after.budget.call().and_then(Reserved::number);
         self.order(Order::RunAgent { iteration, attempt, notes, injected, session, status_only, reservation });
     }
 
     fn certify(&mut self) {
-        if let Stage::Gating { point, .. } = self.after.stage {
+        if let Some(point) = self.after.phase.point() {
             self.order(Order::Certify { point });
         }
     }
 
     fn order(&mut self, order: Order) {
-        let id = OrderId(self.after.order_count + 1);
+        let id = OrderId(self.after.orders.count() + 1);
         self.push(Fact::Ordered { id, order });
     }
 
@@ -248,8 +409,8 @@ impl Turn {
         let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
         let (result, text) = (standing(outcome).status.to_owned(), reason.text.clone());
         let proof = match outcome {
-            Outcome::Verified => Some(Box::new(self.after.proof(true))),
-            Outcome::Claimed => Some(Box::new(self.after.proof(false))),
+            Outcome::Verified => Some(Box::new(judge::proof_of(&self.after, true))),
+            Outcome::Claimed => Some(Box::new(judge::proof_of(&self.after, false))),
             Outcome::Exhausted
             | Outcome::Tripped
             | Outcome::Blocked
@@ -259,12 +420,23 @@ impl Turn {
             | Outcome::Unable => None,
         };
         self.push(Fact::Concluded { outcome, reason, proof });
-        if let Some(to) = judging::best_to_keep(&self.after) {
-            let undo = self.after.undo_name();
-            self.order(Order::Rollback { to, undo, git: false });
+        if let Some(to) = judge::best_to_keep(&self.after, self.deciding) {
+            let undo = self.after.checkpoints.undo_name();
+            self.order(Order::Rollback { to, undo, git: false, cause: RollbackCause::KeepBest });
         }
-        if self.after.settings.notify {
+        if self.after.settings.read(self.deciding).notify {
             self.order(Order::Notify { result, text });
         }
     }
+}
+
+/// Whether the gates would judge a workspace that no checkpoint holds: somebody may have edited while nobody watched.
+fn must_checkpoint_first(state: &RunState) -> bool {
+    state.has_checkpoints() && state.checkpoints.is_unwatched() && state.checkpoints.newest().is_some()
+}
+
+/// Whether the workspace must be compared with the newest checkpoint before the agent works: others may have changed it.
+fn must_compare(state: &RunState) -> bool {
+    let between = state.agent_ended() || state.iteration == 0;
+    state.has_checkpoints() && !state.checkpoints.is_compared() && between
 }

@@ -83,7 +83,7 @@ const DECLINES: u32 = 2;
 #[must_use]
 pub fn is_tripped(state: &RunState) -> bool {
     let tripped = state.over.as_ref().is_some_and(|over| matches!(over.outcome, Outcome::Tripped | Outcome::Blocked));
-    tripped && !state.judged.reset
+    tripped && !state.progress.breaker_closed()
 }
 
 impl BreakerView {
@@ -138,7 +138,7 @@ impl BreakerView {
 }
 
 fn counts(state: &RunState) -> BreakerCounts {
-    let counts = &state.judged.counts;
+    let counts = &state.progress.streaks();
     let tests_only = counts.evidence.iter().rev().take(usize::try_from(counts.test_only).unwrap_or(usize::MAX));
     let tests_seen = tests_only.into_iter().any(|signs| signs.test_files > 0 || signs.says_tests);
     BreakerCounts {
@@ -158,7 +158,7 @@ fn counts(state: &RunState) -> BreakerCounts {
 }
 
 fn thresholds(state: &RunState) -> BreakerThresholds {
-    let most = &state.settings.breaker;
+    let most = &state.settings.shown().breaker;
     let gated = state.gated();
     BreakerThresholds {
         no_progress: most.no_progress,
@@ -170,6 +170,6 @@ fn thresholds(state: &RunState) -> BreakerThresholds {
         output_decline_percent: most.decline_percent,
         missing_status: most.missing_status.filter(|_| !gated),
         done_claims: most.done_claims.filter(|_| !gated),
-        completion: (!gated).then_some(state.settings.completion_threshold),
+        completion: (!gated).then_some(state.settings.shown().completion_threshold),
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
-use crate::run::{Ended, Outcome, Proof, ProofGate, RunState, Tool};
+use crate::run::{Ended, Proof, ProofGate, RunState, Tool};
 use crate::settings::GateSpec;
 use crate::time;
 
@@ -115,7 +115,8 @@ impl Certificate {
     pub fn of(state: &RunState) -> Option<Self> {
         let (spec, over) = (state.spec.as_ref()?, state.over.as_ref()?);
         let proof = proof_of(state)?;
-        let settings = SETTINGS.iter().map(|key| ((*key).to_owned(), state.settings.resolved.get(key).to_owned()));
+        let settings =
+            SETTINGS.iter().map(|key| ((*key).to_owned(), state.settings.shown().resolved.get(key).to_owned()));
         Some(Self {
             version: JSON_VERSION,
             id: spec.id.to_string(),
@@ -155,18 +156,13 @@ pub fn short_hash(hash: &str) -> &str {
     hash.get(..HASH_LETTERS).unwrap_or(hash)
 }
 
-/// What was written down; of a run from before there were proofs, what its newest gates said.
+/// What was recorded with the end.
 fn proof_of(state: &RunState) -> Option<Proof> {
-    let over = state.over.as_ref()?;
-    match (&over.proof, over.outcome) {
-        (Some(proof), _) => Some((**proof).clone()),
-        (None, Outcome::Verified) if !state.keeping.left_its_end => Some(state.proof(true)),
-        (None, _) => None,
-    }
+    state.over.as_ref()?.proof.as_deref().cloned()
 }
 
 fn gates(state: &RunState, proof: &Proof) -> Vec<CertifiedGate> {
-    let spec = |name: &str| state.settings.gates.iter().find(|gate| gate.name == name);
+    let spec = |name: &str| state.settings.shown().gates.iter().find(|gate| gate.name == name);
     proof.gates.iter().map(|gate| row(gate, spec(&gate.name))).collect()
 }
 

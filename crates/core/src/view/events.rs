@@ -5,9 +5,7 @@ use super::history::{UsageRow, exit_code};
 use super::row::Waiting;
 use super::{JSON_VERSION, RunResult, seconds};
 use crate::agent::Failure;
-use crate::ids::OrderId;
-use crate::run::{Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, Notice, Order, RunState};
-use crate::settings::GateSpec;
+use crate::run::{Answer, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice, Order, RunState};
 use crate::time;
 
 /// The event that a line of the journal is to the outside, if it is one. `state` has it taken in.
@@ -32,8 +30,9 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
             Order::Hold { cause: HoldCause::Limit | HoldCause::Calls, .. } => ("waiting", json!(Waiting::of(state)?)),
             Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
         },
-        Fact::OrderCancelled { .. } => return None,
+        Fact::Decided(Decision::Gate(_)) => gate_ended(&entry.fact, state)?,
         Fact::Concluded { .. } => ("ended", json!(RunResult::of(state)?)),
+        Fact::OrderCancelled { .. } | Fact::Decided(_) => return None,
     };
     let mut event = json!({"version": JSON_VERSION, "event": name, "at": time::rfc3339(entry.at.wall_ms)});
     if let (Value::Object(event), Value::Object(body)) = (&mut event, body) {
@@ -47,33 +46,47 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
         Event::Created(spec) => Some((
             "created",
             json!({
-                "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.agent,
-                "promise": state.settings.resolved.get("promise"), "max_iterations": state.settings.max_iterations,
+                "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.shown().agent,
+                "promise": state.settings.shown().resolved.get("promise"), "max_iterations": state.settings.shown().max_iterations,
             }),
         )),
         Event::Reopened { by, .. } => {
             Some(("reopened", json!({"id": state.spec.as_ref().map(|spec| &spec.id), "by": by})))
         }
-        Event::Answered { order, answer } => answered(*order, answer, state),
+        Event::Answered { answer, .. } => answered(answer, state),
         Event::Requested { request, by } => Some(("request", json!({"request": request, "by": by}))),
         Event::Noticed(Notice::Message { text }) => Some(("message", json!({"text": text}))),
         Event::Noticed(Notice::Session { id, .. }) => Some(("session", json!({"session": id}))),
         Event::Opened
         | Event::OpenedForRequest { .. }
-        | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. })
+        | Event::Noticed(Notice::Started { .. } | Notice::Silent { .. } | Notice::Retrying { .. })
         | Event::DeadlinePassed => None,
     }
 }
 
-/// The gate that this order asked, and its answer; none while further tries can still change it.
+/// The gate that has its verdict by this fact, and what it said; none while further tries can still change it.
 #[must_use]
-pub fn gate_that_said(order: OrderId, state: &RunState) -> Option<(&GateSpec, &LastGate)> {
-    let all = state.settings.gates.iter().zip(&state.gates);
-    let mut said = all.filter_map(|(gate, memory)| Some((gate, memory.last.as_ref()?)));
-    said.find(|(_, last)| last.order == order)
+pub fn gate_with_verdict<'a>(fact: &Fact, state: &'a RunState) -> Option<(&'a Gate, &'a LastGate)> {
+    let Fact::Decided(Decision::Gate(judgement)) = fact else { return None };
+    let gate = judgement.verdict.and_then(|_| state.gates.get(judgement.gate))?;
+    gate.last().map(|last| (gate, last))
 }
 
-fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> {
+fn gate_ended(fact: &Fact, state: &RunState) -> Option<(&'static str, Value)> {
+    let (gate, last) = gate_with_verdict(fact, state)?;
+    let report = &last.report;
+    let iteration = if last.point == GatePoint::Baseline { None } else { Some(last.iteration) };
+    Some((
+        "gate_ended",
+        json!({
+            "iteration": iteration, "gate": gate.spec().name, "verdict": last.verdict.name(),
+            "exit_code": exit_code(&report.ended), "duration_seconds": seconds(report.duration_ms),
+            "tests": report.tests,
+        }),
+    ))
+}
+
+fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> {
     match answer {
         Answer::AgentEnded(report) => Some((
             "agent_ended",
@@ -86,18 +99,6 @@ fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'stat
                 "claimed": report.stream.claimed, "denials": report.stream.denials.count,
             }),
         )),
-        Answer::GateEnded(report) => {
-            let (gate, last) = gate_that_said(order, state)?;
-            let iteration = if last.point == GatePoint::Baseline { None } else { Some(last.iteration) };
-            Some((
-                "gate_ended",
-                json!({
-                    "iteration": iteration, "gate": gate.name, "verdict": last.verdict.name(),
-                    "exit_code": exit_code(&report.ended), "duration_seconds": seconds(report.duration_ms),
-                    "tests": report.tests,
-                }),
-            ))
-        }
         Answer::Cleaned { killed } => Some(("cleaned", json!({"killed": killed}))),
         Answer::Failed { what } => Some(("failed", json!({"what": what}))),
         Answer::Lost { left } => Some(("lost", json!({"left": left}))),
@@ -106,7 +107,7 @@ fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'stat
             ("checkpoint", json!({"name": name, "tree": saved.tree, "not_by_the_agent": changes}))
         }),
         Answer::Measurement(measured) => measured.changes.map(|changes| {
-            ("measured", json!({"iteration": state.iteration, "changes": changes, "tree": state.keeping.tree}))
+            ("measured", json!({"iteration": state.iteration, "changes": changes, "tree": state.checkpoints.tree()}))
         }),
         Answer::RolledBack(back) => Some(("rolled_back", json!(back))),
         Answer::Refused { why } => Some(("refused", json!({"why": why}))),
@@ -114,6 +115,11 @@ fn answered(order: OrderId, answer: &Answer, state: &RunState) -> Option<(&'stat
         Answer::Guard(guarded) if !guarded.tampered.is_nothing() => {
             Some(("tampered", json!({"iteration": state.iteration, "guarded": guarded})))
         }
-        Answer::Reserved(_) | Answer::Guard(_) | Answer::Certify(_) | Answer::Held | Answer::Notified { .. } => None,
+        Answer::GateEnded(_)
+        | Answer::Reserved(_)
+        | Answer::Guard(_)
+        | Answer::Certify(_)
+        | Answer::Held
+        | Answer::Notified { .. } => None,
     }
 }

@@ -8,8 +8,8 @@ use crate::agent::{Claim, Failure, Usage};
 use crate::ids::OrderId;
 use crate::policy::gate::Verdict;
 use crate::run::{
-    AgentReport, Answer, CancelCause, Changes, CheckpointName, CheckpointReport, Ended, Entry, Event, Fact, GatePoint,
-    Measurement, Order, RunState,
+    AgentReport, Answer, AttemptJudgement, AttemptResult, CancelCause, Changes, CheckpointName, CheckpointReport,
+    Decision, Ended, Entry, Event, Fact, GatePoint, Measurement, Order, RunState,
 };
 use crate::time;
 
@@ -40,6 +40,9 @@ pub struct History {
     used: Usage,
     #[serde(skip)]
     cancelled: BTreeMap<OrderId, CancelCause>,
+    /// What ended and is judged by the next fact.
+    #[serde(skip)]
+    ended: Option<Unjudged>,
 }
 
 /// The gates before iteration 1.
@@ -158,6 +161,19 @@ pub struct AttemptRow {
     pub session: Option<String>,
 }
 
+/// An order that has its answer.
+struct EndedOrder {
+    id: OrderId,
+    order: Order,
+}
+
+/// What ended and is judged by the next fact.
+#[derive(Debug, Clone)]
+enum Unjudged {
+    Attempt { id: OrderId, report: Box<AgentReport> },
+    Gate { point: GatePoint, duration_ms: u64 },
+}
+
 impl History {
     /// An empty history.
     #[must_use]
@@ -173,14 +189,18 @@ impl History {
             spent_ms: 0,
             used: Usage::default(),
             cancelled: BTreeMap::new(),
+            ended: None,
         }
     }
 
     /// Takes one line of the journal in.
     pub fn apply(&mut self, entry: &Entry) {
-        let open = match &entry.fact {
+        let answered = match &entry.fact {
             Fact::Happened(input) => match &input.event {
-                Event::Answered { order, .. } => self.state.orders.get(order).map(|open| open.order.clone()),
+                Event::Answered { order, answer } => {
+                    let open = self.state.orders.get(*order);
+                    open.map(|open| (EndedOrder { id: *order, order: open.order.clone() }, answer))
+                }
                 Event::Created(spec) => {
                     self.id = spec.id.to_string();
                     None
@@ -195,17 +215,22 @@ impl History {
                 self.begin_attempt(*iteration, *attempt, entry);
                 None
             }
-            Fact::OrderCancelled { id, cause } => {
+            // An agent that waits by itself is not stopped by somebody else.
+            Fact::OrderCancelled { id, cause } if *cause != CancelCause::Retrying => {
                 self.cancelled.entry(*id).or_insert(*cause);
                 None
             }
-            Fact::Ordered { .. } | Fact::Concluded { .. } => None,
+            _ => None,
         };
         self.state.apply(&entry.fact);
-        if let (Some(order), Fact::Happened(input)) = (open, &entry.fact)
-            && let Event::Answered { order: id, answer } = &input.event
-        {
-            self.answered(*id, &order, answer);
+        match &entry.fact {
+            Fact::Decided(Decision::Attempt(judgement)) => self.attempt_judged(judgement),
+            Fact::Decided(Decision::Measurement(_)) => self.measurement_judged(),
+            Fact::Decided(Decision::Gate(_)) => self.gate_judged(),
+            _ => {}
+        }
+        if let Some((ended, answer)) = answered {
+            self.answered(ended, answer);
         }
     }
 
@@ -231,12 +256,12 @@ impl History {
             self.iterations.push(IterationRow {
                 iteration,
                 checkpoint: None,
-                before: self.state.keeping.newest.clone(),
+                before: self.state.checkpoints.newest().map(str::to_owned),
                 not_by_the_agent: None,
                 promise: None,
                 duration_seconds: None,
                 changes: None,
-                agent: self.state.settings.agent.clone(),
+                agent: self.state.settings.shown().agent.clone(),
                 outcome: String::new(),
                 failure: None,
                 reset_at: None,
@@ -248,7 +273,7 @@ impl History {
                 attempts: Vec::new(),
             });
         }
-        let before = self.state.keeping.before.clone();
+        let before = self.state.checkpoints.before().map(str::to_owned);
         if let Some(row) = self.iterations.last_mut() {
             row.outcome = "running".to_owned();
             if attempt > 1 {
@@ -281,14 +306,10 @@ impl History {
         row.duration_seconds = (cut && self.spent_ms > 0).then(|| seconds(self.spent_ms));
     }
 
-    fn answered(&mut self, id: OrderId, order: &Order, answer: &Answer) {
-        match (order, answer) {
+    fn answered(&mut self, ended: EndedOrder, answer: &Answer) {
+        match (&ended.order, answer) {
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => {
-                let word = attempt_word(report, self.cancelled.get(&id).copied());
-                self.hear(report, self.cancelled.contains_key(&id));
-                // The state has it taken in: an iteration whose agent did not end has another attempt to come.
-                let limited = !self.state.agent_ended && (self.state.wait.is_some() || report.stream.session_lost);
-                self.end_attempt(if limited { "limited" } else { word }, Some(report.duration_ms));
+                self.ended = Some(Unjudged::Attempt { id: ended.id, report: report.clone() });
             }
             (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
             (Order::Checkpoint { name }, Answer::Checkpoint(saved)) => self.saved(*name, saved),
@@ -299,16 +320,38 @@ impl History {
                 at: time::rfc3339(self.state.now.wall_ms),
             }),
             (Order::Measure { .. }, Answer::Measurement(Measurement { changes, .. })) => {
-                let failure = self.state.failure.map(Failure::word);
                 if let Some(row) = self.iterations.last_mut() {
                     row.changes = *changes;
-                    // Refused calls are a failure only where nothing came of the iteration, which is known now.
-                    row.failure = failure;
                 }
-                self.over_without_a_gate();
             }
-            (Order::RunGate { point, .. }, Answer::GateEnded(report)) => self.gate_ended(*point, report.duration_ms),
+            (Order::RunGate { point, .. }, Answer::GateEnded(report)) => {
+                self.ended = Some(Unjudged::Gate { point: *point, duration_ms: report.duration_ms });
+            }
             (_, _) => {}
+        }
+    }
+
+    fn attempt_judged(&mut self, judgement: &AttemptJudgement) {
+        let Some(Unjudged::Attempt { id, report }) = self.ended.take() else { return };
+        let cancelled = self.cancelled.get(&id).copied();
+        self.hear(&report, cancelled.is_some());
+        let limited = matches!(judgement.result, AttemptResult::Limited | AttemptResult::SessionLost);
+        let word = if limited { "limited" } else { attempt_word(&report, cancelled) };
+        self.end_attempt(word, Some(report.duration_ms));
+    }
+
+    fn measurement_judged(&mut self) {
+        let failure = self.state.agent.failure().map(Failure::word);
+        if let Some(row) = self.iterations.last_mut() {
+            // Refused calls are a failure only where nothing came of the iteration, which is known now.
+            row.failure = failure;
+        }
+        self.over_without_a_gate();
+    }
+
+    fn gate_judged(&mut self) {
+        if let Some(Unjudged::Gate { point, duration_ms }) = self.ended.take() {
+            self.gate_ended(point, duration_ms);
         }
     }
 
@@ -316,7 +359,7 @@ impl History {
     fn hear(&mut self, report: &AgentReport, cancelled: bool) {
         let stream = &report.stream;
         self.used = self.used.plus(stream.usage);
-        let (used, agent_ended, failure) = (self.used, self.state.agent_ended, self.state.failure);
+        let (used, agent_ended, failure) = (self.used, self.state.agent_ended(), self.state.agent.failure());
         let Some(row) = self.iterations.last_mut() else { return };
         let reset_at = stream.reset.map(|reset| time::rfc3339(reset.at_ms));
         row.usage = UsageRow::of(used);
@@ -361,8 +404,7 @@ impl History {
     }
 
     fn gate_ended(&mut self, point: GatePoint, duration_ms: u64) {
-        let required = self.state.settings.gates.iter().zip(&self.state.gates).filter(|(gate, _)| !gate.watch);
-        let answers: Vec<_> = required.filter_map(|(_, memory)| memory.last.as_ref()).collect();
+        let answers: Vec<_> = self.state.gates.required().filter_map(|gate| gate.last()).collect();
         let here = answers.iter().filter(|last| last.point == point);
         let worst = here.map(|last| last.verdict).max_by_key(|verdict| match verdict {
             Verdict::Pass => 0,
@@ -409,8 +451,8 @@ fn attempt_word(report: &AgentReport, cancelled: Option<CancelCause>) -> &'stati
         ) => "timed_out",
         (Ended::ByUs, Some(CancelCause::Abort)) => "cancelled",
         (Ended::ByUs, Some(CancelCause::Request | CancelCause::Rollback)) => "interrupted",
-        // The hands ended one that would only have waited by itself.
-        (Ended::ByUs, None) => "agent_failed",
+        // It would only have waited by itself.
+        (Ended::ByUs, Some(CancelCause::Retrying) | None) => "agent_failed",
         (Ended::Exit(0), _) if report.failed() => "agent_failed",
         (Ended::Exit(0), _) => "ended",
         (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",

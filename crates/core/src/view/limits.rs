@@ -2,6 +2,7 @@
 use serde::Serialize;
 
 use crate::agent::Usage;
+use crate::machine::consult;
 use crate::policy::budget::{WARN_SHARE, money_text, share};
 use crate::policy::limiter::HOUR_MS;
 use crate::policy::prices::cost_of;
@@ -44,20 +45,20 @@ impl Used {
 /// Every limit on money, tokens, calls and time that is set, with what is used of it.
 #[must_use]
 pub fn used(state: &RunState, now: At) -> Vec<Used> {
-    let caps = &state.settings.caps;
+    let caps = &state.settings.shown().caps;
     let number = |count: u64| count.to_string();
     let day = day(state);
     let tokens = |count: u64| format!("{count} tokens");
     let calls = |count: u64| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
     let hour = hour_calls(state, now).map_or(0, u64::from);
     [
-        Used::of("max_cost", state.cost_micros(), caps.cost_micros, money_text),
-        Used::of("max_tokens", state.tokens(), caps.tokens, tokens),
+        Used::of("max_cost", state.cost_micros(state.settings.shown()), caps.cost_micros, money_text),
+        Used::of("max_tokens", state.tokens(state.settings.shown()), caps.tokens, tokens),
         Used::of("max_cost_per_day", day.cost_micros, caps.cost_per_day_micros, money_text),
         Used::of("max_tokens_per_day", day.tokens, caps.tokens_per_day, tokens),
         Used::of("max_calls_per_day", day.calls.into(), caps.calls_per_day.map(u64::from), calls),
         Used::of("max_calls_per_hour", hour, caps.calls_per_hour.map(u64::from), number),
-        Used::of("max_time", state.active_ms(now), state.settings.max_time_ms, time::spaced),
+        Used::of("max_time", state.active_ms(now), state.settings.shown().max_time_ms, time::spaced),
     ]
     .into_iter()
     .flatten()
@@ -67,15 +68,19 @@ pub fn used(state: &RunState, now: At) -> Vec<Used> {
 /// What all runs together used today, as far as this one was told: as it stood before its newest call, and that call.
 fn day(state: &RunState) -> Day {
     let working = state.main_order().is_some_and(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
-    match state.call.as_ref().or(state.window.as_ref()) {
+    match state.budget.call().or(state.budget.window()) {
         None => Day::default(),
         Some(Reserved::Denied { day, .. }) => *day,
         Some(Reserved::Granted { day, .. }) => {
-            let report = state.report.as_ref().filter(|_| !working && state.call.is_none());
+            let report = state.agent.report().filter(|_| !working && state.budget.call().is_none());
             let usage = report.map(|report| report.stream.usage).unwrap_or_default();
             let model = report.and_then(|report| report.stream.model.as_deref());
-            let cost = report.map(|_| cost_of(&usage, model, &state.settings.prices).unwrap_or(state.worst_micros()));
-            let tokens = report.map(|_| usage.tokens().unwrap_or(state.settings.caps.worst_tokens));
+            let cost = report.map(|_| {
+                let settings = state.settings.shown();
+                let cost = consult(|deciding| cost_of(&usage, model, &settings.prices, deciding));
+                cost.unwrap_or_else(|| state.worst_micros(settings))
+            });
+            let tokens = report.map(|_| usage.tokens().unwrap_or(state.settings.shown().caps.worst_tokens));
             let (cost_micros, tokens) = (cost.unwrap_or(0), tokens.unwrap_or(0));
             day.plus(Day { calls: 1, cost_micros, tokens, untold: 0 })
         }
@@ -84,8 +89,8 @@ fn day(state: &RunState) -> Day {
 
 /// Calls in the last hour, where they are counted: as the ledger said at the newest call.
 fn hour_calls(state: &RunState, now: At) -> Option<u32> {
-    state.settings.caps.calls_per_hour?;
-    let (calls, newest_ms) = match state.call.as_ref().or(state.window.as_ref()) {
+    state.settings.shown().caps.calls_per_hour?;
+    let (calls, newest_ms) = match state.budget.call().or(state.budget.window()) {
         None => (0, None),
         Some(Reserved::Denied { hour_calls, .. }) => (*hour_calls, None),
         Some(Reserved::Granted { hour_calls, oldest_ms, .. }) => (*hour_calls, *oldest_ms),
@@ -114,15 +119,15 @@ impl CallsView {
     /// The calls of a run.
     #[must_use]
     pub fn of(state: &RunState, now: At) -> Self {
-        let limit = state.settings.caps.calls_per_hour;
+        let limit = state.settings.shown().caps.calls_per_hour;
         let last_hour = hour_calls(state, now);
         let left = limit.map_or(-1, |limit| i64::from(limit.saturating_sub(last_hour.unwrap_or(0))));
-        let granted = match &state.window {
+        let granted = match state.budget.window() {
             Some(Reserved::Granted { next_free_ms, .. }) => *next_free_ms,
             Some(Reserved::Denied { .. }) | None => None,
         };
         let next = state.calls_free_at().or(granted).filter(|at| left == 0 && *at > now.wall_ms);
-        Self { total: state.spent.calls, last_hour, limit, left, next_free_at: next.map(time::rfc3339) }
+        Self { total: state.budget.spent().calls, last_hour, limit, left, next_free_at: next.map(time::rfc3339) }
     }
 }
 
@@ -149,15 +154,21 @@ impl BudgetView {
     /// What a run spent.
     #[must_use]
     pub fn of(state: &RunState, now: At) -> Self {
-        let caps = &state.settings.caps;
+        let caps = &state.settings.shown().caps;
         let dollars = |micros: Option<u64>| Usage { cost_micros: micros, ..Usage::default() }.cost_usd();
         let used = used(state, now);
         Self {
-            cost_usd: dollars(caps.cost_micros.map(|_| state.cost_micros()).or(state.spent.usage.cost_micros)),
+            cost_usd: dollars(
+                caps.cost_micros.map(|_| state.cost_micros(state.settings.shown())).or(state
+                    .budget
+                    .spent()
+                    .usage
+                    .cost_micros),
+            ),
             max_cost_usd: dollars(caps.cost_micros),
-            tokens: caps.tokens.map(|_| state.tokens()).or(state.spent.usage.tokens()),
+            tokens: caps.tokens.map(|_| state.tokens(state.settings.shown())).or(state.budget.spent().usage.tokens()),
             max_tokens: caps.tokens,
-            untold_calls: state.spent.cost_untold,
+            untold_calls: state.budget.spent().cost_untold,
             warnings: used.iter().filter(|one| one.share >= WARN_SHARE).map(|one| one.setting).collect(),
             used,
         }
@@ -183,16 +194,18 @@ impl SessionView {
     /// The conversation that a run knows.
     #[must_use]
     pub fn of(state: &RunState, now: At) -> Option<Self> {
-        let session = state.session.as_ref()?;
-        let limit = state.settings.session_expiry_ms;
+        let session = state.agent.session()?;
+        let limit = state.settings.shown().session_expiry_ms;
         let expired = limit.is_some_and(|limit| now.ms_since(session.since) >= limit);
-        let wanted = state.carry_on || state.settings.resolved.get("session") == "continue";
+        let wanted = state.agent.continues() || state.settings.shown().resolved.get("session") == "continue";
         Some(Self {
             id: session.id.clone(),
             since: time::rfc3339(session.since.wall_ms),
             expires_at: limit.map(|limit| time::rfc3339(session.since.wall_ms.saturating_add(limit))),
             expired,
-            continues: wanted && !expired && state.agent().is_some_and(|agent| agent.continues()),
+            continues: wanted
+                && !expired
+                && state.agent_of(state.settings.shown()).is_some_and(|agent| agent.continues()),
         })
     }
 }

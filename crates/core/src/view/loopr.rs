@@ -1,9 +1,9 @@
 //! What `loopr` publishes of a run: its status, its counts, and one line an iteration.
 use serde::Serialize;
 
-use crate::policy::breaker::Counts;
+use crate::policy::breaker::Streaks;
 use crate::policy::reserve::Reserved;
-use crate::run::{AgentReport, Answer, Ended, Entry, Event, Fact, HoldCause, Order, ReasonCode, RunState};
+use crate::run::{AgentReport, Answer, Decision, Ended, Entry, Event, Fact, HoldCause, Order, ReasonCode, RunState};
 use crate::text;
 use crate::time;
 
@@ -49,7 +49,7 @@ pub struct LooprCounts {
 }
 
 impl LooprCounts {
-    fn of(counts: &Counts) -> Self {
+    fn of(counts: &Streaks) -> Self {
         Self {
             completion_indicators: counts.completion,
             no_progress: counts.no_progress,
@@ -95,8 +95,10 @@ impl LooprFold {
                 if let Event::Answered { answer: Answer::AgentEnded(report), .. } = &input.event {
                     self.heard(report);
                 }
-                let judged = state.judged.counts.evidence.last().is_some_and(|last| last.iteration == state.iteration);
-                self.pending |= judged && state.iteration > self.logged;
+                None
+            }
+            Fact::Decided(Decision::Round(judgement)) => {
+                self.pending |= judgement.iteration.is_some() && state.iteration > self.logged;
                 None
             }
             Fact::Ordered { order: Order::RunAgent { .. } | Order::Reserve { .. } | Order::Hold { .. }, .. } => {
@@ -105,7 +107,7 @@ impl LooprFold {
                 std::mem::take(&mut self.pending)
                     .then(|| self.line(entry, state, state.iteration.saturating_sub(before.into())))
             }
-            Fact::Ordered { .. } | Fact::OrderCancelled { .. } => None,
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) => None,
             Fact::Concluded { .. } => {
                 self.pending = false;
                 Some(self.line(entry, state, state.iteration))
@@ -144,20 +146,20 @@ impl LooprFold {
             next_reset_at: next_reset(state).map(time::rfc3339),
         };
         let last_reset = time::rfc3339(window_began(state));
-        LooprPicture { status, counts: LooprCounts::of(&state.judged.counts), call_count, last_reset }
+        LooprPicture { status, counts: LooprCounts::of(&state.progress.streaks()), call_count, last_reset }
     }
 
     fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {
         self.logged = iteration;
-        let report = state.report.as_ref().filter(|_| state.agent_ended || state.iteration > iteration);
+        let report = state.agent.report().filter(|_| state.agent_ended() || state.iteration > iteration);
         let claim = report.and_then(|report| report.stream.claimed.as_ref());
-        let counts = &state.judged.counts;
+        let counts = &state.progress.streaks();
         let mut fields = vec![
             ("iteration", iteration.to_string()),
             ("status", claim.map_or_else(|| "none".to_owned(), |claim| claim.status.clone())),
             ("exit_signal", claim.is_some_and(|claim| claim.exit_signal).to_string()),
         ];
-        let files = state.measured.files.map_or_else(|| "unknown".to_owned(), |files| files.to_string());
+        let files = state.progress.delta().files.map_or_else(|| "unknown".to_owned(), |files| files.to_string());
         fields.extend([
             ("files", files),
             ("completion_indicators", counts.completion.to_string()),
@@ -200,16 +202,16 @@ fn state_word(state: &RunState) -> &'static str {
 /// Calls in the last hour, as the ledger of all runs told it with the newest call, or when it refused one; where it was
 /// never asked, those of this run. A call that is only granted is not made yet.
 fn calls(state: &RunState) -> u32 {
-    let refused = state.call.as_ref().filter(|call| matches!(call, Reserved::Denied { .. }));
-    match refused.or(state.window.as_ref()) {
+    let refused = state.budget.call().filter(|call| matches!(call, Reserved::Denied { .. }));
+    match refused.or(state.budget.window()) {
         Some(Reserved::Granted { hour_calls, .. } | Reserved::Denied { hour_calls, .. }) => *hour_calls,
-        None => state.spent.calls,
+        None => state.budget.spent().calls,
     }
 }
 
 /// When the hour began that is counted.
 fn window_began(state: &RunState) -> u64 {
-    match state.window.as_ref() {
+    match state.budget.window() {
         Some(Reserved::Granted { oldest_ms: Some(oldest), .. }) => *oldest,
         Some(Reserved::Granted { oldest_ms: None, .. } | Reserved::Denied { .. }) | None => state.created.wall_ms,
     }
@@ -218,7 +220,7 @@ fn window_began(state: &RunState) -> u64 {
 fn next_reset(state: &RunState) -> Option<u64> {
     match hold(state) {
         Some((HoldCause::Calls | HoldCause::Limit | HoldCause::Delay, until)) => Some(until),
-        Some((HoldCause::Paused | HoldCause::Blocked | HoldCause::Question, _)) | None => match state.window.as_ref() {
+        Some((HoldCause::Paused | HoldCause::Blocked | HoldCause::Question, _)) | None => match state.budget.window() {
             Some(Reserved::Granted { next_free_ms, oldest_ms, .. }) => {
                 next_free_ms.or(oldest_ms.map(|oldest| oldest.saturating_add(HOUR_MS)))
             }

@@ -12,7 +12,7 @@ mod verification;
 
 pub use breaker::{BreakerCounts, BreakerThresholds, BreakerView, is_tripped};
 pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
-pub use events::{gate_that_said, public_event};
+pub use events::{gate_with_verdict, public_event};
 pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
 pub use limits::{BudgetView, CallsView, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprFold, LooprPicture, LooprStatus, exit_reason};

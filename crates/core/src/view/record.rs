@@ -8,7 +8,7 @@ use super::breaker::{BreakerView, is_tripped};
 use crate::agent::{Claim, Failure};
 use crate::policy::runaway::{self, Alarm, Limits, Signs};
 use crate::run::{
-    AgentReport, Answer, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
+    AgentReport, Answer, Decision, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
 };
 use crate::text;
 use crate::time::{self, At};
@@ -96,6 +96,10 @@ pub struct Record {
     /// The hash of the newest words, and how often in a row they came.
     words: Option<String>,
     identical: u32,
+    /// An attempt that ended and is judged by the next fact.
+    ended: Option<Box<AgentReport>>,
+    /// Who opened a run again whose breaker had tripped, and what it had counted.
+    reopened: Option<(String, BreakerView)>,
 }
 
 /// What is compared with what an entry makes of it.
@@ -119,15 +123,25 @@ impl Record {
     pub fn apply(&mut self, entry: &Entry) {
         let before = Before {
             tripped: is_tripped(&self.state),
-            ended: (self.state.agent_ended, self.state.iteration),
-            session: self.state.session.clone(),
+            ended: (self.state.agent_ended(), self.state.iteration),
+            session: self.state.agent.session().cloned(),
             counts: BreakerView::of(&self.state),
         };
         self.state.apply(&entry.fact);
         match &entry.fact {
             Fact::Happened(input) => self.happened(input, entry.at, &before),
             Fact::Ordered { order, .. } => self.ordered(order, entry.at, &before),
-            Fact::OrderCancelled { .. } => {}
+            Fact::Decided(Decision::Attempt(_)) => {
+                if let Some(report) = self.ended.take() {
+                    self.agent_ended(&report, entry.at, &before);
+                }
+            }
+            Fact::Decided(Decision::BreakerClosed) => {
+                if let Some((by, counts)) = self.reopened.take() {
+                    self.circuit_event(entry.at, ("TRIPPED", "CLOSED"), &by, Some(&counts));
+                }
+            }
+            Fact::OrderCancelled { .. } | Fact::Decided(_) => {}
             Fact::Concluded { outcome, reason, .. } => {
                 let fine = matches!(outcome, Outcome::Verified | Outcome::Claimed);
                 let error = (!fine).then(|| reason.text.clone());
@@ -138,7 +152,7 @@ impl Record {
                 }
             }
         }
-        if let Some(session) = &self.state.session
+        if let Some(session) = self.state.agent.session()
             && before.session.as_ref().is_none_or(|before| before.id != session.id)
         {
             let id = session.id.clone();
@@ -151,9 +165,7 @@ impl Record {
             Event::Created(_) => self.session_event(at, "started", None, None),
             Event::Reopened { by, .. } => {
                 self.session_event(at, "resumed", None, None);
-                if before.tripped && self.state.judged.reset {
-                    self.circuit_event(at, ("TRIPPED", "CLOSED"), by, Some(&before.counts));
-                }
+                self.reopened = before.tripped.then(|| (by.clone(), before.counts.clone()));
             }
             Event::Requested { request: Request::Reset { session }, by } => {
                 let from = if before.tripped { "TRIPPED" } else { "CLOSED" };
@@ -163,7 +175,7 @@ impl Record {
                     self.session_event(at, "conversation_reset", id, None);
                 }
             }
-            Event::Answered { answer: Answer::AgentEnded(report), .. } => self.agent_ended(report, at, before),
+            Event::Answered { answer: Answer::AgentEnded(report), .. } => self.ended = Some(report.clone()),
             Event::Answered { .. }
             | Event::Requested { .. }
             | Event::Opened
@@ -207,11 +219,11 @@ impl Record {
             self.claims.rate_limit_hit = true;
             self.session_event(at, "rate_limited", Some("waiting".to_owned()), error.clone());
         }
-        if !self.state.agent_ended || before.ended == (true, self.state.iteration) {
+        if !self.state.agent_ended() || before.ended == (true, self.state.iteration) {
             return;
         }
         // The block may have been asked for: the state has it with the rest of the iteration.
-        let Some(whole) = self.state.report.clone() else { return };
+        let Some(whole) = self.state.agent.report().cloned() else { return };
         let status = whole.stream.claimed.as_ref().map_or("no status", |claim| claim.status.as_str()).to_owned();
         self.claims.status_block = whole.stream.claimed.clone();
         if let Some(claim) = &whole.stream.claimed {
@@ -220,7 +232,7 @@ impl Record {
             self.claims.recommendation = claim.summary.clone().or(self.claims.recommendation.take());
         }
         self.session_event(at, "loop", Some(status), error);
-        let shortest = Limits::of(&self.state.settings.resolved).shortest_ms.unwrap_or(0);
+        let shortest = Limits::of(&self.state.settings.shown().resolved).shortest_ms.unwrap_or(0);
         self.short = if whole.duration_ms < shortest { self.short.saturating_add(1) } else { 0 };
         let words = whole.stream.words.map(|words| words.sha256);
         let same = words.is_some() && words == self.words;
@@ -266,7 +278,7 @@ impl Record {
     /// Whether the loop runs away.
     #[must_use]
     pub fn runaway(&self) -> Option<Alarm> {
-        let settings = &self.state.settings;
+        let settings = self.state.settings.shown();
         let limited = settings.max_iterations.is_some() || settings.max_time_ms.is_some();
         let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
         runaway::judge(Signs { iterations, limited, identical, short }, Limits::of(&settings.resolved))
@@ -287,9 +299,10 @@ impl Record {
 /// Whether a conversation that would have been gone on with is too old for that.
 #[must_use]
 pub fn expired(state: &RunState, session: Option<&Session>, now: At) -> bool {
-    let wanted = state.settings.resolved.get("session") == "continue";
-    let old =
-        |session: &Session| state.settings.session_expiry_ms.is_some_and(|limit| now.ms_since(session.since) >= limit);
+    let wanted = state.settings.shown().resolved.get("session") == "continue";
+    let old = |session: &Session| {
+        state.settings.shown().session_expiry_ms.is_some_and(|limit| now.ms_since(session.since) >= limit)
+    };
     wanted && session.is_some_and(old)
 }
 

@@ -94,14 +94,14 @@ impl RunResult {
             // An iteration whose last attempt met a limit is over when the gates hold.
             iterations: if kept { state.iteration } else { state.iterations_done() },
             gates: gates(state),
-            tree: state.keeping.tree.clone(),
-            cost_usd: state.spent.usage.cost_usd(),
-            tokens: state.spent.usage.tokens(),
+            tree: state.checkpoints.tree().map(str::to_owned),
+            cost_usd: state.budget.spent().usage.cost_usd(),
+            tokens: state.budget.spent().usage.tokens(),
             started_at: time::rfc3339(state.created.wall_ms),
             ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
             elapsed_seconds: seconds(state.active_ms(state.now)),
             exit_code: standing.map(|standing| standing.exit_code),
-            status_block: state.report.as_ref().and_then(|report| report.stream.claimed.clone()),
+            status_block: state.agent.report().and_then(|report| report.stream.claimed.clone()),
             tasks_claimed: 0,
             files_claimed: 0,
             recommendation: None,
@@ -128,12 +128,12 @@ impl RunResult {
 }
 
 fn gates(state: &RunState) -> Vec<GateResult> {
-    let each = state.settings.gates.iter().zip(&state.gates);
-    each.map(|(gate, memory)| {
-        let last = memory.last.as_ref();
+    let each = state.gates.iter();
+    each.map(|gate| {
+        let last = gate.last();
         GateResult {
-            name: gate.name.clone(),
-            command: gate.command.clone(),
+            name: gate.spec().name.clone(),
+            command: gate.spec().command.clone(),
             exit_code: last.and_then(|last| exit_code(&last.report.ended)),
             verdict: last.map(|last| last.verdict.name().to_owned()),
             duration_seconds: last.map(|last| seconds(last.report.duration_ms)),

@@ -119,7 +119,7 @@ impl Waiting {
 /// Which limit of the loop's own is reached.
 fn full(state: &RunState) -> String {
     let others = |what: &str, flag: &str| format!("{what} are reserved by calls of other loops ({flag})");
-    match &state.call {
+    match state.budget.call() {
         Some(Reserved::Denied { cap: Cap::CallsPerDay, .. }) => others("the calls of the day", "--max-calls-per-day"),
         Some(Reserved::Denied { cap: Cap::CostPerDay, .. }) => others("the dollars of the day", "--max-cost-per-day"),
         Some(Reserved::Denied { cap: Cap::TokensPerDay, .. }) => {
@@ -135,14 +135,14 @@ fn full(state: &RunState) -> String {
 
 /// What the user named, such as the model.
 fn chosen(state: &RunState, key: &str) -> Option<String> {
-    Some(text::one_line(state.settings.resolved.get(key), GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
+    Some(text::one_line(state.settings.shown().resolved.get(key), GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
 }
 
 /// What a person must mend or answer.
 fn held_by(state: &RunState) -> Option<String> {
     let asks =
-        state.question.as_ref().filter(|_| state.is_paused()).map(|question| format!("the agent asks: {question}"));
-    state.blocked.clone().or(asks)
+        state.agent.question().filter(|_| state.is_paused()).map(|question| format!("the agent asks: {question}"));
+    state.trouble.blocked().map(str::to_owned).or(asks)
 }
 
 impl Row {
@@ -164,10 +164,10 @@ impl Row {
             id: spec.id.to_string(),
             status: status.to_owned(),
             iteration: state.iteration,
-            max_iterations: state.settings.max_iterations,
-            promise: text::one_line(state.settings.resolved.get("promise"), 4096),
-            agent: state.settings.agent.clone(),
-            model: state.spent.model.clone().or_else(|| chosen(state, "agent_model")),
+            max_iterations: state.settings.shown().max_iterations,
+            promise: text::one_line(state.settings.shown().resolved.get("promise"), 4096),
+            agent: state.settings.shown().agent.clone(),
+            model: state.budget.spent().model.clone().or_else(|| chosen(state, "agent_model")),
             elapsed_seconds: seconds(state.active_ms(at)),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
@@ -176,8 +176,8 @@ impl Row {
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
             why: state.over.as_ref().map(|over| over.reason.text.clone()).or_else(|| held_by(state)),
             resumable: if standing.is_some() { state.resumable() } else { !driven || state.is_paused() },
-            cost_usd: state.spent.usage.cost_usd(),
-            tokens: state.spent.usage.tokens(),
+            cost_usd: state.budget.spent().usage.cost_usd(),
+            tokens: state.budget.spent().usage.tokens(),
             started_at: time::rfc3339(state.created.wall_ms),
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,

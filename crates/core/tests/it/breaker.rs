@@ -1,5 +1,6 @@
 //! The breaker: what each count counts, what sets it back, when it trips and with what evidence.
-use loop_core::policy::breaker::{Counts, Signs, Thresholds, Trip};
+use loop_core::machine::consult;
+use loop_core::policy::breaker::{IterationEvidence, Streaks, Thresholds, Trip, count};
 
 use crate::play::Story;
 
@@ -52,7 +53,7 @@ fn three_iterations_without_progress_trip_and_each_is_named() {
 fn progress_sets_the_count_back_to_nothing() {
     let mut story = story(&[]);
     story.times(2, IDLE).say(WORK);
-    assert_eq!(story.state.judged.counts.no_progress, 0);
+    assert_eq!(story.state.progress.streaks().no_progress, 0);
     story.times(2, IDLE);
     goes_on(&story);
     story.say(IDLE);
@@ -76,7 +77,7 @@ fn what_is_progress_and_what_is_not() {
         let mut story = story(&[]);
         story.times(2, IDLE).say(&format!("agent-ok / saved / {measured} / {gate}"));
         assert_eq!(story.state.over.is_none(), progress, "{measured}, {gate}: {}", story.told);
-        assert_eq!(story.state.judged.counts.no_progress == 0, progress, "{measured}, {gate}");
+        assert_eq!(story.state.progress.streaks().no_progress == 0, progress, "{measured}, {gate}");
     }
 }
 
@@ -121,16 +122,16 @@ fn the_same_error_trips_whatever_the_line_number_and_however_much_changed() {
     let mut same = story(&[]);
     (0..4).for_each(|line| _ = same.say(&error(10 + line)));
     goes_on(&same);
-    assert_eq!(same.state.judged.counts.same_error, 4);
+    assert_eq!(same.state.progress.streaks().same_error, 4);
     same.say(&error(99));
     trips(&same, "same_error", "the same error 5 times in a row: iterations 1 (");
     assert!(same.last().contains("--max-same-error 5"), "{}", same.last());
     let mut other = story(&[]);
     (0..4).for_each(|line| _ = other.say(&error(10 + line)));
     other.say("agent-heard crash error=out_of_memory / saved / changed 1 / fail same");
-    assert_eq!(other.state.judged.counts.same_error, 1, "another error counts from one");
+    assert_eq!(other.state.progress.streaks().same_error, 1, "another error counts from one");
     other.say(WORK);
-    assert_eq!((other.state.judged.counts.same_error, &other.state.judged.counts.signature), (0, &None));
+    assert_eq!((other.state.progress.streaks().same_error, &other.state.progress.streaks().signature), (0, &None));
 }
 
 #[test]
@@ -143,7 +144,7 @@ fn an_error_of_the_agents_own_account_counts_and_a_gate_that_fails_the_same_way_
     let mut gate = story(&[]);
     gate.times(8, WORK);
     goes_on(&gate);
-    assert_eq!(gate.state.judged.counts.same_error, 0);
+    assert_eq!(gate.state.progress.streaks().same_error, 0);
 }
 
 #[test]
@@ -172,17 +173,17 @@ fn a_return_is_forgiven_by_a_better_gate_or_by_four_new_states_and_to_stay_is_no
     let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / fail same");
     let mut better = story(&[]);
     ["a", "b", "a"].iter().for_each(|name| _ = better.say(&tree(name)));
-    assert_eq!(better.state.judged.counts.oscillation, 1);
+    assert_eq!(better.state.progress.streaks().oscillation, 1);
     better.say("agent-ok / saved / changed 1 tree=c / tests pass=1 fail=1");
-    assert_eq!(better.state.judged.counts.oscillation, 0);
+    assert_eq!(better.state.progress.streaks().oscillation, 0);
     let mut fresh = story(&[]);
     ["a", "b", "a", "c", "d", "e"].iter().for_each(|name| _ = fresh.say(&tree(name)));
-    assert_eq!(fresh.state.judged.counts.oscillation, 1);
+    assert_eq!(fresh.state.progress.streaks().oscillation, 1);
     fresh.say(&tree("f"));
-    assert_eq!(fresh.state.judged.counts.oscillation, 0);
+    assert_eq!(fresh.state.progress.streaks().oscillation, 0);
     let mut still = story(&[("max_no_progress", "9")]);
     still.say(&tree("a")).say(&tree("b")).times(6, "agent-ok / saved / changed 0 tree=b / fail same");
-    assert_eq!(still.state.judged.counts.oscillation, 0);
+    assert_eq!(still.state.progress.streaks().oscillation, 0);
     goes_on(&still);
 }
 
@@ -191,9 +192,9 @@ fn a_return_between_two_new_states_breaks_the_row_that_forgives() {
     let tree = |tree: &str| format!("agent-ok / saved / changed 1 tree={tree} / fail same");
     let mut story = story(&[("max_oscillation", "9")]);
     ["a", "b", "a", "c", "d", "e", "d", "f", "g", "h"].iter().for_each(|name| _ = story.say(&tree(name)));
-    assert_eq!(story.state.judged.counts.oscillation, 2);
+    assert_eq!(story.state.progress.streaks().oscillation, 2);
     story.say(&tree("i"));
-    assert_eq!(story.state.judged.counts.oscillation, 0);
+    assert_eq!(story.state.progress.streaks().oscillation, 0);
 }
 
 #[test]
@@ -202,13 +203,13 @@ fn a_return_to_where_the_loop_began_counts_with_and_without_a_gate() {
     gated.say("opened / saved-as initial / fail same / saved");
     gated.say("agent-ok / saved / changed 1 tree=b / fail same / saved");
     gated.say("agent-ok / saved / changed 1 / fail same");
-    assert_eq!(gated.state.judged.counts.oscillation, 0, "it stays where it is");
+    assert_eq!(gated.state.progress.streaks().oscillation, 0, "it stays where it is");
     gated.say("saved / agent-ok / saved-as initial / changed 1 / fail same");
-    assert_eq!(gated.state.judged.counts.oscillation, 1);
+    assert_eq!(gated.state.progress.streaks().oscillation, 1);
     let mut claimed = Story::checkpointed(&[("max_iterations", "unlimited"), ("promise", ""), ("no_promise", "true")]);
     claimed.say("opened / saved-as initial / saved / agent-ok / saved / changed 1 tree=b / saved");
     claimed.say("agent-ok / saved-as initial / changed 1");
-    assert_eq!(claimed.state.judged.counts.oscillation, 1);
+    assert_eq!(claimed.state.progress.streaks().oscillation, 1);
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn what_others_made_of_the_workspace_is_no_return_and_no_new_state() {
     story.say("opened / saved-as initial / fail same / saved");
     story.say("agent-ok / saved / changed 1 tree=b / fail same / others iter-001+");
     story.say("agent-ok / saved-as iter-001+ / changed 0 / fail same");
-    assert_eq!(story.state.judged.counts.oscillation, 0);
+    assert_eq!(story.state.progress.streaks().oscillation, 0);
 }
 
 // req: C-07 partly: without the dialect's own defaults
@@ -243,7 +244,7 @@ fn the_same_words_five_times_trip_and_anything_new_sets_them_back() {
         let mut words = story(&[]);
         words.times(4, same).say(other);
         goes_on(&words);
-        assert_eq!(words.state.judged.counts.identical, count, "{other}");
+        assert_eq!(words.state.progress.streaks().identical, count, "{other}");
     }
 }
 
@@ -268,7 +269,7 @@ fn nothing_but_tests_trips_by_the_files_that_changed() {
     for code in ["changed 2 tests=1 / fail same", "changed 1 / fail same", "changed 2 tests=2 / tests pass=4 fail=1"] {
         let mut code_too = story(&[]);
         code_too.times(2, tests).say(&format!("agent-ok / saved / {code}"));
-        assert_eq!(code_too.state.judged.counts.test_only, 0, "{code}");
+        assert_eq!(code_too.state.progress.streaks().test_only, 0, "{code}");
         code_too.times(2, tests);
         goes_on(&code_too);
     }
@@ -322,7 +323,7 @@ fn ever_shorter_answers_trip_only_where_nothing_comes_of_them() {
     );
     let mut nearly = story(&[("max_no_progress", "9")]);
     nearly.say(&said(1000, 0)).say(&said(301, 0)).say(&said(90, 0));
-    assert_eq!(nearly.state.judged.counts.decline, 1, "301 of 1000 is not enough, 90 of 301 is");
+    assert_eq!(nearly.state.progress.streaks().decline, 1, "301 of 1000 is not enough, 90 of 301 is");
     let mut work = story(&[]);
     work.say(&said(1000, 1)).say(&said(300, 1)).say(&said(90, 1));
     goes_on(&work);
@@ -331,10 +332,10 @@ fn ever_shorter_answers_trip_only_where_nothing_comes_of_them() {
     trips(&alone, "output_decline", "much shorter answers 2 times in a row");
     let mut again = story(&[("max_no_progress", "9")]);
     again.say(&said(1000, 0)).say(&said(300, 0)).say(&said(300, 0));
-    assert_eq!(again.state.judged.counts.decline, 0);
+    assert_eq!(again.state.progress.streaks().decline, 0);
     let mut silent = story(&[("max_no_progress", "9")]);
     silent.times(4, IDLE);
-    assert_eq!(silent.state.judged.counts.decline, 0, "nothing cannot become shorter");
+    assert_eq!(silent.state.progress.streaks().decline, 0, "nothing cannot become shorter");
 }
 
 // req: B-07 partly: without loopr's own keys
@@ -349,7 +350,7 @@ fn missing_status_and_done_without_the_signal_trip_only_where_no_gate_is() {
     assert!(missing.last().contains("--max-missing-status 3"), "{}", missing.last());
     let mut told = ungated(&[]);
     told.times(2, "agent-ok / saved / changed 1").say("agent-heard claim=IN_PROGRESS / saved / changed 1");
-    assert_eq!(told.state.judged.counts.missing_status, 0);
+    assert_eq!(told.state.progress.streaks().missing_status, 0);
     let done = "agent-heard claim=COMPLETE / saved / changed 1";
     let mut claims = ungated(&[]);
     claims.times(4, done);
@@ -372,7 +373,7 @@ fn a_signal_or_no_claim_sets_the_done_claims_back() {
         let mut story = ungated(&[]);
         story.times(4, "agent-heard claim=COMPLETE / saved / changed 1");
         story.say(&format!("agent-heard {other} / saved / changed 1"));
-        assert_eq!(story.state.judged.counts.done_claims, 0, "{other}: {}", story.told);
+        assert_eq!(story.state.progress.streaks().done_claims, 0, "{other}: {}", story.told);
         goes_on(&story);
     }
 }
@@ -406,7 +407,7 @@ fn only_the_last_dozen_iterations_are_shown() {
     let mut story = story(&[("max_no_progress", "30")]);
     story.times(30, IDLE);
     trips(&story, "no_progress", "no progress in 30 iterations in a row: iterations 19 (nothing changed), 20");
-    assert_eq!(story.state.judged.counts.evidence.len(), 12);
+    assert_eq!(story.state.progress.streaks().evidence.len(), 12);
 }
 
 // req: C-08 partly: without the name of the agent
@@ -414,7 +415,7 @@ fn only_the_last_dozen_iterations_are_shown() {
 fn counts_survive_a_crash_and_a_driver_that_opens_the_run_again() {
     let mut story = story(&[]);
     story.times(2, IDLE).say("opened / cleaned / saved / fail same");
-    assert_eq!(story.state.judged.counts.no_progress, 2, "{}", story.told);
+    assert_eq!(story.state.progress.streaks().no_progress, 2, "{}", story.told);
     story.say(IDLE);
     trips(&story, "no_progress", "no progress in 3 iterations in a row");
 }
@@ -435,7 +436,7 @@ fn to_go_on_closes_the_breaker_unless_only_a_reset_may() {
     let mut reset = story(&manual);
     reset.times(3, IDLE).say("visited loop reset / reset / reopened / fail same");
     goes_on(&reset);
-    assert_eq!(reset.state.judged.counts.no_progress, 0);
+    assert_eq!(reset.state.progress.streaks().no_progress, 0);
     let mut flag = story(&manual);
     flag.times(3, IDLE).say("reopened reset_circuit=true / fail same");
     goes_on(&flag);
@@ -447,13 +448,13 @@ fn a_reset_sets_every_count_to_nothing_and_only_with_its_flag_the_session() {
         let mut story = story(&[("agent", "claude")]);
         let bad = "agent-heard claim=COMPLETE session=s1 words=w:9 / saved / changed 0 tree=a / fail same";
         story.times(2, bad).say(word);
-        let mut fresh = loop_core::policy::breaker::Counts::default();
+        let mut fresh = loop_core::policy::breaker::Streaks::default();
         fresh.saw(Some("a"));
-        assert_eq!(story.state.judged.counts, fresh);
-        assert!(story.state.judged.reset);
+        assert_eq!(*story.state.progress.streaks(), fresh);
+        assert!(story.state.progress.breaker_closed());
         let mut goes_on_with = self::story(&[("agent", "claude"), ("session", "continue")]);
         goes_on_with.say(bad).say(word);
-        assert_eq!(goes_on_with.state.session.is_some(), session, "{word}");
+        assert_eq!(goes_on_with.state.agent.session().is_some(), session, "{word}");
     }
 }
 
@@ -464,36 +465,44 @@ fn an_iteration_that_was_judged_is_not_counted_again_when_it_is_opened_again() {
     story.say("agent-ok / saved-as iter-001 / changed 0 / fail same");
     assert_eq!(story.last(), "checkpoint iter-001+");
     story.say("reopened / cleaned / saved / fail same");
-    assert_eq!(story.state.judged.counts.no_progress, 1, "{}", story.told);
+    assert_eq!(story.state.progress.streaks().no_progress, 1, "{}", story.told);
     assert_eq!(story.tail(3), "checkpoint iter-001+\ngate {reopened:1}\ncheckpoint iter-001+");
 }
 
 #[test]
 fn the_evidence_of_an_iteration_says_what_it_showed() {
-    let shown = |signs: Signs, trip: Trip| {
-        let mut counts = Counts::default();
-        counts.take(Signs { iteration: 4, ..signs }, &Thresholds::default());
+    let shown = |signs: IterationEvidence, trip: Trip| {
+        let mut counts = Streaks::default();
+        let evidence = IterationEvidence { iteration: 4, ..signs };
+        let changes = consult(|deciding| count(&counts, &evidence, &Thresholds::default(), deciding));
+        counts.record(&evidence, &changes);
         counts.shown(trip, 1)
     };
-    let files = |files: u32| Signs { files: Some(files), ..Signs::default() };
-    let unmeasured = |noticed: Option<bool>| Signs { noticed, ..Signs::default() };
+    let files = |files: u32| IterationEvidence { files: Some(files), ..IterationEvidence::default() };
+    let unmeasured = |noticed: Option<bool>| IterationEvidence { noticed, ..IterationEvidence::default() };
     for (signs, said) in [
-        (Signs { tampered: true, ..files(0) }, "4 (nothing but protected files changed)"),
-        (Signs { ignored: true, ..files(0) }, "4 (only ignored files or empty folders changed)"),
+        (IterationEvidence { tampered: true, ..files(0) }, "4 (nothing but protected files changed)"),
+        (IterationEvidence { ignored: true, ..files(0) }, "4 (only ignored files or empty folders changed)"),
         (files(0), "4 (nothing changed)"),
         (files(1), "4 (1 file changed)"),
-        (Signs { tampered: true, ignored: true, ..files(2) }, "4 (2 files changed)"),
+        (IterationEvidence { tampered: true, ignored: true, ..files(2) }, "4 (2 files changed)"),
         (unmeasured(Some(true)), "4 (files changed)"),
         (unmeasured(Some(false)), "4 (nothing changed)"),
         (unmeasured(None), "4 (the gates said the same, and nothing else is measured)"),
     ] {
         assert_eq!(shown(signs, Trip::NoProgress), said);
     }
-    assert_eq!(shown(Signs { test_files: 1, ..files(1) }, Trip::TestOnly), "4 (1 file changed, 1 of them tests)");
-    assert_eq!(shown(Signs { says_tests: true, ..files(0) }, Trip::TestOnly), "4 (nothing changed, work on tests)");
+    assert_eq!(
+        shown(IterationEvidence { test_files: 1, ..files(1) }, Trip::TestOnly),
+        "4 (1 file changed, 1 of them tests)"
+    );
+    assert_eq!(
+        shown(IterationEvidence { says_tests: true, ..files(0) }, Trip::TestOnly),
+        "4 (nothing changed, work on tests)"
+    );
     assert_eq!(shown(files(0), Trip::TestOnly), "4 (nothing changed)");
     let tree = Some("0123456789".to_owned());
-    assert_eq!(shown(Signs { tree, ..files(1) }, Trip::Oscillation), "4 (1 file changed, tree 01234567)");
+    assert_eq!(shown(IterationEvidence { tree, ..files(1) }, Trip::Oscillation), "4 (1 file changed, tree 01234567)");
     assert_eq!(shown(files(1), Trip::SameError), "4 (no error)");
-    assert_eq!(shown(Signs { words_bytes: 9, ..files(0) }, Trip::Decline), "4 (9 bytes said)");
+    assert_eq!(shown(IterationEvidence { words_bytes: 9, ..files(0) }, Trip::Decline), "4 (9 bytes said)");
 }

@@ -1,6 +1,7 @@
 //! Money and tokens: amounts, prices, what is left, and which cap of a day stands in the way.
 use expect_test::expect;
 use loop_core::agent::Usage;
+use loop_core::machine::consult;
 use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_money, remainder, share, warns};
 use loop_core::policy::prices::{Price, Prices, cost_of};
 use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted, day_cap, day_of, next_day_in_ms};
@@ -124,7 +125,7 @@ fn a_wrong_price_is_named_with_its_model() {
 #[test]
 fn what_the_program_told_wins_over_the_table_and_what_nobody_knows_is_unknown() {
     let prices = Prices::parse(TABLE).unwrap();
-    let cost = |usage: &Usage, model| cost_of(usage, model, &prices);
+    let cost = |usage: &Usage, model| consult(|deciding| cost_of(usage, model, &prices, deciding));
     let sonnet = Some("claude-sonnet-5");
     assert_eq!(cost(&usage(1_000_000, 100_000), sonnet), Some(4_500_000));
     let cached = Usage { cache_read_tokens: Some(1_000_000), cache_creation_tokens: Some(2_000_000), ..usage(0, 0) };
@@ -139,8 +140,10 @@ fn what_the_program_told_wins_over_the_table_and_what_nobody_knows_is_unknown() 
     {
         assert_eq!(cost(&unknown, sonnet), None);
     }
-    assert_eq!(cost_of(&usage(1, 1), Some("mine"), &Prices::parse("gpt* input=1 output=1").unwrap()), None);
-    assert_eq!(cost_of(&usage(1, 1), None, &Prices::parse("gpt* input=1 output=1").unwrap()), None);
+    let gpt = Prices::parse("gpt* input=1 output=1").unwrap();
+    for model in [Some("mine"), None] {
+        assert_eq!(consult(|deciding| cost_of(&usage(1, 1), model, &gpt, deciding)), None);
+    }
     assert_eq!(cost(&usage(u64::MAX, u64::MAX), sonnet), Some(u64::MAX), "never round the corner");
 }
 

@@ -1,4 +1,5 @@
 //! What may be spent: money and tokens of a run, calls in an hour, and the day of all runs.
+use loop_core::machine::consult;
 use loop_core::policy::reserve::Cap;
 use loop_core::run::wanted;
 use loop_core::run::{HoldCause, Order};
@@ -62,7 +63,8 @@ fn an_attempt_that_was_killed_lost_or_failed_counts_as_the_worst_case() {
         let mut story = story(&[("max_cost", "1.00")]);
         story.say(after).say("cleaned / saved / fail");
         assert_eq!(story.last(), "agent 1.2 telling {interrupted:{attempt:1}}", "{after}");
-        assert_eq!((story.state.cost_micros(), story.state.tokens()), (500_000, 500), "{after}");
+        let settings = story.state.settings.shown();
+        assert_eq!((story.state.cost_micros(settings), story.state.tokens(settings)), (500_000, 500), "{after}");
         story.say("opened / cleaned / saved / fail");
         assert!(story.last().starts_with("END exhausted (budget_limit): $1.00 of $1.00"), "{after}: {}", story.told);
     }
@@ -134,7 +136,7 @@ fn a_wait_for_a_call_ends_by_a_person_and_by_the_time_of_the_loop() {
     let end = "END exhausted (time_limit): the next call that --max-calls-per-hour allows is past the time of the loop";
     assert_eq!(time.last(), end);
     let mut just = story(&[("max_calls_per_hour", "3"), ("max_time", "10s")]);
-    let left = just.state.time_left().unwrap() - 10;
+    let left = consult(|deciding| just.state.time_left(deciding)).unwrap() - 10;
     just.say(&format!("denied calls_per_hour {left}"));
     assert_eq!(just.last(), format!("hold calls {left}"));
     just.wait(10_000).say("deadline / held");
@@ -192,12 +194,12 @@ fn what_is_asked_of_the_ledger_is_what_is_set_and_the_worst_that_may_come() {
         ("max_tokens_per_day", "7000"),
         ("max_cost", "1.20"),
     ]);
-    let first = wanted(&story.state);
+    let first = wanted(&story.state, story.state.settings.shown());
     assert_eq!((first.calls_per_hour, first.calls_per_day), (Some(3), Some(30)));
     assert_eq!((first.cost_per_day_micros, first.tokens_per_day), (Some(20_000_000), Some(7000)));
     assert_eq!((first.worst_micros, first.worst_tokens), (500_000, 500));
     story.say("granted 1").say(&costs("cost=1000000"));
-    assert_eq!(wanted(&story.state).worst_micros, 200_000, "no more than is left");
+    assert_eq!(wanted(&story.state, story.state.settings.shown()).worst_micros, 200_000, "no more than is left");
 }
 
 #[test]
@@ -206,7 +208,7 @@ fn a_wait_for_a_call_counts_as_time_and_a_pause_does_not() {
     story.say("denied calls_per_hour 5000").wait(2000);
     let held = story.state.main_order().map(|(_, open)| open.order.clone());
     assert_eq!(held, Some(Order::Hold { cause: HoldCause::Calls, ms: 5000 }));
-    assert!(story.state.time_limit().is_some());
+    assert!(consult(|deciding| story.state.time_limit(deciding)).is_some());
     assert!(!story.state.is_paused());
 }
 

@@ -62,7 +62,7 @@ fn an_iteration_without_a_claim_or_a_block_sets_the_count_to_nothing() {
     for between in ["agent-heard claim=IN_PROGRESS / saved / changed 1", "agent-ok / saved / changed 1"] {
         let mut story = story(&[]);
         story.say(DONE).say(between);
-        assert_eq!(story.state.judged.counts.completion, 0);
+        assert_eq!(story.state.progress.streaks().completion, 0);
         story.say(DONE);
         goes_on(&story);
         story.say(DONE);
@@ -208,15 +208,15 @@ fn a_status_block_that_was_left_out_is_asked_for_once_and_is_no_iteration() {
     assert_eq!(story.last(), "agent 1.2 in s1 only for its status telling {status_missing:{why:null}}");
     story.say("agent-heard session=s1 claim=COMPLETE,exit / saved / changed 0");
     assert_eq!(story.last(), "agent 2.1");
-    assert_eq!((story.state.iterations_done(), story.state.spent.calls), (1, 3));
-    assert_eq!(story.state.judged.counts.missing_status, 0);
-    assert_eq!(story.state.judged.counts.completion, 1, "what it says then counts");
+    assert_eq!((story.state.iterations_done(), story.state.budget.spent().calls), (1, 3));
+    assert_eq!(story.state.progress.streaks().missing_status, 0);
+    assert_eq!(story.state.progress.streaks().completion, 1, "what it says then counts");
     story.say("agent-heard session=s2 unreadable=twice");
     assert_eq!(story.last(), "agent 2.2 in s2 only for its status telling {status_missing:{why:twice}}");
     story.say("agent-heard session=s2");
     assert_eq!(story.last(), "checkpoint iter-002", "it is not asked a third time");
     story.say("saved / changed 0");
-    assert_eq!(story.state.judged.counts.missing_status, 1);
+    assert_eq!(story.state.progress.streaks().missing_status, 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Several gates: their order, several tries, watched ones, and one that cannot answer.
 use expect_test::expect;
+use loop_core::run::next_deadline;
 
 use crate::play::Story;
 
@@ -97,12 +98,12 @@ fn a_flaky_gate_is_asked_until_its_answer_is_known() {
     for answers in ["fail / fail", "pass / fail / fail", "fail / pass / fail"] {
         let story = flaky(answers);
         assert!(story.last().starts_with("agent 2.1"), "{answers}: {}", story.told);
-        assert_eq!(story.state.unverifiable_streak, 0, "{answers}");
+        assert_eq!(story.state.gates.unverifiable_streak(), 0, "{answers}");
     }
     for answers in ["gate-exit 127 / gate-exit 127", "pass / gate-exit 127 / fail", "fail / gate-exit 127"] {
         let story = flaky(answers);
         assert!(story.last().starts_with("agent 2.1"), "{answers}: {}", story.told);
-        assert_eq!(story.state.unverifiable_streak, 1, "{answers}");
+        assert_eq!(story.state.gates.unverifiable_streak(), 1, "{answers}");
     }
 }
 
@@ -118,9 +119,9 @@ fn the_tries_of_a_gate_begin_anew_in_every_round() {
 #[test]
 fn a_gate_may_have_a_time_limit_of_its_own() {
     let mut story = story("slow[timeout=2m]=x", &[("gate_timeout", "1m")]);
-    assert_eq!(story.state.next_deadline().unwrap().after_ms, 60_000);
+    assert_eq!(next_deadline(&story.state).unwrap().after_ms, 60_000);
     story.say("fail");
-    assert_eq!(story.state.next_deadline().unwrap().after_ms, 120_000);
+    assert_eq!(next_deadline(&story.state).unwrap().after_ms, 120_000);
 }
 
 #[test]

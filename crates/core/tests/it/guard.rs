@@ -51,7 +51,7 @@ fn what_the_agent_changed_is_put_back_before_the_checkpoint_and_told() {
         checkpoint iter-001+
         agent 2.1 telling {tampered:{files:[check.sh],restored:true,by_gates:false}}"#]]
     .assert_eq(&story.tail(7));
-    assert_eq!(story.state.guarding.times, 1);
+    assert_eq!(story.state.guard.times(), 1);
 }
 
 #[test]
@@ -272,5 +272,5 @@ fn whatever_the_first_round_is_called_it_is_what_tests_are_compared_with() {
         "tests pass=5 fail=1 / saved / agent-ok / saved-as iter-001 / changed 1 / tests pass=2 said=b / certified",
     );
     assert!(story.state.over.is_none(), "{}", story.told);
-    assert_eq!(story.state.judged.best.as_ref().map(|best| best.iteration), Some(1));
+    assert_eq!(story.state.progress.best().map(|best| best.iteration), Some(1));
 }

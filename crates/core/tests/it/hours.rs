@@ -1,6 +1,7 @@
 //! The time of a run is a limit: the agent is gone before it is over, and the gates have had their part of it.
 use expect_test::expect;
-use loop_core::policy::hours::{GRACE_MS, agent, whole};
+use loop_core::machine::consult;
+use loop_core::policy::hours::{self, GRACE_MS, Share};
 
 use crate::play::{Story, play_with};
 use crate::world::Seed;
@@ -155,11 +156,19 @@ fn the_longer_the_gates_took_with_all_their_tries_the_earlier_the_agent_is_asked
         while story.last().starts_with("gate") {
             story.say("fail");
         }
-        story.state.time_limit().map(|limit| limit.after_ms)
+        consult(|deciding| story.state.time_limit(deciding)).map(|limit| limit.after_ms)
     };
     let once = due(&[("max_time", "1m"), ("promise", ""), ("gate", "one=make test")]);
     let often = due(&[("max_time", "1m"), ("promise", ""), ("gate", "one[9of10]=make test")]);
     assert!(often < once, "{often:?} {once:?}");
+}
+
+fn agent(left_ms: u64, gates_ms: u64) -> Share {
+    consult(|deciding| hours::agent(left_ms, gates_ms, deciding))
+}
+
+fn whole(left_ms: u64) -> Share {
+    consult(|deciding| hours::whole(left_ms, deciding))
 }
 
 #[test]

@@ -117,14 +117,26 @@ impl Judge {
 
     pub(crate) fn fresh(&self, state: &RunState) -> Result<(), String> {
         let zero = counted(state).iter().all(|count| *count == 0);
-        if zero && state.spent == Spent::default() { Ok(()) } else { Err("a new run inherits a count".to_owned()) }
+        if zero && *state.budget.spent() == Spent::default() {
+            Ok(())
+        } else {
+            Err("a new run inherits a count".to_owned())
+        }
     }
 
-    pub(crate) fn counts(&mut self, state: &RunState) -> Result<(), String> {
+    /// Remembers how long the run had worked when a fact was written.
+    pub(crate) fn mark(&mut self) {
         self.marks.push(self.active_ms);
+    }
+
+    pub(crate) fn counts(&self, state: &RunState) -> Result<(), String> {
         let most = u32::try_from(self.moved.len()).unwrap_or(u32::MAX);
         let fine = counted(state).iter().all(|count| *count <= most);
-        if fine { Ok(()) } else { Err(format!("a count is more than {most} iterations: {:?}", state.judged.counts)) }
+        if fine {
+            Ok(())
+        } else {
+            Err(format!("a count is more than {most} iterations: {:?}", state.progress.streaks()))
+        }
     }
 
     pub(crate) fn before(&mut self, event: &Event, state: &RunState, now: At) -> Result<(), String> {
@@ -175,7 +187,7 @@ impl Judge {
         // An iteration that the gates still have to judge is counted when they have.
         let kept = if self.to_judge { self.moved.len().saturating_sub(1) } else { self.moved.len() };
         self.moved.drain(..kept);
-        self.completion = 0;
+        self.completion = u32::from(self.to_judge && self.said.done());
     }
 
     pub(crate) fn after(&mut self, event: &Event, facts: &[Fact], state: &RunState) -> Result<(), String> {
@@ -191,7 +203,7 @@ impl Judge {
         }
         let at_work = state.main_order().filter(|(_, open)| self.in_time(&open.order));
         let late = self.max_time_ms().is_some_and(|most| self.active_ms >= most);
-        if late && *event == Event::DeadlinePassed && at_work.is_some_and(|(_, open)| open.cancelled.is_none()) {
+        if late && *event == Event::DeadlinePassed && at_work.is_some_and(|(_, open)| !open.is_cancelled()) {
             return Err("an agent or a gate works past the time of the loop".to_owned());
         }
         Ok(())
@@ -553,7 +565,7 @@ fn words(seed: &mut Seed, now: At) -> StreamReport {
 }
 
 fn counted(state: &RunState) -> [u32; 9] {
-    let counts = &state.judged.counts;
+    let counts = &state.progress.streaks();
     [
         counts.no_progress,
         counts.same_error,

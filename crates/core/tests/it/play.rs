@@ -135,7 +135,7 @@ impl Story {
             "cancel" => return Event::Requested { request: Request::Cancel, by },
             "set" => return Event::Requested { request: Request::Set(changes(more)), by: "loop set".to_owned() },
             "inject" | "inject-keep" => {
-                let number = self.state.injections.newest + 1;
+                let number = self.state.prompt.injections().newest + 1;
                 let request = Request::Inject(Injected { number, bytes: 9, keep: word == "inject-keep" });
                 return Event::Requested { request, by };
             }
@@ -153,7 +153,7 @@ impl Story {
             "late" => return Event::Answered { order: OrderId(more.parse().unwrap()), answer: answer("saved", "") },
             "notified" => {
                 let side = self.state.orders.iter().find(|(_, open)| !open.order.is_main()).unwrap();
-                return Event::Answered { order: *side.0, answer: Answer::Notified { exit_code: Some(1) } };
+                return Event::Answered { order: side.0, answer: Answer::Notified { exit_code: Some(1) } };
             }
             word => answer(word, more),
         };
@@ -162,7 +162,7 @@ impl Story {
     }
 
     fn newest(&self) -> OrderId {
-        OrderId(self.state.order_count)
+        OrderId(self.state.orders.count())
     }
 }
 
@@ -378,10 +378,10 @@ fn claim(words: &str) -> Claim {
 
 fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
     match fact {
-        Fact::Happened(_) => String::new(),
+        Fact::Happened(_) | Fact::Decided(_) => String::new(),
         Fact::Ordered { order, .. } => format!("{ms} {}\n", order_text(order, state)),
         Fact::OrderCancelled { id, cause } => {
-            let order = state.orders.get(id).map_or_else(String::new, |open| order_text(&open.order, state));
+            let order = state.orders.get(*id).map_or_else(String::new, |open| order_text(&open.order, state));
             format!("{ms} cancel {order}: {}\n", word(cause))
         }
         Fact::Concluded { outcome, reason, .. } => {
@@ -412,7 +412,7 @@ fn order_text(order: &Order, state: &RunState) -> String {
         Order::Rollback { to, undo, .. } => format!("rollback to {to}, undone by {undo}"),
         Order::Measure { iteration } => format!("measure {iteration}"),
         Order::RunGate { point, gate, again } => {
-            let gates = &state.settings.gates;
+            let gates = &state.settings.shown().gates;
             let name = gates.get(*gate as usize).filter(|_| gates.len() > 1);
             let name = name.map_or_else(String::new, |gate| format!(" {}", gate.name));
             let again = again.map_or_else(String::new, |number| format!(" try {number}"));

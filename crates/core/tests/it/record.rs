@@ -59,7 +59,7 @@ fn a_trip_a_reset_and_the_counts_that_stood_are_events_of_the_circuit() {
         "what stood, not what is left"
     );
     let names: Vec<&str> = events.session.iter().map(|event| event.event).collect();
-    assert_eq!(names, ["started", "loop", "conversation_began", "loop", "loop", "ended", "conversation_reset"]);
+    assert_eq!(names, ["started", "conversation_began", "loop", "loop", "loop", "ended", "conversation_reset"]);
     let claims = record.claims();
     assert_eq!((claims.tasks, claims.files, claims.recommendation.as_deref()), (6, 3, Some("go on")));
     let result = RunResult::of(&story.state).unwrap().with(claims);

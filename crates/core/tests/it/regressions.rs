@@ -1,5 +1,6 @@
 //! What fails that had passed, and which state of the workspace is the best.
 use expect_test::expect;
+use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::policy::rank::{GateScore, Rank};
 
@@ -43,7 +44,7 @@ fn where_harm_is_to_be_kept_nothing_is_told() {
     let mut story = story(&[("on_regression", "keep")]);
     story.say(HARM).say("saved");
     assert_eq!(story.last(), "agent 2.1");
-    assert_eq!(story.state.judged.regressed, ["t::one", "t::two"], "and shown all the same");
+    assert_eq!(story.state.progress.regressed(), ["t::one", "t::two"], "and shown all the same");
 }
 
 #[test]
@@ -57,8 +58,8 @@ fn where_harm_is_to_be_undone_the_workspace_goes_back_and_the_agent_is_told() {
         checkpoint iter-001+
         agent 2.1 telling {regressed:{what:[t::one,t::two],reverted:true}} {rolled_back:{to:initial}}"#]]
     .assert_eq(&story.tail(5));
-    assert_eq!(story.state.judged.counts.no_progress, 1, "what is undone is no progress");
-    assert!(!story.state.judged.reverting);
+    assert_eq!(story.state.progress.streaks().no_progress, 1, "what is undone is no progress");
+    assert!(!story.state.checkpoints.is_reverting());
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn an_iteration_after_the_undoing_that_changes_nothing_is_no_return() {
     let mut story = story(&[("on_regression", "revert")]);
     story.say(HARM).say("rolled-back initial / tests pass=2 fail=1 said=a / saved");
     story.say("agent-ok / saved-as initial / changed 0 / tests pass=2 fail=1 said=a");
-    assert_eq!(story.state.judged.counts.oscillation, 0);
+    assert_eq!(story.state.progress.streaks().oscillation, 0);
 }
 
 #[test]
@@ -101,9 +102,9 @@ fn nothing_is_undone_where_nothing_is_kept_where_it_is_done_or_where_nothing_dep
 fn a_better_gate_is_progress_and_a_worse_one_is_not() {
     let mut story = story(&[("max_no_progress", "9")]);
     story.say("agent-ok / saved-as iter-001 / changed 0 / tests pass=3 fail=1 said=b / saved");
-    assert_eq!(story.state.judged.counts.no_progress, 0);
+    assert_eq!(story.state.progress.streaks().no_progress, 0);
     story.say("agent-ok / saved-as iter-002 / changed 0 / tests pass=2 fail=1 said=c / saved");
-    assert_eq!(story.state.judged.counts.no_progress, 1);
+    assert_eq!(story.state.progress.streaks().no_progress, 1);
     story.say("agent-ok / saved-as iter-003 / changed 0 / tests pass=2 said=d / certified");
     assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
@@ -122,11 +123,11 @@ fn the_best_state_stays_at_the_end_where_that_is_wanted() {
         rollback to iter-001, undone by undo-1
         notify failed"#]]
     .assert_eq(&story.tail(3));
-    let kept = story.state.judged.best.clone().unwrap();
+    let kept = story.state.progress.best().cloned().unwrap();
     assert_eq!((kept.iteration, kept.checkpoint.as_deref()), (1, Some("iter-001")));
     assert_eq!(kept.rank.words(), "0 gates pass, 3 tests pass, 1 fail");
     story.say("rolled-back iter-001");
-    assert_eq!(story.state.keeping.newest.as_deref(), Some("iter-001"));
+    assert_eq!(story.state.checkpoints.newest().as_deref(), Some("iter-001"));
     assert!(best(&[]).last().starts_with("END exhausted"), "the last one stays where nothing else is wanted");
 }
 
@@ -165,7 +166,7 @@ fn score(verdict: Verdict, passed: u32, failed: u32) -> GateScore {
 fn states_are_ranked_by_kept_gates_then_passing_then_failing_tests_then_answers() {
     use Verdict::{Fail, Pass, Unverifiable};
     let watch = |verdict, passed| GateScore { required: false, ..score(verdict, passed, 0) };
-    let rank = |scores: &[GateScore]| Rank::of(scores.iter().copied());
+    let rank = |scores: &[GateScore]| consult(|deciding| Rank::of(scores.iter().copied(), deciding));
     for (worse, better) in [
         (&[score(Fail, 9, 0)][..], &[score(Pass, 1, 0)][..]),
         (&[score(Fail, 2, 0)], &[score(Fail, 3, 9)]),
@@ -186,6 +187,6 @@ fn states_are_ranked_by_kept_gates_then_passing_then_failing_tests_then_answers(
 fn a_person_who_goes_back_while_harm_is_undone_begins_anew() {
     let mut story = story(&[("on_regression", "revert")]);
     story.say(HARM).say("rollback initial / rolled-back initial");
-    assert_eq!(story.state.judged.counts.no_progress, 0);
-    assert!(!story.state.judged.reverting);
+    assert_eq!(story.state.progress.streaks().no_progress, 0);
+    assert!(!story.state.checkpoints.is_reverting());
 }

@@ -1,5 +1,6 @@
 //! Simulation: random runs with clock jumps, suspends, restarts and random answers to every order, judged by a model
 //! that knows only what was asked and answered. `SIMULATION=1000000` for the whole of it, `SIMULATION_SEED=42` for one.
+use loop_core::run::next_deadline;
 use std::collections::BTreeMap;
 
 use loop_core::ids::OrderId;
@@ -115,10 +116,10 @@ impl Simulation<'_> {
             return Err("nothing is under way, and it is not over".to_owned());
         };
         let holds = matches!(open.order, Order::Hold { .. });
-        if open.cancelled.is_none() && (holds || self.seed.one_in(12)) {
+        if !open.is_cancelled() && (holds || self.seed.one_in(12)) {
             return self.meanwhile(holds);
         }
-        let answer = self.judge.answer(&open.order, open.cancelled, (&mut self.seed, self.now));
+        let answer = self.judge.answer(&open.order, open.cancelled(), (&mut self.seed, self.now));
         self.happen(Event::Answered { order: id, answer })
     }
 
@@ -131,13 +132,13 @@ impl Simulation<'_> {
             3 => asked(Request::Reset { session: self.seed.one_in(2) }),
             4 if self.seed.one_in(4) => asked(Request::Stop),
             5 if self.seed.one_in(4) => asked(Request::Abort),
-            6 if self.state.keeps() && self.state.keeping.newest.is_some() => {
+            6 if self.state.has_checkpoints() && self.state.checkpoints.newest().is_some() => {
                 let to = pick(&mut self.seed, &["initial", "iter-001", "nowhere"]).to_owned();
                 asked(Request::Rollback(Target { to, now: self.seed.one_in(2), git: false }))
             }
             _ if self.state.is_paused() => asked(Request::Resume),
             _ => {
-                let deadline = self.state.next_deadline().ok_or("an open order without a deadline")?;
+                let deadline = next_deadline(&self.state).ok_or("an open order without a deadline")?;
                 self.pass(deadline.due_in_ms(self.now));
                 Event::DeadlinePassed
             }
@@ -207,9 +208,10 @@ impl Simulation<'_> {
             }
             self.journal.push(Entry { seq: self.journal.len() as u64 + 1, at: self.now, fact: written });
             self.state.apply(fact);
-            self.judge.counts(&self.state)?;
+            self.judge.mark();
             self.order(fact)?;
         }
+        self.judge.counts(&self.state)?;
         if facts.iter().any(Fact::needs_sync) {
             self.durable = self.journal.len();
         }
@@ -234,7 +236,7 @@ impl Simulation<'_> {
                 self.orders_since_call = 0;
                 self.judge.concluded(*outcome, reason, &self.state)
             }
-            Fact::Happened(_) | Fact::OrderCancelled { .. } => Ok(()),
+            Fact::Happened(_) | Fact::Decided(_) | Fact::OrderCancelled { .. } => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Storms: seeded runs through crashes, power cuts, hangs and impatient people, judged by a model of
 //! the world. A failing seed is printed and can be run again.
+use loop_core::run::next_deadline;
 use std::collections::BTreeMap;
 
 use loop_core::ids::OrderId;
@@ -33,6 +34,8 @@ struct Storm<'a> {
     /// Before this nobody may call the provider.
     not_before: Option<u64>,
     visited: bool,
+    /// A person edited the workspace, and no opening that says so is safe on disk yet.
+    edited: bool,
     hit: &'a mut Coverage,
     step: Step,
     needs_sync: NeedsSync,
@@ -69,10 +72,12 @@ impl Storm<'_> {
                     self.reread();
                     self.opening()
                 }
-                Then::Over if self.state.keeps() && self.state.over.is_some() && self.seed.one_in(4) => self.visit()?,
+                Then::Over if self.state.has_checkpoints() && self.state.over.is_some() && self.seed.one_in(4) => {
+                    self.visit()?
+                }
                 // Nobody goes on with a run that was cancelled.
                 Then::Over if !self.state.resumable() => return self.rest(),
-                Then::Over if self.state.visiting => self.opening(),
+                Then::Over if self.state.is_for_one_request() => self.opening(),
                 Then::Over if reopenings < 2 && self.seed.one_in(2) => {
                     reopenings += 1;
                     self.opening()
@@ -85,7 +90,7 @@ impl Storm<'_> {
 
     /// A command opens an ended or a crashed run and goes back.
     fn visit(&mut self) -> Result<Event, String> {
-        if !self.state.visiting {
+        if !self.state.is_for_one_request() {
             self.visited = true;
             return Ok(Event::OpenedForRequest { by: "loop rollback".to_owned() });
         }
@@ -105,10 +110,11 @@ impl Storm<'_> {
                 Event::Created(Box::new(RunSpec { guard, ..spec(&[("max_iterations", "4")]) }))
             }
             // A daemon that opens a run again at once: nobody had the time to edit.
-            Some(_) if self.state.over.is_none() && self.seed.one_in(2) => Event::Opened,
+            Some(_) if self.state.over.is_none() && !self.edited && self.seed.one_in(2) => Event::Opened,
             Some(_) => {
                 if edited {
                     self.world.person();
+                    self.edited = true;
                 }
                 reopened
             }
@@ -119,6 +125,7 @@ impl Storm<'_> {
     fn take(&mut self, event: Event) -> Result<Then, String> {
         self.tick(&event);
         let first = matches!(event, Event::Created(_));
+        let reopens = matches!(event, Event::Reopened { .. });
         self.promised(&event);
         let facts = (self.step)(&self.state, Input { at: self.now, event });
         for (count, fact) in facts.iter().enumerate() {
@@ -132,6 +139,7 @@ impl Storm<'_> {
             self.durable = self.journal.len();
         }
         facts.iter().for_each(|fact| self.state.apply(fact));
+        self.edited &= !reopens;
         self.acknowledge(&facts);
         self.bounds()?;
         if first {
@@ -139,14 +147,14 @@ impl Storm<'_> {
         }
         for fact in &facts {
             if let Fact::Concluded { outcome, .. } = fact {
-                self.world.concluded(*outcome, self.state.keeps())?;
+                self.world.concluded(*outcome, self.state.has_checkpoints())?;
             }
         }
         let ordered: Vec<_> = facts
             .iter()
             .filter_map(|fact| match fact {
                 Fact::Ordered { id, order } => Some((*id, order.clone())),
-                Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => None,
+                _ => None,
             })
             .collect();
         for (id, order) in ordered {
@@ -203,19 +211,19 @@ impl Storm<'_> {
 
     /// Nothing answers by itself: a person loses patience, a deadline comes, or a cancelled order ends.
     fn what_next(&mut self) -> Result<Then, String> {
-        let open = self.state.orders.iter().next_back().map(|(id, open)| (*id, open.clone()));
+        let open = self.state.orders.iter().last().map(|(id, open)| (id, open.clone()));
         let Some((id, open)) = open else {
             if std::mem::take(&mut self.visited) {
                 let request = Request::Rollback(Target { to: "initial".to_owned(), now: true, git: false });
                 return Ok(Then::Event(Event::Requested { request, by: "loop rollback".to_owned() }));
             }
-            return if self.state.over.is_some() || self.state.visiting {
+            return if self.state.over.is_some() || self.state.is_for_one_request() {
                 Ok(Then::Over)
             } else {
                 Err("nothing is under way".to_owned())
             };
         };
-        if open.cancelled.is_some() {
+        if open.is_cancelled() {
             let answer = self.world.end(&open.order, &mut self.seed, self.now.wall_ms);
             if self.crash_here(&open.order, "after") {
                 return Ok(self.crash());
@@ -233,19 +241,21 @@ impl Storm<'_> {
                 asked(Request::Inject(Injected { number: self.injected, bytes: 5, keep: self.seed.one_in(3) }))
             }
             8 if self.seed.one_in(4) => asked(Request::Cancel),
-            8 if self.seed.one_in(4) && self.state.keeps() => asked(Request::CancelRollback),
-            10 | 11 if self.state.keeps() && !self.state.visiting => {
+            8 if self.seed.one_in(4) && self.state.has_checkpoints() => asked(Request::CancelRollback),
+            10 | 11 if self.state.has_checkpoints() && !self.state.is_for_one_request() => {
                 let to = ["initial", "iter-001", "iter-002", "undo-1", "nowhere"][self.seed.below(5) as usize];
                 asked(Request::Rollback(Target { to: to.to_owned(), now: self.seed.one_in(2), git: false }))
             }
-            12 if self.state.keeps() && self.seed.one_in(3) => asked(Request::Checkpoint { name: "good".to_owned() }),
+            12 if self.state.has_checkpoints() && self.seed.one_in(3) => {
+                asked(Request::Checkpoint { name: "good".to_owned() })
+            }
             8 => asked(Request::Set(vec![Change { key: "timeout".to_owned(), value: "3s".to_owned() }])),
             9 => {
                 let process = ProcessId { pid: 42, start_ticks: 7 };
                 Ok(Then::Event(Event::Noticed(Notice::Started { order: id, process })))
             }
             _ => {
-                let deadline = self.state.next_deadline().ok_or("an open order without a deadline")?;
+                let deadline = next_deadline(&self.state).ok_or("an open order without a deadline")?;
                 let ms = deadline.due_in_ms(self.now);
                 (self.now.boot_ms, self.now.wall_ms) = (self.now.boot_ms + ms, self.now.wall_ms + ms);
                 Ok(Then::Event(Event::DeadlinePassed))
@@ -292,7 +302,7 @@ impl Storm<'_> {
                 }) if report.ended != Ended::ByUs && report.stream.failure.is_none() && !report.stream.session_lost => {
                     self.world.acknowledged.extend(self.asked_for.get(order));
                 }
-                Fact::Ordered { .. } | Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => {}
+                _ => {}
             }
         }
     }
@@ -326,8 +336,8 @@ impl Storm<'_> {
     }
 
     fn bounds(&self) -> Result<(), String> {
-        let main = self.state.orders.values().filter(|open| open.order.is_main()).count();
-        let fine = main <= 1 && self.state.notes.len() <= 8 && self.state.changed_names.len() <= 50;
+        let main = self.state.orders.iter().filter(|(_, open)| open.order.is_main()).count();
+        let fine = main <= 1 && self.state.prompt.notes().len() <= 8 && self.state.prompt.changed_names().len() <= 50;
         if fine { Ok(()) } else { Err("the state is out of its bounds".to_owned()) }
     }
 
@@ -369,6 +379,7 @@ fn storm(number: u64, step: Step, needs_sync: NeedsSync, hit: &mut Coverage) -> 
         injected: 0,
         not_before: None,
         visited: false,
+        edited: false,
         hit,
         step,
         needs_sync,
@@ -457,7 +468,7 @@ fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
         if let Fact::Ordered { order, .. } = fact
             && matches!(order, Order::CleanUp { .. } | Order::Checkpoint { name: CheckpointName::Interrupted(..) })
             && state.iteration > 0
-            && !state.agent_ended
+            && !state.agent_ended()
         {
             let (iteration, attempt) = (state.iteration, state.attempt);
             *order = Order::RunAgent {

@@ -1,5 +1,6 @@
 //! How long a wait for the provider is.
 use loop_core::agent::{Failure, Reset, ResetSource};
+use loop_core::machine::consult;
 use loop_core::policy::wait::{Wait, until_text, wait_for};
 use loop_core::run::StreamReport;
 
@@ -13,7 +14,8 @@ fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longe
     };
     let waits = |failure: Failure, reset_in: Option<u64>, tries: u32| {
         let heard = heard(failure, reset_in);
-        let all = (0..300_u64).map(|salt| wait_for(&heard, at(0), tries, salt * 977).unwrap());
+        let all =
+            (0..300_u64).map(|salt| consult(|deciding| wait_for(&heard, at(0), tries, salt * 977, deciding)).unwrap());
         let all: Vec<u64> = all.map(|wait| wait.until_ms - at(0).wall_ms).collect();
         (all.iter().copied().min().unwrap(), all.iter().copied().max().unwrap())
     };
@@ -38,11 +40,13 @@ fn a_wait_is_what_was_said_and_a_little_more_and_where_nobody_says_it_ever_longe
         let spread = most - least;
         assert!(longest - shortest >= spread * 9 / 10, "{failure:?} {reset_in:?} {tries}: {shortest} to {longest}");
     }
-    let one = |heard: &StreamReport| wait_for(heard, at(0), 1, 7).unwrap();
-    let tries =
-        [Failure::RateLimit, Failure::Overload, Failure::Network].map(|failure| one(&heard(failure, None)).tries_max());
+    let one = |heard: &StreamReport| consult(|deciding| wait_for(heard, at(0), 1, 7, deciding)).unwrap();
+    let tries = consult(|deciding| {
+        [Failure::RateLimit, Failure::Overload, Failure::Network]
+            .map(|failure| one(&heard(failure, None)).tries_max(deciding))
+    });
     assert_eq!(tries, [100, 30, 30]);
-    assert_eq!(wait_for(&heard(Failure::Auth, Some(9)), at(0), 1, 7), None);
+    assert_eq!(consult(|deciding| wait_for(&heard(Failure::Auth, Some(9)), at(0), 1, 7, deciding)), None);
     let said = StreamReport { error: Some("slow down".to_owned()), ..heard(Failure::Overload, Some(9_000)) };
     assert_eq!(one(&said).why, "the provider is overloaded: slow down");
     let text = Reset { at_ms: at(9_000).wall_ms, source: ResetSource::Text };

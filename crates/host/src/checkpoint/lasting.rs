@@ -170,12 +170,12 @@ fn fate(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Stor
     }
     let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Fate::Stays };
     // In the midst of a rollback they are all that there is; and who went back lately may want to undo it.
-    if state.over.is_none() || state.keeping.rolling_back {
+    if state.over.is_none() || state.checkpoints.rolling_back() {
         return Fate::Stays;
     }
     let ended = state.now.wall_ms;
     // What was said of this one run counts before what holds for all.
-    let own = state.settings.resolved.valued(RETENTION).filter(|valued| valued.origin.layer == Layer::Flag);
+    let own = state.settings.shown().resolved.valued(RETENTION).filter(|valued| valued.origin.layer == Layer::Flag);
     let retention = own.map_or(retention, |own| millis(&own.value));
     match retention {
         Some(retention) if now.saturating_sub(ended) > retention => Fate::Goes,

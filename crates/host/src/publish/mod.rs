@@ -24,7 +24,7 @@ const PUBLISHERS: [(&str, Make); 1] = [("loopr", |workspace| Box::new(Loopr::new
 
 /// The publishers of a run, with all that its journal says so far taken in.
 pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn Publisher>> {
-    let profile = state.settings.resolved.get("profile");
+    let profile = state.settings.shown().resolved.get("profile");
     let mut all: Vec<Box<dyn Publisher>> =
         PUBLISHERS.iter().filter(|(name, _)| *name == profile).map(|(_, make)| make(workspace)).collect();
     if all.is_empty() {

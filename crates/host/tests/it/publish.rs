@@ -7,7 +7,7 @@ use loop_core::agent::Claim;
 use loop_core::ids::OrderId;
 use loop_core::run::{
     AgentReport, Answer, Ended, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Output, Reason, ReasonCode,
-    RunState, Spent, StreamReport,
+    RunState, StreamReport,
 };
 use loop_core::time::At;
 use loop_host::publish::{Loopr, Publisher};
@@ -34,9 +34,23 @@ fn at(iteration: u32) -> (Entry, RunState) {
         stream: StreamReport { claimed: Some(claimed), ..StreamReport::default() },
     };
     let event = Event::Answered { order: OrderId(iteration), answer: Answer::AgentEnded(Box::new(report)) };
-    let spent = Spent { calls: iteration, ..Spent::default() };
-    let state = RunState { iteration, spent, ..RunState::default() };
+    let mut state = RunState::default();
+    for iteration in 1..=iteration {
+        state.apply(&Fact::Ordered { id: OrderId(iteration), order: agent_of(iteration) });
+    }
     (entry(iteration, Fact::Happened(Input { at: At::default(), event })), state)
+}
+
+fn agent_of(iteration: u32) -> Order {
+    Order::RunAgent {
+        iteration,
+        attempt: 1,
+        notes: Vec::new(),
+        injected: None,
+        session: None,
+        status_only: false,
+        reservation: None,
+    }
 }
 
 fn entry(seq: u32, fact: Fact) -> Entry {

@@ -1,5 +1,5 @@
 //! How people call checkpoints: by number, by name, or by what they are.
-use super::apply::INITIAL;
+use super::checkpoints::INITIAL;
 use super::fact::CheckpointName;
 use super::state::RunState;
 
@@ -48,12 +48,14 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
     let iteration = number.strip_prefix("iter-").unwrap_or(number).parse::<u32>().ok().filter(|number| *number > 0);
     match (word, iteration) {
         ("best", _) => {
-            let best = state.judged.best.as_ref().and_then(|best| best.checkpoint.clone());
+            let best = state.progress.best().and_then(|best| best.checkpoint.clone());
             best.ok_or_else(|| "no state of this loop has been judged yet".to_owned())
         }
         // Of one that was cut off, too: what was there before it.
-        ("undo", _) if state.keeping.rolling_back => Ok(state.undo_name()),
-        ("undo", _) => state.keeping.undo.clone().ok_or_else(|| "nobody has rolled back yet".to_owned()),
+        ("undo", _) if state.checkpoints.rolling_back() => Ok(state.checkpoints.undo_name()),
+        ("undo", _) => {
+            state.checkpoints.undo().map(str::to_owned).ok_or_else(|| "nobody has rolled back yet".to_owned())
+        }
         (_, Some(number)) if others => Ok(CheckpointName::BetweenIterations(number).to_string()),
         (_, Some(number)) => Ok(CheckpointName::Iteration(number).to_string()),
         ("0", _) => Ok(INITIAL.to_owned()),
@@ -69,6 +71,7 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::RollbackReport;
     use super::*;
 
     // req: D-08
@@ -125,7 +128,8 @@ mod tests {
             assert_eq!(meant(word, &state), Ok(name.to_owned()));
         }
         assert!(meant("undo", &state).is_err());
-        state.keeping.undo = Some("undo-1".to_owned());
+        let back = RollbackReport { to: "initial".to_owned(), undo: "undo-1".to_owned(), ..RollbackReport::default() };
+        state.checkpoints.rolled_back(&back, false, false);
         assert_eq!(meant("undo", &state), Ok("undo-1".to_owned()));
         for word in ["best", "../x", "", "a/b", "-rf"] {
             assert!(meant(word, &state).is_err(), "{word:?}");

@@ -1,0 +1,200 @@
+//! What is known about the agent of a run: how its newest attempt ended, its conversation, what it asks.
+use super::fact::CancelCause;
+use super::judgement::AttemptJudgement;
+use super::report::{AgentReport, StreamReport};
+use crate::agent::{Failure, Usage};
+use crate::time::At;
+
+/// What the run knows about its agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentMemory {
+    finished: u32,
+    report: Option<AgentReport>,
+    ended: Option<EndedAttempt>,
+    failure: Option<Failure>,
+    question: Option<String>,
+    asking: u32,
+    session: Option<Session>,
+    /// The next attempt continues the conversation whatever is set: the one before did not come to its own end.
+    continue_session: bool,
+    /// It was asked for the status block of this iteration.
+    status_asked: bool,
+    /// The delay before the next iteration is over.
+    delayed: bool,
+}
+
+/// A conversation of the agent's own program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// What the program calls it.
+    pub id: String,
+    /// Since when it is known.
+    pub since: At,
+    /// What it has used, for programs that count over the whole of it.
+    pub used: Usage,
+}
+
+/// An attempt that ended and is not judged yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct EndedAttempt {
+    /// What came of it; none where nobody saw its end.
+    pub(super) report: Option<AgentReport>,
+    pub(super) cancelled: Option<CancelCause>,
+    /// It was to continue a conversation.
+    pub(super) continued: bool,
+    /// It was only asked for its status block.
+    pub(super) status_only: bool,
+}
+
+impl AgentMemory {
+    /// The newest iteration whose agent came to an end.
+    #[must_use]
+    pub fn finished(&self) -> u32 {
+        self.finished
+    }
+
+    /// What the newest attempt amounted to.
+    #[must_use]
+    pub fn report(&self) -> Option<&AgentReport> {
+        self.report.as_ref()
+    }
+
+    /// What kept the newest iteration's agent from its work.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// What it asked, which nobody has answered.
+    #[must_use]
+    pub fn question(&self) -> Option<&str> {
+        self.question.as_deref()
+    }
+
+    /// The agent's conversation that can be continued.
+    #[must_use]
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    pub(super) fn asking(&self) -> u32 {
+        self.asking
+    }
+
+    /// Whether the next attempt continues the conversation whatever is set.
+    #[must_use]
+    pub fn continues(&self) -> bool {
+        self.continue_session
+    }
+
+    pub(super) fn was_asked_for_status(&self) -> bool {
+        self.status_asked
+    }
+
+    pub(super) fn is_delayed(&self) -> bool {
+        self.delayed
+    }
+
+    pub(super) fn unjudged(&self) -> Option<&EndedAttempt> {
+        self.ended.as_ref()
+    }
+
+    /// The program named the conversation that it works in.
+    pub(super) fn met(&mut self, id: &str, now: At) {
+        if self.session.as_ref().is_none_or(|session| session.id != id) {
+            self.session = Some(Session { id: id.to_owned(), since: now, used: Usage::default() });
+        }
+    }
+
+    pub(super) fn forget_session(&mut self) {
+        self.session = None;
+    }
+
+    pub(super) fn attempt_begins(&mut self, session: Option<&str>, first: bool) {
+        if session.is_none() {
+            self.session = None;
+        }
+        if first {
+            self.status_asked = false;
+        }
+        self.question = None;
+        self.failure = None;
+        self.continue_session = false;
+        self.delayed = false;
+    }
+
+    pub(super) fn ended(&mut self, ended: EndedAttempt) {
+        if let Some(report) = ended.report.as_ref().filter(|_| !ended.status_only) {
+            self.report = Some(report.clone());
+        }
+        self.ended = Some(ended);
+    }
+
+    pub(super) fn take_ended(&mut self) -> EndedAttempt {
+        self.ended.take().unwrap_or_default()
+    }
+
+    pub(super) fn used(&mut self, usage: Usage) {
+        if let Some(session) = &mut self.session {
+            session.used = session.used.plus(usage);
+        }
+    }
+
+    /// The agent's work on the iteration came to its end.
+    pub(super) fn finish(&mut self, iteration: u32, judgement: &AttemptJudgement) {
+        self.finished = iteration;
+        self.failure = judgement.failure;
+        self.continue_session = judgement.continue_session;
+        self.question = judgement.question.clone().or(self.question.take());
+        if judgement.failure == Some(Failure::Context) {
+            // To continue a conversation that is full would fail in the same way.
+            self.session = None;
+        }
+    }
+
+    /// The iteration is what it was before its agent was asked for the status block.
+    pub(super) fn finish_without_status(&mut self, iteration: u32) {
+        self.finished = iteration;
+    }
+
+    pub(super) fn status_answered(&mut self, answer: &StreamReport, judgement: &AttemptJudgement) {
+        if let Some(first) = &mut self.report {
+            first.stream.claimed = answer.claimed.clone();
+            first.stream.block_error = answer.block_error.clone();
+            first.stream.promise = answer.promise.clone();
+        }
+        self.failure = self.failure.or(judgement.failure);
+        self.question = judgement.question.clone().or(self.question.take());
+    }
+
+    pub(super) fn ask_for_status(&mut self) {
+        self.status_asked = true;
+        self.continue_session = true;
+    }
+
+    pub(super) fn continue_next(&mut self) {
+        self.continue_session = true;
+    }
+
+    /// What was decided when its changes were measured.
+    pub(super) fn measured(&mut self, asks: bool, failure: Option<Failure>, question: Option<&String>) {
+        self.asking = if asks { self.asking + 1 } else { 0 };
+        self.failure = self.failure.or(failure);
+        self.question = self.question.take().or(question.cloned());
+    }
+
+    pub(super) fn take_question(&mut self) -> Option<String> {
+        self.question.take()
+    }
+
+    pub(super) fn delay_is_over(&mut self) {
+        self.delayed = true;
+    }
+
+    /// Somebody opened the run again, and may have fixed what was wrong.
+    pub(super) fn forget_failures(&mut self) {
+        self.failure = None;
+        self.question = None;
+        self.asking = 0;
+    }
+}

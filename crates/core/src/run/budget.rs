@@ -1,0 +1,135 @@
+//! What a run has spent and what its next call may cost, with the worst case of what is not known.
+use super::report::StreamReport;
+use super::state::RunState;
+use crate::agent::Usage;
+use crate::policy::budget::{least, remainder};
+use crate::policy::reserve::{Reserved, Wanted};
+use crate::settings::Settings;
+
+/// What a call of an agent without known prices counts as.
+const WORST_MICROS: u64 = 5_000_000;
+
+/// What was spent, and what the ledger of all runs said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Budget {
+    spent: Spent,
+    call: Option<Reserved>,
+    window: Option<Reserved>,
+}
+
+/// What all attempts together used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// As far as it is known.
+    pub usage: Usage,
+    /// Attempts that did not report any usage.
+    pub untold: u32,
+    /// Attempts whose cost nobody knows.
+    pub cost_untold: u32,
+    /// Attempts whose tokens nobody knows.
+    pub tokens_untold: u32,
+    /// Calls of an agent.
+    pub calls: u32,
+    /// The newest model that was reported.
+    pub model: Option<String>,
+}
+
+impl Budget {
+    /// What all attempts together used.
+    #[must_use]
+    pub fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// What the ledger of all runs said about the next call, until it is made or waited for.
+    #[must_use]
+    pub fn call(&self) -> Option<&Reserved> {
+        self.call.as_ref()
+    }
+
+    /// The same about the newest call.
+    #[must_use]
+    pub fn window(&self) -> Option<&Reserved> {
+        self.window.as_ref()
+    }
+
+    pub(super) fn reserved(&mut self, reserved: &Reserved) {
+        self.call = Some(*reserved);
+    }
+
+    /// A call that was granted before is not valid any more.
+    pub(super) fn forget_call(&mut self) {
+        self.call = None;
+    }
+
+    pub(super) fn call_begins(&mut self) {
+        self.window = self.call.take().or(self.window.take());
+        self.spent.calls += 1;
+    }
+
+    /// Nobody knows what the call cost.
+    pub(super) fn call_lost(&mut self) {
+        self.spent.cost_untold += 1;
+        self.spent.tokens_untold += 1;
+    }
+
+    pub(super) fn call_ended(&mut self, stream: &StreamReport, cost_micros: Option<u64>) {
+        self.spent.untold += u32::from(stream.usage == Usage::default());
+        self.spent.cost_untold += u32::from(cost_micros.is_none());
+        self.spent.tokens_untold += u32::from(stream.usage.tokens().is_none());
+        self.spent.usage = self.spent.usage.plus(Usage { cost_micros, ..stream.usage });
+        self.spent.model = stream.model.clone().or(self.spent.model.take());
+    }
+}
+
+/// What the ledger of all runs is asked for.
+#[must_use]
+pub fn wanted(state: &RunState, settings: &Settings) -> Wanted {
+    let caps = &settings.caps;
+    let left = caps.cost_micros.map(|most| most.saturating_sub(state.cost_micros(settings)));
+    let worst = state.worst_micros(settings);
+    Wanted {
+        calls_per_hour: caps.calls_per_hour,
+        calls_per_day: caps.calls_per_day,
+        cost_per_day_micros: caps.cost_per_day_micros,
+        tokens_per_day: caps.tokens_per_day,
+        worst_micros: left.map_or(worst, |left| left.min(worst)),
+        worst_tokens: caps.worst_tokens,
+    }
+}
+
+impl RunState {
+    /// What a call counts as whose cost is not known.
+    #[must_use]
+    pub fn worst_micros(&self, settings: &Settings) -> u64 {
+        let own = self.agent_of(settings).map_or(WORST_MICROS, |agent| agent.worst_cost_micros());
+        settings.caps.worst_micros.unwrap_or(own)
+    }
+
+    /// What the run has cost so far, with the worst case of what is not known.
+    #[must_use]
+    pub fn cost_micros(&self, settings: &Settings) -> u64 {
+        let spent = self.budget.spent();
+        let worst = self.worst_micros(settings).saturating_mul(spent.cost_untold.into());
+        spent.usage.cost_micros.unwrap_or(0).saturating_add(worst)
+    }
+
+    /// What the next call may cost, by the caps of the run and of the day; none where there is no cap.
+    #[must_use]
+    pub fn budget_micros(&self, settings: &Settings) -> Option<u64> {
+        let own = settings.caps.cost_micros.map(|most| remainder(most, self.cost_micros(settings)));
+        let day = match self.budget.window() {
+            Some(Reserved::Granted { left_micros, .. }) => *left_micros,
+            Some(Reserved::Denied { .. }) | None => None,
+        };
+        least(own, day.filter(|_| settings.caps.shared()))
+    }
+
+    /// The tokens that it has used so far, with the worst case of what is not known.
+    #[must_use]
+    pub fn tokens(&self, settings: &Settings) -> u64 {
+        let spent = self.budget.spent();
+        let worst = settings.caps.worst_tokens.saturating_mul(spent.tokens_untold.into());
+        spent.usage.tokens().unwrap_or(0).saturating_add(worst)
+    }
+}

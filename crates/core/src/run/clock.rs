@@ -1,0 +1,231 @@
+//! When something is due: the limits of orders, the end of waits, and the time of the whole run.
+use super::fact::{CancelCause, GatePoint, HoldCause, Order};
+use super::state::{OpenOrder, RunState};
+use crate::ids::OrderId;
+use crate::machine::Deciding;
+use crate::policy::hours;
+use crate::policy::wait::Wait;
+use crate::time::{At, Deadline};
+
+/// Who drives the run, and how much of its time is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunClock {
+    driver: DriverMode,
+    since: Option<At>,
+    used_ms: u64,
+    share: TimeShare,
+}
+
+/// Whether a driver works on the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DriverMode {
+    /// None does.
+    #[default]
+    None,
+    /// One drives it.
+    Driving,
+    /// A command opened it for one request and does not resume it.
+    OneRequest,
+}
+
+/// What the time limit of the run has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum TimeShare {
+    /// Nothing.
+    #[default]
+    Unused,
+    /// The run was opened again: the gates run first, whatever the time.
+    GatesFirst,
+    /// It ended the agent: the rest is for the gates, and not for another call.
+    EndedAgent,
+    /// It ended a gate: nothing more is done.
+    EndedGate,
+}
+
+impl RunClock {
+    /// Whether a driver works on the run.
+    #[must_use]
+    pub fn driver(&self) -> DriverMode {
+        self.driver
+    }
+
+    /// How long the run has been at work: not while it was paused, or while no driver worked on it.
+    #[must_use]
+    pub fn active_ms(&self, now: At) -> u64 {
+        self.used_ms + self.since.map_or(0, |since| now.ms_since(since))
+    }
+
+    pub(super) fn ended_agent(&self) -> bool {
+        self.share == TimeShare::EndedAgent
+    }
+
+    pub(super) fn ended_gate(&self) -> bool {
+        self.share == TimeShare::EndedGate
+    }
+
+    pub(super) fn open(&mut self, before: At, now: At, gates_first: bool) {
+        self.stop(before);
+        self.since = Some(now);
+        self.share = if gates_first { TimeShare::GatesFirst } else { TimeShare::Unused };
+        self.driver = DriverMode::Driving;
+    }
+
+    pub(super) fn open_for_request(&mut self) {
+        self.since = None;
+        self.driver = DriverMode::OneRequest;
+    }
+
+    pub(super) fn close(&mut self, now: At) {
+        self.stop(now);
+        self.driver = DriverMode::None;
+    }
+
+    /// Time that passes from now on does not count.
+    pub(super) fn stop(&mut self, now: At) {
+        self.used_ms = self.active_ms(now);
+        self.since = None;
+    }
+
+    pub(super) fn go_on(&mut self, now: At) {
+        self.since = self.since.or(Some(now));
+    }
+
+    pub(super) fn agent_begins(&mut self) {
+        self.share = TimeShare::Unused;
+    }
+
+    pub(super) fn agent_ended(&mut self, by_time: bool) {
+        if by_time {
+            self.share = TimeShare::EndedAgent;
+        }
+    }
+
+    pub(super) fn gate_ended_by_time(&mut self) {
+        self.share = TimeShare::EndedGate;
+    }
+
+    /// There is another limit of time.
+    pub(super) fn limit_changed(&mut self) {
+        if self.share != TimeShare::GatesFirst {
+            self.share = TimeShare::Unused;
+        }
+    }
+}
+
+impl RunState {
+    /// When the driver must wake us even if nothing happens.
+    #[must_use]
+    pub fn next_deadline(&self, deciding: &Deciding) -> Option<Deadline> {
+        let settings = self.settings.read(deciding);
+        let orders = self.orders.iter().filter(|(_, open)| !open.is_cancelled());
+        let limits = orders.map(|(_, open)| match self.waits_until(open) {
+            // By the wall clock, as it was seen last: an early event only computes this again.
+            Some(until) => Deadline { since: self.now, after_ms: until.saturating_sub(self.now.wall_ms) },
+            None => Deadline { since: open.since, after_ms: open.order.limit_ms(settings) },
+        });
+        limits.chain(self.time_limit(deciding)).min_by_key(|deadline| deadline.due_in_ms(self.now))
+    }
+
+    /// The moment by the wall clock at which a wait for the provider is over, while it is under way.
+    #[must_use]
+    pub fn waits_until(&self, open: &OpenOrder) -> Option<u64> {
+        let limit = open.order.hold_cause() == Some(HoldCause::Limit);
+        self.provider.wait().filter(|_| limit).map(|wait| wait.until_ms)
+    }
+
+    /// What the provider makes it wait for, while it does.
+    #[must_use]
+    pub fn waiting(&self) -> Option<&Wait> {
+        let (_, open) = self.main_order()?;
+        self.provider.wait().filter(|_| open.order.hold_cause() == Some(HoldCause::Limit))
+    }
+
+    /// The moment by the wall clock at which the next call of the hour is free, while that is waited for.
+    #[must_use]
+    pub fn calls_free_at(&self) -> Option<u64> {
+        let (_, open) = self.main_order()?;
+        let Order::Hold { cause: HoldCause::Calls, ms } = open.order else { return None };
+        Some(open.since.wall_ms.saturating_add(ms))
+    }
+
+    /// Whether something is due at this moment.
+    #[must_use]
+    pub fn is_due(&self, now: At, deadline: Option<Deadline>) -> bool {
+        let stated = self.waiting().is_some_and(|wait| now.wall_ms >= wait.until_ms);
+        stated || deadline.is_some_and(|deadline| deadline.is_due(now))
+    }
+
+    /// How much of its time the run has left, where that is limited.
+    #[must_use]
+    pub fn time_left(&self, deciding: &Deciding) -> Option<u64> {
+        let most = self.settings.read(deciding).max_time_ms;
+        most.map(|most| most.saturating_sub(self.active_ms(self.now)))
+    }
+
+    /// When the run's own time ends what is at work: first it is asked to end, then it is killed.
+    #[must_use]
+    pub fn time_limit(&self, deciding: &Deciding) -> Option<Deadline> {
+        let (_, open) = self.main_order()?;
+        let left = self.settings.read(deciding).max_time_ms?.saturating_sub(self.clock.used_ms);
+        let left = left.saturating_sub(open.since.ms_since(self.clock.since?));
+        let share = match open.order {
+            Order::RunAgent { .. } => hours::agent(left, self.gates.duration_ms(), deciding),
+            Order::RunGate { point, .. } if self.counts_time(point) => hours::whole(left, deciding),
+            // Nothing has to be ended but the waiting.
+            Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
+                if !open.is_cancelled() =>
+            {
+                hours::Share { ask_ms: left, end_ms: left }
+            }
+            Order::CleanUp { .. }
+            | Order::Checkpoint { .. }
+            | Order::Reserve { .. }
+            | Order::Guard { .. }
+            | Order::Certify { .. }
+            | Order::Hold { .. }
+            | Order::Measure { .. }
+            | Order::ManualCheckpoint { .. }
+            | Order::Rollback { .. }
+            | Order::RunGate { .. }
+            | Order::Notify { .. } => return None,
+        };
+        let after_ms = if open.is_cancelled() { share.end_ms } else { share.ask_ms };
+        (!open.is_killed()).then_some(Deadline { since: open.since, after_ms })
+    }
+
+    /// Whether the time is up before the gates have all ended.
+    pub(super) fn out_of_time(&self, deciding: &Deciding) -> bool {
+        let counts = self.phase.point().is_some_and(|point| self.counts_time(point));
+        counts && (self.clock.ended_gate() || self.time_left(deciding) == Some(0))
+    }
+
+    /// A person who opened a run again, or went back in it, wants to know how it stands: these gates are not cut off.
+    fn counts_time(&self, point: GatePoint) -> bool {
+        let own = matches!(point, GatePoint::Baseline | GatePoint::Iteration(_));
+        own && self.clock.share != TimeShare::GatesFirst
+    }
+}
+
+/// An order that must be cancelled because its time has come.
+pub(super) struct Overdue {
+    pub(super) id: OrderId,
+    pub(super) cause: CancelCause,
+}
+
+/// Orders that must be cancelled because their time has come, with the cause.
+pub(super) fn overdue(state: &RunState, deciding: &Deciding) -> Vec<Overdue> {
+    let settings = state.settings.read(deciding);
+    let is_overdue = |open: &OpenOrder| match state.waits_until(open) {
+        Some(until) => state.now.wall_ms >= until,
+        None => state.now.ms_since(open.since) >= open.order.limit_ms(settings),
+    };
+    let open = state.orders.iter().filter(|(_, open)| !open.is_cancelled() && is_overdue(open));
+    let mut due: Vec<Overdue> = open.map(|(id, _)| Overdue { id, cause: CancelCause::Timeout }).collect();
+    let out_of_time = state.time_limit(deciding).is_some_and(|limit| limit.is_due(state.now));
+    if let (true, Some((id, open))) = (out_of_time, state.main_order()) {
+        let cause = if open.is_cancelled() { CancelCause::TimeUp } else { CancelCause::TimeLimit };
+        due.retain(|known| known.id != id);
+        due.push(Overdue { id, cause });
+    }
+    due
+}

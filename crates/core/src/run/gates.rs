@@ -1,0 +1,252 @@
+//! The gates of a run, each with what is remembered of it.
+use super::event::GateIndex;
+use super::fact::{CancelCause, GatePoint};
+use super::judgement::GateJudgement;
+use super::report::GateReport;
+use crate::ids::OrderId;
+use crate::policy::gate::{Tally, Verdict};
+use crate::settings::GateSpec;
+
+/// All gates of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gates {
+    list: Vec<Gate>,
+    ended: Option<EndedGate>,
+    unverifiable_streak: u32,
+}
+
+/// One gate: what it is, and what it said so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gate {
+    spec: GateSpec,
+    last: Option<LastGate>,
+    /// It has run to its own end in this run.
+    completed: bool,
+    /// Its newest output equals the one before.
+    same_output: bool,
+    tally: Tally,
+    at_round_end: Option<Verdict>,
+    cost_ms: Option<u64>,
+    first_order: Option<OrderId>,
+    first_tests: Option<TestCount>,
+}
+
+/// How many tests a gate ran before iteration 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TestCount {
+    /// All of them.
+    pub total: u32,
+    /// Those that were skipped.
+    pub skipped: u32,
+}
+
+/// The newest verdict of a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastGate {
+    /// The order that ran it, which names the folder of its output.
+    pub order: OrderId,
+    /// The iteration in whose folder that is.
+    pub iteration: u32,
+    /// What it judged.
+    pub point: GatePoint,
+    /// What came of it.
+    pub report: GateReport,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// A gate that ended and has no verdict yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EndedGate {
+    pub(super) order: OrderId,
+    pub(super) gate: GateIndex,
+    pub(super) report: GateReport,
+    pub(super) cancelled: Option<CancelCause>,
+}
+
+impl Gate {
+    /// What it is.
+    #[must_use]
+    pub fn spec(&self) -> &GateSpec {
+        &self.spec
+    }
+
+    /// Whether a run is not done without it.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        !self.spec.watch
+    }
+
+    /// Its newest verdict.
+    #[must_use]
+    pub fn last(&self) -> Option<&LastGate> {
+        self.last.as_ref()
+    }
+
+    /// Whether it has run to its own end in this run.
+    #[must_use]
+    pub fn completed(&self) -> bool {
+        self.completed
+    }
+
+    /// Whether its newest output equals the one before.
+    #[must_use]
+    pub fn same_output(&self) -> bool {
+        self.same_output
+    }
+
+    /// What several tries said so far, while they are under way.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// The verdict when all gates had one last.
+    #[must_use]
+    pub fn at_round_end(&self) -> Option<Verdict> {
+        self.at_round_end
+    }
+
+    /// How long it took before iteration 1.
+    #[must_use]
+    pub fn cost_ms(&self) -> Option<u64> {
+        self.cost_ms
+    }
+
+    /// The order that ran it before iteration 1, which names the folder of its output.
+    #[must_use]
+    pub fn first_order(&self) -> Option<OrderId> {
+        self.first_order
+    }
+
+    /// How many tests it ran before iteration 1.
+    #[must_use]
+    pub fn first_tests(&self) -> Option<TestCount> {
+        self.first_tests
+    }
+}
+
+impl Gates {
+    pub(super) fn new(specs: &[GateSpec]) -> Self {
+        let list = specs.iter().map(|spec| Gate { spec: spec.clone(), ..Gate::default() }).collect();
+        Self { list, ..Self::default() }
+    }
+
+    /// All of them, in the order of the settings.
+    pub fn iter(&self) -> impl Iterator<Item = &Gate> {
+        self.list.iter()
+    }
+
+    /// Those without which a run is not done.
+    pub fn required(&self) -> impl Iterator<Item = &Gate> {
+        self.list.iter().filter(|gate| gate.is_required())
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, gate: GateIndex) -> Option<&Gate> {
+        usize::try_from(gate).ok().and_then(|at| self.list.get(at))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Iterations in a row with a required gate that could not be run.
+    #[must_use]
+    pub fn unverifiable_streak(&self) -> u32 {
+        self.unverifiable_streak
+    }
+
+    /// Whether every required gate passes on this state, and there is one.
+    #[must_use]
+    pub fn all_pass(&self, point: GatePoint) -> bool {
+        let passes = |gate: &Gate| gate.last().is_some_and(|last| last.point == point && last.verdict == Verdict::Pass);
+        self.required().next().is_some() && self.required().all(passes)
+    }
+
+    /// The gates in the order in which they run: as set, then the fast ones first, as the first round showed.
+    #[must_use]
+    pub fn at(&self, next: u32) -> Option<GateIndex> {
+        let mut order: Vec<(usize, &Gate)> = self.list.iter().enumerate().collect();
+        order.sort_by_key(|(at, gate)| (gate.spec.order, gate.cost_ms, *at));
+        let (at, _) = order.get(usize::try_from(next).ok()?)?;
+        u32::try_from(*at).ok()
+    }
+
+    /// Which try of the gate is next, where it has several.
+    #[must_use]
+    pub fn next_try(&self, gate: GateIndex) -> Option<u32> {
+        let gate = self.get(gate)?;
+        let (_, all) = gate.spec.needs();
+        (all > 1).then(|| gate.tally.tries() + 1)
+    }
+
+    /// How long they took when they ran last, with all their tries.
+    pub(super) fn duration_ms(&self) -> u64 {
+        let one = |gate: &Gate| Some(gate.last()?.report.duration_ms * u64::from(gate.spec.needs().1));
+        self.list.iter().filter_map(one).sum()
+    }
+
+    pub(super) fn unjudged(&self) -> Option<&EndedGate> {
+        self.ended.as_ref()
+    }
+
+    pub(super) fn ended(&mut self, ended: EndedGate) {
+        self.ended = Some(ended);
+    }
+
+    /// Stores what was decided about a try. Says whether the gate has its verdict with it.
+    pub(super) fn judged(&mut self, judgement: &GateJudgement, point: GatePoint, iteration: u32) -> bool {
+        let Some(ended) = self.ended.take() else { return false };
+        let gate = usize::try_from(judgement.gate).ok().and_then(|at| self.list.get_mut(at));
+        let (Some(gate), Some(one)) = (gate, judgement.one) else { return false };
+        let EndedGate { order, report, .. } = ended;
+        gate.completed |= judgement.completed;
+        gate.tally = gate.tally.with(one);
+        let Some(verdict) = judgement.verdict else { return false };
+        gate.tally = Tally::default();
+        let before = gate.last.take();
+        gate.same_output = before.is_some_and(|before| {
+            before.report.output.sha256 == report.output.sha256 && before.report.ended == report.ended
+        });
+        // Whatever the round is called: no agent has worked yet.
+        if iteration == 0 {
+            gate.first_order = Some(order);
+            let count = |tests: &super::report::TestsSeen| TestCount { total: tests.total(), skipped: tests.skipped };
+            gate.first_tests = report.tests.as_deref().map(count);
+        }
+        gate.last = Some(LastGate { order, iteration, point, report, verdict });
+        true
+    }
+
+    pub(super) fn round_ended(&mut self) {
+        for gate in &mut self.list {
+            gate.at_round_end = gate.last.as_ref().map(|last| last.verdict);
+        }
+    }
+
+    /// The first round shows how long each takes. Not before its end: while they run their order stays what it is.
+    pub(super) fn learn_costs(&mut self) {
+        for gate in &mut self.list {
+            gate.cost_ms = gate.last.as_ref().map(|last| last.report.duration_ms);
+        }
+    }
+
+    pub(super) fn count_unverifiable(&mut self, unverifiable: bool) {
+        self.unverifiable_streak = if unverifiable { self.unverifiable_streak + 1 } else { 0 };
+    }
+
+    /// What some tries said of another state says nothing about this one.
+    pub(super) fn forget_tries(&mut self) {
+        self.list.iter_mut().for_each(|gate| gate.tally = Tally::default());
+    }
+}

@@ -1,0 +1,166 @@
+//! What is known about the protected files: when they are checked, what was found, and whether gates can be believed.
+use super::fact::GuardPoint;
+use super::judgement::{GuardJudgement, Tamper};
+use super::report::GuardReport;
+
+/// What the run knows about its protected files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Guard {
+    files: Option<u32>,
+    watched: u32,
+    ran: Option<Ran>,
+    times: u32,
+    found: Option<Found>,
+    /// The gates changed them while they judged: their verdicts are void.
+    by_gates: bool,
+    targets: Vec<String>,
+    /// People had time to change them, which is their right.
+    people: bool,
+    /// A changed file is left that people did not change.
+    suspect: bool,
+    unjudged: Option<(GuardPoint, GuardReport)>,
+}
+
+/// What ran since they were checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ran {
+    /// The agent.
+    Agent,
+    /// A gate.
+    Gates,
+}
+
+/// What was found last, while it concerns the state that is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    report: GuardReport,
+    counts: bool,
+}
+
+impl Guard {
+    /// How many iterations changed a protected file.
+    #[must_use]
+    pub fn times(&self) -> u32 {
+        self.times
+    }
+
+    /// What was found last, while it concerns the state that is judged.
+    #[must_use]
+    pub fn found(&self) -> Option<&GuardReport> {
+        self.found.as_ref().map(|found| &found.report)
+    }
+
+    /// Whether it was the gates that changed them.
+    #[must_use]
+    pub fn by_gates(&self) -> bool {
+        self.by_gates
+    }
+
+    /// Where tests are run otherwise than at the start.
+    #[must_use]
+    pub fn targets(&self) -> &[String] {
+        &self.targets
+    }
+
+    /// Whether a protected file is not what it was, and that counts.
+    #[must_use]
+    pub fn stands_tampered(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.counts && !found.report.restored)
+    }
+
+    /// What was checked, and is not judged yet.
+    pub(super) fn unjudged(&self) -> Option<&(GuardPoint, GuardReport)> {
+        self.unjudged.as_ref()
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.files.is_some()
+    }
+
+    /// What ran since they were checked, where there are any.
+    pub(super) fn due(&self) -> Option<Ran> {
+        self.ran.filter(|_| self.has_files())
+    }
+
+    /// Whether something ran since, and files are watched that say how tests are run.
+    pub(super) fn watched_due(&self) -> bool {
+        self.ran.is_some() && self.watched > 0
+    }
+
+    pub(super) fn ran(&self) -> Option<Ran> {
+        self.ran
+    }
+
+    /// Whether people may have changed them.
+    pub(super) fn due_for_people(&self) -> bool {
+        self.people && self.has_files()
+    }
+
+    pub(super) fn is_suspect(&self) -> bool {
+        self.suspect
+    }
+
+    fn has_files(&self) -> bool {
+        self.files.is_some_and(|files| files > 0)
+    }
+
+    pub(super) fn opened(&mut self) {
+        self.people |= self.is_known();
+    }
+
+    /// People have, or had, time to change them.
+    pub(super) fn people_had_time(&mut self) {
+        self.people = true;
+    }
+
+    pub(super) fn agent_begins(&mut self) {
+        self.ran = Some(Ran::Agent);
+        self.forget();
+    }
+
+    pub(super) fn gate_begins(&mut self, first: bool) {
+        self.ran = Some(Ran::Gates);
+        // What the gates did in the round before says nothing about this one.
+        self.by_gates &= !first;
+    }
+
+    /// Somebody else had the workspace since: what was found before says nothing about it.
+    pub(super) fn forget(&mut self) {
+        self.found = None;
+        self.by_gates = false;
+    }
+
+    pub(super) fn checked(&mut self, point: GuardPoint, report: &GuardReport) {
+        self.ran = None;
+        self.files = Some(report.files);
+        self.watched = report.watched;
+        match point {
+            GuardPoint::Start => {}
+            GuardPoint::Agent(..) => {
+                self.targets = report.targets.clone();
+                self.people = false;
+            }
+            GuardPoint::Gates(_) => self.targets = report.targets.clone(),
+            GuardPoint::People => self.people = false,
+        }
+        self.unjudged = Some((point, report.clone()));
+    }
+
+    /// Stores what was decided. Says whether the gates are not believed because of it.
+    pub(super) fn judged(&mut self, judgement: &GuardJudgement) -> bool {
+        let Some((point, report)) = self.unjudged.take() else { return false };
+        if point != GuardPoint::People {
+            self.suspect = judgement.suspect;
+        }
+        let counts = match judgement.tamper {
+            Tamper::None | Tamper::Known => return false,
+            Tamper::Allowed => false,
+            Tamper::Found => true,
+        };
+        self.times = self.times.saturating_add(1);
+        self.found = Some(Found { report, counts });
+        let by_gates = counts && matches!(point, GuardPoint::Gates(_));
+        self.by_gates |= by_gates;
+        by_gates
+    }
+}

@@ -1,0 +1,547 @@
+//! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
+//! read off the state and becomes a fact.
+use super::decide;
+use super::event::Target;
+use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
+use super::judgement::{
+    AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
+    MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
+};
+use super::outcome::{Outcome, Proof, ProofGate};
+use super::report::{AgentReport, Ended, NameList, StreamReport};
+use super::state::{Requests, RunState};
+use crate::agent::{Failure, signature};
+use crate::machine::Deciding;
+use crate::policy::breaker::{self, IterationEvidence};
+use crate::policy::crash::{self, CrashEvidence};
+use crate::policy::gate::{self, Verdict};
+use crate::policy::prices::cost_of;
+use crate::policy::rank::{GateScore, Rank};
+use crate::policy::wait::{self, WORTH_A_GATE_MS};
+use crate::text;
+
+/// So many iterations in a row that only asked in words, and changed nothing, are a question.
+const ASKING_MAX: u32 = 2;
+/// How much of an error its signature is made of.
+const ERROR_BYTES_MAX: usize = 4096;
+/// How many regressions are named.
+const REGRESSED_MAX: usize = 20;
+
+/// What becomes of an order when nobody knows how far it got.
+pub(super) fn dropped(order: &Order) -> DroppedOrder {
+    match order {
+        Order::RunAgent { .. } => DroppedOrder::CutOff,
+        Order::CleanUp { .. }
+        | Order::Checkpoint { .. }
+        | Order::Measure { .. }
+        | Order::Hold { .. }
+        | Order::Rollback { .. }
+        | Order::Reserve { .. }
+        | Order::Guard { point: GuardPoint::Start | GuardPoint::Agent(..) | GuardPoint::People }
+        | Order::Certify { .. }
+        | Order::RunGate { .. } => DroppedOrder::Again,
+        Order::Guard { point: GuardPoint::Gates(_) } => DroppedOrder::GatesAgain,
+        Order::Notify { .. } | Order::ManualCheckpoint { .. } => DroppedOrder::Forgotten,
+    }
+}
+
+fn plain(result: AttemptResult) -> AttemptJudgement {
+    AttemptJudgement {
+        result,
+        cost_micros: None,
+        failure: None,
+        question: None,
+        wait: None,
+        gates_first: false,
+        continue_session: false,
+        timed_out: false,
+        notes: Vec::new(),
+    }
+}
+
+/// What an attempt was: another one follows, or it ends the agent's work on the iteration.
+pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement {
+    let ended = state.agent.unjudged().cloned().unwrap_or_default();
+    let Some(report) = &ended.report else { return plain(AttemptResult::CutOff) };
+    let cost_micros = cost(state, &report.stream, deciding);
+    let by_us = report.ended == Ended::ByUs;
+    let cut_off = by_us && matches!(ended.cancelled, Some(CancelCause::Abort | CancelCause::Rollback));
+    // An agent that is ended because it waits by itself is judged by what it said.
+    let stopped = by_us && ended.cancelled.is_some_and(|cause| cause != CancelCause::Retrying);
+    let judgement = if cut_off {
+        plain(AttemptResult::CutOff)
+    } else if ended.status_only {
+        status_answered(state, &report.stream, deciding)
+    } else if let Some(nothing) = came_to_nothing(state, report, stopped, ended.continued, deciding) {
+        nothing
+    } else if !by_us && lacks_status(&with_call(state, report, cost_micros), report, deciding) {
+        let note = PromptNote::StatusMissing { why: report.stream.block_error.clone() };
+        AttemptJudgement { notes: vec![note], ..plain(AttemptResult::StatusMissing) }
+    } else {
+        iteration_ends(state, report, ended.cancelled.filter(|_| stopped), deciding)
+    };
+    AttemptJudgement { cost_micros, ..judgement }
+}
+
+fn cost(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
+    let settings = state.settings.read(deciding);
+    // One that does not name its model works with the one that was chosen.
+    let chosen = Some(settings.resolved.get("agent_model")).filter(|model| !model.is_empty());
+    cost_of(&stream.usage, stream.model.as_deref().or(chosen), &settings.prices, deciding)
+}
+
+/// The agent's work on the iteration came to an end, by itself or because it was stopped.
+fn iteration_ends(
+    state: &RunState,
+    report: &AgentReport,
+    stopped: Option<CancelCause>,
+    deciding: &Deciding,
+) -> AttemptJudgement {
+    let settings = state.settings.read(deciding);
+    let mut judgement = plain(AttemptResult::Iteration);
+    judgement.failure = report.stream.failure.filter(|_| stopped.is_none());
+    ask(state, &report.stream, &mut judgement, deciding);
+    match stopped {
+        Some(CancelCause::Timeout) => {
+            judgement.timed_out = true;
+            judgement.continue_session = true;
+            judgement.notes.push(PromptNote::TimedOut { limit_ms: settings.timeout_ms });
+        }
+        Some(CancelCause::Silent) => {
+            judgement.failure = Some(Failure::Hang);
+            judgement.continue_session = true;
+            judgement.notes.push(PromptNote::Silent { limit_ms: settings.idle_timeout_ms.unwrap_or(0) });
+        }
+        Some(_) => {}
+        None if report.ended != Ended::ByUs && report.failed() => {
+            let error = report.stream.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+            judgement.notes.push(PromptNote::AgentFailed { ended: format!("{}{error}", report.ended.brief()) });
+        }
+        None => {}
+    }
+    judgement
+}
+
+/// Whether the agent asks something that the run does not end with.
+fn ask(state: &RunState, stream: &StreamReport, judgement: &mut AttemptJudgement, deciding: &Deciding) {
+    let stops = stream.claimed.as_ref().is_some_and(|claim| claim.blocked()) && blocked_stops(state, deciding);
+    let Some(question) = stream.asked().filter(|_| !stops) else { return };
+    judgement.failure = judgement.failure.or(Some(Failure::Question));
+    judgement.notes.push(PromptNote::NobodyAnswers { question: question.clone() });
+    judgement.question = Some(question);
+}
+
+/// Whether STATUS BLOCKED is the end.
+pub(super) fn blocked_stops(state: &RunState, deciding: &Deciding) -> bool {
+    state.settings.read(deciding).resolved.get("on_blocked") == "stop"
+}
+
+/// It was asked for its status block: whatever came of that, the iteration is what it was before.
+fn status_answered(state: &RunState, answer: &StreamReport, deciding: &Deciding) -> AttemptJudgement {
+    let mut judgement = plain(AttemptResult::StatusAnswered);
+    let Some(first) = state.agent.report() else { return judgement };
+    let stream = StreamReport {
+        claimed: answer.claimed.clone(),
+        block_error: answer.block_error.clone(),
+        promise: answer.promise.clone(),
+        ..first.stream.clone()
+    };
+    ask(state, &stream, &mut judgement, deciding);
+    judgement
+}
+
+/// Whether the attempt came to nothing for a reason that is not the agent's: it is not an iteration, and another follows.
+fn came_to_nothing(
+    state: &RunState,
+    report: &AgentReport,
+    stopped: bool,
+    continued: bool,
+    deciding: &Deciding,
+) -> Option<AttemptJudgement> {
+    if stopped {
+        return None;
+    }
+    if report.stream.session_lost && continued {
+        return Some(plain(AttemptResult::SessionLost));
+    }
+    let tries = state.provider.refused() + 1;
+    let wait = wait::wait_for(&report.stream, state.now, tries, salt(state), deciding)?;
+    let gates_first = wait.until_ms.saturating_sub(state.now.wall_ms) > WORTH_A_GATE_MS;
+    let notes = vec![PromptNote::Limited { attempt: state.attempt }];
+    Some(AttemptJudgement { wait: Some(wait), gates_first, notes, ..plain(AttemptResult::Limited) })
+}
+
+/// Tells runs and attempts apart, the same on every replay.
+fn salt(state: &RunState) -> u64 {
+    let id = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
+    let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    id.bytes().fold(u64::from(state.orders.count()) ^ 0xcbf2_9ce4_8422_2325, fold)
+}
+
+/// Without a gate the agent's word is all there is: one that left its status block out is asked for it, once.
+fn lacks_status(state: &RunState, report: &AgentReport, deciding: &Deciding) -> bool {
+    let settings = state.settings.read(deciding);
+    let wanted = settings.resolved.get("status_block") != "none" && !state.agent.was_asked_for_status();
+    let stream = &report.stream;
+    let said = stream.claimed.is_some() || stream.promise.is_some() || stream.question.is_some();
+    let can = state.agent.session().is_some() && state.agent_of(settings).is_some_and(|agent| agent.continues());
+    let busy = state.requests != Requests::default() || state.checkpoints.target(None).is_some();
+    wanted && can && !(state.gated() || said || busy || report.failed() || decide::capped(state, deciding))
+}
+
+/// The state with this call paid: a cap may be reached with it.
+fn with_call(state: &RunState, report: &AgentReport, cost_micros: Option<u64>) -> RunState {
+    let mut paid = state.clone();
+    paid.budget.call_ended(&report.stream, cost_micros);
+    paid
+}
+
+/// Whether the next attempt only asks for the status block.
+pub(super) fn asks_for_status(state: &RunState) -> bool {
+    let asked = |note: &PromptNote| matches!(note, PromptNote::StatusMissing { .. });
+    !state.agent_ended() && state.prompt.notes().iter().any(asked)
+}
+
+/// The conversation that the next attempt continues, where that is set or the one before was cut off.
+pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Option<String> {
+    let settings = state.settings.read(deciding);
+    let session = state.agent.session()?;
+    let wanted = state.agent.continues() || settings.resolved.get("session") == "continue";
+    let fresh_enough = settings.session_expiry_ms.is_none_or(|limit| state.now.ms_since(session.since) < limit);
+    let can = state.agent_of(settings).is_some_and(|agent| agent.continues());
+    (wanted && fresh_enough && can).then(|| session.id.clone())
+}
+
+/// Where the workspace goes back to after an interrupted attempt, where that is set.
+pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
+    let cut_off =
+        state.provider.wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
+    let wanted = state.settings.read(deciding).resolved.get("on_interrupt") == "rollback";
+    state.checkpoints.before().filter(|_| wanted && cut_off).map(str::to_owned)
+}
+
+/// An iteration that changed nothing: was it refused everything, or does it ask in words?
+pub(super) fn measurement(state: &RunState, _: &Deciding) -> MeasurementJudgement {
+    let mut judgement = MeasurementJudgement::default();
+    let delta = state.progress.delta();
+    let unchanged = state.progress.changes().map_or(delta.noticed == Some(false), |changes| changes.files == 0);
+    let Some(report) = state.agent.report().filter(|_| unchanged) else { return judgement };
+    let denials = &report.stream.denials;
+    if denials.count > 0 {
+        judgement.failure = Some(Failure::Permission);
+        let first = denials.first.clone().unwrap_or_default();
+        judgement.notes.push(PromptNote::Refused { count: denials.count, first });
+    }
+    judgement.asks = report.stream.asks;
+    let asking = if judgement.asks { state.agent.asking() + 1 } else { 0 };
+    if asking >= ASKING_MAX && state.agent.question().is_none() {
+        let question = text::one_line(&report.last_text, 400);
+        judgement.failure = judgement.failure.or(Some(Failure::Question));
+        judgement.notes.push(PromptNote::NobodyAnswers { question: question.clone() });
+        judgement.question = Some(question);
+    }
+    judgement
+}
+
+/// What the end of a gate means.
+pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
+    let nothing = GateJudgement { gate: 0, one: None, verdict: None, completed: false };
+    let Some(ended) = state.gates.unjudged() else { return nothing };
+    let nothing = GateJudgement { gate: ended.gate, ..nothing };
+    let Some(gate) = state.gates.get(ended.gate) else { return nothing };
+    // A gate that was cancelled for another reason than its own time limit says nothing.
+    let given_up = [CancelCause::Abort, CancelCause::Rollback, CancelCause::TimeLimit];
+    let cancelled = ended.cancelled.is_some_and(|cause| given_up.contains(&cause));
+    if ended.report.ended == Ended::ByUs && cancelled {
+        return nothing;
+    }
+    let one = gate.spec().promise().judge(&ended.report.ended, gate.completed(), deciding);
+    let verdict = gate.tally().with(one).verdict(gate.spec().needs(), deciding);
+    let completed = gate::ran_to_an_end(&ended.report.ended, deciding);
+    GateJudgement { one: Some(one), verdict, completed, ..nothing }
+}
+
+/// What all gates together said of a state.
+pub(super) fn round(state: &RunState, point: GatePoint, deciding: &Deciding) -> RoundJudgement {
+    let rank = rank_now(state, deciding);
+    // Better than ever: what a flaky test loses and finds again is not progress.
+    let improved = state.progress.peak().is_some_and(|peak| rank > peak);
+    let compares = match point {
+        GatePoint::Iteration(_) | GatePoint::Baseline | GatePoint::Reopened(0) | GatePoint::RolledBack(0) => true,
+        GatePoint::Interrupted(..) | GatePoint::Reopened(_) | GatePoint::RolledBack(_) => false,
+    };
+    // What the gates say by changed protected files says nothing about how good a state is. Of two that are equally
+    // good the later is better: it holds more of the work.
+    let best = match state.progress.best() {
+        _ if !compares || state.guard.stands_tampered() => BestJudgement::NotCompared,
+        Some(best) if rank < best.rank => BestJudgement::No,
+        Some(_) | None => BestJudgement::Yes,
+    };
+    let iteration = matches!(point, GatePoint::Iteration(_)).then(|| iteration(state, improved, deciding));
+    RoundJudgement { point, rank, improved, best, iteration }
+}
+
+fn rank_now(state: &RunState, deciding: &Deciding) -> Rank {
+    let scores = state.gates.iter().filter_map(|gate| {
+        let last = gate.last()?;
+        let tests = last.report.tests.as_deref();
+        Some(GateScore {
+            verdict: last.verdict,
+            required: gate.is_required(),
+            passed: tests.map_or(0, |tests| tests.passed),
+            failed: tests.map_or(0, |tests| tests.failed),
+        })
+    });
+    Rank::of(scores, deciding)
+}
+
+/// What fails now and had passed when all gates had a verdict last.
+struct Regressions {
+    names: Vec<String>,
+    /// Some of it is required.
+    required: bool,
+}
+
+/// Tests by name, else the gate itself.
+fn regressions(state: &RunState) -> Regressions {
+    let mut found = Regressions { names: Vec::new(), required: false };
+    for gate in state.gates.iter() {
+        let Some(last) = gate.last() else { continue };
+        let failing = last.report.tests.as_ref().map(|tests| &tests.newly_failing);
+        let before = found.names.len();
+        match failing.filter(|failing| !failing.is_nothing()) {
+            Some(failing) => found.names.extend(failing.first.iter().cloned()),
+            None if gate.at_round_end() == Some(Verdict::Pass) && last.verdict == Verdict::Fail => {
+                found.names.push(format!("the gate {}", gate.spec().name));
+            }
+            None => {}
+        }
+        found.required |= found.names.len() > before && gate.is_required();
+    }
+    found.names.truncate(REGRESSED_MAX);
+    found
+}
+
+fn iteration(state: &RunState, improved: bool, deciding: &Deciding) -> IterationJudgement {
+    let settings = state.settings.read(deciding);
+    let on_regression = settings.resolved.get("on_regression");
+    let found = regressions(state);
+    let pass = state.gates_pass();
+    let asked = state.checkpoints.target(state.requests.rollback.as_ref()).is_some();
+    let revert = on_regression == "revert" && state.has_checkpoints() && !pass && found.required && !asked;
+    let revert_to = state.checkpoints.before().filter(|_| revert).map(str::to_owned);
+    let evidence = evidence(state, improved, revert_to.is_some());
+    let mut notes = Vec::new();
+    if !found.names.is_empty() && on_regression != "keep" {
+        notes.push(PromptNote::Regressed { what: found.names.clone(), reverted: revert_to.is_some() });
+    }
+    if evidence.says_done && state.gated() && !pass {
+        notes.push(PromptNote::NotDone);
+    }
+    let report = state.agent.report();
+    let crashed = report.is_some_and(|report| {
+        let evidence = CrashEvidence {
+            // Ended at a time limit again and again, it cannot work either.
+            failed: report.failed() || report.ended == Ended::ByUs,
+            changes: state.progress.changes(),
+            noticed: state.progress.delta().noticed,
+            gates_said_the_same: evidence.gates_same,
+        };
+        crash::counts(evidence, deciding)
+    });
+    let mut required = state.gates.required().filter_map(|gate| gate.last());
+    IterationJudgement {
+        progress: evidence.progress,
+        why: why(&evidence, revert_to.is_some()),
+        regressed: found.names,
+        revert_to,
+        unverifiable: required.any(|last| last.verdict == Verdict::Unverifiable),
+        crashed,
+        streaks: breaker::count(state.progress.streaks(), &evidence, &settings.breaker, deciding),
+        evidence,
+        notes,
+    }
+}
+
+/// Why an iteration made progress or did not, for people.
+fn why(evidence: &IterationEvidence, reverted: bool) -> String {
+    let text = match (evidence.files, evidence.noticed) {
+        _ if reverted => "it is reverted: something fails that had passed",
+        _ if evidence.improved => "the gates say more than before",
+        (Some(0), _) if evidence.ignored => "only files changed that checkpoints leave out",
+        (Some(0), _) if evidence.tampered => "only protected files changed",
+        (Some(0), _) | (None, Some(false)) => "nothing changed",
+        (Some(1), _) => "1 file changed",
+        (Some(files), _) => return format!("{files} files changed"),
+        (None, Some(true)) => "files changed",
+        (None, None) if evidence.progress => "the gates or the agent say something new",
+        (None, None) => "the gates and the agent say nothing new",
+    };
+    text.to_owned()
+}
+
+fn evidence(state: &RunState, improved: bool, reverted: bool) -> IterationEvidence {
+    let report = state.agent.report();
+    let stream = report.map(|report| &report.stream);
+    let claim = stream.and_then(|stream| stream.claimed.as_ref());
+    let failed = report.is_some_and(|report| report.failed());
+    let says_done = !failed && claim.is_some_and(|claim| claim.complete() || claim.completion_indicators > Some(0));
+    let gates_same = state.gates.iter().all(|gate| gate.same_output());
+    let delta = state.progress.delta();
+    let moved = match (delta.files, delta.noticed) {
+        (Some(files), _) => files > 0 || delta.ignored,
+        (None, Some(noticed)) => noticed,
+        // Nobody measures: an unchanged gate is the best evidence there is.
+        (None, None) if state.gated() => !gates_same,
+        (None, None) => claim.is_some_and(|claim| claim.claims_progress()),
+    };
+    let words = stream.and_then(|stream| stream.words.as_ref());
+    IterationEvidence {
+        iteration: state.iteration,
+        progress: (moved || improved) && !reverted,
+        improved,
+        gates_same,
+        files: delta.files,
+        test_files: delta.tests,
+        tree: state.checkpoints.tree().map(str::to_owned),
+        error: report.and_then(error_signature),
+        words: words.map(|words| words.sha256.clone()),
+        words_bytes: words.map_or(0, |words| words.bytes),
+        says_tests: claim.is_some_and(|claim| claim.test_only()),
+        // One that failed could not say how it stands.
+        block: claim.is_some() || failed,
+        says_done,
+        exit_signal: claim.is_some_and(|claim| claim.exit_signal),
+        tampered: state.guard.found().is_some(),
+        ignored: delta.ignored,
+        noticed: delta.noticed,
+    }
+}
+
+/// The error that the agent ended in, if it did: by its program, or by its own account.
+fn error_signature(report: &AgentReport) -> Option<String> {
+    let claim = report.stream.claimed.as_ref();
+    let errors = claim.is_some_and(|claim| claim.claims_errors());
+    if !(report.failed() || errors) {
+        return None;
+    }
+    let summary = claim.filter(|_| errors).and_then(|claim| claim.summary.clone());
+    let words = report.stream.error.clone().or(summary).unwrap_or_else(|| report.last_text.clone());
+    let signature = signature::signature(text::tail(&words, ERROR_BYTES_MAX));
+    Some(if signature.is_empty() { report.ended.brief() } else { signature })
+}
+
+/// What a check of the protected files means.
+pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
+    let Some((point, report)) = state.guard.unjudged() else {
+        return GuardJudgement { point: GuardPoint::Start, tamper: Tamper::None, suspect: false, note: None };
+    };
+    let allowed = state.settings.read(deciding).resolved.get("on_tamper") == "allow";
+    let by_gates = matches!(point, GuardPoint::Gates(_));
+    // What the agent did and nobody restored is there still when the gates are done: it is not theirs.
+    let known = state.guard.found().is_some_and(|found| !found.restored && found.tampered == report.tampered);
+    let tamper = if report.tampered.is_nothing() {
+        Tamper::None
+    } else if by_gates && known {
+        Tamper::Known
+    } else if allowed {
+        Tamper::Allowed
+    } else {
+        Tamper::Found
+    };
+    let suspect = !allowed && !report.tampered.is_nothing() && !report.restored;
+    let note = (tamper == Tamper::Found).then(|| PromptNote::Tampered {
+        files: with_rest(&report.tampered),
+        restored: report.restored,
+        by_gates,
+    });
+    GuardJudgement { point: *point, tamper, suspect, note }
+}
+
+/// The names, and how many are not named.
+fn with_rest(all: &NameList) -> Vec<String> {
+    let more = usize::try_from(all.count).unwrap_or(usize::MAX).saturating_sub(all.first.len());
+    let more = (more > 0).then(|| format!("{more} more"));
+    all.first.iter().cloned().chain(more).collect()
+}
+
+/// Whether the tests behind a pass are as strong as at the start.
+pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
+    let wanted = state.settings.read(deciding).resolved.is_on("require_tests_kept");
+    let weaker = weaker(state);
+    let refused = wanted && !weaker_in(state, true).is_empty();
+    let note = refused.then(|| PromptNote::WeakerTests { how: weaker.clone() });
+    ProofJudgement { weaker, refused, note }
+}
+
+/// How the tests are weaker than at the start.
+pub(super) fn weaker(state: &RunState) -> Vec<String> {
+    weaker_in(state, false)
+}
+
+fn weaker_in(state: &RunState, required_only: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    for gate in state.gates.iter().filter(|gate| gate.is_required() || !required_only) {
+        let (Some(first), Some(last)) = (gate.first_tests(), gate.last()) else { continue };
+        let (name, total, skipped) = (&gate.spec().name, first.total, first.skipped);
+        match &last.report.tests {
+            None if total > 0 => all.push(format!("{name}: it ran {total} tests at the start, and none now")),
+            None => {}
+            Some(now) if now.total() < total => {
+                let gone = if now.gone.is_nothing() { String::new() } else { format!(" (gone: {})", now.gone.words()) };
+                all.push(format!("{name}: {total} tests at the start, {} now{gone}", now.total()));
+            }
+            Some(_) => {}
+        }
+        if let Some(now) = last.report.tests.as_ref().filter(|now| now.skipped > skipped) {
+            let which = &now.newly_skipped;
+            let which = if which.is_nothing() { String::new() } else { format!(" ({})", which.words()) };
+            all.push(format!("{name}: {skipped} tests were left out at the start, {} are now{which}", now.skipped));
+        }
+    }
+    all.extend(state.guard.targets().iter().cloned());
+    all.extend(state.certified().into_iter().flat_map(|certified| certified.weaker.iter().cloned()));
+    all
+}
+
+/// The evidence for an end that is done.
+pub(super) fn proof_of(state: &RunState, verified: bool) -> Proof {
+    let gates = state.gates.iter().filter_map(|gate| {
+        let last = gate.last()?;
+        let tests = last.report.tests.as_ref().map(|tests| (tests.passed, tests.failed, tests.skipped));
+        Some(ProofGate {
+            name: gate.spec().name.clone(),
+            verdict: last.verdict,
+            ended: last.report.ended.clone(),
+            sha256: last.report.output.sha256.clone(),
+            duration_ms: last.report.duration_ms,
+            tests,
+        })
+    });
+    Proof {
+        verified,
+        checkpoint: state.checkpoints.newest().map(str::to_owned),
+        tree: state.checkpoints.tree().map(str::to_owned),
+        gates: gates.collect(),
+        tools: state.certified().map(|certified| certified.tools.clone()).unwrap_or_default(),
+        weaker: weaker(state),
+    }
+}
+
+/// The state that stays when a run ended without success, where that is not the last one.
+pub(super) fn best_to_keep(state: &RunState, deciding: &Deciding) -> Option<String> {
+    let over = state.over.as_ref()?;
+    let lost = match over.outcome {
+        Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
+        Outcome::Verified | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
+    };
+    let keep = state.settings.read(deciding).resolved.get("keep") == "best";
+    let wanted = lost && keep && state.trouble.unclean().is_none();
+    let best = state.progress.best().filter(|_| wanted)?.checkpoint.clone()?;
+    (state.checkpoints.newest() != Some(best.as_str())).then_some(best)
+}
+
+/// Whether a person's request is one that goes back.
+pub(super) fn rollback_target(state: &RunState) -> Option<(Target, super::checkpoints::RollbackCause)> {
+    state.checkpoints.target(state.requests.rollback.as_ref())
+}

@@ -1,0 +1,212 @@
+//! Decisions, as they are recorded: what `step` made of an event, so that `apply` only has to store it.
+use serde::{Deserialize, Serialize};
+
+use super::fact::{GatePoint, GuardPoint, PromptNote};
+use crate::agent::Failure;
+use crate::policy::breaker::{IterationEvidence, StreakChanges};
+use crate::policy::gate::Verdict;
+use crate::policy::rank::Rank;
+use crate::policy::wait::Wait;
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// What becomes of an order whose end nobody saw, when a run is opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DroppedOrder {
+    /// It is given again when it is due.
+    Again,
+    /// The agent was cut off: what it left gets a checkpoint, and another attempt follows.
+    CutOff,
+    /// The gates run again: what they judged may have been restored since.
+    GatesAgain,
+    /// It does not matter any more.
+    Forgotten,
+}
+
+/// What an attempt of the agent was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptResult {
+    /// It ends the agent's work on the iteration.
+    Iteration,
+    /// It was ended from outside; another attempt follows.
+    CutOff,
+    /// The provider refused it; another attempt follows after a wait.
+    Limited,
+    /// The conversation that it was to continue is gone; another attempt begins a new one.
+    SessionLost,
+    /// It left out the status block and is asked for it once.
+    StatusMissing,
+    /// It was asked for the status block, and this is the answer.
+    StatusAnswered,
+}
+
+/// What was decided about an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptJudgement {
+    /// What it was.
+    pub result: AttemptResult,
+    /// What it cost, in millionths of a dollar, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// What kept the agent from its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What the next attempt waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    /// The wait is so long that the gates run before it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gates_first: bool,
+    /// The next attempt continues its conversation, whatever is set.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub continue_session: bool,
+    /// It was stopped at its own time limit.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub timed_out: bool,
+    /// What the next prompt says about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<PromptNote>,
+}
+
+/// What was decided when the changes of an iteration were measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MeasurementJudgement {
+    /// It changed nothing and asks in words.
+    #[serde(skip_serializing_if = "is_false")]
+    pub asks: bool,
+    /// What kept the agent from its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What it asks, by its words alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What the next prompt says about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<PromptNote>,
+}
+
+/// What was decided about one try of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateJudgement {
+    /// Which gate, from 0.
+    pub gate: u32,
+    /// What this try says; none where the gate was cancelled and its end says nothing.
+    #[serde(rename = "try", default, skip_serializing_if = "Option::is_none")]
+    pub one: Option<Verdict>,
+    /// The verdict of the gate, as soon as no further try can change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// It ran to its own end.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub completed: bool,
+}
+
+/// What was decided when all gates had a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundJudgement {
+    /// What they judged.
+    pub point: GatePoint,
+    /// How good this state is.
+    pub rank: Rank,
+    /// Better than any state before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub improved: bool,
+    /// Whether it is the best state so far.
+    pub best: BestJudgement,
+    /// What the iteration was, where an iteration is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationJudgement>,
+}
+
+/// Whether a state is the best so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BestJudgement {
+    /// It is not compared: it is no state of its own, or protected files are changed in it.
+    NotCompared,
+    /// Another one is better.
+    No,
+    /// It is.
+    Yes,
+}
+
+/// What was decided about an iteration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IterationJudgement {
+    /// It made progress.
+    pub progress: bool,
+    /// Why that is so, for people.
+    pub why: String,
+    /// What fails now and had passed, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub regressed: Vec<String>,
+    /// The checkpoint that the workspace goes back to because of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revert_to: Option<String>,
+    /// A required gate could not be run.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unverifiable: bool,
+    /// The agent failed and changed nothing.
+    #[serde(skip_serializing_if = "is_false")]
+    pub crashed: bool,
+    /// What it does to each count of the breaker.
+    pub streaks: StreakChanges,
+    /// What the counts were made of.
+    pub evidence: IterationEvidence,
+    /// What the next prompt says about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<PromptNote>,
+}
+
+/// What was decided when the protected files had been checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardJudgement {
+    /// After what.
+    pub point: GuardPoint,
+    /// What was found.
+    pub tamper: Tamper,
+    /// A changed file is left that people did not change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub suspect: bool,
+    /// What the next prompt says about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<PromptNote>,
+}
+
+/// What a check of the protected files found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tamper {
+    /// They are what they were.
+    None,
+    /// The same that was found before and left.
+    Known,
+    /// Some were changed, which is allowed.
+    Allowed,
+    /// Some were changed.
+    Found,
+}
+
+/// What was decided about the tests behind a pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProofJudgement {
+    /// How the tests are weaker than at the start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weaker: Vec<String>,
+    /// The run is not done because of that.
+    #[serde(skip_serializing_if = "is_false")]
+    pub refused: bool,
+    /// What the next prompt says about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<PromptNote>,
+}

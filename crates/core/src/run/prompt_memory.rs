@@ -1,0 +1,105 @@
+//! What the next prompts have to say beside the goal: notes, texts of a person, changed files.
+use super::event::Injected;
+use super::fact::PromptNote;
+
+/// How many notes wait for a prompt.
+const NOTES_MAX: usize = 8;
+/// How many injected texts stay in all later prompts.
+pub const INJECTIONS_KEPT_MAX: usize = 64;
+/// How many changed paths are remembered.
+const CHANGED_NAMES_MAX: usize = 50;
+
+/// What waits for the next prompts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptMemory {
+    notes: Vec<PromptNote>,
+    injections: Injections,
+    changed_names: Vec<String>,
+}
+
+/// Which injected texts there are and which were given. They are files, so any number of them is a few numbers here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Injections {
+    /// The newest.
+    pub newest: u32,
+    /// The newest that a prompt has held.
+    pub given: u32,
+    /// The newest that a prompt before this iteration's has held.
+    given_before: u32,
+    /// Those that stay in all later prompts, a bounded number.
+    pub kept: Vec<u32>,
+}
+
+impl PromptMemory {
+    /// What the next prompt says.
+    #[must_use]
+    pub fn notes(&self) -> &[PromptNote] {
+        &self.notes
+    }
+
+    /// Texts of a person.
+    #[must_use]
+    pub fn injections(&self) -> &Injections {
+        &self.injections
+    }
+
+    /// Paths changed so far, the newest last, a bounded number.
+    #[must_use]
+    pub fn changed_names(&self) -> &[String] {
+        &self.changed_names
+    }
+
+    pub(super) fn note(&mut self, note: PromptNote) {
+        if self.notes.len() == NOTES_MAX {
+            self.notes.remove(0);
+        }
+        self.notes.push(note);
+    }
+
+    pub(super) fn add(&mut self, notes: &[PromptNote]) {
+        notes.iter().cloned().for_each(|note| self.note(note));
+    }
+
+    pub(super) fn clear_notes(&mut self) {
+        self.notes.clear();
+    }
+
+    pub(super) fn drop_unanswered(&mut self) {
+        self.notes.retain(|note| !matches!(note, PromptNote::NobodyAnswers { .. }));
+    }
+
+    /// The workspace went back: what was noted since says nothing about it, but why it went back does.
+    pub(super) fn rolled_back(&mut self, reverted: bool) {
+        let why = |note: &PromptNote| matches!(note, PromptNote::Regressed { .. } | PromptNote::Tampered { .. });
+        self.notes.retain(|note| reverted && why(note));
+        self.changed_names.clear();
+    }
+
+    pub(super) fn changed(&mut self, names: &[String]) {
+        for name in names {
+            self.changed_names.retain(|known| known != name);
+            self.changed_names.push(name.clone());
+        }
+        let surplus = self.changed_names.len().saturating_sub(CHANGED_NAMES_MAX);
+        self.changed_names.drain(..surplus);
+    }
+
+    pub(super) fn inject(&mut self, text: &Injected) {
+        self.injections.newest = self.injections.newest.max(text.number);
+        if text.keep && self.injections.kept.len() < INJECTIONS_KEPT_MAX {
+            self.injections.kept.push(text.number);
+        }
+    }
+
+    pub(super) fn attempt_begins(&mut self, first: bool, last_given: Option<u32>) {
+        if first {
+            self.injections.given_before = self.injections.given;
+        }
+        self.injections.given = last_given.unwrap_or(self.injections.given);
+    }
+
+    /// The next attempt of the iteration is given again what this one was given.
+    pub(super) fn give_again(&mut self) {
+        self.injections.given = self.injections.given_before;
+    }
+}
