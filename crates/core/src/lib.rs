@@ -9,6 +9,7 @@ pub mod control;
 pub mod ids;
 pub mod policy;
 pub mod prompt;
+pub mod refusal;
 pub mod run;
 pub mod settings;
 pub mod tested;

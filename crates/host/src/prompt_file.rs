@@ -57,7 +57,7 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_
         iterations_max: state.settings.max_iterations,
         claiming: (!state.gated()).then(|| Claiming {
             times: state.settings.completion_threshold,
-            tag: state.settings.resolved.get("completion_promise"),
+            tag: state.settings.values.gate.completion_promise.as_deref().unwrap_or_default(),
         }),
     }))
 }

@@ -7,7 +7,7 @@ use super::{JSON_VERSION, RunResult, seconds};
 use crate::agent::Failure;
 use crate::ids::OrderId;
 use crate::run::{Answer, Entry, Event, Fact, GatePoint, HoldCause, LastGate, Notice, Order, RunState};
-use crate::settings::GateSpec;
+use crate::settings::{GateSpec, keys};
 use crate::time;
 
 /// The event that a line of the journal is to the outside, if it is one. `state` has it taken in.
@@ -48,7 +48,7 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
             "created",
             json!({
                 "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.agent,
-                "promise": state.settings.resolved.get("promise"), "max_iterations": state.settings.max_iterations,
+                "promise": state.settings.resolved.text(keys::promise()), "max_iterations": state.settings.max_iterations,
             }),
         )),
         Event::Reopened { by, .. } => {

@@ -7,6 +7,7 @@ use crate::policy::limiter::HOUR_MS;
 use crate::policy::prices::cost_of;
 use crate::policy::reserve::{Day, Reserved};
 use crate::run::{Order, RunState};
+use crate::settings::SessionMode;
 use crate::time::{self, At};
 
 /// How much of one limit is used.
@@ -186,7 +187,7 @@ impl SessionView {
         let session = state.session.as_ref()?;
         let limit = state.settings.session_expiry_ms;
         let expired = limit.is_some_and(|limit| now.ms_since(session.since) >= limit);
-        let wanted = state.carry_on || state.settings.resolved.get("session") == "continue";
+        let wanted = state.carry_on || state.settings.values.agent.session == SessionMode::Continue;
         Some(Self {
             id: session.id.clone(),
             since: time::rfc3339(session.since.wall_ms),
