@@ -1,7 +1,7 @@
 //! The catalogue of settings as flags: every key is a flag, every switch has a `--no-` form.
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use loop_core::settings::container::{self, NAMES, Name};
-use loop_core::settings::{Given, KEYS, Key, Kind, Layer, Origin, SettingsError};
+use loop_core::settings::profiles::container::{NAMES, Name};
+use loop_core::settings::{Given, Key, Kind, Layer, Origin, SettingsError, catalogue};
 
 /// The settings that `loop start` was given.
 #[derive(Debug, Clone, Default)]
@@ -21,8 +21,8 @@ impl StartFlags {
     /// # Errors
     /// When a value does not fit its key.
     pub(crate) fn read(&self) -> Result<Vec<Given>, SettingsError> {
-        let keys = self.keys.iter().filter(|(key, value)| !container::is_default(key.name, value));
-        let mut all = keys.map(|(key, value)| given(key, value)).collect::<Result<Vec<_>, _>>()?;
+        let read = |(key, value): &(&'static Key, String)| Given::read_for_start(key, value, typed(key));
+        let mut all = self.keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         for (name, value) in &self.names {
             let origin = Origin { layer: Layer::Flag, place: format!("--{}", name.flag()) };
             all.extend(name.read(value, &origin)?);
@@ -40,8 +40,11 @@ impl ResumeFlags {
 
 /// One value of a flag.
 pub(crate) fn given(key: &'static Key, value: &str) -> Result<Given, SettingsError> {
-    let origin = Origin { layer: Layer::Flag, place: format!("--{}", key.flag.long) };
-    Given::read(key, value, origin)
+    Given::read(key, value, typed(key))
+}
+
+fn typed(key: &Key) -> Origin {
+    Origin { layer: Layer::Flag, place: format!("--{}", key.flag.long) }
 }
 
 fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Command {
@@ -129,17 +132,13 @@ fn collect(
     Ok(found)
 }
 
-fn all() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter()
-}
-
 fn changeable() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.may_change)
+    catalogue().filter(|key| key.may_change)
 }
 
 impl Args for StartFlags {
     fn augment_args(command: Command) -> Command {
-        augment_names(augment(command, all()))
+        augment_names(augment(command, catalogue()))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
@@ -148,7 +147,7 @@ impl Args for StartFlags {
 
 impl FromArgMatches for StartFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self { keys: collect(matches, all())?, names: collect_names(matches) })
+        Ok(Self { keys: collect(matches, catalogue())?, names: collect_names(matches) })
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod machine;
 pub mod policy;
 pub mod prompt;
+pub mod refusal;
 pub mod run;
 pub mod settings;
 pub mod tested;

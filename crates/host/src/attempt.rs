@@ -7,16 +7,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::{
-    self, Agent, AgentEnv, Ask, Begin, Call, Dialect, End, Gentle, Live, Permissions, Reading, Stdin, Stream, SystemBy,
-};
+use loop_core::agent::{self, Agent, Ask, Begin, Call, Dialect, End, Gentle, Live, Reading, Stdin, Stream, SystemBy};
 use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, RunSettings, RunState, StreamReport, TextDigest};
-use loop_core::settings::Resolved;
+use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
 use sha2::{Digest, Sha256};
 
-use crate::attempt_container::{self, Inside};
+use crate::attempt_container::Inside;
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file::{self, Told};
@@ -113,7 +111,7 @@ fn ready(
         None => (workspace.to_owned(), folder.to_owned()),
     };
     let places = Places { workspace: &workspace, folder: &folder };
-    let ambient = passed(&agent, &state.settings.shown().resolved);
+    let ambient = passed(&agent, &state.settings.shown().values.agent);
     let call = ask(&agent, state, &ambient, &places, (&system, session));
     match &inside {
         Some(inside) => inside.put(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
@@ -146,9 +144,9 @@ fn ready(
 }
 
 /// Which of the person's variables the agent gets.
-fn passed(agent: &Agent, settings: &Resolved) -> BTreeMap<String, String> {
-    let extra = AgentEnv::parse(settings.get("agent_env")).unwrap_or_default();
-    if attempt_container::is_asked(settings) {
+fn passed(agent: &Agent, settings: &AgentSettings) -> BTreeMap<String, String> {
+    let extra = settings.more_variables();
+    if settings.in_container() {
         agent.environment_inside(ambient(), &extra).passed
     } else {
         agent.environment(ambient(), &extra).passed
@@ -167,13 +165,13 @@ fn ask(
     places: &Places<'_>,
     (system, session): (&str, Option<&str>),
 ) -> Call {
-    let settings = &state.settings.shown().resolved;
+    let settings = &state.settings.shown().values.agent;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
     let (workspace, folder) = (text(places.workspace), text(places.folder));
     let (prompt_file, system_file) = (text(&places.folder.join(PROMPT)), text(&places.folder.join(SYSTEM)));
     // The line was checked when it came in.
-    let args = agent::words::split(settings.get("agent_args")).unwrap_or_default();
+    let args = agent::words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
     agent.call(&Ask {
         program: agent.program().unwrap_or_default(),
         harness: &harness,
@@ -183,12 +181,12 @@ fn ask(
         system,
         system_file: &system_file,
         session,
-        permissions: permissions(settings),
-        network: settings.is_on("agent_network"),
-        model: Some(settings.get("agent_model")).filter(|model| !model.is_empty()),
+        permissions: settings.allowed(),
+        network: settings.agent_network,
+        model: settings.agent_model.as_deref(),
         args: &args,
         // What we put into a container is root's there.
-        root: rustix::process::geteuid().is_root() || attempt_container::is_asked(settings),
+        root: rustix::process::geteuid().is_root() || settings.in_container(),
         budget: state.budget_micros(state.settings.shown()),
         ambient,
     })
@@ -196,17 +194,11 @@ fn ask(
 
 /// How an agent would be called, with words where the files of an attempt would be.
 #[must_use]
-pub fn example(agent: &Agent, settings: &Resolved, workspace: &Path) -> Call {
-    let state = RunState { settings: RunSettings::new(settings), ..RunState::default() };
-    let ambient = passed(agent, settings);
+pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> Call {
+    let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
+    let ambient = passed(agent, &settings.values.agent);
     let places = Places { workspace, folder: Path::new("ATTEMPT") };
     ask(agent, &state, &ambient, &places, ("SYSTEM PROMPT", None))
-}
-
-/// What the agent may do.
-#[must_use]
-pub fn permissions(settings: &Resolved) -> Permissions {
-    if settings.is_on("skip_permissions") { Permissions::All } else { Permissions::of(settings.get("permissions")) }
 }
 
 /// The person's own variables, those that are text.
@@ -216,13 +208,13 @@ pub fn ambient() -> impl Iterator<Item = (String, String)> {
 
 /// What is added to the agent's system prompt. A command of the user's is asked for no status block.
 fn system(state: &RunState, known: bool) -> String {
-    let settings = &state.settings.shown().resolved;
-    let dialect = match settings.get("status_block") {
-        "loopr" => Some(Dialect::Loopr),
-        "none" => None,
-        _ => Some(Dialect::Loop),
+    let settings = &state.settings.shown().values.agent;
+    let dialect = match settings.status_block {
+        StatusBlock::Loop => Some(Dialect::Loop),
+        StatusBlock::Loopr => Some(Dialect::Loopr),
+        StatusBlock::None => None,
     };
-    system_prompt(dialect.filter(|_| known), settings.get("append_system_prompt"))
+    system_prompt(dialect.filter(|_| known), settings.append_system_prompt.as_deref().unwrap_or_default())
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

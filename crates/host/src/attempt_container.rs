@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::{Call, Gentle, Permissions};
 use loop_core::run::{Answer, Ended, RunState};
-use loop_core::settings::Resolved;
 
-use crate::attempt::permissions;
 use crate::container::exec::{failure, for_agent, reported};
 use crate::container::{Gone, Kept, put};
 use crate::process::TaskEnd;
@@ -26,16 +24,11 @@ pub(crate) struct Inside {
     all: bool,
 }
 
-/// Whether the agent is to work in a container.
-pub(crate) fn is_asked(settings: &Resolved) -> bool {
-    ["container", "image"].iter().any(|key| !settings.get(key).is_empty())
-}
-
 impl Inside {
     /// The container that the attempt belongs in; none if it works on this machine.
     pub(crate) fn of(run: &RunFolder, state: &RunState, folder: &Path) -> io::Result<Option<Self>> {
-        let settings = &state.settings.shown().resolved;
-        if !is_asked(settings) {
+        let settings = &state.settings.shown().values.agent;
+        if !settings.in_container() {
             return Ok(None);
         }
         // On this machine instead is the one thing that it must not be.
@@ -44,7 +37,7 @@ impl Inside {
         let report = folder.join(REPORT);
         // That of an attempt that was cut off says nothing about this one.
         std::fs::remove_file(&report).ok();
-        Ok(Some(Self { kept, report, all: permissions(settings) == Permissions::All }))
+        Ok(Some(Self { kept, report, all: settings.allowed() == Permissions::All }))
     }
 
     pub(crate) fn workdir(&self) -> String {

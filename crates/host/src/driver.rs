@@ -52,8 +52,8 @@ pub fn drive(
     let control = Control::listen(&folder.socket(), folder.id.as_str());
     let deaf = control.as_ref().err().map(|error| format!("this loop cannot be asked for anything: {error}"));
     let control = control.ok();
-    let setting = state.settings.shown().resolved.get("stop_file");
-    let stop_file = (!setting.is_empty()).then(|| StopFile::new(workspace, setting));
+    let setting = state.settings.shown().values.output.stop_file.as_deref();
+    let stop_file = setting.map(|path| StopFile::new(workspace, path));
     let hands = Hands::new(folder.clone(), workspace);
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let wall = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();

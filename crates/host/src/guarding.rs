@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use loop_core::run::{Answer, GatePoint, GuardPoint, GuardReport, GuardSpec, Measurement, NameList, RunState};
+use loop_core::settings::OnTamper;
 use loop_core::text::{self, unescape_path};
 
 use crate::checkpoint::user_git::head_of;
@@ -35,21 +36,10 @@ pub(crate) struct Look {
     parent: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OnTamper {
-    Restore,
-    Stop,
-    Allow,
-}
-
 impl Look {
     pub(crate) fn of(point: GuardPoint, state: &RunState) -> Self {
         let wanted = state.spec.as_ref().and_then(|spec| spec.guard.clone()).unwrap_or_default();
-        let on_tamper = match state.settings.shown().resolved.get("on_tamper") {
-            "stop" => OnTamper::Stop,
-            "allow" => OnTamper::Allow,
-            _ => OnTamper::Restore,
-        };
+        let on_tamper = state.settings.shown().values.guard.on_tamper;
         Self { point, wanted, on_tamper, parent: state.checkpoints.newest().map(str::to_owned) }
     }
 

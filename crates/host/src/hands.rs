@@ -271,7 +271,7 @@ impl Hands {
         state: &RunState,
         start: impl FnOnce(&Self, &mut Containment) -> Result<T, Answer>,
     ) -> Result<T, Answer> {
-        let word = state.settings.shown().resolved.get("containment");
+        let word = state.settings.shown().values.agent.containment.word();
         // Another one can only be had when nothing is under way, and when the old one has gone.
         if self.open.is_empty() && self.containment.as_ref().is_some_and(|(known, _)| known != word) {
             self.containment = None;

@@ -36,12 +36,13 @@ impl Bill {
     fn of(state: &RunState, reservation: Option<i64>) -> Option<Self> {
         let spec = state.spec.as_ref()?;
         let settings = state.settings.shown();
-        let (project, name) = (settings.resolved.get("project"), settings.resolved.get("agent_name"));
+        let project = settings.values.start.project.as_deref().unwrap_or_default();
         // A worker with a name is the same one in its next run.
-        let key = if name.is_empty() { spec.id.to_string() } else { format!("{project}\u{1f}{name}") };
-        let named = settings.resolved.get("agent_model");
-        let model =
-            state.budget.spent().model.clone().or_else(|| Some(named.to_owned()).filter(|named| !named.is_empty()));
+        let key = match &settings.values.start.agent_name {
+            Some(name) => format!("{project}\u{1f}{name}"),
+            None => spec.id.to_string(),
+        };
+        let model = state.budget.spent().model.clone().or_else(|| settings.values.agent.agent_model.clone());
         Some(Self {
             run: spec.id.clone(),
             account: settings.agent.clone(),

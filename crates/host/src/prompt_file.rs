@@ -62,7 +62,7 @@ pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_
         iterations_max: state.settings.shown().max_iterations,
         claiming: (!state.gated()).then(|| Claiming {
             times: state.settings.shown().completion_threshold,
-            tag: state.settings.shown().resolved.get("completion_promise"),
+            tag: state.settings.shown().values.gate.completion_promise.as_deref().unwrap_or_default(),
         }),
     }))
 }

@@ -124,7 +124,7 @@ fn prove_in(
     if !signals.take().is_empty() {
         return Err(NotProved::Stopped);
     }
-    let (state, word) = (wish.state, wish.state.settings.shown().resolved.get("containment"));
+    let (state, word) = (wish.state, wish.state.settings.shown().values.agent.containment.word());
     let containment = Containment::new(&format!("verify-{}", std::process::id()), word, None)?;
     let secrets = secrets::of(state);
     let mut asking = Asking { state, tree, outputs: room.join("outputs"), containment, secrets, signals, count: 0 };

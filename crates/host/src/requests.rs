@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
 use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, Target, check_name, numbered};
-use loop_core::settings::{Given, Layer, Origin, key};
+use loop_core::settings::{Given, Key, Layer, Origin, key, keys};
 use loop_core::{text, time};
 
 use crate::process::{Mode, try_out};
@@ -73,20 +73,21 @@ pub(crate) fn name_of(by: &str) -> String {
 
 fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
     let changes = changes.iter().map(checked).collect::<Result<Vec<_>, _>>()?;
-    let mut keys: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    if changes.is_empty() || keys.len() < changes.len() {
+    let mut names: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if changes.is_empty() || names.len() < changes.len() {
         return Err("each setting once, and at least one".to_owned());
     }
     let mut settings = state.settings.shown().clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     // The iteration that is at work may still be the last.
-    if keys.contains(&"max_iterations") && settings.max_iterations.is_some_and(|most| most < state.iteration) {
+    let changed = |key: &Key| changes.iter().any(|change| change.key == key.name);
+    if changed(keys::max_iterations()) && settings.max_iterations.is_some_and(|most| most < state.iteration) {
         return Err(format!("iteration {} has begun already", state.iteration));
     }
     let spent = state.active_ms(crate::clock::now());
-    if keys.contains(&"max_time") && settings.max_time_ms.is_some_and(|most| most <= spent) {
+    if changed(keys::max_time()) && settings.max_time_ms.is_some_and(|most| most <= spent) {
         return Err(format!("{} are used up already", time::spaced(spent)));
     }
     Ok(Request::Set(changes))
@@ -117,10 +118,7 @@ fn checked(change: &Change) -> Result<Change, String> {
     }
     let origin = Origin { layer: Layer::Flag, place: "loop set".to_owned() };
     let given = Given::read(key, &change.value, origin).map_err(|error| format!("{error}: {}", error.why()))?;
-    if key.built.is_some_and(|built| !built.contains(&given.value.as_str())) {
-        return Err(format!("{} = {} comes with a later version", key.name, given.value));
-    }
-    if let Some(mode) = Mode::ALL.into_iter().find(|mode| key.name == "containment" && mode.name() == given.value) {
+    if let Some(mode) = Mode::ALL.into_iter().find(|mode| key == keys::containment() && mode.name() == given.value) {
         try_out(mode).map_err(|why| format!("containment {} cannot be had here: {why}", given.value))?;
     }
     Ok(Change { key: key.name.to_owned(), value: given.value })

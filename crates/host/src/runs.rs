@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use loop_core::agent::Agent;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
+use loop_core::settings::{Values, keys};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -148,13 +149,13 @@ impl RunFolder {
     pub fn checkpoints(&self, spec: &RunSpec) -> Place {
         let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
         let described = spec.described.as_slice();
-        let agent = Agent::find(spec.settings.get("agent"), described, "");
+        let agent = Agent::find(spec.settings.text(keys::agent()), described, "");
         Place {
             litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),
             run: self.id.to_string(),
             store: state.join(CHECKPOINTS).join(&spec.store),
             workspace: path_of(&spec.workspace.path),
-            settings: spec.settings.clone(),
+            settings: Values::of(&spec.settings).checkpoint,
             backend: spec.backend.clone(),
             user: User { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
         }

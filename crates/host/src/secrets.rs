@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use loop_core::agent::Secrets;
 use loop_core::run::RunState;
-use loop_core::settings::Resolved;
+use loop_core::settings::AgentSettings;
 
 /// What is secret in a run, by what is set now.
 pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
-    let declared = state.settings.shown().resolved.get("secrets");
-    let declared = declared.split([',', '\n']).map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let declared = state.settings.shown().values.agent.secret_names().map(str::to_owned);
     let agent = state.agent_in_use();
     let keys = agent.iter().flat_map(|agent| agent.keys()).map(|key| (*key).to_owned());
     Arc::new(named(declared.chain(keys)))
@@ -18,9 +17,8 @@ pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
 
 /// What is declared secret by these settings.
 #[must_use]
-pub fn declared(settings: &Resolved) -> Secrets {
-    let names = settings.get("secrets").split([',', '\n']).map(str::trim).filter(|name| !name.is_empty());
-    named(names.map(str::to_owned))
+pub fn declared(settings: &AgentSettings) -> Secrets {
+    named(settings.secret_names().map(str::to_owned))
 }
 
 /// The values of variables by their names.

@@ -2,18 +2,17 @@
 use std::io::{IsTerminal, Write};
 
 use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, words};
-use loop_core::settings::{Layer, Resolved, Valued};
+use loop_core::settings::{AgentSettings, Key, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
-use loop_host::attempt::{ambient, permissions};
+use loop_host::attempt::ambient;
 use loop_host::paths::{is_root, program_on_path};
 
-use super::container_setup;
 use super::setup::{Setup, quoted};
 use crate::context::Context;
 use crate::render::error::{CommandError, Kind};
 
 /// How long an agent that we know may work, and be silent, where nobody says anything.
-const KNOWN_LIMITS: [(&str, &str); 2] = [("timeout", "30m"), ("idle_timeout", "10m")];
+const KNOWN_LIMITS: [(&Key, &str); 2] = [(keys::timeout(), "30m"), (keys::idle_timeout(), "10m")];
 
 /// Shorter values would be found everywhere.
 const SECRET_BYTES_MIN: usize = 6;
@@ -21,37 +20,36 @@ const SECRET_BYTES_MIN: usize = 6;
 const HINTS_MAX: usize = 4;
 
 /// What holds for an agent that we know, or that is described, where nobody says anything.
-pub(super) fn defaults(settings: &mut Resolved) {
-    if settings.get("agent") == "custom" {
+pub(super) fn defaults(settings: &mut Settings) {
+    if settings.values.agent.agent == "custom" {
         return;
     }
     for (key, value) in KNOWN_LIMITS {
         // A profile has said it where there is a place.
-        let unset = |valued: &&Valued| valued.origin.layer == Layer::Default && valued.origin.place.is_empty();
-        let unset = settings.valued(key).filter(unset).cloned();
-        if let Some(valued) = unset {
-            settings.set(key, Valued { value: value.to_owned(), ..valued });
+        let unset = |origin: &&Origin| origin.layer == Layer::Default && origin.place.is_empty();
+        if let Some(origin) = settings.resolved.origin(key).filter(unset).cloned() {
+            settings.put(key, value.to_owned(), origin);
         }
     }
 }
 
 /// The agent of a start, or why there is none; `line` is the start as it could be typed again.
 pub(crate) fn find(setup: &Setup, line: &str) -> Result<(Agent, Option<Described>), CommandError> {
-    let settings = &setup.settings;
-    let (name, command) = (settings.get("agent"), settings.get("agent_cmd"));
+    let settings = &setup.settings.values.agent;
+    let (name, command) = (settings.agent.as_str(), settings.agent_cmd.as_deref().unwrap_or_default());
     if name == "custom" && command.is_empty() {
         return Err(CommandError::new(Kind::Wrong, "the custom agent has no command")
             .because("--agent custom runs the command that --agent-cmd names")
             .hint(format!("{line} --agent-cmd 'your-agent --its-flags'")));
     }
     let agent = Agent::find(name, &setup.described, command).ok_or_else(|| unknown(setup, name))?;
-    if let Some(program) = agent.program().filter(|_| !container_setup::is_asked(settings))
+    if let Some(program) = agent.program().filter(|_| !settings.in_container())
         && !is_there(program)
     {
-        return Err(not_installed(settings, &agent, line));
+        return Err(not_installed(&setup.settings.resolved, &agent, line));
     }
-    check_words(settings)?;
-    check_fits(settings, &agent)?;
+    check_words(&setup.settings)?;
+    check_fits(&setup.settings.resolved, &agent)?;
     check_permissions(settings, &agent)?;
     let described = setup.described.iter().find(|one| one.name == name).cloned();
     Ok((agent, described))
@@ -64,7 +62,7 @@ fn is_there(program: &str) -> bool {
 
 fn unknown(setup: &Setup, name: &str) -> CommandError {
     let names: Vec<&str> = Agent::names(&setup.described).collect();
-    let place = setup.settings.valued("agent").map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let place = setup.settings.resolved.origin(keys::agent()).map(ToString::to_string).unwrap_or_default();
     let told = CommandError::new(Kind::Wrong, format!("{place}: there is no agent {name:?}"))
         .because(format!("there are {}", names.join(", ")));
     match text::nearest(name, names.iter().copied()) {
@@ -75,7 +73,7 @@ fn unknown(setup: &Setup, name: &str) -> CommandError {
 
 fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError {
     let name = agent.name();
-    let given = settings.valued("agent").is_some_and(|valued| valued.origin.layer != Layer::Default);
+    let given = settings.origin(keys::agent()).is_some_and(|origin| origin.layer != Layer::Default);
     let program = agent.program().unwrap_or_default();
     let mut error = if given {
         CommandError::new(Kind::Wrong, format!("the agent {name} is not installed"))
@@ -110,17 +108,18 @@ fn programs() -> Vec<&'static str> {
 }
 
 /// Arguments and variables are read once, before anything is made.
-fn check_words(settings: &Resolved) -> Result<(), CommandError> {
-    words::split(settings.get("agent_args")).map_err(|error| {
+fn check_words(settings: &Settings) -> Result<(), CommandError> {
+    let agent = &settings.values.agent;
+    words::split(agent.agent_args.as_deref().unwrap_or_default()).map_err(|error| {
         CommandError::new(Kind::Wrong, "--agent-args cannot be split into words")
             .because(error.to_string())
             .hint(error.hint())
     })?;
     let wrong = |what: &str, why: String, hint: &str| CommandError::new(Kind::Wrong, what).because(why).hint(hint);
-    let extra = AgentEnv::parse(settings.get("agent_env")).map_err(|error| {
+    let extra = AgentEnv::parse(agent.agent_env.as_deref().unwrap_or_default()).map_err(|error| {
         wrong("--agent-env cannot be read", error.to_string(), "write NAME or NAME=VALUE, several with commas")
     })?;
-    for name in secrets(settings) {
+    for name in agent.secret_names() {
         if extra.sets(name) {
             return Err(wrong(
                 &format!("the value of {name} must not stand on the command line"),
@@ -129,7 +128,10 @@ fn check_words(settings: &Resolved) -> Result<(), CommandError> {
             ));
         }
         let value = std::env::var(name).unwrap_or_default();
-        let told = settings.iter().find(|(_, valued)| value.len() >= SECRET_BYTES_MIN && valued.value.contains(&value));
+        let told = settings
+            .resolved
+            .iter()
+            .find(|(_, valued)| value.len() >= SECRET_BYTES_MIN && valued.value.contains(&value));
         if let Some((key, _)) = told {
             return Err(wrong(
                 &format!("the value of {name} must not stand in {key}"),
@@ -141,23 +143,16 @@ fn check_words(settings: &Resolved) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The names of variables that are declared as secret.
-pub(crate) fn secrets(settings: &Resolved) -> impl Iterator<Item = &str> {
-    settings.get("secrets").split([',', '\n']).map(str::trim).filter(|name| !name.is_empty())
-}
-
 /// What would be dropped without a word is refused.
 fn check_fits(settings: &Resolved, agent: &Agent) -> Result<(), CommandError> {
-    let typed = |key: &str| {
-        settings.valued(key).is_some_and(|valued| valued.origin.layer == Layer::Flag && !valued.value.is_empty())
-    };
+    let typed = |key| settings.is_typed(key) && !settings.text(key).is_empty();
     let name = agent.name();
-    if typed("agent_model") && !agent.takes_model() {
+    if typed(keys::agent_model()) && !agent.takes_model() {
         return Err(CommandError::new(Kind::Wrong, format!("--agent-model does not reach the agent {name}"))
             .because("loop does not know how its command is told of a model")
             .hint("name the model in the command itself"));
     }
-    if typed("agent_cmd") && typed("agent") && name != "custom" {
+    if typed(keys::agent_cmd()) && typed(keys::agent()) && name != "custom" {
         return Err(CommandError::new(Kind::Wrong, "--agent and --agent-cmd name two agents")
             .because(format!("--agent-cmd is the command of the custom agent, not of {name}"))
             .hint(format!("leave one of them out; more arguments for {name}: --agent-args '…'")));
@@ -165,8 +160,8 @@ fn check_fits(settings: &Resolved, agent: &Agent) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandError> {
-    let wanted = permissions(settings);
+fn check_permissions(settings: &AgentSettings, agent: &Agent) -> Result<(), CommandError> {
+    let wanted = settings.allowed();
     if !agent.can(wanted) {
         let name = agent.name();
         return Err(CommandError::new(
@@ -177,8 +172,8 @@ fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandEr
         .hint("leave it out, and give the command the flags that hold it back"));
     }
     // In a container it is told that it is shut in.
-    let root = is_root() && !container_setup::is_asked(settings);
-    let extra = AgentEnv::parse(settings.get("agent_env")).unwrap_or_default();
+    let root = is_root() && !settings.in_container();
+    let extra = settings.more_variables();
     let may =
         |variable: &str| agent.environment(ambient(), &extra).passed.get(variable).is_some_and(|value| value == "1");
     match agent.as_root().filter(|(_, unless)| wanted == Permissions::All && root && !may(unless)) {
@@ -190,8 +185,8 @@ fn check_permissions(settings: &Resolved, agent: &Agent) -> Result<(), CommandEr
 }
 
 /// On a terminal a person is asked before an agent may do anything it wants. Elsewhere the flag is the answer.
-pub(crate) fn confirm(context: &Context, settings: &Resolved) -> Result<(), CommandError> {
-    let asked = permissions(settings) == Permissions::All && !settings.is_on("auto_confirm");
+pub(crate) fn confirm(context: &Context, settings: &Values) -> Result<(), CommandError> {
+    let asked = settings.agent.allowed() == Permissions::All && !settings.start.auto_confirm;
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !asked || !terminal {
         return Ok(());

@@ -11,7 +11,7 @@ use loop_host::paths::{is_root, text_of};
 use loop_host::settings_files;
 use serde_json::{Value, json};
 
-use super::doctor::{mode_in_force, setting};
+use super::doctor::{mode_in_force, own_values};
 use super::setup::files_error;
 use crate::context::{Context, Done, home_folder};
 use crate::render::error::{CommandError, Kind};
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &AgentsArgs) -> Done {
 /// Those that were asked for: one by its name, or all.
 fn wanted(context: &Context, name: Option<&str>) -> Result<Vec<Agent>, CommandError> {
     let described = settings_files::described(&context.home.config).map_err(|error| files_error(&error))?;
-    let command = setting(context, "agent_cmd").unwrap_or_default();
+    let command = own_values(context).agent.agent_cmd.unwrap_or_default();
     let all: Vec<Agent> = Agent::names(&described).filter_map(|name| Agent::find(name, &described, &command)).collect();
     let Some(name) = name else { return Ok(all) };
     if let Some(agent) = all.iter().find(|agent| agent.name() == name) {

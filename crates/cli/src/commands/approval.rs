@@ -2,7 +2,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use loop_core::settings::{Given, Project};
+use loop_core::settings::{Given, Project, keys};
 use loop_core::text;
 use loop_host::approvals;
 use loop_host::settings_files::ProjectFile;
@@ -30,7 +30,7 @@ pub(crate) fn asked(context: &Context, workspace: &Path, flags: &[Given]) -> Res
     if known || project.wants.is_empty() {
         return Ok(Some(project));
     }
-    let by_flag = flags.iter().any(|given| given.key.name == "approve" && given.value == "true");
+    let by_flag = flags.iter().any(|given| given.key == keys::approve() && given.value == "true");
     if !by_flag {
         ask(context, &file, &project)?;
     }

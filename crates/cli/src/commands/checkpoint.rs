@@ -143,7 +143,7 @@ fn tell_stuck(context: &Context, collected: &Collected) {
 fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
     let settings = setup::own_settings(context)?;
     let now = loop_host::clock::now().wall_ms;
-    let gone = collect(&context.home, Bound::of(&settings), now, dry_run);
+    let gone = collect(&context.home, Bound::of(&settings.values.checkpoint), now, dry_run);
     let gone = gone.map_err(|error| {
         CommandError::new(Kind::Unable, "the checkpoints cannot be looked at").because(error.to_string())
     })?;

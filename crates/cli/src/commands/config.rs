@@ -1,7 +1,7 @@
 //! `loop config`: show, get, set and check settings.
 use clap::{Args, Subcommand};
 use loop_core::settings::{
-    Given, KEYS, Key, Layer, Origin, Resolved, SettingsError, key, set_in_toml, too_wide, unset_in_toml,
+    Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
 use loop_core::text::nearest;
 use loop_host::paths::text_of as path_text;
@@ -53,18 +53,17 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
                 context.printer.json(&serde_json::json!({"version": 1, "settings": settings}));
                 return Ok(0);
             }
-            let rows = KEYS.iter().filter_map(|key| settings.valued(key.name).map(|valued| (key, valued)));
-            let rows: Vec<Vec<String>> = rows
-                .map(|(key, valued)| {
-                    let value = if valued.value.is_empty() { "-" } else { &valued.value };
-                    vec![key.name.to_owned(), loop_core::text::one_line(value, 60), valued.origin.to_string()]
-                })
-                .collect();
+            let row = |key: &'static Key| {
+                let value = Some(settings.text(key)).filter(|value| !value.is_empty()).unwrap_or("-");
+                let origin = settings.origin(key).map(ToString::to_string).unwrap_or_default();
+                vec![key.name.to_owned(), loop_core::text::one_line(value, 60), origin]
+            };
+            let rows: Vec<Vec<String>> = catalogue().map(row).collect();
             context.printer.answer(&table(&["KEY", "VALUE", "FROM"], &rows));
         }
         ConfigVerb::Get { key } => {
             let key = known(key)?;
-            context.printer.answer(&format!("{}\n", here(context)?.get(key.name)));
+            context.printer.answer(&format!("{}\n", here(context)?.text(key)));
         }
         ConfigVerb::Set { key, value } => set(context, known(key)?, value.as_deref())?,
         ConfigVerb::Check => {
@@ -90,7 +89,7 @@ fn here(context: &Context) -> Result<Resolved, CommandError> {
     for vain in too_wide(&given) {
         context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
     }
-    Ok(settle(given))
+    settle(given).map(|settings| settings.resolved)
 }
 
 fn known(name: &str) -> Result<&'static Key, CommandError> {
@@ -98,7 +97,7 @@ fn known(name: &str) -> Result<&'static Key, CommandError> {
         settings_error(&SettingsError::UnknownKey {
             place: "loop config".to_owned(),
             key: name.to_owned(),
-            near: nearest(name, KEYS.iter().map(|key| key.name)),
+            near: nearest(name, catalogue().map(|key| key.name)),
         })
     })
 }
@@ -122,7 +121,6 @@ fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), 
         Some(value) => {
             let origin = Origin { layer: Layer::User, place: "loop config set".to_owned() };
             let given = Given::read(key, value, origin).map_err(|error| settings_error(&error))?;
-            super::setup::refuse_unbuilt_value(key, &given.value, "loop config set")?;
             set_in_toml(&text, &named, key, &given.value)
         }
         None => unset_in_toml(&text, &named, key),

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Agent;
 use loop_core::run::RunState;
-use loop_core::settings::Resolved;
+use loop_core::settings::AgentSettings;
 use loop_core::text;
 use loop_host::container::{self, Found, Kept, Refusal, Wish};
 use loop_host::runs::{HeldRun, RunFolder};
@@ -39,33 +39,26 @@ impl Inside {
     }
 }
 
-/// Whether the agent is to work in a container.
-pub(crate) fn is_asked(settings: &Resolved) -> bool {
-    place(settings).is_some()
-}
-
 /// Where the agent works, in words; none on this machine.
-pub(crate) fn place(settings: &Resolved) -> Option<String> {
-    let (name, image) = (settings.get("container"), settings.get("image"));
-    match (name.is_empty(), image.is_empty()) {
-        (false, _) => Some(format!("in container {}", text::one_line(name, 60))),
-        (true, false) => Some(format!("in a container of {}", text::one_line(image, 60))),
-        (true, true) => None,
+pub(crate) fn place(settings: &AgentSettings) -> Option<String> {
+    match (&settings.container, &settings.image) {
+        (Some(name), _) => Some(format!("in container {}", text::one_line(name, 60))),
+        (None, Some(image)) => Some(format!("in a container of {}", text::one_line(image, 60))),
+        (None, None) => None,
     }
 }
 
 /// Finds the container that is asked for, or the engine that is to make one; none if the agent works on this machine.
 pub(crate) fn look(
     context: &Context,
-    settings: &Resolved,
+    settings: &AgentSettings,
     agent: &Agent,
     workspace: &Path,
 ) -> Result<Option<Inside>, CommandError> {
-    if !is_asked(settings) {
+    if !settings.in_container() {
         return Ok(None);
     }
-    let (name, image) = (settings.get("container"), settings.get("image"));
-    if !name.is_empty() && !image.is_empty() {
+    if settings.container.is_some() && settings.image.is_some() {
         return Err(CommandError::new(Kind::Wrong, "--container and --image are both given")
             .because("the agent works in a container that runs already, or in one that is made for it")
             .hint("leave one of them out"));
@@ -75,16 +68,16 @@ pub(crate) fn look(
             .because("a program of loop's own speaks to it by a protocol, and cannot reach into a container yet")
             .hint("choose the same agent without -acp, or leave the container out"));
     }
-    let socket = Some(settings.get("container_socket")).filter(|socket| !socket.is_empty());
-    let socket = container::find(socket, |name| std::env::var_os(name)).map_err(refused)?;
-    let place = if name.is_empty() {
-        Place::Own { image: image.to_owned(), network: settings.is_on("agent_network") }
-    } else {
+    let socket =
+        container::find(settings.container_socket.as_deref(), |name| std::env::var_os(name)).map_err(refused)?;
+    let place = if let Some(name) = &settings.container {
         let found = container::check(&socket, name, workspace).map_err(refused)?;
         for warning in &found.warnings {
             context.printer.progress(&format!("warning: {warning}\n"));
         }
-        Place::Running { name: name.to_owned(), found }
+        Place::Running { name: name.clone(), found }
+    } else {
+        Place::Own { image: settings.image.clone().unwrap_or_default(), network: settings.agent_network }
     };
     let program = agent.program().map(str::to_owned);
     if let (Place::Own { network: false, .. }, Some(_)) = (&place, &program) {

@@ -1,15 +1,17 @@
 //! `loop doctor`: what loop finds on this machine and what it lacks, with the next step for each.
 use clap::Args;
 use loop_core::agent::ADAPTERS;
+use loop_core::settings::{CheckpointBackend, Values, settle};
 use loop_core::text;
 use loop_host::checkpoint::choose;
 use loop_host::paths::{program_on_path, text_of};
 use loop_host::process::{Mode, check_proc, lists_children, try_out};
 use loop_host::runs::bytes_of;
+use loop_host::settings_files::FilesError;
 use loop_host::{index, settings_files};
 use serde::Serialize;
 
-use super::approval;
+use super::{approval, setup};
 use crate::context::{Context, Done};
 use crate::render::printer::Paint;
 
@@ -51,7 +53,8 @@ impl Finding {
 /// How a loop started here would keep its workspace, and what all checkpoints take.
 fn checkpoints(context: &Context) -> Finding {
     let here = std::env::current_dir().unwrap_or_default();
-    let (backend, why) = choose("auto", &here).map_or(("none", None), |chosen| (chosen.backend, chosen.why));
+    let (backend, why) =
+        choose(CheckpointBackend::Auto, &here).map_or(("none", None), |chosen| (chosen.backend, chosen.why));
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let kept = text::size(bytes_of(&context.home.checkpoints()));
     let finding =
@@ -141,7 +144,8 @@ fn settings(context: &Context) -> Finding {
             return finding("settings", Health::Bad, text::one_line(&error.render(), 200)).next("loop config check");
         }
     };
-    match settings_files::gather(&context.home.config, project) {
+    let given = settings_files::gather(&context.home.config, project);
+    match given.and_then(|given| settle(given).map_err(FilesError::Settings)) {
         Ok(_) if file.exists() => finding("settings", Health::Fine, text_of(file)),
         Ok(_) => finding("settings", Health::Fine, format!("defaults (no {})", text_of(file))),
         Err(error) => finding("settings", Health::Bad, error.to_string()).next("loop config check"),
@@ -170,7 +174,7 @@ fn agents() -> Finding {
 
 /// Which way of keeping processes together is in force, tried for real, and what gets away from it.
 fn containment(context: &Context) -> Finding {
-    let word = setting(context, "containment").unwrap_or_else(|| "auto".to_owned());
+    let word = own_values(context).agent.containment.word();
     let wish = Mode::ALL.into_iter().find(|mode| mode.name() == word);
     let tried = Mode::ALL.map(|mode| (mode, try_out(mode)));
     let works = |mode: Mode| tried.iter().any(|(tried, result)| *tried == mode && result.is_ok());
@@ -202,19 +206,18 @@ fn containment(context: &Context) -> Finding {
 
 /// The way of keeping processes together that a loop would have, without what is left to say about it.
 pub(super) fn mode_in_force(context: &Context) -> Mode {
-    let word = setting(context, "containment").unwrap_or_else(|| "auto".to_owned());
+    let word = own_values(context).agent.containment.word();
     let wish = Mode::ALL.into_iter().find(|mode| mode.name() == word);
     wish.unwrap_or_else(|| if try_out(Mode::Cgroup).is_ok() { Mode::Cgroup } else { Mode::Plain })
 }
 
-/// A setting as the user's own file has it.
-pub(super) fn setting(context: &Context, name: &str) -> Option<String> {
-    let given = settings_files::gather(&context.home.config, None).ok()?;
-    given.into_iter().rev().find(|given| given.key.name == name).map(|given| given.value)
+/// The user's own settings; the defaults where they cannot be read, which is another finding.
+pub(super) fn own_values(context: &Context) -> Values {
+    setup::own_settings(context).map(|settings| settings.values).unwrap_or_default()
 }
 
 fn notifications(context: &Context) -> Finding {
-    let command = setting(context, "notification_cmd").unwrap_or_else(|| "notify-send".to_owned());
+    let command = own_values(context).output.notification_cmd;
     let program = command.split_whitespace().next().unwrap_or_default().to_owned();
     match program_on_path(&program) {
         Some(path) => finding("notify", Health::Fine, text_of(&path)),

@@ -5,7 +5,7 @@ use loop_core::agent::Call;
 use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
-use loop_core::settings::{GateSpec, PROMISE, Settings};
+use loop_core::settings::{GateSpec, Key, PROMISE, Settings, keys};
 use loop_core::text;
 use loop_core::time;
 use loop_host::runs::{self, StartLock};
@@ -22,14 +22,14 @@ use crate::render::header;
 
 pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
     refuse_held(context, ready)?;
-    let settings = Settings::of(&ready.setup.settings);
+    let settings = &ready.setup.settings;
     if !as_json {
-        context.printer.answer(&plan(ready, &settings));
+        context.printer.answer(&plan(ready, settings));
     }
     let mut seen = Vec::new();
     for gate in &settings.gates {
         let limit = Duration::from_millis(gate.timeout_ms.unwrap_or(settings.gate_timeout_ms));
-        let containment = settings.resolved.get("containment");
+        let containment = settings.values.agent.containment.word();
         let rehearsal = verify::rehearse(&gate.command, &ready.setup.path, limit, containment).map_err(|error| {
             CommandError::new(Kind::Wrong, "the promise cannot be started")
                 .because(error.to_string())
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
         })?;
         seen.push((gate, rehearsal));
     }
-    let prompt = prompt(ready, &settings, &seen);
+    let prompt = prompt(ready, settings, &seen);
     if as_json {
         context.printer.json(&as_value(ready, &seen, &prompt));
         return Ok(0);
@@ -74,23 +74,23 @@ fn verdict(gate: &GateSpec, seen: &Rehearsal) -> Verdict {
 }
 
 fn plan(ready: &Ready, settings: &Settings) -> String {
-    let resolved = &ready.setup.settings;
-    let origin = |key: &str| resolved.valued(key).map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let resolved = &settings.resolved;
+    let origin = |key: &Key| resolved.origin(key).map(ToString::to_string).unwrap_or_default();
     let mut told = String::from("dry run: nothing is started but the promise, once\n");
     let mut line = |name: &str, value: &str| told.push_str(&format!("  {name:<15}{value}\n"));
     line("workspace", &ready.setup.place.path);
-    line("agent", &format!("{} ({})", settings.agent, origin("agent")));
-    if let Some(place) = container_setup::place(resolved) {
+    line("agent", &format!("{} ({})", settings.agent, origin(keys::agent())));
+    if let Some(place) = container_setup::place(&settings.values.agent) {
         line("works", &place);
     }
     line("argv", &argv(ready, settings));
     for gate in settings.gates.iter().filter(|gate| gate.name != PROMISE) {
         line("gate", &format!("{}: {}", gate.name, text::one_line(&gate.command, 200)));
     }
-    let promise = Some("promise").filter(|key| !resolved.get(key).is_empty());
-    let others = ["max_iterations", "timeout", "gate_timeout", "max_time", "checkpoint"];
+    let promise = settings.values.gate.promise.as_ref().map(|_| keys::promise());
+    let others = [keys::max_iterations(), keys::timeout(), keys::gate_timeout(), keys::max_time(), keys::checkpoint()];
     for key in promise.into_iter().chain(others) {
-        line(key, &format!("{} ({})", resolved.get(key), origin(key)));
+        line(key.name, &format!("{} ({})", resolved.text(key), origin(key)));
     }
     line("keeps", header::keeps(ready.chosen.backend));
     if let Some(why) = &ready.chosen.why {
@@ -107,7 +107,7 @@ fn call(ready: &Ready) -> Call {
 
 fn argv(ready: &Ready, settings: &Settings) -> String {
     let words: Vec<String> = call(ready).argv.iter().map(|word| quoted(&text::one_line(word, 80))).collect();
-    let origin = ready.setup.settings.valued("agent_cmd").map(|valued| valued.origin.to_string()).unwrap_or_default();
+    let origin = settings.resolved.origin(keys::agent_cmd()).map(ToString::to_string).unwrap_or_default();
     let how = if settings.agent == "custom" {
         format!(" ({origin}), prompt on stdin")
     } else {
@@ -145,7 +145,7 @@ fn as_value(ready: &Ready, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> ser
         .collect();
     json!({
         "version": 1, "dry_run": true, "workspace": ready.setup.place.path,
-        "argv": call(ready).argv, "settings": ready.setup.settings,
+        "argv": call(ready).argv, "settings": ready.setup.settings.resolved,
         "baseline": baseline, "prompt": prompt,
     })
 }

@@ -3,31 +3,31 @@ use std::path::Path;
 
 use loop_core::policy::protect::{TEST_GLOBS, is_target_file, scripts_at};
 use loop_core::run::GuardSpec;
-use loop_core::settings::{GateSpec, Layer, Resolved, Settings};
+use loop_core::settings::{GateSpec, Settings, keys};
 use loop_core::text;
 use loop_host::verify;
 
 use crate::render::error::{CommandError, Kind};
 
 /// Whether the gates can be run and judged; `line` is the command to show to who forgot them.
-pub(crate) fn check(settings: &Resolved, line: &str) -> Result<(), CommandError> {
-    let gates = Settings::of(settings).gates;
-    if !gates.iter().any(|gate| !gate.watch) && !settings.is_on("no_promise") {
+pub(crate) fn check(settings: &Settings, line: &str) -> Result<(), CommandError> {
+    let (gates, no_promise) = (&settings.gates, settings.values.gate.no_promise);
+    if !gates.iter().any(|gate| !gate.watch) && !no_promise {
         return Err(CommandError::new(Kind::Wrong, "--promise is missing")
             .because("without a check of its own, loop could only believe the agent")
             .hint(format!(
                 "{line} …, with the command that shows that the work is done; or --no-promise, to believe the agent"
             )));
     }
-    let typed = |key: &str| settings.valued(key).is_some_and(|valued| valued.origin.layer == Layer::Flag);
-    let required = gates.iter().any(|gate| !gate.watch) && (typed("promise") || typed("gate"));
-    if required && typed("no_promise") && settings.is_on("no_promise") {
+    let typed = |key| settings.resolved.is_typed(key);
+    let required = gates.iter().any(|gate| !gate.watch) && (typed(keys::promise()) || typed(keys::gate()));
+    if required && no_promise && typed(keys::no_promise()) {
         return Err(CommandError::new(Kind::Wrong, "--no-promise and a promise do not go together")
             .because("with a gate the gate decides, without one the agent's word does")
             .hint("leave one of them out; --gate 'NAME[watch]=CMD' is only shown, and goes with both"));
     }
     gates.iter().try_for_each(check_gate)?;
-    readable("--agent-cmd", settings.get("agent_cmd"))
+    readable("--agent-cmd", settings.values.agent.agent_cmd.as_deref().unwrap_or_default())
 }
 
 /// A line that no shell can read says nothing about the work, and a `!` before several commands would
@@ -52,14 +52,13 @@ fn readable(flag: &str, line: &str) -> Result<(), CommandError> {
 
 /// What the agent may not change: what the gates run, and what the user names. None where nothing of it is there, and
 /// no file says how tests are run.
-pub(crate) fn guard(settings: &Resolved, workspace: &Path) -> Option<GuardSpec> {
-    let mut globs: Vec<String> = settings.get("protect").lines().map(str::to_owned).collect();
-    if settings.is_on("protect_tests") {
+pub(crate) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> {
+    let mut globs = settings.values.guard.protect.clone();
+    if settings.values.guard.protect_tests {
         globs.extend(TEST_GLOBS.iter().map(|glob| (*glob).to_owned()));
     }
     let here = workspace.to_str().unwrap_or_default();
-    let gates = Settings::of(settings).gates;
-    let mut scripts: Vec<String> = gates.iter().flat_map(|gate| scripts_at(&gate.command, here)).collect();
+    let mut scripts: Vec<String> = settings.gates.iter().flat_map(|gate| scripts_at(&gate.command, here)).collect();
     scripts.retain(|script| script.contains(['*', '?']) || workspace.join(script).is_file());
     scripts.sort_unstable();
     scripts.dedup();

@@ -8,8 +8,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use loop_core::agent::codex_args::{self, PartError, Parted};
 use loop_core::prompt::TASK_BYTES_MAX;
-use loop_core::settings::loopr::{CONFIG, LooprError, from_config, from_variables};
-use loop_core::settings::{Given, Layer, Origin, key};
+use loop_core::settings::profiles::loopr::{CONFIG, LooprError, from_config, from_variables};
+use loop_core::settings::{Given, Layer, Origin, keys};
 use loop_host::paths::text_of;
 use loop_host::settings_files::{gather, text_of as read_text};
 
@@ -106,8 +106,8 @@ fn dispatch(cli: &LooprCli) -> Done {
 fn run(context: &Context, args: &LoopArgs) -> Done {
     let root = root(&args.root)?;
     let mut all = configured(context, &root)?;
-    if let (Some(text), Some(key)) = (&args.max_iterations, key("max_iterations")) {
-        all.push(given(key, text).map_err(|error| settings_error(&error))?);
+    if let Some(text) = &args.max_iterations {
+        all.push(given(keys::max_iterations(), text).map_err(|error| settings_error(&error))?);
     }
     let parted = codex_args::part(&args.codex).map_err(|error| unclear(&error))?;
     let (prompt, prompt_file) = task(&root, &parted)?;
@@ -143,21 +143,19 @@ fn configured(context: &Context, root: &Path) -> Result<Vec<Given>, CommandError
 /// counted over all loops of a root.
 fn fixed(root: &str) -> Vec<Given> {
     let values = [
-        ("profile", "loopr"),
-        ("project", root),
-        ("agent_name", "loopr"),
-        ("agent", "codex"),
-        ("agent_cmd", ""),
-        ("agent_args", ""),
-        ("status_block", "loopr"),
-        ("promise", ""),
-        ("gate", ""),
-        ("no_promise", "true"),
+        (keys::profile(), "loopr"),
+        (keys::project(), root),
+        (keys::agent_name(), "loopr"),
+        (keys::agent(), "codex"),
+        (keys::agent_cmd(), ""),
+        (keys::agent_args(), ""),
+        (keys::status_block(), "loopr"),
+        (keys::promise(), ""),
+        (keys::gate(), ""),
+        (keys::no_promise(), "true"),
     ];
     let origin = || Origin { layer: Layer::Flag, place: "loopr".to_owned() };
-    let given =
-        |(name, value): (&str, &str)| key(name).map(|key| Given { key, value: value.to_owned(), origin: origin() });
-    values.into_iter().filter_map(given).collect()
+    values.map(|(key, value)| Given { key, value: value.to_owned(), origin: origin() }).into()
 }
 
 /// The task, or the file that holds it.

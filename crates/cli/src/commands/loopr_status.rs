@@ -1,6 +1,7 @@
 //! `loopr status`: where the newest loop of a root stands, from its journal.
 use clap::Args;
 use loop_core::run::RunState;
+use loop_core::settings::Profile;
 use loop_core::view::{LooprFold, LooprStatus};
 use loop_host::index;
 use loop_host::paths::text_of;
@@ -47,7 +48,7 @@ fn newest(context: &Context, root: &str) -> Result<Option<(String, LooprStatus)>
             state.apply(&entry.fact);
             fold.take(entry, &state);
         }
-        if state.settings.shown().resolved.get("profile") != "loopr" {
+        if state.settings.shown().values.start.profile != Profile::Loopr {
             continue;
         }
         let mut status = fold.picture(&state).status;

@@ -1,6 +1,7 @@
 //! `loop prune`: remove the records of loops that ended long ago, and outputs past their bound.
 use clap::Args;
 use loop_core::ids::RunId;
+use loop_core::settings::keys;
 use loop_core::text;
 use loop_core::time::parse_duration_ms;
 use loop_host::settings_files::gather;
@@ -63,10 +64,10 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
 /// The bound that holds: as typed, else as the user's own settings have it.
 fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError> {
     let mut all = gather(&context.home.config, None).map_err(|error| files_error(&error))?;
-    if let (Some(typed), Some(key)) = (&args.keep_bytes, loop_core::settings::key(room::KEEP)) {
-        all.push(given(key, typed).map_err(|error| settings_error(&error))?);
+    if let Some(typed) = &args.keep_bytes {
+        all.push(given(keys::keep_bytes(), typed).map_err(|error| settings_error(&error))?);
     }
-    Ok(room::most(&settle(all)))
+    Ok(room::most(&settle(all)?))
 }
 
 /// Removes those that ended long ago, or says which; comes back with them and how large they were.

@@ -77,8 +77,8 @@ fn told(args: &ResetArgs, state: &RunState, session: bool) -> String {
 
 /// On a terminal a person is asked; elsewhere the conversation is kept unless it was confirmed beforehand.
 fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bool, CommandError> {
-    let own = setup::own_settings(context)?.is_on("auto_confirm");
-    if args.auto_confirm || own || state.settings.shown().resolved.is_on("auto_confirm") {
+    let own = setup::own_settings(context)?.values.start.auto_confirm;
+    if args.auto_confirm || own || state.settings.shown().values.start.auto_confirm {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

@@ -4,7 +4,9 @@ use clap::Args;
 use loop_core::control::Ask;
 use loop_core::policy::budget::money_exact;
 use loop_core::run::{Change, Event, Order, Outcome, RunSettings, RunState};
-use loop_core::settings::{Key, Kind as Takes, Settings, UNLIMITED, duration_text, micros, millis, parse_value};
+use loop_core::settings::{
+    BreakerReset, Key, Kind as Takes, Settings, UNLIMITED, duration_text, keys, micros, millis, parse_value,
+};
 use loop_core::time;
 use loop_core::view::is_tripped;
 use loop_host::paths::path_of;
@@ -42,8 +44,8 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     };
     if !held.state.resumable() {
         // Killed between the end and the result file: that much can still be done.
-        let result = held.state.settings.shown().resolved.get("result");
-        if !result.is_empty() && !path_of(result).exists() {
+        let result = held.state.settings.shown().values.output.result.as_ref();
+        if let Some(result) = result.filter(|result| !path_of(result).exists()) {
             let warning = write_result(&held.folder, &held.state);
             context
                 .printer
@@ -62,26 +64,26 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     }
     let mut changes = changes(&args.flags, &held.state)?;
     // Of this call alone, so it is not written down.
-    let clear_stop = changes.iter().any(|change| change.key == "clear_stop" && change.value == "true");
-    changes.retain(|change| change.key != "clear_stop");
+    let clear_stop = changes.iter().any(|change| change.key == keys::clear_stop().name && change.value == "true");
+    changes.retain(|change| change.key != keys::clear_stop().name);
     let mut settings = held.state.settings.shown().clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     refuse_used_up(&settings, &changes, &held.state)?;
     once_only(&mut changes, &held.state);
-    if settings.resolved.get("breaker_reset") == "manual" && is_tripped(&held.state) && !resets(&changes) {
+    if settings.values.breaker.breaker_reset == BreakerReset::Manual && is_tripped(&held.state) && !resets(&changes) {
         return Err(worker::tripped(&held.folder, &held.state, "resume"));
     }
-    check_stop_file(&settings.resolved, &path_of(&spec.workspace.path), clear_stop)?;
+    check_stop_file(&settings.values.output, &path_of(&spec.workspace.path), clear_stop)?;
     let workspace = path_of(&spec.workspace.path);
     let changed = RunState { settings: RunSettings::new(&settings.resolved), ..held.state.clone() };
     let agent = changed.agent_in_use().filter(|_| workspace.is_dir());
-    let inside = agent.map(|agent| container_setup::look(context, &settings.resolved, &agent, &workspace));
+    let inside = agent.map(|agent| container_setup::look(context, &settings.values.agent, &agent, &workspace));
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     let claimed = claim(&context.home, &start, &spec.id, &spec.workspace);
     let claimed = claimed.map_err(|error| gone(&error).unwrap_or_else(|| setup::workspace_error(&error)))?;
     drop(start);
     if clear_stop {
-        clear_stop_file(&settings.resolved, &path_of(&spec.workspace.path))?;
+        clear_stop_file(&settings.values.output, &path_of(&spec.workspace.path))?;
     }
     if let Some(inside) = inside.transpose()?.flatten() {
         container_setup::begin(&inside, &held.folder)?;
@@ -111,13 +113,13 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
 
 /// Whether the breaker is to be closed.
 fn resets(changes: &[Change]) -> bool {
-    changes.iter().any(|change| change.key == "reset_circuit" && change.value == "true")
+    changes.iter().any(|change| change.key == keys::reset_circuit().name && change.value == "true")
 }
 
 /// `--reset-circuit` of an earlier resume was meant for that one alone.
 fn once_only(changes: &mut Vec<Change>, state: &RunState) {
-    if state.settings.shown().resolved.is_on("reset_circuit") && !resets(changes) {
-        changes.push(Change { key: "reset_circuit".to_owned(), value: "false".to_owned() });
+    if state.settings.shown().values.breaker.reset_circuit && !resets(changes) {
+        changes.push(Change { key: keys::reset_circuit().name.to_owned(), value: "false".to_owned() });
     }
 }
 
@@ -129,19 +131,19 @@ fn gone(error: &WorkspaceError) -> Option<CommandError> {
 
 /// A limit below what is used up already would only end the run again, with a sentence that is not true.
 fn refuse_used_up(settings: &Settings, changes: &[Change], state: &RunState) -> Result<(), CommandError> {
-    let changed = |key: &str| changes.iter().any(|change| change.key == key);
+    let changed = |key: &Key| changes.iter().any(|change| change.key == key.name);
     let wrong = |flag: &str, value: String, used: String| {
         CommandError::new(Kind::Wrong, format!("{flag} cannot be {value}"))
             .because(format!("{used} used up already"))
             .hint(format!("give a larger one, or add to it: {flag} +…"))
     };
     let done = state.iterations_done();
-    if let Some(most) = settings.max_iterations.filter(|most| changed("max_iterations") && *most <= done) {
+    if let Some(most) = settings.max_iterations.filter(|most| changed(keys::max_iterations()) && *most <= done) {
         let used = if done == 1 { "1 iteration is".to_owned() } else { format!("{done} iterations are") };
         return Err(wrong("--max-iterations", most.to_string(), used));
     }
     let spent = state.active_ms(state.now);
-    if let Some(most) = settings.max_time_ms.filter(|most| changed("max_time") && *most <= spent) {
+    if let Some(most) = settings.max_time_ms.filter(|most| changed(keys::max_time()) && *most <= spent) {
         return Err(wrong("--max-time", time::spaced(most), format!("{} are", time::spaced(spent))));
     }
     Ok(())
@@ -155,8 +157,7 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
             None => typed.clone(),
         };
         let given = given(key, &text).map_err(|error| setup::settings_error(&error))?;
-        setup::refuse_unbuilt_value(key, &given.value, &given.origin.place)?;
-        if key.name == "containment" {
+        if *key == keys::containment() {
             setup::check_mode(&given.value)?;
         }
         changes.push(Change { key: key.name.to_owned(), value: given.value });
@@ -166,7 +167,7 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
 
 /// What holds and so much more.
 pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, CommandError> {
-    let held = state.settings.shown().resolved.get(key.name);
+    let held = state.settings.shown().resolved.text(key);
     if held == UNLIMITED {
         return Ok(UNLIMITED.to_owned());
     }
@@ -182,12 +183,12 @@ pub(super) fn added(key: &'static Key, more: &str, state: &RunState) -> Result<S
             sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is no whole number above zero"))
         }
         Takes::Duration | Takes::DurationOrUnlimited | Takes::DurationOrNone => {
-            parse_value(Takes::Duration, more).map_err(|(why, _)| wrong(&why))?;
+            parse_value(Takes::Duration, more).map_err(|refusal| wrong(&refusal.why))?;
             let sum = millis(held).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
             Ok(duration_text(sum))
         }
         Takes::MoneyOrUnlimited => {
-            parse_value(Takes::MoneyOrUnlimited, more).map_err(|(why, _)| wrong(&why))?;
+            parse_value(Takes::MoneyOrUnlimited, more).map_err(|refusal| wrong(&refusal.why))?;
             let sum = micros(held).unwrap_or(0).saturating_add(micros(more).unwrap_or(0));
             Ok(money_exact(sum))
         }

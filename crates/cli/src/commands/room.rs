@@ -1,21 +1,15 @@
 //! What the verbs that drive or tidy share: keeping the records of all loops within `keep_bytes`.
 use loop_core::ids::RunId;
-use loop_core::settings::{KEYS, Resolved, UNLIMITED, bytes, key};
+use loop_core::settings::{Settings, keys};
 use loop_core::text;
 use loop_host::checkpoint::{Bound, tidy};
 use loop_host::retention::{Thinned, keep_within};
 
 use crate::context::Context;
 
-/// The setting that says how much may be kept.
-pub(crate) const KEEP: &str = "keep_bytes";
-
-/// How much may be kept; none means any amount. A loop of an earlier version has no such setting.
-pub(crate) fn most(settings: &Resolved) -> Option<u64> {
-    match settings.get(KEEP) {
-        UNLIMITED => None,
-        text => bytes(text).or_else(|| bytes(Resolved::defaults(KEYS).get(KEEP))),
-    }
+/// How much may be kept; none means any amount.
+pub(crate) fn most(settings: &Settings) -> Option<u64> {
+    settings.values.output.keep_bytes.map(|most| most.0)
 }
 
 /// Removes checkpoints past their time or bound, if it is time to look, and says so.
@@ -23,7 +17,7 @@ pub(crate) fn tidy_checkpoints(context: &Context) {
     // What one loop was given is for that loop alone.
     let Ok(settings) = super::setup::own_settings(context) else { return };
     let now = loop_host::clock::now().wall_ms;
-    match tidy(&context.home, Bound::of(&settings), now) {
+    match tidy(&context.home, Bound::of(&settings.values.checkpoint), now) {
         Ok(gone) if !gone.names.is_empty() => {
             let freed = text::size(gone.collected.freed);
             context
@@ -37,13 +31,12 @@ pub(crate) fn tidy_checkpoints(context: &Context) {
 
 /// Removes the outputs of the loops that ended longest ago, if all together take too much, and says
 /// so. That this cannot be done is no reason for a loop not to start or to end.
-pub(crate) fn make_room(context: &Context, settings: &Resolved, spare: Option<&RunId>) {
+pub(crate) fn make_room(context: &Context, settings: &Settings, spare: Option<&RunId>) {
     let thinned = most(settings).and_then(|most| keep_within(&context.home, most, spare).ok().flatten());
     if let Some(thinned) = thinned {
-        let default = key(KEEP).map_or("", |key| key.default);
-        let held = Some(settings.get(KEEP)).filter(|text| !text.is_empty()).unwrap_or(default);
+        let held = settings.resolved.text(keys::keep_bytes());
         let next = "loop list shows whose; more room: loop config set keep_bytes SIZE";
-        context.printer.progress(&format!("{}, over {KEEP} = {held}\n  {next}\n", told(&thinned)));
+        context.printer.progress(&format!("{}, over keep_bytes = {held}\n  {next}\n", told(&thinned)));
     }
 }
 

@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Described;
 use loop_core::run::WorkspaceRef;
-use loop_core::settings::{Given, KEYS, Key, Resolved, SettingsError, Valued, resolve, too_wide};
+use loop_core::settings::{
+    CheckpointBackend, ContainmentMode, Given, Settings, SettingsError, keys, settle as resolve, too_wide,
+};
 use loop_host::checkpoint::{Chosen, choose};
 use loop_host::checkpoint::{check_state_folder, cut_off};
 use loop_host::paths::text_of;
@@ -21,7 +23,7 @@ use crate::render::error::{CommandError, Kind};
 pub(crate) struct Setup {
     pub(crate) path: PathBuf,
     pub(crate) place: WorkspaceRef,
-    pub(crate) settings: Resolved,
+    pub(crate) settings: Settings,
     /// The agents that the user's own settings describe.
     pub(crate) described: Vec<Described>,
 }
@@ -43,8 +45,8 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
     for vain in too_wide(&given) {
         context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
     }
-    let settings = settle(given);
-    let allow_any = settings.is_on("allow_any_workspace");
+    let settings = settle(given)?;
+    let allow_any = settings.values.start.allow_any_workspace;
     let found = workspace::look(&asked, home_folder().as_deref(), allow_any);
     let (path, place) = found.map_err(|error| workspace_error(&error))?;
     let mut described = described(&context.home.config).map_err(|error| files_error(&error))?;
@@ -54,58 +56,32 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
 }
 
 /// What holds in the end. An agent command alone means the custom agent.
-pub(crate) fn settle(given: Vec<Given>) -> Resolved {
-    let mut settings = resolve(given);
-    let command = settings.valued("agent_cmd").filter(|command| !command.value.is_empty()).cloned();
-    let agent = settings.valued("agent").map(|agent| agent.origin.layer);
-    if let Some(command) = command.filter(|command| Some(command.origin.layer) > agent) {
-        settings.set("agent", Valued { value: "custom".to_owned(), origin: command.origin });
+pub(crate) fn settle(given: Vec<Given>) -> Result<Settings, CommandError> {
+    let resolved = resolve(given).map_err(|error| settings_error(&error))?;
+    let mut settings = Settings::of(&resolved);
+    let command = resolved.origin(keys::agent_cmd()).filter(|_| settings.values.agent.agent_cmd.is_some());
+    let agent = resolved.origin(keys::agent()).map(|origin| origin.layer);
+    if let Some(command) = command.filter(|command| Some(command.layer) > agent) {
+        settings.put(keys::agent(), "custom".to_owned(), command.clone());
     }
     agent_setup::defaults(&mut settings);
-    settings
+    Ok(settings)
 }
 
 /// What the user's own settings say, without a workspace.
-pub(crate) fn own_settings(context: &Context) -> Result<Resolved, CommandError> {
+pub(crate) fn own_settings(context: &Context) -> Result<Settings, CommandError> {
     let given = loop_host::settings_files::gather(&context.home.config, None).map_err(|error| files_error(&error))?;
-    Ok(settle(given))
-}
-
-/// Refuses what is accepted by name but not built yet.
-pub(crate) fn refuse_unbuilt(settings: &Resolved) -> Result<(), CommandError> {
-    KEYS.iter().try_for_each(|key| {
-        let valued = settings.valued(key.name);
-        let place = valued.map(|valued| valued.origin.to_string()).unwrap_or_default();
-        refuse_unbuilt_value(key, settings.get(key.name), &place)
-    })
-}
-
-/// The same for one value.
-pub(crate) fn refuse_unbuilt_value(key: &Key, value: &str, place: &str) -> Result<(), CommandError> {
-    let Some(built) = key.built.filter(|built| !value.is_empty() && !built.contains(&value)) else { return Ok(()) };
-    let flag = format!("--{}", key.flag.long);
-    let hint = match built.first().filter(|_| !key.flag.value.is_empty()) {
-        Some(word) => format!("leave it out, or use {flag} {word}"),
-        None => "leave it out".to_owned(),
-    };
-    let what = match (place == flag, key.flag.value.is_empty()) {
-        (true, true) => flag,
-        (true, false) => format!("{flag} {value}"),
-        (false, _) => format!("{place}: {} = {value}", key.name),
-    };
-    Err(CommandError::new(Kind::Wrong, format!("{what} comes with a later version"))
-        .because("this version does not have it yet")
-        .hint(hint))
+    settle(given)
 }
 
 /// Refuses a containment that was asked for by name and cannot be had here.
-pub(crate) fn check_containment(settings: &Resolved) -> Result<(), CommandError> {
+pub(crate) fn check_containment(mode: ContainmentMode) -> Result<(), CommandError> {
     check_proc().map_err(|why| {
         CommandError::new(Kind::Wrong, "what an agent starts could not be ended here")
             .because(why)
             .hint("mount /proc for this namespace: unshare --pid --fork --mount-proc …")
     })?;
-    check_mode(settings.get("containment"))
+    check_mode(mode.word())
 }
 
 /// The same for one word.
@@ -131,7 +107,8 @@ fn refuse_half_done(context: &Context, setup: &Setup) -> Result<(), CommandError
 
 /// How the workspace can be kept. What was asked for and cannot be had is refused.
 pub(crate) fn backend(context: &Context, setup: &Setup) -> Result<Chosen, CommandError> {
-    if setup.settings.get("checkpoint") != "none" {
+    let asked = setup.settings.values.checkpoint.checkpoint;
+    if asked != CheckpointBackend::None {
         check_state_folder(&setup.path, &context.home.state).map_err(|why| {
             CommandError::new(Kind::Wrong, "the workspace cannot be kept here")
                 .because(why)
@@ -139,9 +116,8 @@ pub(crate) fn backend(context: &Context, setup: &Setup) -> Result<Chosen, Comman
         })?;
         refuse_half_done(context, setup)?;
     }
-    let asked = setup.settings.get("checkpoint");
     choose(asked, &setup.path).map_err(|why| {
-        CommandError::new(Kind::Wrong, format!("--checkpoint {asked} cannot be had here"))
+        CommandError::new(Kind::Wrong, format!("--checkpoint {} cannot be had here", asked.word()))
             .because(why)
             .hint("leave it out: auto takes what can be had")
     })

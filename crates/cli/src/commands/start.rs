@@ -8,7 +8,7 @@ use loop_core::agent::{Agent, Described};
 use loop_core::ids::RunId;
 use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::run::{Event, Fact, Input, ReasonCode, RunSpec, RunState, WorkspaceRef};
-use loop_core::settings::{Given, KEYS, Layer, Origin, Resolved, Valued};
+use loop_core::settings::{Given, Layer, Origin, OutputSettings, Settings, keys};
 use loop_core::text;
 use loop_core::view::{Record, RunResult, public_event};
 use loop_host::checkpoint::Chosen;
@@ -152,43 +152,43 @@ fn not_even_kept(folder: &RunFolder) -> Result<(), CommandError> {
 fn prepare(context: &Context, mut wish: Wish) -> Result<Ready, CommandError> {
     let given = std::mem::take(&mut wish.given);
     let mut setup = setup::set_up(context, given, wish.workspace.as_deref())?;
-    setup::refuse_unbuilt(&setup.settings)?;
     let goal = goal(&wish)?;
-    let promise = setup.settings.get("promise");
+    let promise = setup.settings.values.gate.promise.as_deref();
     let line = format!(
         "loop start {} --promise {}",
         quoted(&text::one_line(&goal, 80)),
-        if promise.is_empty() { "'make test'".to_owned() } else { quoted(promise) }
+        promise.map_or_else(|| "'make test'".to_owned(), quoted)
     );
     gate_setup::check(&setup.settings, &line)?;
     add_arguments(&mut setup.settings, &wish.rest);
     let (agent, described) = agent_setup::find(&setup, &line)?;
-    setup::check_containment(&setup.settings)?;
-    let inject = injected(&setup.settings)?;
+    setup::check_containment(setup.settings.values.agent.containment)?;
+    let inject = injected(&setup.settings.values.start.inject)?;
     if goal.len() + inject.iter().map(String::len).sum::<usize>() > TASK_BYTES_MAX {
         return Err(CommandError::new(Kind::Wrong, "the prompt is too long")
             .because(format!("prompt and injected files together are at most {TASK_BYTES_MAX} bytes"))
             .hint("put the material into files of the workspace and name them in the prompt"));
     }
     result_path(&mut setup.settings)?;
-    check_stop_file(&setup.settings, &setup.path, setup.settings.is_on("clear_stop"))?;
+    let output = &setup.settings.values.output;
+    check_stop_file(output, &setup.path, output.clear_stop)?;
     let chosen = setup::backend(context, &setup)?;
-    let inside = container_setup::look(context, &setup.settings, &agent, &setup.path)?;
-    worker::check(context, &setup.settings, wish.dry_run)?;
+    let inside = container_setup::look(context, &setup.settings.values.agent, &agent, &setup.path)?;
+    worker::check(context, &setup.settings.values, wish.dry_run)?;
     if !wish.dry_run {
-        agent_setup::confirm(context, &setup.settings)?;
+        agent_setup::confirm(context, &setup.settings.values)?;
     }
     Ok(Ready { setup, goal, inject, chosen, agent, described, inside })
 }
 
 /// What stands after `--` is the agent's, behind what the settings have for it.
-fn add_arguments(settings: &mut Resolved, more: &[String]) {
+fn add_arguments(settings: &mut Settings, more: &[String]) {
     if more.is_empty() {
         return;
     }
-    let value = agent_setup::joined(settings.get("agent_args"), more);
+    let value = agent_setup::joined(settings.values.agent.agent_args.as_deref().unwrap_or_default(), more);
     let origin = Origin { layer: Layer::Flag, place: "--".to_owned() };
-    settings.set("agent_args", Valued { value, origin });
+    settings.put(keys::agent_args(), value, origin);
 }
 
 fn goal(wish: &Wish) -> Result<String, CommandError> {
@@ -223,8 +223,8 @@ fn goal(wish: &Wish) -> Result<String, CommandError> {
     Ok(goal)
 }
 
-fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
-    let paths: Vec<PathBuf> = settings.get("inject").lines().map(path_of).collect();
+fn injected(paths: &[String]) -> Result<Vec<String>, CommandError> {
+    let paths: Vec<PathBuf> = paths.iter().map(|path| path_of(path)).collect();
     if paths.len() > INJECT_FILES_MAX {
         return Err(CommandError::new(Kind::Wrong, "too many injected files")
             .because(format!("there may be {INJECT_FILES_MAX}"))
@@ -245,32 +245,28 @@ fn injected(settings: &Resolved) -> Result<Vec<String>, CommandError> {
 }
 
 /// The result file counts from where the command was given, also when the run is gone on with elsewhere.
-fn result_path(settings: &mut Resolved) -> Result<(), CommandError> {
-    let Some(valued) = settings.valued("result").filter(|valued| !valued.value.is_empty()).cloned() else {
-        return Ok(());
-    };
-    let path = path_of(&valued.value);
+fn result_path(settings: &mut Settings) -> Result<(), CommandError> {
+    let origin = settings.resolved.origin(keys::result()).cloned();
+    let Some((asked, origin)) = settings.values.output.result.clone().zip(origin) else { return Ok(()) };
+    let path = path_of(&asked);
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let wrong = |why: String| {
-        CommandError::new(Kind::Wrong, format!("--result: cannot write {}", valued.value))
+        CommandError::new(Kind::Wrong, format!("--result: cannot write {asked}"))
             .because(why)
             .hint("name a plain file in a folder of yours; for events on stdout there is --json")
     };
     can_write(&path).map_err(|error| wrong(error.to_string()))?;
-    let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), valued.value == "-") else {
+    let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), asked == "-") else {
         return Err(wrong("it names no file in an existing folder".to_owned()));
     };
     let value = text_of(&folder.join(name));
-    settings.set("result", Valued { value, origin: valued.origin });
+    settings.put(keys::result(), value, origin);
     Ok(())
 }
 
 /// A stop file that is there already would end the run at once.
-pub(crate) fn check_stop_file(settings: &Resolved, workspace: &Path, clear: bool) -> Result<(), CommandError> {
-    let setting = settings.get("stop_file");
-    if setting.is_empty() {
-        return Ok(());
-    }
+pub(crate) fn check_stop_file(settings: &OutputSettings, workspace: &Path, clear: bool) -> Result<(), CommandError> {
+    let Some(setting) = &settings.stop_file else { return Ok(()) };
     let file = StopFile::new(workspace, setting);
     if !file.is_there() {
         return Ok(());
@@ -285,9 +281,10 @@ pub(crate) fn check_stop_file(settings: &Resolved, workspace: &Path, clear: bool
 }
 
 /// Takes a stop file away, now that the workspace is ours: it may have been meant for whoever had it.
-pub(crate) fn clear_stop_file(settings: &Resolved, workspace: &Path) -> Result<(), CommandError> {
-    let file = StopFile::new(workspace, settings.get("stop_file"));
-    if settings.get("stop_file").is_empty() || !file.is_there() {
+pub(crate) fn clear_stop_file(settings: &OutputSettings, workspace: &Path) -> Result<(), CommandError> {
+    let Some(setting) = &settings.stop_file else { return Ok(()) };
+    let file = StopFile::new(workspace, setting);
+    if !file.is_there() {
         return Ok(());
     }
     file.clear().map_err(|error| {
@@ -307,19 +304,18 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     end_orphans(context, Some(&ready.setup.place))?;
     let claimed = claim(&context.home, &start, &id, &ready.setup.place);
     let claimed = claimed.map_err(|error| setup::workspace_error(&error))?;
-    let mut settings = ready.setup.settings.clone();
-    if settings.is_on("clear_stop") {
-        clear_stop_file(&settings, &ready.setup.path)?;
+    let values = &ready.setup.settings.values;
+    if values.output.clear_stop {
+        clear_stop_file(&values.output, &ready.setup.path)?;
     }
     // Of this start alone: a later resume finds a stop file that somebody meant, or a breaker that has tripped since.
-    let defaults = Resolved::defaults(KEYS);
-    for name in ["clear_stop", "reset_circuit"] {
-        if let Some(off) = defaults.valued(name) {
-            settings.set(name, off.clone());
-        }
+    let mut settings = ready.setup.settings.resolved.clone();
+    for key in [keys::clear_stop(), keys::reset_circuit()] {
+        let origin = Origin { layer: Layer::Default, place: String::new() };
+        settings.put(key, key.default.to_owned(), origin);
     }
     let mut files = LongTexts::new();
-    let secret = loop_host::secrets::declared(&settings);
+    let secret = loop_host::secrets::declared(&values.agent);
     let goal = runs::keep(&secret.text(&ready.goal), "goal.md", &mut files);
     let numbered = ready.inject.iter().map(|text| secret.text(text)).zip(1..);
     let inject =
@@ -402,7 +398,7 @@ pub(crate) fn go(context: &Context, held: HeldRun, workspace: &Path, opening: Ev
                 printer.answer(&summary(&state, live.claims(), &changes, printer));
             }
             index::note(&context.home, &folder, &state);
-            room::make_room(context, &state.settings.shown().resolved, Some(&folder.id));
+            room::make_room(context, state.settings.shown(), Some(&folder.id));
             room::tidy_checkpoints(context);
             Ok(state.standing().map_or(3, |standing| standing.exit_code))
         }
@@ -430,8 +426,8 @@ fn see_the_past(live: &mut Live, folder: &RunFolder) {
 
 /// The result file, if one is wanted. It is written whole or not at all; what comes back is a warning.
 pub(crate) fn write_result(folder: &RunFolder, state: &RunState) -> Option<String> {
-    let setting = state.settings.shown().resolved.get("result");
-    let mut result = RunResult::of(state).filter(|_| !setting.is_empty())?;
+    let setting = state.settings.shown().values.output.result.as_ref()?;
+    let mut result = RunResult::of(state)?;
     if let Ok(reading) = loop_host::journal::read(&folder.path) {
         result = result.with(Record::of(&reading.entries).claims());
     }

@@ -1,5 +1,6 @@
 //! What `loop status <id>` says of the breaker, calls, budgets, the agent's conversation and its claims.
 use loop_core::run::RunState;
+use loop_core::settings::BreakerMode;
 use loop_core::text;
 use loop_core::time::At;
 use loop_core::view::{BreakerView, BudgetView, CallsView, Record, SessionView};
@@ -74,7 +75,7 @@ fn breaker(state: &RunState, id: &str) -> String {
             breaker.reason.unwrap_or_default()
         );
     }
-    match (state.settings.shown().resolved.get("breaker") == "off", breaker.counting()) {
+    match (state.settings.shown().values.breaker.breaker == BreakerMode::Off, breaker.counting()) {
         (true, _) => "off".to_owned(),
         (false, counting) if counting.is_empty() => "closed".to_owned(),
         (false, counting) => format!("closed · {counting}"),

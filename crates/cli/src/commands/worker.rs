@@ -1,7 +1,7 @@
 //! A worker: a project and the name of an agent in it. Its newest loop holds its breaker.
 use clap::Args;
 use loop_core::run::{Event, Request, RunState};
-use loop_core::settings::Resolved;
+use loop_core::settings::Values;
 use loop_core::text;
 use loop_core::view::{BreakerView, is_tripped};
 use loop_host::index;
@@ -69,17 +69,17 @@ fn newest(context: &Context, project: Option<&str>, name: Option<&str>) -> Resul
 
 /// Refuses to start where the newest loop of the same worker has tripped its breaker, or closes it where that is asked
 /// for. A worker without a name is a new one every time.
-pub(crate) fn check(context: &Context, settings: &Resolved, dry_run: bool) -> Result<(), CommandError> {
-    let (project, name) = (settings.get("project"), settings.get("agent_name"));
-    if name.is_empty() || !context.home.runs().is_dir() {
+pub(crate) fn check(context: &Context, settings: &Values, dry_run: bool) -> Result<(), CommandError> {
+    let Some(name) = settings.start.agent_name.as_deref().filter(|_| context.home.runs().is_dir()) else {
         return Ok(());
-    }
+    };
+    let project = settings.start.project.as_deref().unwrap_or_default();
     let Some(run) = newest(context, Some(project), Some(name))? else { return Ok(()) };
     let state = loop_host::journal::read(&run.path).map_err(|error| read_error(&error))?.fold();
     if !is_tripped(&state) {
         return Ok(());
     }
-    if !settings.is_on("reset_circuit") {
+    if !settings.breaker.reset_circuit {
         return Err(tripped(&run, &state, "start"));
     }
     if dry_run {

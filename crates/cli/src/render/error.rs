@@ -91,7 +91,7 @@ impl CommandError {
 
 fn is_setting(argument: &str) -> bool {
     let name = argument.split(['=', ' ']).next().unwrap_or_default();
-    loop_core::settings::KEYS.iter().any(|key| name.strip_prefix("--") == Some(key.flag.long))
+    loop_core::settings::catalogue().any(|key| name.strip_prefix("--") == Some(key.flag.long))
 }
 
 /// What clap says, in our form: one line of what, one of why, one hint.

@@ -1,7 +1,7 @@
 //! The first six lines of a run: what will happen, before it does.
-use loop_core::agent::{Agent, AgentEnv, Permissions};
+use loop_core::agent::{Agent, Permissions};
 use loop_core::run::RunState;
-use loop_core::settings::{Layer, Resolved, UNLIMITED};
+use loop_core::settings::{AgentSettings, Layer, Resolved, Settings, UNLIMITED, keys};
 use loop_core::text;
 
 use crate::commands::container_setup;
@@ -12,12 +12,12 @@ const LETTERS_MAX: usize = 110;
 /// At most six lines.
 pub(crate) fn header(state: &RunState) -> String {
     let Some(spec) = &state.spec else { return String::new() };
-    let settings = &state.settings.shown().resolved;
+    let settings = state.settings.shown();
     let lines = [
         format!("loop {} in {}", spec.id, spec.workspace.path),
         format!("  task      {}", spec.goal.head),
         promise(state),
-        format!("  agent     {}{}", agent(settings), withheld(state)),
+        format!("  agent     {}{}", agent(&settings.values.agent), withheld(state)),
         format!("  limits    {}", limits(settings)),
         format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(&spec.backend)),
     ];
@@ -26,14 +26,14 @@ pub(crate) fn header(state: &RunState) -> String {
 
 /// What has to hold: the promise, with the names of other gates; or that nothing is checked.
 fn promise(state: &RunState) -> String {
-    let promise = state.settings.shown().resolved.get("promise");
-    let others: Vec<_> = state.settings.shown().gates.iter().filter(|gate| gate.name != "promise").collect();
+    let promise = state.settings.shown().values.gate.promise.as_deref();
+    let others = &state.settings.shown().values.gate.gate;
     let names = others.iter().map(|gate| gate.name.as_str()).collect::<Vec<_>>().join(", ");
-    match (promise.is_empty(), others.is_empty()) {
-        (false, true) => format!("  promise   {promise}"),
-        (false, false) => format!("  promise   {promise} · and {names}"),
-        (true, false) => format!("  gates     {names}"),
-        (true, true) => "  promise   none: the agent's word ends the loop, and nothing is verified".to_owned(),
+    match (promise, others.is_empty()) {
+        (Some(promise), true) => format!("  promise   {promise}"),
+        (Some(promise), false) => format!("  promise   {promise} · and {names}"),
+        (None, false) => format!("  gates     {names}"),
+        (None, true) => "  promise   none: the agent's word ends the loop, and nothing is verified".to_owned(),
     }
 }
 
@@ -53,10 +53,11 @@ fn withheld(state: &RunState) -> String {
     let Some(agent) = state.agent_in_use().filter(|agent| !matches!(agent, Agent::Custom(_))) else {
         return String::new();
     };
-    if container_setup::is_asked(&state.settings.shown().resolved) {
+    let settings = &state.settings.shown().values.agent;
+    if settings.in_container() {
         return String::new();
     }
-    let extra = AgentEnv::parse(state.settings.shown().resolved.get("agent_env")).unwrap_or_default();
+    let extra = settings.more_variables();
     let count = agent.environment(loop_host::attempt::ambient(), &extra).withheld.len();
     match count {
         0 => String::new(),
@@ -66,15 +67,14 @@ fn withheld(state: &RunState) -> String {
 }
 
 /// Which agent, with its command.
-pub(crate) fn agent(settings: &Resolved) -> String {
-    let name = settings.get("agent");
+pub(crate) fn agent(settings: &AgentSettings) -> String {
+    let name = &settings.agent;
     let place = container_setup::place(settings).map_or_else(String::new, |place| format!(" {place}"));
     if name == "custom" {
-        return format!("{name}{place}: {}", settings.get("agent_cmd"));
+        return format!("{name}{place}: {}", settings.agent_cmd.as_deref().unwrap_or_default());
     }
-    let model = Some(settings.get("agent_model")).filter(|model| !model.is_empty());
-    let model = model.map_or_else(String::new, |model| format!(" ({model})"));
-    let may = match loop_host::attempt::permissions(settings) {
+    let model = settings.agent_model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+    let may = match settings.allowed() {
         Permissions::Edit => "edits files here, runs nothing",
         Permissions::Work => "edits and runs commands here",
         Permissions::All if !place.is_empty() => "may do anything there",
@@ -84,43 +84,44 @@ pub(crate) fn agent(settings: &Resolved) -> String {
 }
 
 /// The limits in one line.
-pub(crate) fn limits(settings: &Resolved) -> String {
-    let time = match settings.get("max_time") {
-        UNLIMITED => "no time limit".to_owned(),
-        time => format!("{time} in all"),
+fn limits(settings: &Settings) -> String {
+    let text = |key| settings.resolved.text(key);
+    let time = match settings.values.limits.max_time {
+        None => "no time limit".to_owned(),
+        Some(_) => format!("{} in all", text(keys::max_time())),
     };
-    let iterations = match settings.get("max_iterations") {
-        UNLIMITED => "any number of iterations".to_owned(),
-        "1" => "1 iteration".to_owned(),
-        number => format!("{number} iterations"),
+    let iterations = match settings.values.limits.max_iterations {
+        None => "any number of iterations".to_owned(),
+        Some(1) => "1 iteration".to_owned(),
+        Some(number) => format!("{number} iterations"),
     };
     let pieces = [
-        (iterations, "max_iterations"),
-        (format!("agent {}", settings.get("timeout")), "timeout"),
-        (format!("promise {}", settings.get("gate_timeout")), "gate_timeout"),
-        (time, "max_time"),
+        (iterations, keys::max_iterations()),
+        (format!("agent {}", text(keys::timeout())), keys::timeout()),
+        (format!("promise {}", text(keys::gate_timeout())), keys::gate_timeout()),
+        (time, keys::max_time()),
     ];
     // Where a limit comes from is said where it is neither typed here nor the default.
-    let told = pieces.map(|(piece, key)| match settings.valued(key).map(|valued| &valued.origin) {
+    let told = pieces.map(|(piece, key)| match settings.resolved.origin(key) {
         Some(origin) if ![Layer::Default, Layer::Flag].contains(&origin.layer) => {
             format!("{piece} ({})", origin.place.rsplit('/').next().unwrap_or_default())
         }
         Some(_) | None => piece,
     });
-    told.into_iter().chain(budgets(settings)).collect::<Vec<_>>().join(" · ")
+    told.into_iter().chain(budgets(&settings.resolved)).collect::<Vec<_>>().join(" · ")
 }
 
 /// The budgets that are set.
 fn budgets(settings: &Resolved) -> Vec<String> {
     let each = [
-        ("max_cost", "$", ""),
-        ("max_tokens", "", " tokens"),
-        ("max_calls_per_hour", "", " calls an hour"),
-        ("max_cost_per_day", "$", " a day"),
-        ("max_tokens_per_day", "", " tokens a day"),
-        ("max_calls_per_day", "", " calls a day"),
+        (keys::max_cost(), "$", ""),
+        (keys::max_tokens(), "", " tokens"),
+        (keys::max_calls_per_hour(), "", " calls an hour"),
+        (keys::max_cost_per_day(), "$", " a day"),
+        (keys::max_tokens_per_day(), "", " tokens a day"),
+        (keys::max_calls_per_day(), "", " calls a day"),
     ];
-    let set = each.into_iter().map(|(key, before, after)| (settings.get(key), before, after));
+    let set = each.into_iter().map(|(key, before, after)| (settings.text(key), before, after));
     let set = set.filter(|(value, ..)| !value.is_empty() && *value != UNLIMITED);
     set.map(|(value, before, after)| format!("{before}{}{after}", value.trim_start_matches('$'))).collect()
 }

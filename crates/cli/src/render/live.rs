@@ -439,7 +439,7 @@ impl Reporter for Live {
             self.clear();
             self.show(&warning);
         }
-        let verbose = self.printer.loudness == Loudness::Verbose || state.settings.shown().resolved.is_on("verbose");
+        let verbose = self.printer.loudness == Loudness::Verbose;
         let said = self.monitor.told(entry, state, verbose);
         if self.json {
             return self.events(entry, state, said);

@@ -1,6 +1,7 @@
 //! What a person is told after every iteration, and when something gets close to its limit.
 use loop_core::policy::runaway::Gravity;
 use loop_core::run::{Entry, Fact, Order, Outcome, RunState, Session};
+use loop_core::settings::{StatusBlock, keys};
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, used};
@@ -87,7 +88,7 @@ impl Monitor {
         if !begins || !expired(state, self.session.as_ref(), entry.at) {
             return None;
         }
-        let limit = state.settings.shown().resolved.get("session_expiry");
+        let limit = state.settings.shown().resolved.text(keys::session_expiry());
         let text = format!("the agent's conversation is older than {limit}: a new one is begun");
         let event = Some(("session_expired", json!({"session": self.session.as_ref().map(|session| &session.id)})));
         Some(Said { paint: Paint::Warn, text, event })
@@ -149,14 +150,14 @@ fn progress_line(state: &RunState, entry: &Entry) -> Option<Said> {
 /// What the agent claims, the calls that are left, the breaker; nothing where there is nothing to say.
 fn progress(state: &RunState, entry: &Entry) -> (bool, String) {
     let claim = state.agent.report().and_then(|report| report.stream.claimed.as_ref());
-    let asked = !state.gated() && state.settings.shown().resolved.get("status_block") != "none";
+    let asked = !state.gated() && state.settings.shown().values.agent.status_block != StatusBlock::None;
     let status = match claim {
         Some(claim) => Some(text::one_line(&claim.brief(), 160)),
         None if asked => Some("no status block".to_owned()),
         None => None,
     };
     let calls = CallsView::of(state, entry.at);
-    let calls = calls.limit.filter(|_| state.settings.shown().resolved.is_on("rate_line")).map(|limit| {
+    let calls = calls.limit.filter(|_| state.settings.shown().values.budget.rate_line).map(|limit| {
         let word = if limit == 1 { "call" } else { "calls" };
         format!("{} of {limit} {word} left", calls.left)
     });

@@ -1,6 +1,7 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{Best, Outcome, ReasonCode, RunState};
+use loop_core::settings::UNLIMITED;
 use loop_core::text;
 use loop_core::time;
 use loop_core::view::{BreakerView, Claims};
@@ -128,6 +129,7 @@ fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
 
 /// The command that goes on with a run in a way that can succeed.
 pub(crate) fn go_on(state: &RunState, id: &str) -> String {
+    let breaker = &state.settings.shown().values.breaker;
     let Some(code) = state.over.as_ref().map(|over| over.reason.code) else { return format!("loop resume {id}") };
     let told = format!("loop inject {id} '…', then loop resume {id}");
     let custom = state.settings.shown().agent == "custom";
@@ -140,19 +142,19 @@ pub(crate) fn go_on(state: &RunState, id: &str) -> String {
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
         ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
         ReasonCode::BudgetLimit => format!("loop resume {id} {}", more_budget(state)),
-        ReasonCode::NoProgress => format!("{told}   (or --max-no-progress {})", twice(state, "max_no_progress")),
+        ReasonCode::NoProgress => format!("{told}   (or --max-no-progress {})", twice(breaker.max_no_progress)),
         ReasonCode::SameError => {
-            let most = twice(state, "max_same_error");
+            let most = twice(breaker.max_same_error);
             format!("loop resume {id}   (when the error is mended, or --max-same-error {most})")
         }
-        ReasonCode::Oscillation => format!("{told}   (or --max-oscillation {})", twice(state, "max_oscillation")),
+        ReasonCode::Oscillation => format!("{told}   (or --max-oscillation {})", twice(breaker.max_oscillation)),
         ReasonCode::IdenticalOutput => {
-            format!("{told}   (or --max-identical-output {})", twice(state, "max_identical_output"))
+            format!("{told}   (or --max-identical-output {})", twice(breaker.max_identical_output))
         }
-        ReasonCode::TestLoops => format!("{told}   (or --max-test-only {})", twice(state, "max_test_only")),
+        ReasonCode::TestLoops => format!("{told}   (or --max-test-only {})", twice(breaker.max_test_only)),
         ReasonCode::OutputDecline => format!("{told}   (or --output-decline unlimited)"),
         ReasonCode::MissingStatus => {
-            format!("loop resume {id} --max-missing-status {}", twice(state, "max_missing_status"))
+            format!("loop resume {id} --max-missing-status {}", twice(breaker.max_missing_status))
         }
         ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
         ReasonCode::AgentBlocked => told,
@@ -182,7 +184,6 @@ fn more_budget(state: &RunState) -> String {
 }
 
 /// Twice what a threshold is.
-fn twice(state: &RunState, key: &str) -> String {
-    let value = state.settings.shown().resolved.get(key);
-    value.parse::<u32>().map_or_else(|_| value.to_owned(), |value| value.saturating_mul(2).to_string())
+fn twice(threshold: Option<u32>) -> String {
+    threshold.map_or_else(|| UNLIMITED.to_owned(), |value| value.saturating_mul(2).to_string())
 }

@@ -60,7 +60,7 @@ pub(crate) fn refused(state: &RunState) -> Option<String> {
     let what = if denials.count == 1 { "a command".to_owned() } else { format!("{} commands", denials.count) };
     let first =
         denials.first.as_ref().map_or_else(String::new, |first| format!(" (first: `{}`)", text::one_line(first, 80)));
-    let edits = loop_host::attempt::permissions(&state.settings.shown().resolved) == Permissions::Edit;
+    let edits = state.settings.shown().values.agent.allowed() == Permissions::Edit;
     let hint = if edits {
         Some("--permissions work".to_owned())
     } else {

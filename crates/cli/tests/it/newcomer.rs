@@ -89,7 +89,7 @@ fn every_command_has_help_and_completions_know_them_all() {
     }
     assert!(!help.contains("demo-agent"));
     let start = user.run(&["start", "--help"]).expect_code(0).out();
-    for key in loop_core::settings::KEYS {
+    for key in loop_core::settings::catalogue() {
         assert!(start.contains(&format!("--{}", key.flag.long)), "{}: {start}", key.name);
     }
     user.run(&["completions", "dosh"]).expect_code(4);

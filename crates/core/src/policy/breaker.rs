@@ -2,7 +2,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Deciding;
-use crate::settings::Resolved;
 
 /// So many iterations in a row that reach a state never seen before forgive earlier returns.
 const FRESH_MAX: u32 = 4;
@@ -34,29 +33,6 @@ pub struct Thresholds {
     pub tests_by_word: bool,
     /// Whether ever shorter answers count even with progress.
     pub decline_alone: bool,
-}
-
-impl Thresholds {
-    /// As the settings say; all off where the breaker is.
-    #[must_use]
-    pub fn of(resolved: &Resolved) -> Self {
-        if resolved.get("breaker") != "on" {
-            return Self::default();
-        }
-        let number = |key: &str| resolved.get(key).parse().ok();
-        Self {
-            no_progress: number("max_no_progress"),
-            same_error: number("max_same_error"),
-            oscillation: number("max_oscillation"),
-            identical: number("max_identical_output"),
-            test_only: number("max_test_only"),
-            decline_percent: number("output_decline"),
-            missing_status: number("max_missing_status"),
-            done_claims: number("max_done_claims"),
-            tests_by_word: resolved.get("test_only_by") == "claimed",
-            decline_alone: resolved.is_on("decline_alone"),
-        }
-    }
 }
 
 /// What one iteration showed. Everything is compared already.
@@ -151,23 +127,6 @@ pub enum Trip {
     Identical,
     /// Nothing came of it.
     NoProgress,
-}
-
-impl Trip {
-    /// The setting that holds its threshold.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Oscillation => "max_oscillation",
-            Self::TestOnly => "max_test_only",
-            Self::SameError => "max_same_error",
-            Self::Decline => "output_decline",
-            Self::MissingStatus => "max_missing_status",
-            Self::DoneClaims => "max_done_claims",
-            Self::Identical => "max_identical_output",
-            Self::NoProgress => "max_no_progress",
-        }
-    }
 }
 
 impl Streaks {

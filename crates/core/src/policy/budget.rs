@@ -1,4 +1,5 @@
 //! Money and tokens: amounts that are never negative, never rounded by a float, and what is left of a cap.
+use crate::refusal::Refusal;
 
 /// Millionths of a dollar in a dollar.
 pub const MICROS: u64 = 1_000_000;
@@ -19,9 +20,9 @@ const DECIMALS: usize = 6;
 ///
 /// # Errors
 /// Why it is no amount of money, and what would be.
-pub fn parse_money(text: &str) -> Result<u64, (String, String)> {
+pub fn parse_money(text: &str) -> Result<u64, Refusal> {
     let hint = || "for example 2.50, $2.50 or 2.50 USD".to_owned();
-    let wrong = |why: String| Err((why, hint()));
+    let wrong = |why: String| Err(Refusal::new(why, hint()));
     let text = text.trim();
     let amount = match text.strip_prefix('$') {
         Some(rest) => rest,

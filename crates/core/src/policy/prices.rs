@@ -6,6 +6,7 @@ use super::budget::{MICROS, money_exact, parse_money};
 use crate::agent::Usage;
 use crate::agent::environment::glob_fits;
 use crate::machine::Deciding;
+use crate::refusal::Refusal;
 use crate::text::nearest;
 
 /// So many prices may be told: they stand in the first fact of a run.
@@ -36,9 +37,6 @@ pub struct Price {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prices(Vec<Price>);
 
-/// Why a text is no table of prices, and what would be.
-pub type Wrong = (String, String);
-
 const EXAMPLE: &str = "for example claude-sonnet* input=3.00 output=15.00 cache_read=0.30 cache_write=3.75";
 
 impl Prices {
@@ -47,7 +45,7 @@ impl Prices {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn parse(text: &str) -> Result<Self, Wrong> {
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         let mut prices = Self::default();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         for line in lines {
@@ -56,26 +54,26 @@ impl Prices {
             let mut told = BTreeMap::new();
             for word in words {
                 let Some((what, amount)) = word.split_once('=') else {
-                    return Err((format!("{model}: {word:?} is no price"), EXAMPLE.to_owned()));
+                    return Err(Refusal::new(format!("{model}: {word:?} is no price"), EXAMPLE));
                 };
                 if told.insert(what, amount).is_some() {
-                    return Err((format!("{model}: {what} stands there twice"), "take one out".to_owned()));
+                    return Err(Refusal::new(format!("{model}: {what} stands there twice"), "take one out"));
                 }
             }
             prices.add(Price::of(model, &told)?)?;
         }
         if prices.to_string().len() > BYTES_MAX {
-            return Err((format!("they are longer than {BYTES_MAX} bytes"), "take some out".to_owned()));
+            return Err(Refusal::new(format!("they are longer than {BYTES_MAX} bytes"), "take some out"));
         }
         Ok(prices)
     }
 
-    fn add(&mut self, price: Price) -> Result<(), Wrong> {
+    fn add(&mut self, price: Price) -> Result<(), Refusal> {
         if self.0.len() == PRICES_MAX {
-            return Err((format!("there are more than {PRICES_MAX} prices"), "take some out".to_owned()));
+            return Err(Refusal::new(format!("there are more than {PRICES_MAX} prices"), "take some out"));
         }
         if self.0.iter().any(|other| other.model == price.model) {
-            return Err((format!("{} has a price already", price.model), "take one of them out".to_owned()));
+            return Err(Refusal::new(format!("{} has a price already", price.model), "take one of them out"));
         }
         self.0.push(price);
         Ok(())
@@ -107,23 +105,23 @@ impl Price {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn of(model: &str, told: &BTreeMap<&str, &str>) -> Result<Self, Wrong> {
+    pub fn of(model: &str, told: &BTreeMap<&str, &str>) -> Result<Self, Refusal> {
         let fits = |letter: char| !letter.is_whitespace() && !letter.is_control() && letter != '=';
         if model.is_empty() || model.len() > MODEL_BYTES_MAX || model.starts_with('#') || !model.chars().all(fits) {
-            return Err((format!("{model:?} is no name of a model"), EXAMPLE.to_owned()));
+            return Err(Refusal::new(format!("{model:?} is no name of a model"), EXAMPLE));
         }
         if let Some(what) = told.keys().find(|what| !WORDS.contains(what)) {
             let hint = match nearest(what, WORDS) {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("a price has: {}", WORDS.join(", ")),
             };
-            return Err((format!("{model}: there is no price called {what}"), hint));
+            return Err(Refusal::new(format!("{model}: there is no price called {what}"), hint));
         }
         let read = |what: &str| {
             let amount = told.get(what).map(|amount| parse_money(amount)).transpose();
-            amount.map_err(|(why, hint)| (format!("{model}: {what}: {why}"), hint))
+            amount.map_err(|Refusal { why, hint }| Refusal::new(format!("{model}: {what}: {why}"), hint))
         };
-        let missing = |what: &str| (format!("{model}: {what} is missing"), EXAMPLE.to_owned());
+        let missing = |what: &str| Refusal::new(format!("{model}: {what} is missing"), EXAMPLE);
         let input = read("input")?.ok_or_else(|| missing("input"))?;
         let output = read("output")?.ok_or_else(|| missing("output"))?;
         let cache_read = read("cache_read")?.unwrap_or(input);

@@ -1,8 +1,6 @@
 //! Does a loop run away? Nothing is stopped by it: a person is told.
 use serde::Serialize;
 
-use crate::settings::{Resolved, millis};
-
 /// So many short iterations in a row are a pattern; one may just have had little to do.
 pub const SHORT_MAX: u32 = 3;
 
@@ -36,18 +34,6 @@ pub struct Limits {
     pub identical: Option<u32>,
     /// Iterations shorter than this.
     pub shortest_ms: Option<u64>,
-}
-
-impl Limits {
-    /// As the settings say.
-    #[must_use]
-    pub fn of(resolved: &Resolved) -> Self {
-        Self {
-            iterations: resolved.get("max_iterations_warning").parse().ok(),
-            identical: resolved.get("identical_output_window").parse().ok(),
-            shortest_ms: millis(resolved.get("min_iteration_duration")),
-        }
-    }
 }
 
 /// What the run showed.
@@ -116,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_the_settings_say_holds() {
-        assert_eq!(Limits::of(&crate::settings::resolve(Vec::new())), LIMITS);
+        assert_eq!(crate::settings::Values::default().limits.warnings(), LIMITS);
     }
 
     fn told(signs: Signs) -> Option<(&'static str, &'static str)> {

@@ -12,6 +12,7 @@ use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
 use crate::policy::reserve::{Cap, Reserved};
+use crate::settings::{OnQuestion, OnTamper};
 use crate::text;
 use crate::time;
 
@@ -155,7 +156,7 @@ fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
 /// Protected files were changed, and that is to stop the run.
 fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let found = state.guard.found()?;
-    if state.settings.read(deciding).resolved.get("on_tamper") != "stop" {
+    if state.settings.read(deciding).values.guard.on_tamper != OnTamper::Stop {
         return None;
     }
     let who = if state.guard.by_gates() { "while the gates ran" } else { "by the agent" };
@@ -166,14 +167,15 @@ fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
 /// Where no gate is, the agent's word: its tag, or its signal, said often enough, with nothing more to change.
 fn claimed(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let report = newest_report(state).filter(|report| !state.gated() && !report.failed())?;
-    let tag = state.settings.read(deciding).resolved.get("completion_promise");
-    if report.stream.promise.as_deref().is_some_and(|said| !tag.is_empty() && said == tag) {
+    let tag = state.settings.read(deciding).values.gate.completion_promise.as_deref();
+    if report.stream.promise.as_deref().is_some_and(|said| Some(said) == tag) {
+        let tag = tag.unwrap_or_default();
         let text = format!("the agent says <promise>{tag}</promise>; nothing was verified");
         return conclude(Outcome::Claimed, ReasonCode::GoalComplete, text);
     }
     let done = |claim: &&Claim| !claim.blocked() && claim.status != "ERROR";
     let claim = report.stream.claimed.as_ref().filter(done)?;
-    if !state.settings.read(deciding).resolved.is_on("strict_completion") {
+    if !state.settings.read(deciding).values.gate.strict_completion {
         let text = "the agent says that it is done; nothing was verified".to_owned();
         return claim
             .complete()
@@ -234,10 +236,10 @@ fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
 /// A question waits for a person only where somebody wants that; else the next prompt says that nobody answers.
 fn answer(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let question = state.agent.question()?;
-    match state.settings.read(deciding).resolved.get("on_question") {
-        "park" => Some(Next::Hold(HoldCause::Question, PAUSE_MS_MAX)),
-        "stop" => conclude(Outcome::Unable, ReasonCode::Question, format!("the agent asks: {question}")),
-        _ => None,
+    match state.settings.read(deciding).values.agent.on_question {
+        OnQuestion::Park => Some(Next::Hold(HoldCause::Question, PAUSE_MS_MAX)),
+        OnQuestion::Stop => conclude(Outcome::Unable, ReasonCode::Question, format!("the agent asks: {question}")),
+        OnQuestion::Decide => None,
     }
 }
 
@@ -301,8 +303,8 @@ fn breaker(state: &RunState, deciding: &Deciding) -> Option<Next> {
     };
     // Two declines are seen in three answers, a return between two states.
     let more = u32::from(trip == Trip::Decline) + if trip == Trip::Oscillation { 2 } else { 0 };
-    let (shown, key) = (counts.shown(trip, count + more), trip.key());
-    let setting = state.settings.read(deciding).resolved.in_words(key);
+    let shown = counts.shown(trip, count + more);
+    let setting = state.settings.read(deciding).resolved.how_to_set_threshold(trip);
     let text = format!("{what}: iterations {shown}; the setting is {setting}");
     conclude(Outcome::Tripped, code, text)
 }

@@ -18,6 +18,7 @@ use crate::policy::gate::{self, Verdict};
 use crate::policy::prices::cost_of;
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
+use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, SessionMode, StatusBlock};
 use crate::text;
 
 /// So many iterations in a row that only asked in words, and changed nothing, are a question.
@@ -86,7 +87,7 @@ pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement
 fn cost(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
     let settings = state.settings.read(deciding);
     // One that does not name its model works with the one that was chosen.
-    let chosen = Some(settings.resolved.get("agent_model")).filter(|model| !model.is_empty());
+    let chosen = settings.values.agent.agent_model.as_deref();
     cost_of(&stream.usage, stream.model.as_deref().or(chosen), &settings.prices, deciding)
 }
 
@@ -133,7 +134,7 @@ fn ask(state: &RunState, stream: &StreamReport, judgement: &mut AttemptJudgement
 
 /// Whether STATUS BLOCKED is the end.
 pub(super) fn blocked_stops(state: &RunState, deciding: &Deciding) -> bool {
-    state.settings.read(deciding).resolved.get("on_blocked") == "stop"
+    state.settings.read(deciding).values.agent.on_blocked == OnBlocked::Stop
 }
 
 /// It was asked for its status block: whatever came of that, the iteration is what it was before.
@@ -181,7 +182,7 @@ fn salt(state: &RunState) -> u64 {
 /// Without a gate the agent's word is all there is: one that left its status block out is asked for it, once.
 fn lacks_status(state: &RunState, report: &AgentReport, deciding: &Deciding) -> bool {
     let settings = state.settings.read(deciding);
-    let wanted = settings.resolved.get("status_block") != "none" && !state.agent.was_asked_for_status();
+    let wanted = settings.values.agent.status_block != StatusBlock::None && !state.agent.was_asked_for_status();
     let stream = &report.stream;
     let said = stream.claimed.is_some() || stream.promise.is_some() || stream.question.is_some();
     let can = state.agent.session().is_some() && state.agent_of(settings).is_some_and(|agent| agent.continues());
@@ -206,7 +207,7 @@ pub(super) fn asks_for_status(state: &RunState) -> bool {
 pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Option<String> {
     let settings = state.settings.read(deciding);
     let session = state.agent.session()?;
-    let wanted = state.agent.continues() || settings.resolved.get("session") == "continue";
+    let wanted = state.agent.continues() || settings.values.agent.session == SessionMode::Continue;
     let fresh_enough = settings.session_expiry_ms.is_none_or(|limit| state.now.ms_since(session.since) < limit);
     let can = state.agent_of(settings).is_some_and(|agent| agent.continues());
     (wanted && fresh_enough && can).then(|| session.id.clone())
@@ -216,7 +217,7 @@ pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Opti
 pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
     let cut_off =
         state.provider.wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
-    let wanted = state.settings.read(deciding).resolved.get("on_interrupt") == "rollback";
+    let wanted = state.settings.read(deciding).values.checkpoint.on_interrupt == OnInterrupt::Rollback;
     state.checkpoints.before().filter(|_| wanted && cut_off).map(str::to_owned)
 }
 
@@ -324,15 +325,15 @@ fn regressions(state: &RunState) -> Regressions {
 
 fn iteration(state: &RunState, improved: bool, deciding: &Deciding) -> IterationJudgement {
     let settings = state.settings.read(deciding);
-    let on_regression = settings.resolved.get("on_regression");
+    let on_regression = settings.values.gate.on_regression;
     let found = regressions(state);
     let pass = state.gates_pass();
     let asked = state.checkpoints.target(state.requests.rollback.as_ref()).is_some();
-    let revert = on_regression == "revert" && state.has_checkpoints() && !pass && found.required && !asked;
+    let revert = on_regression == OnRegression::Revert && state.has_checkpoints() && !pass && found.required && !asked;
     let revert_to = state.checkpoints.before().filter(|_| revert).map(str::to_owned);
     let evidence = evidence(state, improved, revert_to.is_some());
     let mut notes = Vec::new();
-    if !found.names.is_empty() && on_regression != "keep" {
+    if !found.names.is_empty() && on_regression != OnRegression::Keep {
         notes.push(PromptNote::Regressed { what: found.names.clone(), reverted: revert_to.is_some() });
     }
     if evidence.says_done && state.gated() && !pass {
@@ -436,7 +437,7 @@ pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
     let Some((point, report)) = state.guard.unjudged() else {
         return GuardJudgement { point: GuardPoint::Start, tamper: Tamper::None, suspect: false, note: None };
     };
-    let allowed = state.settings.read(deciding).resolved.get("on_tamper") == "allow";
+    let allowed = state.settings.read(deciding).values.guard.on_tamper == OnTamper::Allow;
     let by_gates = matches!(point, GuardPoint::Gates(_));
     // What the agent did and nobody restored is there still when the gates are done: it is not theirs.
     let known = state.guard.found().is_some_and(|found| !found.restored && found.tampered == report.tampered);
@@ -467,7 +468,7 @@ fn with_rest(all: &NameList) -> Vec<String> {
 
 /// Whether the tests behind a pass are as strong as at the start.
 pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
-    let wanted = state.settings.read(deciding).resolved.is_on("require_tests_kept");
+    let wanted = state.settings.read(deciding).values.guard.require_tests_kept;
     let weaker = weaker(state);
     let refused = wanted && !weaker_in(state, true).is_empty();
     let note = refused.then(|| PromptNote::WeakerTests { how: weaker.clone() });
@@ -535,7 +536,7 @@ pub(super) fn best_to_keep(state: &RunState, deciding: &Deciding) -> Option<Stri
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
         Outcome::Verified | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
     };
-    let keep = state.settings.read(deciding).resolved.get("keep") == "best";
+    let keep = state.settings.read(deciding).values.gate.keep == KeepState::Best;
     let wanted = lost && keep && state.trouble.unclean().is_none();
     let best = state.progress.best().filter(|_| wanted)?.checkpoint.clone()?;
     (state.checkpoints.newest() != Some(best.as_str())).then_some(best)

@@ -13,6 +13,7 @@ use super::state::RunState;
 use crate::ids::OrderId;
 use crate::machine::{self, Deciding, Machine};
 use crate::policy::reserve::{Cap, Reserved};
+use crate::settings::BreakerReset;
 use crate::text;
 use crate::time::{At, Deadline};
 
@@ -169,8 +170,8 @@ impl Turn<'_> {
 
     /// A person opened the run again, which closes the breaker unless that is left to `loop reset`.
     fn close_breaker(&mut self) {
-        let resolved = &self.after.settings.read(self.deciding).resolved;
-        if resolved.get("breaker_reset") != "manual" || resolved.is_on("reset_circuit") {
+        let breaker = &self.after.settings.read(self.deciding).values.breaker;
+        if breaker.breaker_reset != BreakerReset::Manual || breaker.reset_circuit {
             self.push(Fact::Decided(Decision::BreakerClosed));
         }
     }

@@ -1,8 +1,8 @@
 //! Changing one line of the user's file and leaving every other byte as it was.
 use toml_edit::{Array, DocumentMut, value};
 
+use super::catalogue::Key;
 use super::error::SettingsError;
-use super::keys::Key;
 use super::value::Kind;
 
 /// The text with the key set. The value was read by the catalogue before.

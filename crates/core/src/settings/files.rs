@@ -2,13 +2,14 @@
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::agents;
-use super::container;
+use super::catalogue::{InProject, Key, catalogue, key};
 use super::error::SettingsError;
 use super::gates;
-use super::keys::{InProject, KEYS, Key, key};
 use super::layers::{Given, Layer, Origin};
 use super::prices;
+use super::profiles::container;
 use crate::agent::Described;
+use crate::refusal::Refusal;
 use crate::text::nearest;
 
 /// Reads a TOML file. `file` is its name for people.
@@ -19,7 +20,7 @@ pub fn from_toml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
     let mut given = Vec::new();
     for Entry { name, words, at } in entries(text, file, layer)? {
         match words {
-            Some(words) => given.push(Given::read(find(&name, &at)?, &words, at)?),
+            Some(words) => given.push(Given::read_for_start(find(&name, &at)?, &words, at)?),
             None => {
                 may_describe(&at)?;
                 agents::agents_from_toml(text, file)?;
@@ -57,8 +58,8 @@ pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Proje
             continue;
         };
         let key = find(&name, &at)?;
-        if key.in_project != InProject::Never || !key.approvable() {
-            project.given.push(Given::read(key, &words, at)?);
+        if key.in_project != InProject::Approved {
+            project.given.push(Given::read_for_start(key, &words, at)?);
             continue;
         }
         let place = at.place.clone();
@@ -103,21 +104,19 @@ fn entries(text: &str, file: &str, layer: Layer) -> Result<Vec<Entry>, SettingsE
                 Some(words_of_toml(item).ok_or_else(|| not_a_value(key, item.type_name(), &at))?)
             }
         };
-        if !words.as_ref().is_some_and(|words| container::is_default(name, words)) {
-            all.push(Entry { name: name.to_owned(), words, at });
-        }
+        all.push(Entry { name: name.to_owned(), words, at });
     }
     Ok(all)
 }
 
 /// `[gates.NAME]` with command, timeout, order, passes (`2of3`) and watch, as the text of the key `gate`.
 fn gates_of_toml(tables: &dyn TableLike, at: &Origin) -> Result<String, SettingsError> {
-    let bad = |name: &str, why: String, hint: &str| SettingsError::BadValue {
+    let bad = |name: &str, Refusal { why, hint }: Refusal| SettingsError::BadValue {
         place: at.place.clone(),
         key: gates::KEY,
         value: name.to_owned(),
         why,
-        hint: hint.to_owned(),
+        hint,
     };
     let mut lines = Vec::new();
     for (name, item) in tables.iter() {
@@ -128,8 +127,10 @@ fn gates_of_toml(tables: &dyn TableLike, at: &Origin) -> Result<String, Settings
             table.iter().map(|(what, item)| Some((what.to_owned(), words_of_toml(item)?))).collect::<Option<Vec<_>>>()
         };
         let told = short.or_else(long);
-        let Some(told) = told else { return Err(bad(name, "it must be a table or a command".into(), gates::EXAMPLE)) };
-        let line = gates::line_of(name, &told).map_err(|(why, hint)| bad(name, why, &hint))?;
+        let Some(told) = told else {
+            return Err(bad(name, Refusal::new("it must be a table or a command", gates::EXAMPLE)));
+        };
+        let line = gates::line_of(name, &told).map_err(|refusal| bad(name, refusal))?;
         lines.push(line);
     }
     Ok(lines.join("\n"))
@@ -155,9 +156,7 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
         }
         let key = find(&name, &at)?;
         let words = words_of_json(&value).ok_or_else(|| not_a_value(key, "nested value", &at))?;
-        if !container::is_default(key.name, &words) {
-            given.push(Given::read(key, &words, at)?);
-        }
+        given.push(Given::read_for_start(key, &words, at)?);
     }
     Ok(given)
 }
@@ -205,7 +204,7 @@ fn may_describe(at: &Origin) -> Result<(), SettingsError> {
 /// When a value does not fit; the variable is named.
 pub fn from_environment(lookup: impl Fn(&str) -> Option<String>) -> Result<Vec<Given>, SettingsError> {
     let mut given = Vec::new();
-    for key in KEYS {
+    for key in catalogue() {
         let Some(variable) = key.env else { continue };
         if let Some(value) = lookup(variable).filter(|value| !value.is_empty()) {
             let at = Origin { layer: Layer::Environment, place: variable.to_owned() };
@@ -222,7 +221,7 @@ fn find(name: &str, at: &Origin) -> Result<&'static Key, SettingsError> {
     key(name).ok_or_else(|| SettingsError::UnknownKey {
         place: at.place.clone(),
         key: name.to_owned(),
-        near: nearest(name, KEYS.iter().filter(|key| key.in_file).map(|key| key.name)),
+        near: nearest(name, catalogue().filter(|key| key.in_file).map(|key| key.name)),
     })
 }
 

@@ -1,6 +1,8 @@
 //! Gates as a text: `NAME=CMD` or `NAME[2of3,timeout=2m,order=1,watch]=CMD`, one a line.
+use super::amounts::SettingValue;
 use super::value;
 use crate::policy::gate::Promise;
+use crate::refusal::Refusal;
 
 /// How many gates a loop may have.
 const GATES_MAX: usize = 32;
@@ -52,27 +54,37 @@ impl GateSpec {
     }
 }
 
+impl SettingValue for Vec<GateSpec> {
+    fn read(text: &str) -> Self {
+        read(text).unwrap_or_default()
+    }
+
+    fn fits(kind: value::Kind) -> bool {
+        kind == value::Kind::Gates
+    }
+}
+
 /// Reads gates, one a line.
 ///
 /// # Errors
 /// Why they do not fit, and what would.
-pub(super) fn read(text: &str) -> Result<Vec<GateSpec>, (String, String)> {
+pub(super) fn read(text: &str) -> Result<Vec<GateSpec>, Refusal> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let gates = lines.map(gate).collect::<Result<Vec<_>, _>>()?;
     for (at, gate) in gates.iter().enumerate() {
         if gates.iter().take(at).any(|other| other.name == gate.name) {
-            return Err((format!("there are two gates called {}", gate.name), "give each its own name".to_owned()));
+            return Err(Refusal::new(format!("there are two gates called {}", gate.name), "give each its own name"));
         }
     }
     if gates.len() > GATES_MAX || text.len() > GATES_BYTES_MAX {
         let why = format!("at most {GATES_MAX} gates, in {GATES_BYTES_MAX} bytes");
-        return Err((why, "put long commands into scripts".to_owned()));
+        return Err(Refusal::new(why, "put long commands into scripts"));
     }
     Ok(gates)
 }
 
 /// A gate that is told by its parts, as a line.
-pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, (String, String)> {
+pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, Refusal> {
     let (mut command, mut options) = (None, Vec::new());
     for (what, value) in told {
         match (what.as_str(), value.as_str()) {
@@ -83,20 +95,20 @@ pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, (
             ("watch", "false") | ("required", "true") => {}
             _ => {
                 let why = format!("{what} = {value} is nothing that a gate has");
-                return Err((why, "there are command, timeout, order, passes (2of3), watch and required".to_owned()));
+                return Err(Refusal::new(why, "there are command, timeout, order, passes (2of3), watch and required"));
             }
         }
     }
     let Some(command) = command.filter(|command| !command.contains('\n')) else {
-        return Err(("it needs a command of one line".to_owned(), EXAMPLE.to_owned()));
+        return Err(Refusal::new("it needs a command of one line", EXAMPLE));
     };
     Ok(format!("{name}[{}]={command}", options.join(",")))
 }
 
-fn gate(line: &str) -> Result<GateSpec, (String, String)> {
+fn gate(line: &str) -> Result<GateSpec, Refusal> {
     let hint = || "write NAME=CMD, for example lint='cargo clippy', or lint[watch]='cargo clippy'".to_owned();
     let Some((head, command)) = split(line) else {
-        return Err(("a gate needs a name and a command".to_owned(), hint()));
+        return Err(Refusal::new("a gate needs a name and a command", hint()));
     };
     let (name, options) = match head.split_once('[') {
         Some((name, rest)) => (name.trim(), rest.trim().strip_suffix(']').unwrap_or(rest)),
@@ -105,10 +117,10 @@ fn gate(line: &str) -> Result<GateSpec, (String, String)> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
         let why = format!("{name:?} is no name of a gate: letters, digits, dots, dashes and underscores");
-        return Err((why, hint()));
+        return Err(Refusal::new(why, hint()));
     }
     if name == PROMISE {
-        return Err(("promise is the gate that --promise names".to_owned(), "give it another name".to_owned()));
+        return Err(Refusal::new("promise is the gate that --promise names", "give it another name"));
     }
     let command = value::parse(value::Kind::Command, command.trim())?;
     let mut gate = GateSpec::new(name, &command);
@@ -129,10 +141,10 @@ fn split(line: &str) -> Option<(&str, &str)> {
     Some((line.get(..equal)?, line.get(equal + 1..)?))
 }
 
-fn take(gate: &mut GateSpec, option: &str) -> Result<(), (String, String)> {
+fn take(gate: &mut GateSpec, option: &str) -> Result<(), Refusal> {
     let unknown = || {
         let why = format!("{option:?} is no option of a gate");
-        Err((why, "there are watch, required, timeout=2m, order=1 and 2of3".to_owned()))
+        Err(Refusal::new(why, "there are watch, required, timeout=2m, order=1 and 2of3"))
     };
     match option.split_once('=') {
         None if option == "watch" => gate.watch = true,
@@ -140,7 +152,10 @@ fn take(gate: &mut GateSpec, option: &str) -> Result<(), (String, String)> {
         None => match option.split_once("of").map(|(need, all)| (need.trim().parse(), all.trim().parse())) {
             Some((Ok(need), Ok(all))) if 1 <= need && need <= all && all <= TRIES_MAX => gate.tries = Some((need, all)),
             Some((Ok::<u32, _>(_), Ok::<u32, _>(_))) => {
-                return Err((format!("{option} cannot be"), format!("for example 2of3, at most of {TRIES_MAX}")));
+                return Err(Refusal::new(
+                    format!("{option} cannot be"),
+                    format!("for example 2of3, at most of {TRIES_MAX}"),
+                ));
             }
             Some(_) | None => return unknown(),
         },
@@ -150,7 +165,7 @@ fn take(gate: &mut GateSpec, option: &str) -> Result<(), (String, String)> {
         }
         Some(("order", text)) => match text.trim().parse() {
             Ok(order) => gate.order = order,
-            Err(_) => return Err((format!("{text:?} is no number"), "for example order=1".to_owned())),
+            Err(_) => return Err(Refusal::new(format!("{text:?} is no number"), "for example order=1")),
         },
         Some(_) => return unknown(),
     }

@@ -1,14 +1,12 @@
 //! Layers: who may say what a setting is, and who wins.
 use serde::{Deserialize, Serialize};
 
+use super::catalogue::{InProject, Key, keys};
 use super::error::SettingsError;
-use super::keys::{InProject, KEYS, Key};
 use super::profiles;
-use super::resolved::{Resolved, Valued};
+use super::resolved::Resolved;
 use super::value::{self, Kind, UNLIMITED};
-
-/// The key that names the profile.
-const PROFILE: &str = "profile";
+use crate::refusal::Refusal;
 
 /// Where a value can come from, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -72,9 +70,20 @@ impl Given {
     /// # Errors
     /// When it does not fit, or may not stand there.
     pub fn read(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
-        if origin.layer == Layer::Project && key.in_project == InProject::Never {
-            return Err(SettingsError::NotInProject { place: origin.place, key: key.name });
+        allow(key, &origin)?;
+        match value::parse(key.kind, text) {
+            Ok(value) => Ok(Self { key, value, origin }),
+            Err(refusal) => Err(bad_value(key, text, &origin, refusal)),
         }
+    }
+
+    /// The same for a start, which has a profile: a text that means the default in some profile is for [`settle`] to
+    /// judge.
+    ///
+    /// # Errors
+    /// When it does not fit, or may not stand there.
+    pub fn read_for_start(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
+        allow(key, &origin)?;
         Self::read_approved(key, text, origin)
     }
 
@@ -85,11 +94,44 @@ impl Given {
     pub(super) fn read_approved(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
         match value::parse(key.kind, text) {
             Ok(value) => Ok(Self { key, value, origin }),
-            Err((why, hint)) => {
-                Err(SettingsError::BadValue { place: origin.place, key: key.name, value: text.to_owned(), why, hint })
-            }
+            Err(_) if profiles::may_mean_default(key, text) => Ok(Self { key, value: text.trim().to_owned(), origin }),
+            Err(refusal) => Err(bad_value(key, text, &origin, refusal)),
         }
     }
+}
+
+/// Refuses what a project file may not say by itself.
+fn allow(key: &'static Key, origin: &Origin) -> Result<(), SettingsError> {
+    let never = matches!(key.in_project, InProject::Approved | InProject::Never);
+    if origin.layer == Layer::Project && never {
+        return Err(SettingsError::NotInProject { place: origin.place.clone(), key: key.name });
+    }
+    Ok(())
+}
+
+fn bad_value(key: &'static Key, text: &str, origin: &Origin, Refusal { why, hint }: Refusal) -> SettingsError {
+    SettingsError::BadValue { place: origin.place.clone(), key: key.name, value: text.to_owned(), why, hint }
+}
+
+/// The same as [`resolve`] for values that were read for a start: a text that means the default in one profile is
+/// refused in the others.
+///
+/// # Errors
+/// The first value that means the default in another profile only.
+pub fn settle(mut given: Vec<Given>) -> Result<Resolved, SettingsError> {
+    let profile = profile_of(&given).to_owned();
+    given.retain(|given| !profiles::means_default(&profile, given.key, &given.value));
+    for Given { key, value, origin } in given.iter().filter(|given| profiles::may_mean_default(given.key, &given.value))
+    {
+        value::parse(key.kind, value).map_err(|refusal| bad_value(key, value, origin, refusal))?;
+    }
+    Ok(resolve(given))
+}
+
+/// The word of the profile that counts: the last one, once they are in order of their layers.
+fn profile_of(given: &[Given]) -> &str {
+    let named = given.iter().filter(|given| given.key == keys::profile());
+    named.max_by_key(|given| given.origin.layer).map_or("", |given| given.value.as_str())
 }
 
 /// Puts the layers one over the other: every key has a value afterwards. What a project file would
@@ -97,16 +139,16 @@ impl Given {
 #[must_use]
 pub fn resolve(mut given: Vec<Given>) -> Resolved {
     given.sort_by_key(|given| given.origin.layer);
-    let mut resolved = Resolved::defaults(KEYS);
+    let mut resolved = Resolved::defaults();
     // The profile first: its values stand where those of the catalogue would.
-    let profile = given.iter().rfind(|given| given.key.name == PROFILE).map_or("", |given| given.value.as_str());
-    for (key, value) in profiles::table(profile) {
+    let profile = profile_of(&given).to_owned();
+    for (key, value) in profiles::defaults(&profile) {
         let origin = Origin { layer: Layer::Default, place: format!("the profile {profile}") };
-        resolved.set(key, Valued { value: (*value).to_owned(), origin });
+        resolved.put(key, value.to_owned(), origin);
     }
     for given in given {
-        if !widens(&given, resolved.get(given.key.name)) {
-            resolved.set(given.key.name, Valued { value: given.value, origin: given.origin });
+        if !widens(&given, resolved.text(given.key)) {
+            resolved.put(given.key, given.value, given.origin);
         }
     }
     resolved
@@ -115,15 +157,15 @@ pub fn resolve(mut given: Vec<Given>) -> Resolved {
 /// What a project file says in vain, for a warning.
 #[must_use]
 pub fn too_wide(given: &[Given]) -> Vec<SettingsError> {
-    let counts = |given: &&Given| given.origin.layer < Layer::Project || given.key.name == PROFILE;
+    let counts = |given: &&Given| given.origin.layer < Layer::Project || given.key == keys::profile();
     let own: Vec<Given> = given.iter().filter(counts).cloned().collect();
     let own = resolve(own);
-    let vain = given.iter().filter(|given| widens(given, own.get(given.key.name)));
+    let vain = given.iter().filter(|given| widens(given, own.text(given.key)));
     vain.map(|given| SettingsError::TooWide {
         place: given.origin.place.clone(),
         key: given.key.name,
         value: given.value.clone(),
-        allowed: own.get(given.key.name).to_owned(),
+        allowed: own.text(given.key).to_owned(),
     })
     .collect()
 }

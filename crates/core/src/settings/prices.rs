@@ -3,12 +3,25 @@ use std::collections::BTreeMap;
 
 use toml_edit::{Document, Item, TableLike, Value};
 
+use super::amounts::SettingValue;
 use super::error::SettingsError;
 use super::files::place;
+use super::value::Kind;
 use crate::policy::prices::{Price, Prices};
+use crate::refusal::Refusal;
 
 /// The key, and the table in its place.
 pub(super) const KEY: &str = "prices";
+
+impl SettingValue for Prices {
+    fn read(text: &str) -> Self {
+        Self::parse(text).unwrap_or_default()
+    }
+
+    fn fits(kind: Kind) -> bool {
+        kind == Kind::Prices
+    }
+}
 
 /// The prices that a TOML file tells in tables, in their order; empty where it tells none.
 ///
@@ -26,25 +39,25 @@ pub fn prices_from_toml(text: &str, file: &str) -> Result<Prices, SettingsError>
     for (model, item) in tables.iter() {
         let start = tables.key(model).and_then(|key| key.span()).or_else(|| item.span());
         let at = place(file, text, start.map(|span| span.start));
-        let wrong = |(why, hint)| bad(&at, model, why, hint);
+        let wrong = |refusal| bad(&at, model, refusal);
         let Some(table) = item.as_table_like() else {
             let hint = format!("write [prices.{model:?}]");
-            return Err(wrong((format!("it must be a table and is {}", item.type_name()), hint)));
+            return Err(wrong(Refusal::new(format!("it must be a table and is {}", item.type_name()), hint)));
         };
         let told = amounts(table, text).map_err(wrong)?;
         let told = told.iter().map(|(what, amount)| (*what, amount.as_str())).collect();
         lines.push(Price::of(model, &told).map_err(wrong)?.to_string());
     }
     let whole = place(file, text, document.as_table().key(KEY).and_then(|key| key.span()).map(|span| span.start));
-    Prices::parse(&lines.join("\n")).map_err(|(why, hint)| bad(&whole, KEY, why, hint))
+    Prices::parse(&lines.join("\n")).map_err(|refusal| bad(&whole, KEY, refusal))
 }
 
-fn bad(place: &str, value: &str, why: String, hint: String) -> SettingsError {
+fn bad(place: &str, value: &str, Refusal { why, hint }: Refusal) -> SettingsError {
     SettingsError::BadValue { place: place.to_owned(), key: KEY, value: value.to_owned(), why, hint }
 }
 
 /// Amounts as they are written: a number that went through a float is another one.
-fn amounts<'a>(table: &'a dyn TableLike, text: &str) -> Result<BTreeMap<&'a str, String>, (String, String)> {
+fn amounts<'a>(table: &'a dyn TableLike, text: &str) -> Result<BTreeMap<&'a str, String>, Refusal> {
     let mut told = BTreeMap::new();
     for (what, item) in table.iter() {
         let written = match item.as_value() {
@@ -54,7 +67,7 @@ fn amounts<'a>(table: &'a dyn TableLike, text: &str) -> Result<BTreeMap<&'a str,
             }
             Some(Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) | Value::InlineTable(_)) | None => {
                 let why = format!("{what} must be a number and is {}", item.type_name());
-                return Err((why, format!("for example {what} = 3.00")));
+                return Err(Refusal::new(why, format!("for example {what} = 3.00")));
             }
         };
         told.insert(what, written);

@@ -3,8 +3,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::container;
-use super::keys::{InProject, KEYS, Key};
+use super::catalogue::{InProject, Key, catalogue};
+use super::profiles::container;
 use super::value::{Kind, UNLIMITED};
 
 /// The page `docs/reference/settings.md`.
@@ -16,7 +16,7 @@ pub fn page() -> String {
          (`loop.toml` in the workspace), your own file (`config.toml` in `$XDG_CONFIG_HOME/loop`), default.\n\
          `loop config show` prints each value with its origin. Every switch has a `--no-` form.\n",
     );
-    for key in KEYS {
+    for key in catalogue() {
         section(&mut page, key);
     }
     page.push_str(
@@ -36,6 +36,7 @@ fn section(page: &mut String, key: &Key) {
     let project = match key.in_project {
         InProject::Yes => "may set it",
         InProject::Narrow => "may lower it",
+        InProject::Approved => "may set it once you have approved the file",
         InProject::Never => "may not set it",
     };
     let mut rows = vec![
@@ -59,7 +60,7 @@ fn section(page: &mut String, key: &Key) {
 /// The schema of `config.toml`, for editors.
 #[must_use]
 pub fn schema() -> String {
-    let keys = KEYS.iter().filter(|key| key.in_file);
+    let keys = catalogue().filter(|key| key.in_file);
     let mut properties: Map<String, Value> = keys.map(|key| (key.name.to_owned(), property(key))).collect();
     for name in container::NAMES {
         let about = json!({"type": "integer", "description": name.help()});

@@ -3,13 +3,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::gates::{self, GateSpec, PROMISE};
-use super::keys::Key;
+use super::catalogue::{
+    AgentSettings, BreakerSettings, BudgetSettings, GateSettings, Key, LimitSettings, Values, catalogue, keys,
+};
+use super::choices::{BreakerMode, TestOnlyBy};
+use super::gates::{GateSpec, PROMISE};
 use super::layers::{Layer, Origin};
 use super::profiles;
-use super::value;
-use crate::policy::breaker::Thresholds;
+use crate::agent::{AgentEnv, Permissions};
+use crate::policy::breaker::{Thresholds, Trip};
 use crate::policy::prices::Prices;
+use crate::policy::runaway;
 
 /// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +24,7 @@ pub struct Valued {
     pub origin: Origin,
 }
 
-/// Every key with its value. Part of the first fact of a run.
+/// Every key with its text and origin: part of the first fact of a run, and for people to see. Code reads [`Values`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Resolved(BTreeMap<String, Valued>);
@@ -28,43 +32,59 @@ pub struct Resolved(BTreeMap<String, Valued>);
 impl Resolved {
     /// The catalogue's own values.
     #[must_use]
-    pub fn defaults(keys: &[Key]) -> Self {
+    pub fn defaults() -> Self {
         let value = |key: &Key| Valued {
             value: key.default.to_owned(),
             origin: Origin { layer: Layer::Default, place: String::new() },
         };
-        Self(keys.iter().map(|key| (key.name.to_owned(), value(key))).collect())
+        Self(catalogue().map(|key| (key.name.to_owned(), value(key))).collect())
     }
 
-    /// The value of a key; empty where it is not set.
+    /// The text of a key: its default where the key is not there (a run of an earlier version), empty where it is not
+    /// set.
     #[must_use]
-    pub fn get(&self, key: &str) -> &str {
-        self.0.get(key).map_or("", |valued| &valued.value)
+    pub fn text(&self, key: &Key) -> &str {
+        self.0.get(key.name).map_or(key.default, |valued| &valued.value)
     }
 
-    /// How a person sets a threshold of the breaker to what it is, in the words of the front that they use.
+    /// Where the value of a key came from.
     #[must_use]
-    pub fn in_words(&self, key: &str) -> String {
-        let value = self.get(key);
-        profiles::words(self.get("profile"), key, value)
-            .unwrap_or_else(|| format!("--{} {value}, --breaker off turns it off", key.replace('_', "-")))
+    pub fn origin(&self, key: &Key) -> Option<&Origin> {
+        self.0.get(key.name).map(|valued| &valued.origin)
     }
 
-    /// The value of a key with its origin.
+    /// Whether a key was set by a flag.
     #[must_use]
-    pub fn valued(&self, key: &str) -> Option<&Valued> {
-        self.0.get(key)
-    }
-
-    /// Whether a switch is on.
-    #[must_use]
-    pub fn is_on(&self, key: &str) -> bool {
-        self.get(key) == "true"
+    pub fn is_typed(&self, key: &Key) -> bool {
+        self.origin(key).is_some_and(|origin| origin.layer == Layer::Flag)
     }
 
     /// Sets a value.
-    pub fn set(&mut self, key: &str, valued: Valued) {
-        self.0.insert(key.to_owned(), valued);
+    pub fn put(&mut self, key: &Key, value: String, origin: Origin) {
+        self.0.insert(key.name.to_owned(), Valued { value, origin });
+    }
+
+    /// How a person sets a threshold of the breaker to what it is, in the words of the profile that they use.
+    #[must_use]
+    pub fn how_to_set(&self, key: &Key) -> String {
+        let value = self.text(key);
+        profiles::words(self.text(keys::profile()), key, value)
+            .unwrap_or_else(|| format!("--{} {value}, --breaker off turns it off", key.flag.long))
+    }
+
+    /// How a person sets the threshold of a trip to what it is.
+    #[must_use]
+    pub fn how_to_set_threshold(&self, trip: Trip) -> String {
+        self.how_to_set(match trip {
+            Trip::Oscillation => keys::max_oscillation(),
+            Trip::TestOnly => keys::max_test_only(),
+            Trip::SameError => keys::max_same_error(),
+            Trip::Decline => keys::output_decline(),
+            Trip::MissingStatus => keys::max_missing_status(),
+            Trip::DoneClaims => keys::max_done_claims(),
+            Trip::Identical => keys::max_identical_output(),
+            Trip::NoProgress => keys::max_no_progress(),
+        })
     }
 
     /// All of them, by name.
@@ -73,9 +93,20 @@ impl Resolved {
     }
 }
 
-/// The settings as decisions read them.
+/// The settings of a run: typed, and as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
+    /// Every setting with its type.
+    pub values: Values,
+    /// What has to pass: the promise, then the others.
+    pub gates: Vec<GateSpec>,
+    /// When a loop without progress is stopped.
+    pub breaker: Thresholds,
+    /// What may be spent.
+    pub caps: Caps,
+    /// All of them as text, with their origins.
+    pub resolved: Resolved,
+    // The fields below are those of `values` that are read most often.
     /// How many iterations at most; none means no limit.
     pub max_iterations: Option<u32>,
     /// How long at most; none means no limit.
@@ -88,28 +119,20 @@ pub struct Settings {
     pub delay_ms: Option<u64>,
     /// How long a gate may take.
     pub gate_timeout_ms: u64,
-    /// What has to hold.
-    pub gates: Vec<GateSpec>,
     /// The agent's name.
     pub agent: String,
     /// Its command.
     pub agent_cmd: String,
-    /// How long a session of the agent's may be gone on with; none means for ever.
+    /// How long a session of the agent may be continued; none means for ever.
     pub session_expiry_ms: Option<u64>,
-    /// Whether the end is told.
+    /// Whether the end is reported.
     pub notify: bool,
     /// By which command.
     pub notification_cmd: String,
-    /// When a loop that gets nowhere is stopped.
-    pub breaker: Thresholds,
-    /// What may be spent.
-    pub caps: Caps,
     /// What tokens cost where an agent does not tell its cost.
     pub prices: Prices,
     /// Without a gate: how often in a row the agent must say that it is done.
     pub completion_threshold: u32,
-    /// All of them as text.
-    pub resolved: Resolved,
 }
 
 /// What may be spent; none means no limit.
@@ -134,18 +157,16 @@ pub struct Caps {
 }
 
 impl Caps {
-    fn of(resolved: &Resolved) -> Self {
-        let number = |key: &str| resolved.get(key).parse().ok();
-        let money = |key: &str| value::micros(resolved.get(key));
+    fn of(budget: &BudgetSettings) -> Self {
         Self {
-            calls_per_hour: resolved.get("max_calls_per_hour").parse().ok(),
-            calls_per_day: resolved.get("max_calls_per_day").parse().ok(),
-            cost_micros: money("max_cost"),
-            cost_per_day_micros: money("max_cost_per_day"),
-            tokens: number("max_tokens"),
-            tokens_per_day: number("max_tokens_per_day"),
-            worst_micros: money("worst_cost"),
-            worst_tokens: number("worst_tokens").unwrap_or(0),
+            calls_per_hour: budget.max_calls_per_hour,
+            calls_per_day: budget.max_calls_per_day,
+            cost_micros: budget.max_cost.map(|cost| cost.0),
+            cost_per_day_micros: budget.max_cost_per_day.map(|cost| cost.0),
+            tokens: budget.max_tokens.map(u64::from),
+            tokens_per_day: budget.max_tokens_per_day.map(u64::from),
+            worst_micros: budget.worst_cost.map(|cost| cost.0),
+            worst_tokens: budget.worst_tokens.map_or(0, u64::from),
         }
     }
 
@@ -159,40 +180,112 @@ impl Caps {
     }
 }
 
+impl AgentSettings {
+    /// What the agent may do.
+    #[must_use]
+    pub fn allowed(&self) -> Permissions {
+        if self.skip_permissions { Permissions::All } else { self.permissions }
+    }
+
+    /// Whether the agent is to work in a container.
+    #[must_use]
+    pub fn in_container(&self) -> bool {
+        self.container.is_some() || self.image.is_some()
+    }
+
+    /// More variables for the agent. What cannot be read is refused before a start.
+    #[must_use]
+    pub fn more_variables(&self) -> AgentEnv {
+        self.agent_env.as_deref().and_then(|text| AgentEnv::parse(text).ok()).unwrap_or_default()
+    }
+
+    /// The names of variables that are declared as secret.
+    pub fn secret_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.secrets.iter().flat_map(|names| names.split([',', '\n']));
+        names.map(str::trim).filter(|name| !name.is_empty())
+    }
+}
+
+impl GateSettings {
+    /// What has to pass: the promise, then the others.
+    #[must_use]
+    pub fn all(&self) -> Vec<GateSpec> {
+        let promise = self.promise.as_ref().map(|command| GateSpec::new(PROMISE, command));
+        promise.into_iter().chain(self.gate.iter().cloned()).collect()
+    }
+}
+
+impl BreakerSettings {
+    /// When each count trips; all off where the breaker is.
+    #[must_use]
+    pub fn thresholds(&self) -> Thresholds {
+        if self.breaker == BreakerMode::Off {
+            return Thresholds::default();
+        }
+        Thresholds {
+            no_progress: self.max_no_progress,
+            same_error: self.max_same_error,
+            oscillation: self.max_oscillation,
+            identical: self.max_identical_output,
+            test_only: self.max_test_only,
+            decline_percent: self.output_decline,
+            missing_status: self.max_missing_status,
+            done_claims: self.max_done_claims,
+            tests_by_word: self.test_only_by == TestOnlyBy::Claimed,
+            decline_alone: self.decline_alone,
+        }
+    }
+}
+
+impl LimitSettings {
+    /// What a runaway loop is warned of.
+    #[must_use]
+    pub fn warnings(&self) -> runaway::Limits {
+        runaway::Limits {
+            iterations: self.max_iterations_warning,
+            identical: self.identical_output_window,
+            shortest_ms: self.min_iteration_duration.map(|shortest| shortest.0),
+        }
+    }
+}
+
 impl Settings {
-    /// Reads the typed form off the texts. Texts were checked when they came in; one that cannot be
-    /// read any more (an old journal) counts as no limit for caps and as the longest time for limits.
+    /// Reads the typed form from the texts.
     #[must_use]
     pub fn of(resolved: &Resolved) -> Self {
-        let millis = |key: &str| value::millis(resolved.get(key));
-        let promise = resolved.get(PROMISE);
-        let promise = (!promise.is_empty()).then(|| GateSpec::new(PROMISE, promise));
-        let gates = promise.into_iter().chain(gates::read(resolved.get("gate")).unwrap_or_default());
+        let values = Values::of(resolved);
         Self {
-            max_iterations: resolved.get("max_iterations").parse().ok(),
-            max_time_ms: millis("max_time"),
-            timeout_ms: millis("timeout").unwrap_or(u64::MAX),
-            idle_timeout_ms: millis("idle_timeout"),
-            delay_ms: millis("delay"),
-            gate_timeout_ms: millis("gate_timeout").unwrap_or(u64::MAX),
-            gates: gates.collect(),
-            agent: resolved.get("agent").to_owned(),
-            agent_cmd: resolved.get("agent_cmd").to_owned(),
-            session_expiry_ms: millis("session_expiry"),
-            notify: resolved.is_on("notify"),
-            notification_cmd: resolved.get("notification_cmd").to_owned(),
-            breaker: Thresholds::of(resolved),
-            caps: Caps::of(resolved),
-            prices: Prices::parse(resolved.get("prices")).unwrap_or_default(),
-            completion_threshold: resolved.get("completion_threshold").parse().unwrap_or(2),
+            gates: values.gate.all(),
+            breaker: values.breaker.thresholds(),
+            caps: Caps::of(&values.budget),
             resolved: resolved.clone(),
+            max_iterations: values.limits.max_iterations,
+            max_time_ms: values.limits.max_time.map(|time| time.0),
+            timeout_ms: values.limits.timeout.0,
+            idle_timeout_ms: values.limits.idle_timeout.map(|time| time.0),
+            delay_ms: values.limits.delay.map(|time| time.0),
+            gate_timeout_ms: values.gate.gate_timeout.0,
+            agent: values.agent.agent.clone(),
+            agent_cmd: values.agent.agent_cmd.clone().unwrap_or_default(),
+            session_expiry_ms: values.agent.session_expiry.map(|time| time.0),
+            notify: values.output.notify,
+            notification_cmd: values.output.notification_cmd.clone(),
+            prices: values.budget.prices.clone(),
+            completion_threshold: values.gate.completion_threshold.unwrap_or(2),
+            values,
         }
     }
 
-    /// Takes a changed value in.
+    /// Sets a value.
+    pub fn put(&mut self, key: &Key, value: String, origin: Origin) {
+        self.resolved.put(key, value, origin);
+        *self = Self::of(&self.resolved);
+    }
+
+    /// Takes a changed value in: the key is the name in a fact.
     pub fn change(&mut self, key: &str, value: &str) {
         let origin = Origin { layer: Layer::Flag, place: "loop resume".to_owned() };
-        self.resolved.set(key, Valued { value: value.to_owned(), origin });
+        self.resolved.0.insert(key.to_owned(), Valued { value: value.to_owned(), origin });
         *self = Self::of(&self.resolved);
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::gates;
 use crate::policy::budget::{money_exact, parse_money};
 use crate::policy::prices::Prices;
+use crate::refusal::Refusal;
 
 /// The word that lifts a limit.
 pub const UNLIMITED: &str = "unlimited";
@@ -79,7 +80,7 @@ impl Kind {
 ///
 /// # Errors
 /// Why it does not fit, and what would.
-pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
+pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
     let trimmed = text.trim();
     match kind {
         Kind::CountOrUnlimited(_) | Kind::DurationOrUnlimited | Kind::SizeOrUnlimited | Kind::MoneyOrUnlimited
@@ -99,30 +100,28 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, (String, String)> {
         Kind::Switch => match trimmed {
             "true" | "on" | "yes" | "1" => Ok("true".to_owned()),
             "false" | "off" | "no" | "0" => Ok("false".to_owned()),
-            _ => Err(("it is a switch".to_owned(), "use true or false".to_owned())),
+            _ => Err(Refusal::new("it is a switch", "use true or false")),
         },
         Kind::Choice(words) => choice(trimmed, words),
         Kind::Command => command(text),
         Kind::Word => word(trimmed),
         Kind::Text if text.len() > LONG_TEXT_BYTES_MAX => {
-            Err((format!("it is longer than {LONG_TEXT_BYTES_MAX} bytes"), "put it into a file".to_owned()))
+            Err(Refusal::new(format!("it is longer than {LONG_TEXT_BYTES_MAX} bytes"), "put it into a file"))
         }
-        Kind::Text if text.contains('\0') => Err(("it holds a NUL byte".to_owned(), "take it out".to_owned())),
+        Kind::Text if text.contains('\0') => Err(Refusal::new("it holds a NUL byte", "take it out")),
         Kind::Text => Ok(text.to_owned()),
-        Kind::Path | Kind::Paths if text.is_empty() => {
-            Err(("it is empty".to_owned(), "name a file, or leave it out".to_owned()))
-        }
+        Kind::Path | Kind::Paths if text.is_empty() => Err(Refusal::new("it is empty", "name a file, or leave it out")),
         Kind::Path | Kind::Paths if text.len() > TEXT_BYTES_MAX => {
-            Err((format!("it is longer than {TEXT_BYTES_MAX} bytes"), "use a shorter path".to_owned()))
+            Err(Refusal::new(format!("it is longer than {TEXT_BYTES_MAX} bytes"), "use a shorter path"))
         }
         Kind::Path | Kind::Paths => Ok(text.to_owned()),
     }
 }
 
-fn count(text: &str, most: u32) -> Result<String, (String, String)> {
+fn count(text: &str, most: u32) -> Result<String, Refusal> {
     match text.parse::<u32>() {
         Ok(number) if (1..=most).contains(&number) && !text.starts_with('+') => Ok(number.to_string()),
-        Ok(_) | Err(_) => Err((
+        Ok(_) | Err(_) => Err(Refusal::new(
             format!("it must be a whole number from 1 to {most}, or {UNLIMITED}"),
             format!("for example 10, or {UNLIMITED}"),
         )),
@@ -133,21 +132,22 @@ fn count(text: &str, most: u32) -> Result<String, (String, String)> {
 ///
 /// # Errors
 /// Why it is no duration, and what would be.
-pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
+pub(super) fn duration(text: &str) -> Result<Duration, Refusal> {
     let hint = || "write it with a unit: 30s, 5m, 1h30m".to_owned();
     if text.parse::<f64>().is_ok() {
-        return Err(("a duration needs a unit".to_owned(), format!("did you mean {text}s or {text}m?")));
+        return Err(Refusal::new("a duration needs a unit", format!("did you mean {text}s or {text}m?")));
     }
     let units = text.split(|letter: char| letter.is_ascii_digit() || letter.is_whitespace() || letter == '.');
     if let Some(unit) = units.filter(|unit| !unit.is_empty()).find(|unit| !["ms", "s", "m", "h", "d"].contains(unit)) {
-        return Err((format!("{unit:?} is no unit of time here"), hint()));
+        return Err(Refusal::new(format!("{unit:?} is no unit of time here"), hint()));
     }
-    let read = humantime::parse_duration(text).map_err(|error| (format!("it is no duration: {error}"), hint()))?;
+    let read =
+        humantime::parse_duration(text).map_err(|error| Refusal::new(format!("it is no duration: {error}"), hint()))?;
     if read > LONGEST {
-        return Err(("it is longer than ten years".to_owned(), hint()));
+        return Err(Refusal::new("it is longer than ten years", hint()));
     }
     if read.as_millis() == 0 {
-        return Err(("a duration of zero would end everything at once".to_owned(), hint()));
+        return Err(Refusal::new("a duration of zero would end everything at once", hint()));
     }
     Ok(read)
 }
@@ -177,24 +177,24 @@ pub fn millis(text: &str) -> Option<u64> {
 ///
 /// # Errors
 /// Why it is no size, and what would be.
-fn size(text: &str) -> Result<u64, (String, String)> {
+fn size(text: &str) -> Result<u64, Refusal> {
     let hint = || "write it with a unit: 500MiB, 10GiB".to_owned();
     let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
     let Ok(number) = number.parse::<u64>() else {
-        return Err(("it is no whole number with a unit".to_owned(), hint()));
+        return Err(Refusal::new("it is no whole number with a unit", hint()));
     };
     let shift = match unit.trim_start() {
         "KiB" => 10,
         "MiB" => 20,
         "GiB" => 30,
         "TiB" => 40,
-        "" => return Err(("a size needs a unit".to_owned(), format!("did you mean {number}MiB or {number}GiB?"))),
-        unit => return Err((format!("{unit:?} is no unit of size here (KiB, MiB, GiB, TiB are)"), hint())),
+        "" => return Err(Refusal::new("a size needs a unit", format!("did you mean {number}MiB or {number}GiB?"))),
+        unit => return Err(Refusal::new(format!("{unit:?} is no unit of size here (KiB, MiB, GiB, TiB are)"), hint())),
     };
     match number.checked_mul(1 << shift) {
-        Some(0) => Err(("a size of zero would keep nothing".to_owned(), hint())),
+        Some(0) => Err(Refusal::new("a size of zero would keep nothing", hint())),
         Some(bytes) => Ok(bytes),
-        None => Err(("no disk is that large".to_owned(), hint())),
+        None => Err(Refusal::new("no disk is that large", hint())),
     }
 }
 
@@ -205,9 +205,9 @@ pub fn bytes(text: &str) -> Option<u64> {
 }
 
 /// An amount of which zero would allow nothing.
-fn money(text: &str) -> Result<u64, (String, String)> {
+fn money(text: &str) -> Result<u64, Refusal> {
     match parse_money(text)? {
-        0 => Err(("an amount of zero would allow no call at all".to_owned(), "for example 2.50".to_owned())),
+        0 => Err(Refusal::new("an amount of zero would allow no call at all", "for example 2.50")),
         amount => Ok(amount),
     }
 }
@@ -218,7 +218,7 @@ pub fn micros(text: &str) -> Option<u64> {
     money(text).ok()
 }
 
-fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)> {
+fn choice(text: &str, words: &[&'static str]) -> Result<String, Refusal> {
     if words.contains(&text) {
         return Ok(text.to_owned());
     }
@@ -226,34 +226,31 @@ fn choice(text: &str, words: &[&'static str]) -> Result<String, (String, String)
         Some(near) => format!("did you mean {near}?"),
         None => format!("use one of: {}", words.join(", ")),
     };
-    Err((format!("it must be one of: {}", words.join(", ")), hint))
+    Err(Refusal::new(format!("it must be one of: {}", words.join(", ")), hint))
 }
 
-fn word(text: &str) -> Result<String, (String, String)> {
+fn word(text: &str) -> Result<String, Refusal> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if text.is_empty() || text.len() > 64 || !text.bytes().all(fits) {
-        return Err((
-            "it must be a word of letters, digits, dots, dashes and underscores".to_owned(),
-            "for example claude".to_owned(),
+        return Err(Refusal::new(
+            "it must be a word of letters, digits, dots, dashes and underscores",
+            "for example claude",
         ));
     }
     Ok(text.to_owned())
 }
 
-fn command(text: &str) -> Result<String, (String, String)> {
+fn command(text: &str) -> Result<String, Refusal> {
     let says = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     if !text.lines().any(says) || text.trim() == "!" {
-        return Err((
-            "an empty command says nothing".to_owned(),
-            "give a shell command, for example \"make test\"".to_owned(),
-        ));
+        return Err(Refusal::new("an empty command says nothing", "give a shell command, for example \"make test\""));
     }
     if text.contains('\0') {
-        return Err(("it holds a NUL byte".to_owned(), "take it out".to_owned()));
+        return Err(Refusal::new("it holds a NUL byte", "take it out"));
     }
     if text.len() > COMMAND_BYTES_MAX {
         let why = format!("a command is at most {COMMAND_BYTES_MAX} bytes long");
-        return Err((why, "put it into a script and name that".to_owned()));
+        return Err(Refusal::new(why, "put it into a script and name that"));
     }
     Ok(text.to_owned())
 }

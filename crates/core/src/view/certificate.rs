@@ -6,23 +6,23 @@ use serde::Serialize;
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::run::{Ended, Proof, ProofGate, RunState, Tool};
-use crate::settings::GateSpec;
+use crate::settings::{GateSpec, Key, keys};
 use crate::time;
 
 /// Settings that a proof depends on: how gates are run, what is kept of the workspace, what the agent may not change.
-const SETTINGS: [&str; 12] = [
-    "agent",
-    "agent_model",
-    "checkpoint",
-    "checkpoint_ignored",
-    "checkpoint_skip",
-    "containment",
-    "gate_timeout",
-    "on_tamper",
-    "profile",
-    "protect",
-    "protect_tests",
-    "require_tests_kept",
+const SETTINGS: [&Key; 12] = [
+    keys::agent(),
+    keys::agent_model(),
+    keys::checkpoint(),
+    keys::checkpoint_ignored(),
+    keys::checkpoint_skip(),
+    keys::containment(),
+    keys::gate_timeout(),
+    keys::on_tamper(),
+    keys::profile(),
+    keys::protect(),
+    keys::protect_tests(),
+    keys::require_tests_kept(),
 ];
 /// So much of a hash is enough for people.
 const HASH_LETTERS: usize = 12;
@@ -116,7 +116,7 @@ impl Certificate {
         let (spec, over) = (state.spec.as_ref()?, state.over.as_ref()?);
         let proof = proof_of(state)?;
         let settings =
-            SETTINGS.iter().map(|key| ((*key).to_owned(), state.settings.shown().resolved.get(key).to_owned()));
+            SETTINGS.iter().map(|key| (key.name.to_owned(), state.settings.shown().resolved.text(key).to_owned()));
         Some(Self {
             version: JSON_VERSION,
             id: spec.id.to_string(),

@@ -6,6 +6,7 @@ use super::row::Waiting;
 use super::{JSON_VERSION, RunResult, seconds};
 use crate::agent::Failure;
 use crate::run::{Answer, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice, Order, RunState};
+use crate::settings::keys;
 use crate::time;
 
 /// The event that a line of the journal is to the outside, if it is one. `state` has it taken in.
@@ -47,7 +48,7 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
             "created",
             json!({
                 "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.shown().agent,
-                "promise": state.settings.shown().resolved.get("promise"), "max_iterations": state.settings.shown().max_iterations,
+                "promise": state.settings.shown().resolved.text(keys::promise()), "max_iterations": state.settings.shown().max_iterations,
             }),
         )),
         Event::Reopened { by, .. } => {

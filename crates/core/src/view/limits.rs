@@ -8,6 +8,7 @@ use crate::policy::limiter::HOUR_MS;
 use crate::policy::prices::cost_of;
 use crate::policy::reserve::{Day, Reserved};
 use crate::run::{Order, RunState};
+use crate::settings::SessionMode;
 use crate::time::{self, At};
 
 /// How much of one limit is used.
@@ -197,7 +198,7 @@ impl SessionView {
         let session = state.agent.session()?;
         let limit = state.settings.shown().session_expiry_ms;
         let expired = limit.is_some_and(|limit| now.ms_since(session.since) >= limit);
-        let wanted = state.agent.continues() || state.settings.shown().resolved.get("session") == "continue";
+        let wanted = state.agent.continues() || state.settings.shown().values.agent.session == SessionMode::Continue;
         Some(Self {
             id: session.id.clone(),
             since: time::rfc3339(session.since.wall_ms),

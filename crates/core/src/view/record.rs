@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::JSON_VERSION;
 use super::breaker::{BreakerView, is_tripped};
 use crate::agent::{Claim, Failure};
-use crate::policy::runaway::{self, Alarm, Limits, Signs};
+use crate::policy::runaway::{self, Alarm, Signs};
 use crate::run::{
     AgentReport, Answer, Decision, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
 };
+use crate::settings::SessionMode;
 use crate::text;
 use crate::time::{self, At};
 
@@ -232,7 +233,7 @@ impl Record {
             self.claims.recommendation = claim.summary.clone().or(self.claims.recommendation.take());
         }
         self.session_event(at, "loop", Some(status), error);
-        let shortest = Limits::of(&self.state.settings.shown().resolved).shortest_ms.unwrap_or(0);
+        let shortest = self.state.settings.shown().values.limits.warnings().shortest_ms.unwrap_or(0);
         self.short = if whole.duration_ms < shortest { self.short.saturating_add(1) } else { 0 };
         let words = whole.stream.words.map(|words| words.sha256);
         let same = words.is_some() && words == self.words;
@@ -281,7 +282,7 @@ impl Record {
         let settings = self.state.settings.shown();
         let limited = settings.max_iterations.is_some() || settings.max_time_ms.is_some();
         let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
-        runaway::judge(Signs { iterations, limited, identical, short }, Limits::of(&settings.resolved))
+        runaway::judge(Signs { iterations, limited, identical, short }, settings.values.limits.warnings())
     }
 
     /// The newest events.
@@ -299,7 +300,7 @@ impl Record {
 /// Whether a conversation that would have been gone on with is too old for that.
 #[must_use]
 pub fn expired(state: &RunState, session: Option<&Session>, now: At) -> bool {
-    let wanted = state.settings.shown().resolved.get("session") == "continue";
+    let wanted = state.settings.shown().values.agent.session == SessionMode::Continue;
     let old = |session: &Session| {
         state.settings.shown().session_expiry_ms.is_some_and(|limit| now.ms_since(session.since) >= limit)
     };

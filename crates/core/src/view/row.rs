@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::{JSON_VERSION, seconds};
 use crate::policy::reserve::{Cap, Reserved};
 use crate::run::RunState;
+use crate::settings::keys;
 use crate::text;
 use crate::time::{self, At};
 
@@ -134,8 +135,8 @@ fn full(state: &RunState) -> String {
 }
 
 /// What the user named, such as the model.
-fn chosen(state: &RunState, key: &str) -> Option<String> {
-    Some(text::one_line(state.settings.shown().resolved.get(key), GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
+fn chosen(name: Option<&String>) -> Option<String> {
+    name.map(|name| text::one_line(name, GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
 }
 
 /// What a person must mend or answer.
@@ -165,9 +166,14 @@ impl Row {
             status: status.to_owned(),
             iteration: state.iteration,
             max_iterations: state.settings.shown().max_iterations,
-            promise: text::one_line(state.settings.shown().resolved.get("promise"), 4096),
+            promise: text::one_line(state.settings.shown().resolved.text(keys::promise()), 4096),
             agent: state.settings.shown().agent.clone(),
-            model: state.budget.spent().model.clone().or_else(|| chosen(state, "agent_model")),
+            model: state
+                .budget
+                .spent()
+                .model
+                .clone()
+                .or_else(|| chosen(state.settings.shown().values.agent.agent_model.as_ref())),
             elapsed_seconds: seconds(state.active_ms(at)),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
@@ -182,8 +188,8 @@ impl Row {
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,
             waiting: Waiting::of(state).filter(|_| driven),
-            project: chosen(state, "project"),
-            agent_name: chosen(state, "agent_name"),
+            project: chosen(state.settings.shown().values.start.project.as_ref()),
+            agent_name: chosen(state.settings.shown().values.start.agent_name.as_ref()),
             thinned: false,
         })
     }

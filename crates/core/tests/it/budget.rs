@@ -5,6 +5,7 @@ use loop_core::machine::consult;
 use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_money, remainder, share, warns};
 use loop_core::policy::prices::{Price, Prices, cost_of};
 use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted, day_cap, day_of, next_day_in_ms};
+use loop_core::refusal::Refusal;
 use loop_core::settings::prices_from_toml;
 
 use crate::world::Seed;
@@ -49,7 +50,7 @@ fn money_is_read_as_people_write_it_and_nothing_else_is() {
         "1_000",
         "٣",
     ] {
-        let (why, hint) = parse_money(text).expect_err(text);
+        let Refusal { why, hint } = parse_money(text).expect_err(text);
         assert!(!why.is_empty() && hint.contains("2.50"), "{text}");
     }
 }
@@ -105,7 +106,7 @@ fn a_wrong_price_is_named_with_its_model() {
         &many,
         &long,
     ]
-    .map(|text| wrong(text).0)
+    .map(|text| wrong(text).why)
     .join("\n");
     expect![[r#"
         gpt: output is missing
@@ -119,7 +120,7 @@ fn a_wrong_price_is_named_with_its_model() {
         there are more than 32 prices
         they are longer than 2048 bytes"#]]
     .assert_eq(&told);
-    assert_eq!(wrong("gpt input=1 output=2 inptu=3").1, "did you mean input?");
+    assert_eq!(wrong("gpt input=1 output=2 inptu=3").hint, "did you mean input?");
 }
 
 #[test]
@@ -227,7 +228,7 @@ fn a_table_of_prices_and_the_name_of_a_model_have_a_longest_length() {
     let length = |last: usize| Prices::parse(&of(last).join("\n")).unwrap().to_string().len();
     let room = 2048 - length(0);
     assert_eq!(length(room), 2048);
-    assert!(Prices::parse(&of(room + 1).join("\n")).unwrap_err().0.contains("longer than 2048 bytes"));
+    assert!(Prices::parse(&of(room + 1).join("\n")).unwrap_err().why.contains("longer than 2048 bytes"));
     let named = |model: &str| Prices::parse(&format!("{model} input=1 output=2"));
     assert!(named(&"m".repeat(128)).is_ok() && named(&"m".repeat(129)).is_err());
     let told = [("input", "1"), ("output", "2")].into_iter().collect();

@@ -122,14 +122,14 @@ fn what_a_run_keeps_of_a_described_agent_is_the_agent() {
 
 #[test]
 fn the_table_stands_in_the_users_own_file_in_toml_and_yaml_and_in_no_project() {
-    assert_eq!(resolve(from_toml(WHOLE, "config.toml", Layer::User).unwrap()).get("max_iterations"), "3");
+    assert_eq!(resolve(from_toml(WHOLE, "config.toml", Layer::User).unwrap()).text(keys::max_iterations()), "3");
     let error = from_toml(WHOLE, "loop.toml", Layer::Project).unwrap_err();
     assert!(matches!(&error, SettingsError::NotInProject { key: "agents", .. }), "{error:?}");
     let yaml = "max_iterations: 4\nagents:\n  mine:\n    command: my-agent -p\n    output: text\n";
-    assert_eq!(resolve(from_yaml(yaml, "config.yaml", Layer::User).unwrap()).get("max_iterations"), "4");
+    assert_eq!(resolve(from_yaml(yaml, "config.yaml", Layer::User).unwrap()).text(keys::max_iterations()), "4");
     assert_eq!(agents_from_yaml(yaml, "config.yaml").unwrap()[0].command, ["my-agent", "-p"]);
     let set = set_in_toml(WHOLE, "config.toml", key("timeout").unwrap(), "9m").unwrap();
-    assert_eq!(resolve(from_toml(&set, "config.toml", Layer::User).unwrap()).get("timeout"), "9m");
+    assert_eq!(resolve(from_toml(&set, "config.toml", Layer::User).unwrap()).text(keys::timeout()), "9m");
     assert_eq!(agents_from_toml(&set, "config.toml").unwrap().len(), 2, "{set}");
 }
 

@@ -1,5 +1,5 @@
 //! What people see of breaker, limits, session and claims: folds over the journal.
-use loop_core::settings::Valued;
+use loop_core::settings::keys;
 use loop_core::time::At;
 use loop_core::view::{BreakerView, BudgetView, CallsView, Record, RunResult, SessionView, Waiting, is_tripped, used};
 
@@ -18,9 +18,8 @@ const PROFILE: &[(&str, &str)] = &[
 fn ungated(more: &[(&str, &str)]) -> Story {
     let settings: Vec<_> = PROFILE.iter().chain(more).copied().collect();
     let mut spec = spec(&settings);
-    if let Some(promise) = spec.settings.valued("promise").cloned() {
-        spec.settings.set("promise", Valued { value: String::new(), ..promise });
-    }
+    let origin = spec.settings.origin(keys::promise()).unwrap().clone();
+    spec.settings.put(keys::promise(), String::new(), origin);
     Story::of(spec)
 }
 

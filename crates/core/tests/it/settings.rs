@@ -21,28 +21,28 @@ fn the_strongest_layer_wins_whatever_the_order_in_which_they_come() {
         all.iter_mut().for_each(|given| given.value = format!("{:?}", given.origin.layer));
         all.rotate_left(count % 2);
         let resolved = resolve(all);
-        assert_eq!(resolved.get("notify"), format!("{:?}", layers[count]));
-        assert_eq!(resolved.valued("notify").unwrap().origin.layer, layers[count]);
+        assert_eq!(resolved.text(keys::notify()), format!("{:?}", layers[count]));
+        assert_eq!(resolved.origin(keys::notify()).unwrap().layer, layers[count]);
     }
-    assert_eq!(resolve(Vec::new()).valued("timeout").unwrap().origin.to_string(), "default");
+    assert_eq!(resolve(Vec::new()).origin(keys::timeout()).unwrap().to_string(), "default");
 }
 
 #[test]
 fn a_project_file_may_lower_a_limit_and_never_raise_it() {
     let narrow = vec![given(Layer::User, "max_iterations", "20"), given(Layer::Project, "max_iterations", "5")];
-    assert_eq!(resolve(narrow).get("max_iterations"), "5");
+    assert_eq!(resolve(narrow).text(keys::max_iterations()), "5");
     for (name, value) in
         [("max_iterations", "11"), ("max_iterations", "unlimited"), ("timeout", "6m"), ("gate_timeout", "1h")]
     {
         let wide = [given(Layer::Project, name, value)];
         assert!(matches!(too_wide(&wide)[..], [SettingsError::TooWide { .. }]), "{name} = {value}");
         let resolved = resolve(wide.to_vec());
-        assert_eq!(resolved.get(name), key(name).unwrap().default, "{name} = {value} is not taken");
+        assert_eq!(resolved.text(key(name).unwrap()), key(name).unwrap().default, "{name} = {value} is not taken");
     }
     let flag = vec![given(Layer::Project, "max_iterations", "30"), given(Layer::Flag, "max_iterations", "40")];
-    assert_eq!(resolve(flag).get("max_iterations"), "40", "a flag wins whatever a file says");
+    assert_eq!(resolve(flag).text(keys::max_iterations()), "40", "a flag wins whatever a file says");
     let lower = vec![given(Layer::Project, "max_time", "1h")];
-    assert_eq!(resolve(lower).get("max_time"), "1h");
+    assert_eq!(resolve(lower).text(keys::max_time()), "1h");
 }
 
 #[test]
@@ -84,9 +84,10 @@ fn yaml_says_the_same_as_toml() {
     // req: D-26 partly: keys of what exists
     let text = "# mine\nmax_iterations: 7\ntimeout: 2m\nnotify: true\nmax_time: null\ninject: [a.md, b.md]\n";
     let resolved = resolve(from_yaml(text, "config.yaml", Layer::User).unwrap());
-    let values = ["max_iterations", "timeout", "notify", "max_time", "inject"].map(|key| resolved.get(key).to_owned());
+    let values = ["max_iterations", "timeout", "notify", "max_time", "inject"]
+        .map(|name| resolved.text(key(name).unwrap()).to_owned());
     assert_eq!(values, ["7", "2m", "true", "unlimited", "a.md\nb.md"].map(str::to_owned));
-    assert_eq!(resolved.valued("timeout").unwrap().origin.place, "config.yaml:3");
+    assert_eq!(resolved.origin(keys::timeout()).unwrap().place, "config.yaml:3");
     let error = from_yaml("timeuot: 2m\n", "config.yaml", Layer::User).unwrap_err();
     assert_eq!(error.hint(), "did you mean timeout?");
     assert!(from_yaml("a: [", "config.yaml", Layer::User).is_err());
@@ -142,11 +143,11 @@ fn setting_a_key_leaves_every_other_byte_of_the_file() {
 
 #[test]
 fn every_default_fits_its_own_key_and_every_flag_and_name_is_there_once() {
-    for key in KEYS {
+    for key in catalogue() {
         if !key.default.is_empty() {
             assert_eq!(parse_value(key.kind, key.default).as_deref(), Ok(key.default), "{}", key.name);
         }
-        assert_eq!(KEYS.iter().filter(|other| other.name == key.name || other.flag.long == key.flag.long).count(), 1);
+        assert_eq!(catalogue().filter(|other| other.name == key.name || other.flag.long == key.flag.long).count(), 1);
         assert_eq!(key.flag.long, key.name.replace('_', "-"));
         assert!(key.doc.ends_with('.'), "{}", key.name);
     }
@@ -171,6 +172,49 @@ fn a_size_is_a_whole_number_with_a_binary_unit() {
         assert!(parse_value(Kind::SizeOrUnlimited, wrong).is_err(), "{wrong}");
     }
     let narrow = vec![given(Layer::User, "keep_bytes", "2GiB")];
-    assert_eq!(resolve(narrow).get("keep_bytes"), "2GiB");
+    assert_eq!(resolve(narrow).text(keys::keep_bytes()), "2GiB");
     assert!(from_toml("keep_bytes = \"1GiB\"", "loop.toml", Layer::Project).is_err(), "the user's own affair");
+}
+
+#[test]
+fn texts_become_typed_values_and_a_run_of_an_earlier_version_has_the_defaults() {
+    let text = "max_iterations = \"unlimited\"\ntimeout = \"90s\"\ndelay = \"none\"\nmax_cost = \"2.50\"\n\
+                checkpoint_file_max = \"1KiB\"\non_tamper = \"stop\"\npromise = \"make test\"\nprotect = [\"a\", \"b\"]\n";
+    let values = Values::of(&resolve(from_toml(text, "config.toml", Layer::User).unwrap()));
+    assert_eq!(values.limits.max_iterations, None);
+    assert_eq!((values.limits.timeout, values.limits.delay), (Millis(90_000), None));
+    assert_eq!(values.budget.max_cost, Some(Micros(2_500_000)));
+    assert_eq!(values.checkpoint.checkpoint_file_max, Some(Bytes(1024)));
+    assert_eq!((values.guard.on_tamper, values.guard.protect.join(" ")), (OnTamper::Stop, "a b".to_owned()));
+    assert_eq!(values.gate.all(), [GateSpec::new(PROMISE, "make test")]);
+    assert_eq!(Values::of(&Resolved::default()), Values::default());
+    assert_eq!(Values::default().output.keep_bytes, Some(Bytes(10 << 30)));
+}
+
+#[test]
+fn every_word_of_a_choice_is_read_as_itself() {
+    let choices =
+        catalogue().filter_map(|key| if let Kind::Choice(words) = key.kind { Some((key, words)) } else { None });
+    let mut count = 0;
+    for (key, words) in choices {
+        let mut seen: Vec<Values> = Vec::new();
+        for word in words {
+            let mut resolved = Resolved::defaults();
+            resolved.put(key, (*word).to_owned(), Origin { layer: Layer::Flag, place: String::new() });
+            let values = Values::of(&resolved);
+            assert!(!seen.contains(&values), "{}: {word} is read as another word", key.name);
+            seen.push(values);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 15);
+}
+
+#[test]
+fn a_key_of_something_that_is_not_built_is_an_unknown_key() {
+    for name in ["best_of", "best_of_metric", "best_of_manual", "template", "background"] {
+        let error = from_toml(&format!("{name} = 3\n"), "config.toml", Layer::User).unwrap_err();
+        assert_eq!(error.to_string(), format!("config.toml:1: unknown key {name}"));
+        assert_eq!(error.why(), "no setting has this name");
+    }
 }

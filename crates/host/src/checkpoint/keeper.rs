@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
-use loop_core::settings::Resolved;
+use loop_core::settings::{CheckpointBackend, CheckpointSettings};
 use loop_core::text;
 
 use super::btrfs::{self, Of};
@@ -45,7 +45,7 @@ pub struct Place {
     /// Where the work is done.
     pub workspace: PathBuf,
     /// What is kept and how.
-    pub settings: Resolved,
+    pub settings: CheckpointSettings,
     /// Who keeps the contents of files: `git` or `btrfs`.
     pub backend: String,
     /// What the agent leaves lying about, as rules: no part of the work either.
@@ -479,16 +479,16 @@ pub struct Chosen {
 ///
 /// # Errors
 /// Why what was asked for cannot be had.
-pub fn choose(asked: &str, workspace: &Path) -> Result<Chosen, String> {
+pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<Chosen, String> {
     let (backend, why) = match asked {
-        "none" => ("none", None),
-        "git" => ("git", None),
-        _ => match btrfs::trial(workspace) {
+        CheckpointBackend::None => ("none", None),
+        CheckpointBackend::Git => ("git", None),
+        CheckpointBackend::Auto | CheckpointBackend::Btrfs => match btrfs::trial(workspace) {
             Ok(place) => {
                 place.drop_if_empty();
                 (BTRFS, None)
             }
-            Err(why) if asked == BTRFS => return Err(why),
+            Err(why) if asked == CheckpointBackend::Btrfs => return Err(why),
             Err(why) => ("git", Some(why).filter(|_| btrfs::is_on_btrfs(workspace))),
         },
     };

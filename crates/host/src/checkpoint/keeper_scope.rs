@@ -2,7 +2,6 @@
 //! which loop itself keeps everything.
 use std::path::{Path, PathBuf};
 
-use loop_core::settings::bytes;
 use loop_core::text;
 
 use super::keeper::Place;
@@ -22,10 +21,10 @@ pub(crate) fn rules_of(place: &Place) -> Rules {
     Rules::of(RuleTexts {
         repository: found.is_repository,
         excludes: found.texts,
-        all: settings.is_on("checkpoint_ignored"),
-        skips: settings.get("checkpoint_skip").lines().map(unescaped).collect(),
+        all: settings.checkpoint_ignored,
+        skips: settings.checkpoint_skip.iter().map(|glob| unescaped(glob)).collect(),
         outside,
-        size_max: bytes(settings.get("checkpoint_file_max")),
+        size_max: settings.checkpoint_file_max.map(|size| size.0),
     })
 }
 

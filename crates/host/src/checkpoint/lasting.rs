@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use loop_core::run::check_name;
-use loop_core::settings::{Layer, bytes, millis};
+use loop_core::settings::{CheckpointSettings, keys};
 
 use super::gc::Collected;
 use super::store::Store;
@@ -19,8 +19,6 @@ use crate::runs;
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
 /// Checkpoints without a run are given up after this: a start makes the store before the run.
 const ORPHANED_MS: u64 = 3600 * 1000;
-/// The setting for it.
-const RETENTION: &str = "checkpoint_retention";
 /// When it was looked at last.
 const LOOKED: &str = "looked";
 
@@ -47,8 +45,11 @@ pub struct Bound {
 impl Bound {
     /// As the settings say.
     #[must_use]
-    pub fn of(settings: &loop_core::settings::Resolved) -> Self {
-        Self { retention_ms: millis(settings.get(RETENTION)), bytes: bytes(settings.get("checkpoint_bytes")) }
+    pub fn of(settings: &CheckpointSettings) -> Self {
+        Self {
+            retention_ms: settings.checkpoint_retention.map(|time| time.0),
+            bytes: settings.checkpoint_bytes.map(|size| size.0),
+        }
     }
 }
 
@@ -175,8 +176,9 @@ fn fate(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Stor
     }
     let ended = state.now.wall_ms;
     // What was said of this one run counts before what holds for all.
-    let own = state.settings.shown().resolved.valued(RETENTION).filter(|valued| valued.origin.layer == Layer::Flag);
-    let retention = own.map_or(retention, |own| millis(&own.value));
+    let own = state.settings.shown().resolved.is_typed(keys::checkpoint_retention());
+    let retention =
+        if own { state.settings.shown().values.checkpoint.checkpoint_retention.map(|time| time.0) } else { retention };
     match retention {
         Some(retention) if now.saturating_sub(ended) > retention => Fate::Goes,
         Some(_) | None => Fate::MayGo(ended),

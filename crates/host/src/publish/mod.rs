@@ -5,6 +5,7 @@ mod place;
 use std::path::Path;
 
 use loop_core::run::{Entry, RunState};
+use loop_core::settings::Profile;
 
 pub use loopr::Loopr;
 
@@ -20,13 +21,13 @@ pub trait Publisher {
 type Make = fn(&Path) -> Box<dyn Publisher>;
 
 /// Which profile publishes what.
-const PUBLISHERS: [(&str, Make); 1] = [("loopr", |workspace| Box::new(Loopr::new(workspace)))];
+const PUBLISHERS: [(Profile, Make); 1] = [(Profile::Loopr, |workspace| Box::new(Loopr::new(workspace)))];
 
 /// The publishers of a run, with all that its journal says so far taken in.
 pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn Publisher>> {
-    let profile = state.settings.shown().resolved.get("profile");
+    let profile = state.settings.shown().values.start.profile;
     let mut all: Vec<Box<dyn Publisher>> =
-        PUBLISHERS.iter().filter(|(name, _)| *name == profile).map(|(_, make)| make(workspace)).collect();
+        PUBLISHERS.iter().filter(|(of, _)| *of == profile).map(|(_, make)| make(workspace)).collect();
     if all.is_empty() {
         return all;
     }

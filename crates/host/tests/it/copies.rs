@@ -403,7 +403,7 @@ fn a_copy_has_the_hash_of_its_checkpoint_until_anything_in_it_changes() {
         run: "run".to_owned(),
         store: root.join("store"),
         workspace: scene.work.clone(),
-        settings: loop_core::settings::Resolved::default(),
+        settings: loop_core::settings::Values::default().checkpoint,
         backend: "git".to_owned(),
         litter: Vec::new(),
         user: User { home: None, config: None },

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use loop_core::policy::protect::{TEST_GLOBS, is_test_path, scripts_in};
-use loop_core::settings::{KEYS, Resolved};
+use loop_core::settings::Values;
 use loop_host::checkpoint::Place;
 use loop_host::checkpoint::user_git::User;
 use loop_host::guard::{Found, Originals, Taken, Tamper, Wanted};
@@ -49,7 +49,7 @@ impl Ground {
             run: "run".to_owned(),
             store: self.work(".state/checkpoints/store"),
             workspace: self.work(""),
-            settings: Resolved::defaults(KEYS),
+            settings: Values::default().checkpoint,
             litter: vec![".aider*".to_owned()],
             user: User::default(),
             backend: "git".to_owned(),

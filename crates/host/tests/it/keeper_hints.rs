@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use loop_core::settings::{KEYS, Resolved};
+use loop_core::settings::Values;
 use loop_host::checkpoint::user_git::User;
 use loop_host::checkpoint::{Checkpoint, Keeper, Place, Store};
 
@@ -22,7 +22,7 @@ fn keeper(scratch: &Path, name: &str) -> Keeper {
         run: name.to_owned(),
         store: scratch.join(name),
         workspace: scratch.join("work"),
-        settings: Resolved::defaults(KEYS),
+        settings: Values::default().checkpoint,
         litter: Vec::new(),
         user: User::default(),
         backend: "git".to_owned(),

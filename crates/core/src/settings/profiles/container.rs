@@ -1,9 +1,9 @@
-//! The dialect of the container front: its defaults, and the names that its own document has for keys of ours.
-use super::error::SettingsError;
-use super::keys::key;
-use super::layers::{Given, Origin};
-use super::profiles::Table;
-use super::value::UNLIMITED;
+//! The container profile: its defaults, and the names that its specification has for keys of ours.
+use super::Table;
+use crate::settings::catalogue::{Key, key, keys};
+use crate::settings::error::SettingsError;
+use crate::settings::layers::{Given, Origin};
+use crate::settings::value::UNLIMITED;
 
 /// What holds where nobody says anything. The document knows neither returns to earlier states nor equal words, and
 /// believes the agent's block alone.
@@ -72,10 +72,9 @@ pub fn named(name: &str) -> Option<&'static Name> {
     NAMES.iter().find(|known| known.name == name)
 }
 
-/// Whether a value of a key of ours means the default in the document: a zero where both have the same name.
-#[must_use]
-pub fn is_default(key: &str, text: &str) -> bool {
-    key == "completion_threshold" && text.trim() == "0"
+/// Whether a text of a key of ours means the default in this profile: a zero where both have the same name.
+pub(super) fn means_default(key: &Key, text: &str) -> bool {
+    key == keys::completion_threshold() && text.trim() == "0"
 }
 
 impl Name {
@@ -140,13 +139,13 @@ impl Name {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{KEYS, Layer, from_toml, from_yaml, resolve};
+    use crate::settings::{Layer, catalogue, from_toml, from_yaml, key, resolve, settle};
 
     const PROFILE: &str = "profile = \"container\"\n";
 
     fn holds(toml: &str, key: &str) -> String {
         let given = from_toml(&format!("{PROFILE}{toml}"), "config.toml", Layer::User).unwrap();
-        resolve(given).get(key).to_owned()
+        settle(given).unwrap().text(crate::settings::key(key).unwrap()).to_owned()
     }
 
     #[test]
@@ -171,11 +170,32 @@ mod tests {
             assert_eq!(holds(&format!("{name} = 0"), key), default, "{name} is zero");
             assert_eq!(holds(&format!("{name} = 7"), key), seven, "{name} is seven");
             let yaml = from_yaml(&format!("profile: container\n{name}: 7\n"), "config.yaml", Layer::User).unwrap();
-            assert_eq!(resolve(yaml).get(key), seven, "{name} in YAML");
+            assert_eq!(settle(yaml).unwrap().text(crate::settings::key(key).unwrap()), seven, "{name} in YAML");
         }
         assert_eq!(holds("", "auto_confirm"), "false");
         assert_eq!(holds("auto_confirm = true", "auto_confirm"), "true");
         assert_eq!(holds("calls_per_hour = -1", "max_calls_per_hour"), UNLIMITED);
+    }
+
+    #[test]
+    fn a_threshold_of_zero_is_the_default_in_this_profile_and_refused_in_the_others() {
+        let toml = |text: &str| from_toml(text, "config.toml", Layer::User).and_then(settle);
+        for profile in ["", "profile = \"loop\"\n", "profile = \"loopr\"\n"] {
+            let error = toml(&format!("{profile}completion_threshold = 0\n")).unwrap_err();
+            assert!(error.to_string().ends_with("completion_threshold cannot be \"0\""), "{error}");
+            assert!(error.why().starts_with("it must be a whole number from 1"), "{}", error.why());
+        }
+        // The profile may be named after the value, or by a layer that counts more.
+        for text in ["completion_threshold = 0\nprofile = \"container\"\n", "completion_threshold = 0\n"] {
+            let mut given = from_toml(text, "config.toml", Layer::User).unwrap();
+            let flag = Origin { layer: Layer::Flag, place: "--profile".to_owned() };
+            given.push(Given::read(keys::profile(), "container", flag).unwrap());
+            assert_eq!(settle(given).unwrap().text(keys::completion_threshold()), "2");
+        }
+        let yaml = from_yaml("completion_threshold: 0\n", "config.yaml", Layer::User).unwrap();
+        assert!(settle(yaml).is_err());
+        let origin = Origin { layer: Layer::Flag, place: "loop set".to_owned() };
+        assert!(Given::read(keys::completion_threshold(), "0", origin).is_err(), "a run that is there has no profile");
     }
 
     #[test]
@@ -194,7 +214,7 @@ mod tests {
         let given = |loops: u32| {
             let mut given = from_toml("max_iterations = 20", "config.toml", Layer::User).unwrap();
             given.extend(from_toml(&format!("max_loops = {loops}"), "loop.toml", Layer::Project).unwrap());
-            resolve(given).get("max_iterations").to_owned()
+            resolve(given).text(crate::settings::keys::max_iterations()).to_owned()
         };
         assert_eq!((given(5), given(30)), ("5".to_owned(), "20".to_owned()));
         assert!(from_toml("session_expiration_hours = 1", "loop.toml", Layer::Project).is_err());
@@ -203,7 +223,7 @@ mod tests {
     #[test]
     fn no_name_of_the_document_is_a_key_of_ours() {
         for name in NAMES {
-            assert!(KEYS.iter().all(|key| key.name != name.name && key.flag.long != name.flag()), "{}", name.name);
+            assert!(catalogue().all(|key| key.name != name.name && key.flag.long != name.flag()), "{}", name.name);
             assert!(name.keys.iter().all(|name| key(name).is_some()), "{}", name.name);
         }
     }

@@ -1,10 +1,10 @@
 //! The dialect of `loopr`: its defaults, and `.loopr/config` as lines of KEY=VALUE.
 use thiserror::Error;
 
-use super::keys::{Key, key};
-use super::layers::{Given, Layer, Origin};
-use super::profiles::Table;
-use super::value::{self, Kind};
+use super::Table;
+use crate::settings::catalogue::{Key, key};
+use crate::settings::layers::{Given, Layer, Origin};
+use crate::settings::value::{self, Kind};
 use crate::text;
 
 /// Where the file lies in the root.
@@ -49,8 +49,8 @@ const NAMES: [(&str, &str, &str); 8] = [
 ];
 
 /// How the file sets a key of ours, where it has a name for it.
-pub(super) fn words(key: &str, value: &str) -> Option<String> {
-    let (name, ..) = NAMES.iter().find(|(_, ours, _)| *ours == key)?;
+pub(super) fn words(key: &Key, value: &str) -> Option<String> {
+    let (name, ..) = NAMES.iter().find(|(_, ours, _)| *ours == key.name)?;
     Some(format!("{name}={value} in {CONFIG}"))
 }
 

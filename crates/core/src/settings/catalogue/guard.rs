@@ -1,0 +1,40 @@
+//! Files and tests that the agent must leave alone.
+use super::{InProject, flag};
+use crate::settings::choices::OnTamper;
+use crate::settings::value::Kind;
+
+topic! {
+    /// Files and tests that the agent must leave alone.
+    GuardSettings {
+        /// A glob of files that the agent may not change, as in a .gitignore, beside the scripts that the gates name.
+        /// Only files that are there at the start count. May be given several times.
+        protect: Vec<String> {
+            kind: Kind::Paths,
+            flag: flag("protect", "GLOB"),
+            in_project: InProject::Yes,
+        }
+        /// Protect the usual test folders and files, too.
+        protect_tests: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("protect-tests", ""),
+            in_project: InProject::Yes,
+        }
+        /// What becomes of a protected file that was changed: it is put back before the gates judge and the agent is
+        /// told, the loop stops, or nothing.
+        on_tamper: OnTamper {
+            kind: OnTamper::KIND,
+            default: "restore",
+            flag: flag("on-tamper", "WHAT"),
+            may_change: true,
+        }
+        /// Not done while there are fewer tests than at the start, more skipped ones, or another test command.
+        require_tests_kept: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("require-tests-kept", ""),
+            in_project: InProject::Yes,
+            may_change: true,
+        }
+    }
+}

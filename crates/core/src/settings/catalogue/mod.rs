@@ -1,0 +1,254 @@
+//! The catalogue: every setting once, by topic.
+//!
+//! A line of a topic gives the typed field that code reads, the [`Key`] from which files, flags, help, the reference
+//! page and the schema are made, and the reader from text. To add a setting, add its lines to a topic.
+use super::amounts::SettingValue;
+use super::resolved::Resolved;
+use super::value::Kind;
+
+/// A topic: a struct with a typed field for each key, and the keys themselves, from the same lines. The doc comment of
+/// a key is also its help.
+macro_rules! topic {
+    (
+        $(#[doc = $about:literal])+
+        $topic:ident {
+            $($(#[doc = $doc:literal])+ $name:ident: $type:ty { $($part:ident: $value:expr),+ $(,)? })+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $topic {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+        }
+
+        /// Each key of this topic by its name.
+        pub(super) mod keys {
+            use super::*;
+            use crate::settings::catalogue::{BASE, Key};
+
+            $(
+                #[doc = concat!("The key `", stringify!($name), "`.")]
+                #[must_use]
+                pub const fn $name() -> &'static Key {
+                    const {
+                        &Key {
+                            name: stringify!($name),
+                            doc: concat!($($doc),+).trim_ascii_start(),
+                            $($part: $value,)+
+                            ..BASE
+                        }
+                    }
+                }
+            )+
+        }
+
+        impl crate::settings::catalogue::Topic for $topic {
+            const KEYS: &'static [&'static crate::settings::catalogue::Key] = &[$(keys::$name()),+];
+
+            fn of(resolved: &crate::settings::resolved::Resolved) -> Self {
+                Self { $($name: crate::settings::catalogue::read(resolved, keys::$name()),)+ }
+            }
+        }
+    };
+}
+
+mod agent;
+mod breaker;
+mod budget;
+mod checkpoint;
+mod gate;
+mod guard;
+mod limits;
+mod output;
+mod start;
+
+pub use agent::AgentSettings;
+pub use breaker::BreakerSettings;
+pub use budget::BudgetSettings;
+pub use checkpoint::CheckpointSettings;
+pub use gate::GateSettings;
+pub use guard::GuardSettings;
+pub use limits::LimitSettings;
+pub use output::OutputSettings;
+pub use start::StartSettings;
+
+/// Every key by its name, for its text, its origin or its help.
+pub mod keys {
+    pub use super::agent::keys::*;
+    pub use super::breaker::keys::*;
+    pub use super::budget::keys::*;
+    pub use super::checkpoint::keys::*;
+    pub use super::gate::keys::*;
+    pub use super::guard::keys::*;
+    pub use super::limits::keys::*;
+    pub use super::output::keys::*;
+    pub use super::start::keys::*;
+}
+
+/// The keys of all topics, in the order in which help shows them.
+const TOPICS: [&[&Key]; 9] = [
+    GateSettings::KEYS,
+    LimitSettings::KEYS,
+    AgentSettings::KEYS,
+    GuardSettings::KEYS,
+    BreakerSettings::KEYS,
+    BudgetSettings::KEYS,
+    CheckpointSettings::KEYS,
+    StartSettings::KEYS,
+    OutputSettings::KEYS,
+];
+
+/// Every setting with its type, by topic. This is what code reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values {
+    /// When a loop is done.
+    pub gate: GateSettings,
+    /// How long it may take.
+    pub limits: LimitSettings,
+    /// Who works.
+    pub agent: AgentSettings,
+    /// What the agent must leave alone.
+    pub guard: GuardSettings,
+    /// When a loop without progress is stopped.
+    pub breaker: BreakerSettings,
+    /// What may be spent.
+    pub budget: BudgetSettings,
+    /// How iterations are recorded.
+    pub checkpoint: CheckpointSettings,
+    /// What a start takes.
+    pub start: StartSettings,
+    /// How a loop ends and what it tells.
+    pub output: OutputSettings,
+}
+
+impl Values {
+    /// Reads the texts. A key that is not there has its default.
+    #[must_use]
+    pub fn of(resolved: &Resolved) -> Self {
+        Self {
+            gate: Topic::of(resolved),
+            limits: Topic::of(resolved),
+            agent: Topic::of(resolved),
+            guard: Topic::of(resolved),
+            breaker: Topic::of(resolved),
+            budget: Topic::of(resolved),
+            checkpoint: Topic::of(resolved),
+            start: Topic::of(resolved),
+            output: Topic::of(resolved),
+        }
+    }
+}
+
+/// The defaults of the catalogue.
+impl Default for Values {
+    fn default() -> Self {
+        Self::of(&Resolved::default())
+    }
+}
+
+/// All keys, in the order in which help shows them.
+pub fn catalogue() -> impl Iterator<Item = &'static Key> {
+    TOPICS.into_iter().flatten().copied()
+}
+
+/// The key of that name: for names that come from a person or a file.
+#[must_use]
+pub fn key(name: &str) -> Option<&'static Key> {
+    catalogue().find(|key| key.name == name)
+}
+
+/// A part of the catalogue.
+trait Topic {
+    /// Its keys.
+    const KEYS: &'static [&'static Key];
+    /// Reads its fields.
+    fn of(resolved: &Resolved) -> Self;
+}
+
+fn read<T: SettingValue>(resolved: &Resolved, key: &Key) -> T {
+    debug_assert!(T::fits(key.kind), "the type of {} is not that of its kind", key.name);
+    T::read(resolved.text(key))
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Its value when nobody says anything; empty means *not set*.
+    pub default: &'static str,
+    /// What it does, in a sentence or two for people.
+    pub doc: &'static str,
+    /// Its flag.
+    pub flag: Flag,
+    /// Its environment variable.
+    pub env: Option<&'static str>,
+    /// Whether it may stand in the user's file.
+    pub in_file: bool,
+    /// Whether it may stand in a project's file.
+    pub in_project: InProject,
+    /// Whether it may change when a run is resumed.
+    pub may_change: bool,
+}
+
+/// A setting is its name.
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Key {}
+
+/// How a key is said on the command line.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    /// `--long`.
+    pub long: &'static str,
+    /// `-s`.
+    pub short: Option<char>,
+    /// What stands for the value in the help; switches have none.
+    pub value: &'static str,
+}
+
+/// What a project's file may do to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InProject {
+    /// Set it.
+    Yes,
+    /// Lower it.
+    Narrow,
+    /// Set it once the user has approved the file as it is: it is run, or loosens safety.
+    Approved,
+    /// Nothing, whoever approves: it is for the user alone.
+    Never,
+}
+
+const fn flag(long: &'static str, value: &'static str) -> Flag {
+    Flag { long, short: None, value }
+}
+
+/// What holds for most keys.
+const BASE: Key = Key {
+    name: "",
+    kind: Kind::Switch,
+    default: "",
+    doc: "",
+    flag: flag("", ""),
+    env: None,
+    in_file: true,
+    in_project: InProject::Approved,
+    may_change: false,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_the_type_of_its_key_and_the_default_of_the_catalogue() {
+        assert_eq!(Values::default(), Values::of(&Resolved::defaults()));
+    }
+}

@@ -1,0 +1,54 @@
+//! How a loop ends, and what it tells to other programs.
+use super::{InProject, flag};
+use crate::settings::amounts::Bytes;
+use crate::settings::value::Kind;
+
+topic! {
+    /// How a loop ends, and what it tells to other programs.
+    OutputSettings {
+        /// A file that stops the loop: with the word stop after the iteration, with abort at once. A relative path
+        /// counts from the workspace. Off unless set.
+        stop_file: Option<String> {
+            kind: Kind::Path,
+            flag: flag("stop-file", "FILE"),
+        }
+        /// Remove a stop file that is there at the start instead of refusing to start.
+        clear_stop: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("clear-stop", ""),
+            in_file: false,
+            may_change: true,
+        }
+        /// A file for one JSON object that says how the loop ended, written at every end.
+        result: Option<String> {
+            kind: Kind::Path,
+            flag: flag("result", "FILE"),
+            in_file: false,
+        }
+        /// Run notification_cmd when the loop ends, however it ends.
+        notify: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("notify", ""),
+            in_project: InProject::Yes,
+            may_change: true,
+        }
+        /// The command that --notify runs; it gets two more arguments, a title and a text. A failure of it changes
+        /// nothing.
+        notification_cmd: String {
+            kind: Kind::Command,
+            default: "notify-send",
+            flag: flag("notification-cmd", "CMD"),
+            may_change: true,
+        }
+        /// How much the records of all loops may take together. When a loop starts or ends past it, the outputs of
+        /// those that ended longest ago are removed; what happened stays readable.
+        keep_bytes: Option<Bytes> {
+            kind: Kind::SizeOrUnlimited,
+            default: "10GiB",
+            flag: flag("keep-bytes", "SIZE"),
+            in_project: InProject::Never,
+        }
+    }
+}

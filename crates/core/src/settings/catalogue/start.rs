@@ -1,0 +1,54 @@
+//! What a start takes: whose defaults, names, more text for the prompt, questions to the person.
+use super::{InProject, flag};
+use crate::settings::choices::Profile;
+use crate::settings::value::Kind;
+
+topic! {
+    /// What a start takes: whose defaults, names, more text for the prompt, questions to the person.
+    StartSettings {
+        /// Whose defaults hold: those of loop, of loopr, or of the container front. What is set elsewhere counts more.
+        profile: Profile {
+            kind: Profile::KIND,
+            default: "loop",
+            flag: flag("profile", "NAME"),
+        }
+        /// What the project is called, for people and for lists.
+        project: Option<String> {
+            kind: Kind::Text,
+            flag: flag("project", "NAME"),
+            in_project: InProject::Yes,
+        }
+        /// What this worker is called, for people and for lists. Which program works is --agent.
+        agent_name: Option<String> {
+            kind: Kind::Text,
+            flag: flag("agent-name", "NAME"),
+        }
+        /// A file whose text stands in every prompt beside the task. May be given several times.
+        inject: Vec<String> {
+            kind: Kind::Paths,
+            flag: flag("inject", "FILE"),
+        }
+        /// Approve what the project file wants to run, as it is now.
+        approve: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("approve", ""),
+            in_file: false,
+        }
+        /// Answer every question of loop's own with yes, instead of asking on a terminal.
+        auto_confirm: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("auto-confirm", ""),
+            may_change: true,
+            in_project: InProject::Never,
+        }
+        /// Work even in your home folder, in / or at the root of a mount.
+        allow_any_workspace: bool {
+            kind: Kind::Switch,
+            default: "false",
+            flag: flag("allow-any-workspace", ""),
+            in_project: InProject::Never,
+        }
+    }
+}
