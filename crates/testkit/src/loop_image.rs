@@ -89,11 +89,8 @@ impl Drop for MountScratch {
 /// The file systems that can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// ext4.
     Ext4,
-    /// xfs.
     Xfs,
-    /// btrfs.
     Btrfs,
 }
 
