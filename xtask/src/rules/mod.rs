@@ -11,6 +11,7 @@ pub mod public_docs;
 pub mod requirements;
 pub mod root;
 pub mod size;
+pub mod tiers;
 pub mod tuples;
 
 use crate::{Finding, Tree};
@@ -28,5 +29,6 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     requirements::check,
     root::check,
     size::check,
+    tiers::check,
     tuples::check,
 ];

@@ -13,6 +13,7 @@ mod reference;
 mod requirements;
 mod root;
 mod size;
+mod tiers;
 mod tree;
 mod tuples;
 
