@@ -41,7 +41,7 @@ fn fault(tree: &Tree, rows: &[Row<'_>], row: &Row<'_>) -> Option<Finding> {
         format!("`{package} {prefix}` does not say what it needs; write it behind the name")
     } else if let Some(other) = rows.iter().find(twice) {
         format!("`{package} {prefix}` stands in line {} already; remove one", other.line)
-    } else if !names.into_iter().any(|name| name.starts_with(prefix)) {
+    } else if !names.into_iter().any(|name| name.starts_with(prefix) || in_inner_module(&name, prefix)) {
         format!("no test of {package} begins with `{prefix}`; correct the line, or remove it")
     } else {
         return None;
@@ -49,13 +49,23 @@ fn fault(tree: &Tree, rows: &[Row<'_>], row: &Row<'_>) -> Option<Finding> {
     Some(Finding::new(PATH, *line, message))
 }
 
-/// The tests of a file of `tests/it`, by their full names but for modules inside the file.
+/// Whether the line names a module inside the file of this test: `file::inner::` for `file::works`.
+fn in_inner_module(name: &str, prefix: &str) -> bool {
+    let file = name.rsplit_once("::").map_or("", |(file, _)| file);
+    prefix.strip_suffix("::").and_then(|prefix| prefix.rsplit_once("::")).is_some_and(|(outer, _)| outer == file)
+}
+
+/// The tests of a file by their full names. In `src` they are in a module `tests`; in `tests/it` modules inside the
+/// file are not looked at.
 fn test_names(file: &File) -> Vec<String> {
     let Some((_, inside)) = file.in_crate() else { return Vec::new() };
-    let Some(path) = inside.strip_prefix("tests/it/").and_then(|path| path.strip_suffix(".rs")) else {
-        return Vec::new();
+    let Some(path) = inside.strip_suffix(".rs") else { return Vec::new() };
+    let module = |path: &str| path.strip_suffix("/mod").unwrap_or(path).replace('/', "::");
+    let module = match (path.strip_prefix("tests/it/"), path.strip_prefix("src/")) {
+        (Some(path), _) => module(path),
+        (None, Some(path)) => format!("{}::tests", module(path)),
+        (None, None) => return Vec::new(),
     };
-    let module = path.strip_suffix("/mod").unwrap_or(path).replace('/', "::");
     let tests = tokens::lex(&file.text).map(tokens::test_functions).unwrap_or_default();
     tests.into_iter().map(|test| format!("{module}::{}", test.name)).collect()
 }

@@ -13,6 +13,13 @@ fn findings(table: &str) -> Vec<String> {
 
 #[test]
 fn a_line_that_names_tests_and_says_what_they_need_is_right() {
+    let inner = "loop-cli real::inner:: root\nloop-cli a::b::tests::works root";
+    let files = [
+        (PATH, inner),
+        ("crates/cli/tests/it/real.rs", "#[test]\nfn works() {}"),
+        ("crates/cli/src/a/b.rs", "#[cfg(test)]\nmod tests { #[test]\nfn works() {} }"),
+    ];
+    assert_eq!(told(&check(&Tree::of(&files))), [""; 0]);
     let table = "# a comment\n\nloop-cli real::  root and a mount\nloop-cli  deep::works  minutes # why\n";
     assert_eq!(findings(table), [""; 0]);
 }
