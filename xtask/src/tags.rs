@@ -15,7 +15,6 @@ use crate::tree::{File, Tree};
 pub struct Tag {
     /// The file that it stands in.
     pub path: String,
-    /// Its line.
     pub line: usize,
     /// The ids that it names.
     pub ids: Vec<String>,

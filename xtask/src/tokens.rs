@@ -5,7 +5,6 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 /// A function with a test attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestFunction {
-    /// Its name.
     pub name: String,
     /// The line of the test attribute.
     pub first_line: usize,

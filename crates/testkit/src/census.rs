@@ -13,7 +13,6 @@ const BETWEEN_PIDS: Duration = Duration::from_millis(30);
 /// A process beyond doubt: pids come again, with another start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Being {
-    /// Its pid.
     pub pid: i32,
     /// When it was started, in clock ticks since boot.
     pub start: u64,

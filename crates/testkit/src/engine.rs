@@ -47,13 +47,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Docker. None where this machine does not let us mount, which is said loudly, and is a failure in CI: there it
-    /// must run.
+    /// Docker.
     ///
     /// # Panics
-    /// In CI where it cannot be had, and where a program for it is missing.
+    /// Where nothing can be mounted, and where a program for it is missing.
     #[must_use]
-    pub fn docker() -> Option<Self> {
+    pub fn docker() -> Self {
         Self::begin(|root| {
             let mut command = Command::new("dockerd");
             command.args(["--bridge=none", "--iptables=false", "--ip-masq=false", "--ip-forward=false"]);
@@ -68,7 +67,7 @@ impl Engine {
     /// # Panics
     /// As [`Engine::docker`].
     #[must_use]
-    pub fn podman() -> Option<Self> {
+    pub fn podman() -> Self {
         Self::begin(|root| {
             let own = |text: &str| text.replace("ROOT", &root.display().to_string());
             fs::write(root.join("storage.conf"), own(PODMAN_STORAGE)).expect("a file");
@@ -81,8 +80,8 @@ impl Engine {
         })
     }
 
-    fn begin(command: impl FnOnce(&Path) -> Command) -> Option<Self> {
-        let scratch = MountScratch::new()?;
+    fn begin(command: impl FnOnce(&Path) -> Command) -> Self {
+        let scratch = MountScratch::new();
         let root = scratch.path().to_owned();
         let mut command = command(&root);
         let path = std::env::var("PATH").unwrap_or_default();
@@ -98,7 +97,7 @@ impl Engine {
         let up = wait_at_most(std::time::Duration::from_secs(60), || engine.client(&["version"]).is_ok());
         assert!(up, "the engine did not come up: {}", fs::read_to_string(root.join("log")).unwrap_or_default());
         engine.make_images();
-        Some(engine)
+        engine
     }
 
     /// Where it listens.

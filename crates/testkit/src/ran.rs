@@ -68,9 +68,7 @@ impl Running {
 pub struct Ran {
     /// The exit code; none if a signal ended it.
     pub code: Option<i32>,
-    /// Raw stdout.
     pub stdout: Vec<u8>,
-    /// Raw stderr.
     pub stderr: Vec<u8>,
     root: PathBuf,
 }

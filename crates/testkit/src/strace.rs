@@ -5,7 +5,6 @@ use std::process::Command;
 /// One call of the traced process's own thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Its name.
     pub name: String,
     /// Everything else on its line.
     pub text: String,

@@ -5,24 +5,24 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::scratch::Scratch;
-use super::{Figure, median};
+use super::{Effort, Figure, Program, median};
 use crate::workspace_root;
 
 /// The program that measures: it needs the host's own code, and root to mount an image.
-const PROGRAM: &str = "btrfs_bench";
+const PROGRAM: Program = Program::example("loop-host", "btrfs_bench");
 
 /// A checkpoint by us against the bare call, and its cost with many files against few.
 ///
 /// # Errors
 /// When the program cannot be built, or fails although we are root.
-pub fn measure(_scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
+pub fn measure(_scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     let names = ["btrfs-bare", "btrfs-files"];
     if !is_root() {
         let refused = |name| Figure::once(name, f64::NAN, "×", 0.0).note("NOT MEASURED: mounting an image takes root");
         return Ok(names.map(refused).to_vec());
     }
-    let (rounds, few, many) = if quick { (15, 1000, 10_000) } else { (60, 1000, 100_000) };
-    let rounds = rounds_of(&[rounds, few, many])?;
+    let (rounds, few, many) = effort.pick((60, 1000, 100_000), (15, 1000, 10_000), (2, 100, 200));
+    let rounds = rounds_of(&[rounds, few, many], effort)?;
     let ratio =
         |over: usize, under: usize| -> Vec<f64> { rounds.iter().map(|times| times[over] / times[under]).collect() };
     let middle = |column: usize| median(&rounds.iter().map(|times| times[column]).collect::<Vec<_>>());
@@ -45,23 +45,21 @@ fn is_root() -> bool {
 }
 
 /// Runs the program; a line of it is a round.
-fn rounds_of(numbers: &[usize]) -> Result<Vec<[f64; 5]>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--release", "--quiet", "-p", "loop-host", "--example", PROGRAM, "--"]);
+fn rounds_of(numbers: &[usize], effort: Effort) -> Result<Vec<[f64; 5]>> {
+    let mut command = Command::new(PROGRAM.build(effort)?);
     command.args(numbers.iter().map(usize::to_string)).current_dir(workspace_root()).stderr(Stdio::inherit());
     // In memory, where a commit waits for no disk: what we add weighs most there, and nobody else's writes count.
     if std::path::Path::new("/dev/shm").is_dir() {
         command.env("TMPDIR", "/dev/shm");
     }
-    let output = command.output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "{PROGRAM} ended with {}", output.status);
+    let output = command.output().with_context(|| format!("cannot run {}", PROGRAM.name))?;
+    ensure!(output.status.success(), "{} ended with {}", PROGRAM.name, output.status);
     let text = String::from_utf8_lossy(&output.stdout);
     let times = |line: &str| -> Option<[f64; 5]> {
         let times: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         times.try_into().ok()
     };
     let rounds: Vec<[f64; 5]> = text.lines().filter_map(times).collect();
-    ensure!(!rounds.is_empty(), "{PROGRAM} measured nothing");
+    ensure!(!rounds.is_empty(), "{} measured nothing", PROGRAM.name);
     Ok(rounds)
 }

@@ -1,18 +1,16 @@
 //! What a checkpoint costs against what git and a bare walk cost, in turns in one process.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::scratch::Scratch;
-use super::{Figure, median};
-use crate::workspace_root;
+use super::{Effort, Figure, Program, median};
 
 /// The program that measures: of the host crate, so that it is built as users get it.
-const EXAMPLE: &str = "checkpoint_figures";
+const PROGRAM: Program = Program::example("loop-host", "checkpoint_figures");
 /// Syncs of both sides, which belong to every figure.
 const SYNCS: &str = "ours 2 syncs (pack, folder), and each restored file; git's none";
 
@@ -23,12 +21,12 @@ type Rounds = BTreeMap<String, Vec<f64>>;
 ///
 /// # Errors
 /// When the program cannot be built or run.
-pub fn measure(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
-    let (files, rounds, churns) = if quick { ("10000", "5", "50") } else { ("100000", "15", "200") };
-    let mut command = scratch.command(built()?);
+pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
+    let (files, rounds, churns) = effort.pick(("100000", "15", "200"), ("10000", "5", "50"), ("200", "1", "2"));
+    let mut command = scratch.command(PROGRAM.build(effort)?);
     command.arg(scratch.path("tmp")).args([files, rounds, churns]).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let output = command.output().with_context(|| format!("cannot run {EXAMPLE}"))?;
-    ensure!(output.status.success(), "{EXAMPLE} failed");
+    let output = command.output().with_context(|| format!("cannot run {}", PROGRAM.name))?;
+    ensure!(output.status.success(), "{} failed", PROGRAM.name);
     let mut all = Rounds::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let line: Value = serde_json::from_str(line)?;
@@ -65,17 +63,4 @@ fn figures(all: &Rounds, files: &str) -> Result<Vec<Figure>> {
         Figure::once("checkpoint-memory", megabytes("peak-kb")?, "MB", 64.0)
             .note(format!("peak resident, {files} files")),
     ])
-}
-
-/// Builds the program, and says where it is.
-fn built() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "-p", "loop-host", "--example", EXAMPLE, "--message-format", "json"]);
-    let output = command.current_dir(workspace_root()).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "{EXAMPLE} does not build");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let told = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut built = told.filter_map(|value| value["executable"].as_str().map(PathBuf::from));
-    built.next_back().context("cargo does not say where the program is")
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use super::scratch::{Running, Scratch};
-use super::{Figure, median, proc};
+use super::{Effort, Figure, median, proc};
 
 /// The least that starting a program costs.
 pub(super) const FLOOR: &str = "/bin/true";
@@ -26,8 +26,8 @@ pub(super) struct Cost {
 ///
 /// # Errors
 /// When it cannot be run.
-pub fn help(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
-    let pairs = if quick { 50 } else { 200 };
+pub fn help(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
+    let pairs = effort.pick(200, 50, 5);
     compare(scratch, &["--help"], pairs, ["help-cpu", "help-wall"], 3.0)
 }
 
@@ -35,8 +35,8 @@ pub fn help(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
 ///
 /// # Errors
 /// When the runs cannot be made.
-pub fn status(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
-    let (runs, pairs) = if quick { (100, 50) } else { (1000, 200) };
+pub fn status(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
+    let (runs, pairs) = effort.pick((1000, 200), (100, 50), (5, 5));
     for _ in 0..runs {
         let words = ["start", "nothing", "--agent-cmd", "true", "--promise", "true", "--quiet"];
         let status = Running::begin(scratch.command(scratch.program()).args(words))?.end()?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::commands::{FLOOR, cost};
 use super::scratch::{Running, Scratch};
-use super::{Figure, median, proc};
+use super::{Effort, Figure, median, proc};
 
 /// Iterations between two looks.
 const STRIDE: u32 = 50;
@@ -40,14 +40,15 @@ type Way = fn(&Look) -> f64;
 ///
 /// # Errors
 /// When the run fails.
-pub fn measure(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
-    let iterations = if quick { 1_000 } else { 10_000 };
+pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
+    let iterations = effort.pick(10_000, 1_000, 200);
+    let stride = effort.pick(STRIDE, STRIDE, 10);
     let mut run = Running::begin(&mut scratch.start("true", iterations))?;
     let mut journal = Follower::open(&scratch.journal()?)?;
     let mut looks: Vec<Look> = Vec::new();
     while !run.has_ended()? {
         let iteration = journal.iteration()?;
-        let due = looks.last().map_or(WARM, |last| last.iteration + STRIDE);
+        let due = looks.last().map_or(WARM, |last| last.iteration + stride);
         if iteration >= due {
             // Fails when the run has just ended.
             looks.extend(look(scratch, run.pid(), iteration).ok());

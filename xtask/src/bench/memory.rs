@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::scratch::{Running, Scratch};
-use super::{Figure, proc};
+use super::{Effort, Figure, proc};
 
 /// Iterations of the run.
 const ITERATIONS: u32 = 200;
@@ -21,8 +21,8 @@ const LIMIT_MB: f64 = 15.0;
 ///
 /// # Errors
 /// When the run fails.
-pub fn measure(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
-    let mut run = Running::begin(&mut scratch.start(AGENT, if quick { 50 } else { ITERATIONS }))?;
+pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
+    let mut run = Running::begin(&mut scratch.start(AGENT, effort.pick(ITERATIONS, 50, 10)))?;
     let mut before = BTreeSet::new();
     let mut peak_kb = 0;
     let mut most = 0;

@@ -3,6 +3,7 @@
 //! Never a test: a busy machine makes a figure wrong, not the code. So everything is a ratio or a difference to a
 //! floor that is measured in the same minute, in turns with ours, and the median counts.
 //!
+//! - [`effort`]: how much is measured, and how the programs for it are built
 //! - [`figure`]: a measured value with its limit, and the table of them
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
@@ -12,6 +13,7 @@
 pub mod btrfs;
 pub mod checkpoint;
 pub mod commands;
+pub mod effort;
 pub mod figure;
 pub mod flat;
 pub mod memory;
@@ -26,11 +28,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
+pub use effort::{Effort, Program};
 pub use figure::Figure;
-use scratch::{Scratch, build};
+use scratch::Scratch;
 
 /// One measurement, which may give several figures.
-type Measure = fn(&Scratch, bool) -> Result<Vec<Figure>>;
+type Measure = fn(&Scratch, Effort) -> Result<Vec<Figure>>;
 
 /// All measurements by the name that `--only` takes, the shortest first.
 const MEASURES: &[(&str, Measure)] = &[
@@ -46,13 +49,16 @@ const MEASURES: &[(&str, Measure)] = &[
     ("parser", parser::measure),
 ];
 
+/// What is measured.
+const LOOP: Program = Program { package: "loop-cli", kind: "--bin", name: "loop" };
+
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// JSON instead of a table.
     pub json: bool,
-    /// Fewer rounds: for a first look, not for a figure to write down.
-    pub quick: bool,
+    /// How much is measured.
+    pub effort: Effort,
     /// Only these measurements; all if empty.
     pub only: Vec<String>,
     /// Another binary than the one of this workspace.
@@ -70,10 +76,13 @@ impl Options {
         while let Some(word) = words.next() {
             match *word {
                 "--json" => options.json = true,
-                "--quick" => options.quick = true,
+                "--quick" => options.effort = Effort::Quick,
+                "--smoke" => options.effort = Effort::Smoke,
                 "--only" => options.only.push(known(words.next())?),
                 "--loop" => options.program = Some(words.next().context("--loop needs a path")?.into()),
-                _ => bail!("`{word}` means nothing to bench; there are --json, --quick, --only NAME and --loop PATH"),
+                _ => bail!(
+                    "`{word}` means nothing to bench; there are --json, --quick, --smoke, --only NAME, --loop PATH"
+                ),
             }
         }
         Ok(options)
@@ -96,8 +105,8 @@ pub fn run(options: &Options, say: &dyn Fn(&str)) -> Result<Vec<Figure>> {
     let program = match &options.program {
         Some(program) => program.clone(),
         None => {
-            say("building loop (release)");
-            build()?
+            say("building loop");
+            LOOP.build(options.effort)?
         }
     };
     let mut figures = Vec::new();
@@ -106,7 +115,7 @@ pub fn run(options: &Options, say: &dyn Fn(&str)) -> Result<Vec<Figure>> {
             say(&format!("measuring {name}"));
             // A home of its own for each, so that no measurement sees what an earlier one left.
             let scratch = Scratch::new(&program)?;
-            figures.extend(measure(&scratch, options.quick).with_context(|| format!("cannot measure {name}"))?);
+            figures.extend(measure(&scratch, options.effort).with_context(|| format!("cannot measure {name}"))?);
             scratch.nothing_left()?;
         }
     }

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::scratch::{Running, Scratch};
-use super::{Figure, proc};
+use super::{Effort, Figure, proc};
 
 /// Iterations a round.
 const ITERATIONS: u32 = 200;
@@ -18,10 +18,10 @@ const LIMIT_MS: f64 = 2.0;
 ///
 /// # Errors
 /// When one of them cannot be run.
-pub fn measure(scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
+pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     let mut added = Vec::new();
     let mut floors = Vec::new();
-    for _ in 0..if quick { 2 } else { 7 } {
+    for _ in 0..effort.pick(7, 2, 1) {
         let ours = cost_ms(|| Running::begin(&mut scratch.start(AGENT, ITERATIONS))?.end_exhausted())?;
         // What was not waited for is not in the sum either.
         scratch.nothing_left()?;

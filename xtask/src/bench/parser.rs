@@ -1,22 +1,25 @@
 //! What it costs to read an agent's stream: against a plain search of line ends, and with a long stream against a short one.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
 use super::scratch::Scratch;
-use super::{Figure, median};
+use super::{Effort, Figure, Program, median};
 use crate::workspace_root;
 
 /// The program that measures: a process of its own, so that its memory is only the reader's.
-const PROGRAM: &str = "parser_bench";
+const PROGRAM: Program = Program::example("loop-core", "parser_bench");
 
 /// Claude's stream-json by our reader against the bare search, and the memory held over a long stream against a short one.
 ///
 /// # Errors
 /// When the program cannot be built, or reads something else than it wrote.
-pub fn measure(_scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
-    let (rounds, mib, short, long) = if quick { (5, 32, 25, 100) } else { (21, 200, 50, 500) };
+pub fn measure(_scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
+    let (rounds, mib, short, long) = effort.pick((21, 200, 50, 500), (5, 32, 25, 100), (1, 1, 1, 2));
+    let program = PROGRAM.build(effort)?;
+    let numbers = |words: &[&str]| numbers(&program, words);
     let rounds = numbers(&["speed", &rounds.to_string(), &mib.to_string()])?;
     let rounds: Vec<[f64; 2]> = rounds.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
     let ratios: Vec<f64> = rounds.iter().map(|[scan, read]| read / scan).collect();
@@ -38,14 +41,17 @@ pub fn measure(_scratch: &Scratch, quick: bool) -> Result<Vec<Figure>> {
 }
 
 /// Runs the program; what it prints are numbers.
-fn numbers(words: &[&str]) -> Result<Vec<f64>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--release", "--quiet", "-p", "loop-core", "--example", PROGRAM, "--"]).args(words);
-    let output = command.current_dir(workspace_root()).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "{PROGRAM} ended with {}", output.status);
+fn numbers(program: &Path, words: &[&str]) -> Result<Vec<f64>> {
+    let mut command = Command::new(program);
+    let output = command
+        .args(words)
+        .current_dir(workspace_root())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", PROGRAM.name))?;
+    ensure!(output.status.success(), "{} ended with {}", PROGRAM.name, output.status);
     let text = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    ensure!(!numbers.is_empty(), "{PROGRAM} measured nothing");
+    ensure!(!numbers.is_empty(), "{} measured nothing", PROGRAM.name);
     Ok(numbers)
 }

@@ -6,32 +6,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::proc;
-use crate::workspace_root;
 
 /// What every run here is told to do.
 const GOAL: &str = "nothing";
 /// Longer than this nothing here takes to begin or to go away.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Builds the program as users get it, and says where it is.
-///
-/// # Errors
-/// When it does not compile.
-pub fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "-p", "loop-cli", "--bin", "loop", "--message-format", "json"]);
-    let output = command.current_dir(workspace_root()).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "loop does not build");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let told = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut built = told.filter_map(|value| value["executable"].as_str().map(PathBuf::from));
-    built.next_back().context("cargo does not say where the program is")
-}
 
 /// Folders that go away with it.
 #[derive(Debug)]

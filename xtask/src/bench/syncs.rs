@@ -4,8 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use super::Figure;
 use super::scratch::{Running, Scratch};
+use super::{Effort, Figure};
 
 /// Everything that waits until something is on the disk.
 const SYNCS: &[&str] = &["fsync", "fdatasync", "syncfs", "sync", "msync", "sync_file_range"];
@@ -18,10 +18,11 @@ const LIMIT: f64 = 3.0;
 ///
 /// # Errors
 /// When strace is missing or a run fails.
-pub fn measure(scratch: &Scratch, _quick: bool) -> Result<Vec<Figure>> {
+pub fn measure(scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     let one = count(scratch, 1)?;
-    let many = count(scratch, 1 + ITERATIONS)?;
-    let per_iteration = (f64::from(many) - f64::from(one)) / f64::from(ITERATIONS);
+    let iterations = effort.pick(ITERATIONS, ITERATIONS, 3);
+    let many = count(scratch, 1 + iterations)?;
+    let per_iteration = (f64::from(many) - f64::from(one)) / f64::from(iterations);
     let note = format!("per iteration, by strace; start and end take {}", f64::from(one) - per_iteration);
     Ok(vec![Figure::once("syncs", per_iteration, "", LIMIT).note(note)])
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::scratch::{Running, Scratch, wait_until};
-use super::{Figure, proc};
+use super::{Effort, Figure, proc};
 
 /// After this long an agent's start is written down and shown.
 const SETTLED: Duration = Duration::from_millis(800);
@@ -24,7 +24,7 @@ struct Window {
 ///
 /// # Errors
 /// When a run fails, or `script` is missing.
-pub fn measure(scratch: &Scratch, _quick: bool) -> Result<Vec<Figure>> {
+pub fn measure(scratch: &Scratch, _effort: Effort) -> Result<Vec<Figure>> {
     let mut command = scratch.start(&agent(scratch, "began-plain", 4), 1);
     let count =
         count(scratch, &mut command, "began-plain", Window { length: Duration::from_secs(2), from_a_wake: false })?;

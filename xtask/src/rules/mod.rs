@@ -7,9 +7,12 @@ pub mod machine_paths;
 pub mod module_docs;
 pub mod names;
 pub mod prints;
+pub mod public_docs;
 pub mod requirements;
 pub mod root;
 pub mod size;
+pub mod tiers;
+pub mod tuples;
 
 use crate::{Finding, Tree};
 
@@ -22,7 +25,10 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     module_docs::check,
     names::check,
     prints::check,
+    public_docs::check,
     requirements::check,
     root::check,
     size::check,
+    tiers::check,
+    tuples::check,
 ];

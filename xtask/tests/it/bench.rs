@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use expect_test::expect;
-use xtask::bench::figure::{exit_code, json, table};
-use xtask::bench::{Figure, Options, median};
+use xtask::bench::figure::{all_measured, exit_code, json, table};
+use xtask::bench::{Effort, Figure, Options, median};
 
 fn figures() -> Vec<Figure> {
     vec![
@@ -31,6 +31,13 @@ fn a_figure_at_its_limit_is_reached_and_one_that_is_not_a_number_is_not() {
     assert!(!Figure::once("wakeups", 1.0, "", 0.0).is_reached());
     assert!(!Figure::of("flat", &[], "×", 1.25).is_reached());
     assert_eq!(exit_code(&[]), ExitCode::FAILURE, "nothing was measured");
+}
+
+#[test]
+fn a_smoke_test_judges_no_limit_but_fails_where_something_was_not_measured() {
+    assert_eq!(all_measured(&figures()), ExitCode::SUCCESS);
+    assert_eq!(all_measured(&[]), ExitCode::FAILURE);
+    assert_eq!(all_measured(&[Figure::of("flat", &[], "×", 1.25)]), ExitCode::FAILURE);
 }
 
 #[test]
@@ -64,8 +71,10 @@ fn the_median_is_the_middle_and_of_two_between_them() {
 #[test]
 fn a_word_that_the_benchmark_does_not_know_is_refused() -> anyhow::Result<()> {
     let read = Options::read(&["--quick", "--only", "syncs", "--loop", "other"])?;
-    let expected = Options { quick: true, json: false, only: vec!["syncs".to_owned()], program: Some("other".into()) };
+    let expected =
+        Options { effort: Effort::Quick, json: false, only: vec!["syncs".to_owned()], program: Some("other".into()) };
     assert_eq!(read, expected);
+    assert_eq!(Options::read(&["--smoke"])?.effort, Effort::Smoke);
     for words in [&["--fast"] as &[&str], &["--only"], &["--only", "speed"], &["--loop"]] {
         assert!(Options::read(words).is_err(), "{words:?}");
     }

@@ -8,11 +8,14 @@ mod machine_paths;
 mod module_docs;
 mod names;
 mod prints;
+mod public_docs;
 mod reference;
 mod requirements;
 mod root;
 mod size;
+mod tiers;
 mod tree;
+mod tuples;
 
 use xtask::{Finding, Tree, tidy, workspace_root};
 
@@ -27,11 +30,11 @@ fn the_house_is_tidy() -> anyhow::Result<()> {
 #[test]
 fn findings_are_ordered_by_path_and_line() {
     let tree = Tree::of(&[
-        ("crates/core/src/b.rs", "fn b() { todo!() }\n"),
-        ("crates/core/src/a.rs", "//! A.\nfn a() { todo!() }\nfn b() { todo!() }\n"),
+        ("crates/daemon/src/b.rs", "fn b() { todo!() }\n"),
+        ("crates/daemon/src/a.rs", "//! A.\nfn a() { todo!() }\nfn b() { todo!() }\n"),
     ]);
     let places: Vec<String> = tidy(&tree).iter().map(|finding| format!("{}:{}", finding.path, finding.line)).collect();
-    let (a, b) = ("crates/core/src/a.rs", "crates/core/src/b.rs");
+    let (a, b) = ("crates/daemon/src/a.rs", "crates/daemon/src/b.rs");
     let expected = [(a, 2), (a, 3), (b, 1), (b, 1)].map(|(path, line)| format!("{path}:{line}"));
     assert_eq!(places, expected);
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Ma
     let difference = comparison.changes(&bounds).map_err(|error| unreadable(&error))?;
     let by_agent = is_by_agent(&from, &to);
     if manner.json {
-        context.printer.json(&show::json(&difference, folder.id.as_str(), (&from, &to), by_agent));
+        context.printer.json(&show::json(&difference, folder.id.as_str(), &from, &to, by_agent));
         return Ok(0);
     }
     if difference.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Ma
     }
     let (printer, terminal) = (context.printer, stdout_is_terminal());
     let shown = pager::show(&printer, manner.pager, &mut |sink| {
-        let mut line = |piece, bytes: &[u8]| show::line(sink, &printer, terminal, (piece, bytes));
+        let mut line = |piece, bytes: &[u8]| show::line(sink, &printer, terminal, piece, bytes);
         if !by_agent {
             let words = format!("# not by the agent: changed between {from} and {to}\n");
             line(Piece::Note, words.as_bytes())?;

@@ -146,7 +146,7 @@ pub(crate) fn begin(inside: &Inside, folder: &RunFolder) -> Result<(), CommandEr
             kept.container = found.id.clone();
             write(&kept, folder)
         }
-        Place::Own { image, network } => own(inside, &mut kept, folder, (image, *network)),
+        Place::Own { image, network } => own(inside, &mut kept, folder, image, *network),
     };
     if begun.is_err() {
         // What cannot be removed now is remembered.
@@ -156,12 +156,7 @@ pub(crate) fn begin(inside: &Inside, folder: &RunFolder) -> Result<(), CommandEr
 }
 
 /// A container of the run's own. That there will be one is written down first: who is killed here must not leave it unknown.
-fn own(
-    inside: &Inside,
-    kept: &mut Kept,
-    folder: &RunFolder,
-    (image, network): (&str, bool),
-) -> Result<(), CommandError> {
+fn own(inside: &Inside, kept: &mut Kept, folder: &RunFolder, image: &str, network: bool) -> Result<(), CommandError> {
     write(kept, folder)?;
     let wish = Wish { image, run: &kept.run, workspace: &inside.workspace, network };
     kept.container = container::start(&inside.socket, wish).map_err(refused)?;

@@ -54,7 +54,8 @@ fn newest(context: &Context, root: &str) -> Result<Option<(String, LooprStatus)>
         let mut status = fold.picture(&state).status;
         if state.over.is_none() && row.status == "crashed" {
             // Nobody drives it any more: what is written there is what it was doing when it was killed.
-            (status.state, status.exit_reason) = ("error", Some("agent_failed"));
+            status.state = "error";
+            status.exit_reason = Some("agent_failed");
             status.last_error = Some(format!("the loop was killed; go on: loop resume {}", row.id));
         }
         return Ok(Some((row.id, status)));

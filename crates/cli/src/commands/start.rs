@@ -88,7 +88,6 @@ pub(crate) struct Wish {
     pub(crate) prompt_file: Option<PathBuf>,
     /// More arguments for the agent's program.
     pub(crate) rest: Vec<String>,
-    /// Start nothing.
     pub(crate) dry_run: bool,
     /// Print events as JSON.
     pub(crate) json: bool,

@@ -42,7 +42,8 @@ pub(crate) fn line(
     to: &mut dyn Write,
     printer: &Printer,
     terminal: bool,
-    (piece, bytes): (Piece, &[u8]),
+    piece: Piece,
+    bytes: &[u8],
 ) -> io::Result<()> {
     if !terminal {
         return to.write_all(bytes);
@@ -187,7 +188,7 @@ struct ChangeJson {
 }
 
 /// For programs. Permissions are given only where they changed.
-pub(crate) fn json(difference: &Difference, id: &str, (from, to): (&str, &str), by_agent: bool) -> DiffJson {
+pub(crate) fn json(difference: &Difference, id: &str, from: &str, to: &str, by_agent: bool) -> DiffJson {
     let groups = |groups: &[Vec<Vec<u8>>]| {
         groups.iter().map(|names| names.iter().map(|name| text::escape_path(name)).collect()).collect()
     };

@@ -14,7 +14,6 @@ use super::words;
 pub(crate) struct Said {
     /// How a line of it looks.
     pub(crate) paint: Paint,
-    /// The line.
     pub(crate) text: String,
     /// The event that it is to programs, if it is one.
     pub(crate) event: Option<(&'static str, Value)>,

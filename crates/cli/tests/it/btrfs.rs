@@ -26,14 +26,14 @@ fn btrfs(words: &[&str], path: &Path) -> String {
 }
 
 impl Scene {
-    fn new() -> Option<Self> {
-        let image = LoopImage::new(Format::Btrfs)?;
+    fn new() -> Self {
+        let image = LoopImage::new(Format::Btrfs);
         let work = image.path().join("work");
         btrfs(&["subvolume", "create"], &work);
         fs::create_dir(work.join("target")).unwrap();
         fs::write(work.join(".gitignore"), "target/\n").unwrap();
         fs::write(work.join("mine"), "before\n").unwrap();
-        Some(Self { user: user(), image, work })
+        Self { user: user(), image, work }
     }
 
     fn words<'a>(&'a self, agent: &'a str, promise: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -90,7 +90,7 @@ impl Scene {
 #[test]
 fn a_loop_in_a_subvolume_is_kept_as_snapshots_and_goes_back_to_each() {
     // req: D-14 partly: the choice of btrfs, and every checkpoint of a loop by it
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     let before = scene.content();
     let id = scene.ended();
     let end = scene.content();
@@ -122,7 +122,7 @@ fn a_loop_in_a_subvolume_is_kept_as_snapshots_and_goes_back_to_each() {
 
 #[test]
 fn what_an_iteration_changed_is_read_from_the_snapshots() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     let id = scene.ended();
     let diff = scene.user.run(&["history", &id, "--diff", "2"]).expect_code(0).out();
     for line in ["-before", "+2", " 1", "deleted file mode 100644", "+++ b/deep/er/file-2"] {
@@ -146,7 +146,7 @@ fn what_an_iteration_changed_is_read_from_the_snapshots() {
 
 #[test]
 fn nothing_is_left_of_snapshots_that_are_removed() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     let id = scene.ended();
     scene.user.run(&["checkpoint", &id, "by-hand"]).expect_code(0);
     assert_eq!(scene.names(&id), ["by-hand", "initial", "iter-001", "iter-002"]);
@@ -180,7 +180,7 @@ fn nothing_is_left_of_snapshots_that_are_removed() {
 
 #[test]
 fn a_cancelled_loop_goes_back_to_its_beginning() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     let before = scene.content();
     let agent = format!("{AGENT}; test $LOOP_ITERATION = 1 || {{ touch ../at-2; sleep 60; }}");
     let running = scene.user.begin(&scene.words(&agent, "false", &[]));
@@ -199,7 +199,7 @@ fn a_cancelled_loop_goes_back_to_its_beginning() {
 
 #[test]
 fn people_who_work_in_one_folder_leave_each_other_s_snapshots_alone() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     let id = scene.ended();
     let other = Scene { user: user(), image: scene.image, work: scene.work };
     other.user.run(&other.words("echo other >> log", "grep -q other log", &[])).expect_code(0);
@@ -213,7 +213,7 @@ fn people_who_work_in_one_folder_leave_each_other_s_snapshots_alone() {
 #[test]
 fn where_there_can_be_no_snapshots_the_git_store_is_taken_and_why_is_said() {
     // req: D-14 partly: auto falls back and says why; what was asked for by name is refused
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     btrfs(&["subvolume", "create"], &scene.work.join("inner"));
     let why = "inner is a subvolume of its own, which a snapshot leaves out";
     let ran = scene.user.run(&scene.words(AGENT, "test -e log", &["--dry-run"])).expect_code(0);
@@ -235,7 +235,7 @@ fn where_there_can_be_no_snapshots_the_git_store_is_taken_and_why_is_said() {
 
 #[test]
 fn a_subvolume_that_an_agent_makes_pauses_the_loop_and_is_named() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = Scene::new();
     let agent = "btrfs subvolume create inner; echo $LOOP_ITERATION >> log";
     let running = scene.user.begin(&scene.words(agent, "test -e log", &[]));
     scene.user.wait_for_fact("inner is a subvolume of its own, which a snapshot leaves out");

@@ -17,8 +17,8 @@ pub(crate) struct Place {
 pub(crate) const BOX: &str = "box";
 
 impl Place {
-    pub(crate) fn docker() -> Option<Self> {
-        Some(Self::of(Engine::docker()?, &["--init"]))
+    pub(crate) fn docker() -> Self {
+        Self::of(Engine::docker(), &["--init"])
     }
 
     fn of(engine: Engine, more: &[&str]) -> Self {
@@ -60,7 +60,7 @@ impl Place {
 #[test]
 fn what_goes_into_a_container_and_comes_out_of_it_is_what_the_agent_sees_and_says() {
     // req: C-01 partly: exec without a terminal, streams told apart, exit code; before loop start has the flag
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let ran = place.ran(&["sh", "-c", "cat; pwd; echo aside >&2; exit 7"], b"the prompt\n").expect_code(7);
     assert_eq!((ran.out().as_str(), ran.err().as_str()), ("the prompt\n/inside\n", "aside\n"));
     assert_eq!(place.ended("run"), 0);
@@ -81,7 +81,7 @@ fn what_goes_into_a_container_and_comes_out_of_it_is_what_the_agent_sees_and_say
 
 #[test]
 fn an_agent_in_a_container_has_the_variables_that_were_asked_for_and_no_others() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let file = place.user.root().join("variables");
     let variables = [("TOKEN", "secret"), ("TWO", "one\nother"), ("LOOP_MARK", "forged")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -102,7 +102,7 @@ fn an_agent_in_a_container_has_the_variables_that_were_asked_for_and_no_others()
 
 #[test]
 fn files_can_be_put_where_an_agent_in_a_container_reads_them() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let long = format!("/loop-files/{}/settings.json", "long-name/".repeat(12).trim_end_matches('/'));
     let files = [("/loop-files/a/one".to_owned(), b"1\n".repeat(400)), (long.clone(), b"other".to_vec())];
     container::put(&place.engine.socket(), BOX, &files).unwrap();
@@ -115,7 +115,7 @@ fn files_can_be_put_where_an_agent_in_a_container_reads_them() {
 #[test]
 fn a_container_that_cannot_be_worked_in_is_found_out_before_anything_begins() {
     // req: C-01 partly: no such container and one that does not run, by the parts
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let (socket, work) = (place.engine.socket(), place.user.work());
     let check = |name: &str| container::check(&socket, name, &work);
     let refused = |name: &str| -> Refusal { check(name).unwrap_err() };
@@ -191,7 +191,7 @@ fn container_of_a_run_comes_and_goes(place: &Place) {
 
 #[test]
 fn a_container_made_of_an_image_has_the_workspace_and_no_network_and_goes_with_its_run() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     container_of_a_run_comes_and_goes(&place);
     let (socket, work) = (place.engine.socket(), place.user.work());
     let wish = Wish { image: "no-such-image", run: "run7", workspace: &work, network: false };
@@ -205,7 +205,7 @@ fn a_container_made_of_an_image_has_the_workspace_and_no_network_and_goes_with_i
 #[test]
 fn podman_does_the_same_behind_its_socket() {
     // req: C-01 partly: Podman's socket
-    let Some(engine) = Engine::podman() else { return };
+    let engine = Engine::podman();
     let place = Place::of(engine, &[]);
     let ran = place.ran(&["sh", "-c", "cat; pwd; echo aside >&2; exit 7"], b"the prompt\n").expect_code(7);
     assert_eq!((ran.out().as_str(), ran.err().as_str()), ("the prompt\n/inside\n", "aside\n"));

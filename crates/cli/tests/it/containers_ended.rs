@@ -39,7 +39,7 @@ fn nobody_but(place: &Place, before: &[String]) {
 #[test]
 fn fifty_cancels_leave_nobody_in_the_container() {
     // req: C-01 partly: a cancel ends the whole tree inside the container
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     // Somebody else's, which nothing may happen to.
     drop(place.engine.run(&["exec", "--detach", BOX, "sleep", "1000"]));
     wait_until("the other one is there", || {
@@ -52,7 +52,7 @@ fn fifty_cancels_leave_nobody_in_the_container() {
 
 #[test]
 fn those_who_do_not_listen_are_killed_in_time_and_another_run_in_the_same_container_is_spared() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let other = place.begin("other", &["sh", "-c", "touch other; while [ ! -e go ]; do sleep 0.1; done; echo spared"]);
     place.user.wait_for_file("work/other");
     let before = place.engine.processes(BOX).len();
@@ -72,7 +72,7 @@ fn those_who_do_not_listen_are_killed_in_time_and_another_run_in_the_same_contai
 
 #[test]
 fn whoever_an_agent_leaves_behind_is_ended_and_counted_and_holds_nobody_up() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     // They hold its streams open.
     let begun = Instant::now();
@@ -91,7 +91,7 @@ fn whoever_an_agent_leaves_behind_is_ended_and_counted_and_holds_nobody_up() {
 
 #[test]
 fn a_container_that_is_ended_under_an_agent_is_said_to_be_the_reason() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let running = place.begin("stopped", &["sh", "-c", FAMILY]);
     place.user.wait_for_file("work/began");
     drop(place.engine.run(&["kill", BOX]));
@@ -109,7 +109,7 @@ fn kill(running: Running) {
 
 #[test]
 fn when_we_are_killed_nobody_is_left_in_the_container_either() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     let running = place.begin("killed", &["sh", "-c", DEAF]);
     place.user.wait_for_file("work/began");
@@ -139,7 +139,7 @@ fn when_we_are_killed_nobody_is_left_in_the_container_either() {
 
 #[test]
 fn a_container_without_a_shell_is_cleaned_from_outside() {
-    let Some(engine) = Engine::docker() else { return };
+    let engine = Engine::docker();
     let user = user();
     let mount = format!("{}:/inside", user.work().display());
     let words =
@@ -170,7 +170,7 @@ fn a_container_without_a_shell_is_cleaned_from_outside() {
 #[test]
 fn a_loop_ends_its_agent_in_a_container_at_the_timeout_and_when_it_is_killed_itself() {
     // req: C-01 partly: a timeout ends the process in the container, by a command of the user
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     let program = env!("CARGO_BIN_EXE_loop");
     let words = place.words("timed", &["sh", "agent.sh"]);

@@ -53,7 +53,7 @@ impl Place {
 #[test]
 fn a_loop_works_in_a_container_by_a_command_of_the_users() {
     // req: C-01 partly: start with --container, stdout and stderr told apart, exit code
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     let agent = "cat > prompt-$LOOP_ITERATION; pwd > where; env | sort > variables; cmp prompt-$LOOP_ITERATION \
                  $LOOP_PROMPT_FILE && touch same; echo said; echo aside >&2; [ $LOOP_ITERATION = 2 ] && touch done; exit 3";
@@ -95,7 +95,7 @@ fn install_claude(place: &Place) {
 fn the_container_profile_goes_on_with_one_conversation_until_the_agent_gives_its_signal() {
     // req: C-02 partly: first the prompt, then the same conversation, in a container
     // req: C-21 partly: with --container
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let program = r#"#!/bin/sh
 [ "$1" = --version ] && { echo '2.1.197 (Claude Code)'; exit 0; }
 cat > /dev/null; printf '%s\n' "$@" > /arguments; cat /arguments >> /all
@@ -124,7 +124,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","num
 #[test]
 fn an_agent_that_loop_knows_is_driven_in_a_container_as_it_is_elsewhere() {
     // req: C-01 partly: an adapter's words, session and usage from inside a container
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let words = place.start("test -e hello.txt", &["--agent", "claude", "--secrets", "OTHER"]);
     let ran = place.user.run(&words).expect_code(4);
     assert!(ran.err().contains("claude is not installed in the container box"), "{}", ran.text());
@@ -158,7 +158,7 @@ fn an_agent_that_loop_knows_is_driven_in_a_container_as_it_is_elsewhere() {
 #[test]
 fn the_timeout_of_an_agent_and_a_cancel_leave_nobody_in_the_container() {
     // req: C-01 partly: timeout and cancel of a whole loop
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     let ran = place.user.run(&place.command(FAMILY, "false", &["--timeout", "3s", "-n", "1"])).expect_code(1);
     assert!(ran.err().contains("over its time"), "{}", ran.text());
@@ -183,7 +183,7 @@ fn the_timeout_of_an_agent_and_a_cancel_leave_nobody_in_the_container() {
 
 #[test]
 fn an_agent_that_shows_no_sign_of_life_in_a_container_is_ended() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     // What our own program does to pass this on is no sign of life, or the first look would see one.
     let agent = "head -c 30000000 /dev/zero; sleep 300";
     let ran = place.user.run(&place.command(agent, "false", &["--idle-timeout", "8s", "-n", "1"])).expect_code(1);
@@ -195,7 +195,7 @@ fn an_agent_that_shows_no_sign_of_life_in_a_container_is_ended() {
 #[test]
 fn a_loop_that_was_killed_goes_on_in_its_container_and_nobody_of_before_works_there() {
     // req: C-01 partly: the harness is killed and the loop resumed
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     let agent = format!(
         "[ -e again ] && {{ ps -o args | grep '^sleep 30' > ghosts; touch done; exit; }}; touch again; {FAMILY}"
@@ -216,7 +216,7 @@ fn a_loop_that_was_killed_goes_on_in_its_container_and_nobody_of_before_works_th
 
 #[test]
 fn whatever_command_comes_next_ends_what_a_killed_loop_left_in_its_container() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let before = place.engine.processes(BOX);
     let running = place.user.begin(&place.command(FAMILY, "false", &["-n", "1"]));
     place.user.wait_for_file("work/began");
@@ -235,7 +235,7 @@ const BLIND: &str = "for file in /proc/[0-9]*; do case \"$(cat $file/cmdline 2>/
 #[test]
 fn an_image_is_a_container_for_the_time_of_the_loop_without_a_network() {
     // req: C-01 partly: --image, gone at the end
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let image = ["--image", IMAGE];
     let agent = "pwd > where; id -u > who; ls /sys/class/net > network; echo $HOME > home; touch began; \
                  while [ ! -e go ]; do sleep 0.1; done; touch done";
@@ -258,7 +258,7 @@ fn an_image_is_a_container_for_the_time_of_the_loop_without_a_network() {
 #[test]
 fn the_container_of_a_loop_that_was_killed_is_removed_by_the_next_command_and_made_anew_by_resume() {
     // req: C-01 partly: --image, gone after a crash
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let agent = format!("[ -e again ] && touch done && exit; touch again; {FAMILY}");
     let words = place.start_in(&["--image", IMAGE], "test -e done", &["--agent-cmd", &agent]);
     for next in ["status", "resume", "rm"] {
@@ -297,7 +297,7 @@ fn refused(user: &TestEnv, words: &[String], told: &[&str]) -> Ran {
 #[test]
 fn a_container_in_which_nobody_can_work_is_refused_before_anything_is_made() {
     // req: C-01 partly: refusals
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let agent = ["--agent-cmd", "touch ran"];
     let start = |words: &[&str]| place.start_in(words, "true", &agent);
     let no = |words: &[&str], told: &[&str]| drop(refused(&place.user, &start(words), told));
@@ -324,7 +324,7 @@ fn a_container_in_which_nobody_can_work_is_refused_before_anything_is_made() {
 
 #[test]
 fn a_container_that_is_ended_under_a_loop_ends_the_loop_and_it_can_be_gone_on_with() {
-    let Some(place) = Place::docker() else { return };
+    let place = Place::docker();
     let agent = format!("[ -e again ] && touch done && exit; touch again; {FAMILY}");
     let running = place.user.begin(&place.command(&agent, "test -e done", &["-n", "3"]));
     place.user.wait_for_file("work/began");
@@ -338,7 +338,7 @@ fn a_container_that_is_ended_under_a_loop_ends_the_loop_and_it_can_be_gone_on_wi
 
 #[test]
 fn podman_keeps_a_loop_as_well() {
-    let Some(engine) = Engine::podman() else { return };
+    let engine = Engine::podman();
     let user = user();
     let socket = engine.socket().display().to_string();
     let words = ["start", "do it", "-p", "test -e done", "--container-socket", &socket, "--image", IMAGE];

@@ -19,42 +19,46 @@ fn commands_below(pid: u32) -> Vec<i32> {
     descendants(i32::try_from(pid).unwrap()).into_iter().filter(foreign).collect()
 }
 
+fn ctrl_z_and_fg_in(mode: &str) {
+    let user = user();
+    let agent = "(setsid sleep 300 &); touch began; while [ ! -e go ]; do sleep 0.05; done";
+    let running = user.begin(&start(agent, "false", &["-n", "1", "--containment", mode]));
+    user.wait_for_file("work/began");
+    let harness = i32::try_from(running.pid()).unwrap();
+    running.signal("TSTP");
+    let stopped = |pid: &i32| matches!(state_of(*pid), None | Some('T'));
+    wait_until("all are stopped", || {
+        let below = commands_below(running.pid());
+        state_of(harness) == Some('T') && !below.is_empty() && below.iter().all(stopped)
+    });
+    user.write("work/go", "");
+    running.signal("CONT");
+    let ran = running.end().expect_code(1);
+    assert!(ran.err().contains("agent: exit 0"), "{mode}: {}", ran.text());
+}
+
 #[test]
 fn ctrl_z_stops_the_agent_with_all_that_it_started_and_fg_lets_them_go_on() {
-    for mode in ["cgroup", "plain", "namespace"] {
-        let user = user();
-        let agent = "(setsid sleep 300 &); touch began; while [ ! -e go ]; do sleep 0.05; done";
-        let running = user.begin(&start(agent, "false", &["-n", "1", "--containment", mode]));
-        user.wait_for_file("work/began");
-        let harness = i32::try_from(running.pid()).unwrap();
-        running.signal("TSTP");
-        let stopped = |pid: &i32| matches!(state_of(*pid), None | Some('T'));
-        wait_until("all are stopped", || {
-            let below = commands_below(running.pid());
-            state_of(harness) == Some('T') && !below.is_empty() && below.iter().all(stopped)
-        });
-        user.write("work/go", "");
-        running.signal("CONT");
-        let ran = running.end().expect_code(1);
-        assert!(ran.err().contains("agent: exit 0"), "{mode}: {}", ran.text());
+    ctrl_z_and_fg_in("plain");
+}
+
+fn an_agent_kills_what_keeps_it_in(mode: &str) {
+    let user = user();
+    // The parent of the agent, and in the second iteration its parent too.
+    let agent = "env -i setsid sleep 300 & sleep 0.1; echo $! >> pids; shim=$(awk '{print $4}' /proc/$PPID/stat); \
+                 if [ $LOOP_ITERATION = 1 ]; then kill -9 $PPID; else kill -9 $shim $PPID; fi; sleep 300";
+    let ran = user.run(&start(agent, "false", &["-n", "3", "--containment", mode])).expect_code(1);
+    assert!(ran.err().contains("all that it kept has been ended"), "{mode}: {}", ran.text());
+    let pids = user.read("work/pids");
+    assert_eq!(pids.lines().count(), 3, "{mode}: {}", ran.text());
+    for pid in pids.lines() {
+        assert_eq!(identity(pid.parse().unwrap()), None, "{mode}: {}", ran.text());
     }
 }
 
 #[test]
 fn an_agent_that_kills_what_keeps_it_is_ended_with_all_that_it_started_and_the_loop_goes_on() {
-    for mode in ["cgroup", "plain"] {
-        let user = user();
-        // The parent of the agent, and in the second iteration its parent too.
-        let agent = "env -i setsid sleep 300 & sleep 0.1; echo $! >> pids; shim=$(awk '{print $4}' /proc/$PPID/stat); \
-                     if [ $LOOP_ITERATION = 1 ]; then kill -9 $PPID; else kill -9 $shim $PPID; fi; sleep 300";
-        let ran = user.run(&start(agent, "false", &["-n", "3", "--containment", mode])).expect_code(1);
-        assert!(ran.err().contains("all that it kept has been ended"), "{mode}: {}", ran.text());
-        let pids = user.read("work/pids");
-        assert_eq!(pids.lines().count(), 3, "{mode}: {}", ran.text());
-        for pid in pids.lines() {
-            assert_eq!(identity(pid.parse().unwrap()), None, "{mode}: {}", ran.text());
-        }
-    }
+    an_agent_kills_what_keeps_it_in("plain");
 }
 
 #[test]
@@ -63,14 +67,6 @@ fn a_shim_that_is_stopped_is_let_go_on() {
     let agent = "shim=$(awk '{print $4}' /proc/$PPID/stat); kill -STOP $shim $PPID";
     let ran = user.run(&start(agent, "false", &["-n", "3", "--containment", "plain"])).expect_code(1);
     assert_eq!(ran.err().matches("agent: exit 0").count(), 3, "{}", ran.text());
-}
-
-#[test]
-fn in_a_namespace_the_agent_sees_only_its_own_and_cannot_reach_what_keeps_it() {
-    let user = user();
-    let agent = "kill -9 1 $PPID; kill -9 -1; ls /proc | grep -c '^[0-9]' > seen; id -u > who";
-    let ran = user.run(&start(agent, "test -s who", &["-n", "1", "--containment", "namespace"])).expect_code(0);
-    assert!(user.read("work/seen").trim().parse::<u32>().unwrap() < 6, "{}", ran.text());
 }
 
 #[test]
@@ -95,23 +91,11 @@ fn a_dry_run_that_is_killed_leaves_its_promise_dead() {
     wait_until("nobody is left", || below.iter().all(|pid| identity(*pid).is_none()));
 }
 
-#[test]
-fn a_leftover_that_freezes_its_group_and_ours_with_it_does_not_hold_the_loop() {
-    let user = user();
-    // The init lives in the group of its order: frozen, it can tell nothing and is not stopped either.
-    let agent = "group=$(grep -o '/loop-.*' /proc/self/cgroup | head -1); mount=$(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5; exit}' /proc/self/mountinfo); \
-                 (trap '' TERM; sleep 0.1; echo 1 > $mount$group/cgroup.freeze; sleep 300) & sleep 0.05; touch ended";
-    let ran = user.run(&start(agent, "test -e ended", &["-n", "1", "--containment", "cgroup"])).expect_code(0);
-    assert!(ran.err().contains("all that it kept has been ended"), "{}", ran.text());
-    assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
-}
-
-#[test]
-fn another_containment_can_be_asked_for_while_a_loop_runs() {
+fn another_containment_is_asked_for(modes: [&str; 4]) {
     let user = user();
     let agent = "touch at-$LOOP_ITERATION; while [ ! -e go-$LOOP_ITERATION ]; do sleep 0.02; done";
     let running = user.begin(&start(agent, "test -e go-4", &["-n", "4"]));
-    for (iteration, mode) in [(1, "cgroup"), (2, "namespace"), (3, "plain"), (4, "auto")] {
+    for (iteration, mode) in (1..).zip(modes) {
         user.wait_for_file(&format!("work/at-{iteration}"));
         user.run(&["set", &user.id(), &format!("containment={mode}")]).expect_code(0);
         user.write(&format!("work/go-{iteration}"), "");
@@ -120,17 +104,8 @@ fn another_containment_can_be_asked_for_while_a_loop_runs() {
 }
 
 #[test]
-fn where_proc_shows_another_namespace_or_nothing_a_start_is_refused() {
-    for around in ["exec unshare -p -f \"$@\"", "exec unshare -m sh -c 'umount -l /proc && exec \"$@\"' sh \"$@\""] {
-        let user = user();
-        let words = start("touch began", "false", &["-n", "1"]);
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", around, "sh", env!("CARGO_BIN_EXE_loop")]).args(&words);
-        user.dress(&mut command);
-        let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end().expect_code(4);
-        assert!(ran.err().contains("what an agent starts could not be ended here"), "{}", ran.text());
-        assert!(user.ids().is_empty() && !user.work().join("began").exists());
-    }
+fn another_containment_can_be_asked_for_while_a_loop_runs() {
+    another_containment_is_asked_for(["plain", "auto", "plain", "auto"]);
 }
 
 #[test]
@@ -146,4 +121,58 @@ fn what_lives_below_something_marked_is_ended_by_the_next_command_even_without_a
     let ran = user.run(&["list"]).expect_code(0);
     assert!(ran.err().contains("ended 3 processes"), "{}", ran.text());
     wait_until("it is gone", || identity(pid).is_none());
+}
+
+/// With cgroups and namespaces of our own, which a container without privileges does not allow.
+mod with_cgroups_and_namespaces {
+    use super::*;
+
+    #[test]
+    fn ctrl_z_stops_the_agent_with_all_that_it_started_and_fg_lets_them_go_on() {
+        ["cgroup", "namespace"].iter().for_each(|mode| ctrl_z_and_fg_in(mode));
+    }
+
+    #[test]
+    fn an_agent_that_kills_what_keeps_it_is_ended_with_all_that_it_started_and_the_loop_goes_on() {
+        an_agent_kills_what_keeps_it_in("cgroup");
+    }
+
+    #[test]
+    fn another_containment_can_be_asked_for_while_a_loop_runs() {
+        another_containment_is_asked_for(["cgroup", "namespace", "plain", "auto"]);
+    }
+
+    #[test]
+    fn in_a_namespace_the_agent_sees_only_its_own_and_cannot_reach_what_keeps_it() {
+        let user = user();
+        let agent = "kill -9 1 $PPID; kill -9 -1; ls /proc | grep -c '^[0-9]' > seen; id -u > who";
+        let ran = user.run(&start(agent, "test -s who", &["-n", "1", "--containment", "namespace"])).expect_code(0);
+        assert!(user.read("work/seen").trim().parse::<u32>().unwrap() < 6, "{}", ran.text());
+    }
+
+    #[test]
+    fn a_leftover_that_freezes_its_group_and_ours_with_it_does_not_hold_the_loop() {
+        let user = user();
+        // The init lives in the group of its order: frozen, it can tell nothing and is not stopped either.
+        let agent = "group=$(grep -o '/loop-.*' /proc/self/cgroup | head -1); mount=$(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5; exit}' /proc/self/mountinfo); \
+                 (trap '' TERM; sleep 0.1; echo 1 > $mount$group/cgroup.freeze; sleep 300) & sleep 0.05; touch ended";
+        let ran = user.run(&start(agent, "test -e ended", &["-n", "1", "--containment", "cgroup"])).expect_code(0);
+        assert!(ran.err().contains("all that it kept has been ended"), "{}", ran.text());
+        assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn where_proc_shows_another_namespace_or_nothing_a_start_is_refused() {
+        for around in ["exec unshare -p -f \"$@\"", "exec unshare -m sh -c 'umount -l /proc && exec \"$@\"' sh \"$@\""]
+        {
+            let user = user();
+            let words = start("touch began", "false", &["-n", "1"]);
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", around, "sh", env!("CARGO_BIN_EXE_loop")]).args(&words);
+            user.dress(&mut command);
+            let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end().expect_code(4);
+            assert!(ran.err().contains("what an agent starts could not be ended here"), "{}", ran.text());
+            assert!(user.ids().is_empty() && !user.work().join("began").exists());
+        }
+    }
 }

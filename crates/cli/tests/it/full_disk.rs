@@ -75,7 +75,7 @@ fn is_sound(user: &TestEnv) {
 #[test]
 fn a_loop_whose_checkpoint_finds_no_room_pauses_says_why_and_goes_on_when_there_is() {
     // req: D-14
-    let Some(image) = LoopImage::new(Format::Ext4) else { return };
+    let image = LoopImage::new(Format::Ext4);
     let user = with_state_on(&image);
     fill(&image, 8);
     let running = user.begin(&start(AGENT, "test -e ../did-3", &[]));
@@ -106,7 +106,7 @@ fn a_loop_whose_checkpoint_finds_no_room_pauses_says_why_and_goes_on_when_there_
 #[test]
 fn a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_kept() {
     // req: D-14
-    let Some(image) = LoopImage::new(Format::Ext4) else { return };
+    let image = LoopImage::new(Format::Ext4);
     let user = with_state_on(&image);
     // The second iteration leaves no room even for a line of the journal.
     let full = format!(
@@ -143,7 +143,7 @@ fn a_disk_that_is_full_to_the_last_byte_loses_nothing_that_was_kept() {
 #[test]
 fn a_rollback_that_finds_no_room_in_the_workspace_says_so_and_is_finished_by_the_same_command() {
     // req: D-08
-    let Some(image) = LoopImage::new(Format::Ext4) else { return };
+    let image = LoopImage::new(Format::Ext4);
     let user = user();
     let work = image.path().join("work");
     fs::create_dir(&work).unwrap();

@@ -84,7 +84,7 @@ fn a_history_has_its_documented_shape() {
                 "deletions": 0
               },
               "agent": "custom",
-              "outcome": "broken",
+              "outcome": "fail",
               "failure": null,
               "reset_at": null,
               "usage": {

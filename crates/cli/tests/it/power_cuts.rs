@@ -36,9 +36,9 @@ struct Machine {
 }
 
 impl Machine {
-    /// With a loop that has ended; none where nothing can be mounted.
-    fn new(format: Format, state: Option<PathBuf>) -> Option<Self> {
-        let image = LoopImage::new(format)?;
+    /// With a loop that has ended.
+    fn new(format: Format, state: Option<PathBuf>) -> Self {
+        let image = LoopImage::new(format);
         let boot = image.outside().join("boot_id");
         let around = format!("mount --bind '{}' /proc/sys/kernel/random/boot_id && exec \"$@\"", boot.display());
         let user = TestEnv::within(env!("CARGO_BIN_EXE_loop"), &image.path());
@@ -52,7 +52,7 @@ impl Machine {
         machine.change(0);
         machine.user.run(&start("echo x > made", "test -e made", &[])).expect_code(0);
         machine.id = machine.user.id();
-        Some(machine)
+        machine
     }
 
     /// Another start of the machine has another id.
@@ -131,7 +131,7 @@ fn differences(one: &Sight, other: &Sight) -> String {
 /// Acknowledged checkpoints and rollbacks, and a power cut right after each.
 #[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn acknowledged(format: Format) {
-    let Some(machine) = Machine::new(format, None) else { return };
+    let machine = Machine::new(format, None);
     let mut kept: Vec<(String, Sight)> = Vec::new();
     let (mut lost, mut work_lost, mut rollbacks) = (Vec::new(), 0, 0);
     for round in 1..=cuts() {
@@ -181,7 +181,7 @@ fn on_xfs_nothing_that_was_acknowledged_is_lost_by_a_power_cut() {
 #[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn workspace_alone(format: Format) {
     let elsewhere = tempfile::tempdir().unwrap();
-    let Some(machine) = Machine::new(format, Some(elsewhere.path().to_owned())) else { return };
+    let machine = Machine::new(format, Some(elsewhere.path().to_owned()));
     let mut lost = Vec::new();
     for round in 1..=cuts().div_ceil(3) {
         let first = machine.change(round * 2);
@@ -221,7 +221,7 @@ fn a_rollback_is_on_disk_when_it_is_acknowledged_whatever_disk_the_state_is_on()
 /// Cuts at any moment of a checkpoint or a rollback.
 #[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn in_the_middle(format: Format) {
-    let Some(machine) = Machine::new(format, None) else { return };
+    let machine = Machine::new(format, None);
     let before = machine.change(1);
     let (mut whole, mut absent, mut faults) = (0, 0, Vec::new());
     let began = Instant::now();
@@ -263,7 +263,7 @@ fn a_checkpoint_that_a_power_cut_hits_is_whole_or_absent_and_those_before_it_are
 #[expect(clippy::print_stdout, reason = "how many were lost is part of the result")]
 fn a_loop_that_did_not_sync_would_be_found_out() {
     for format in [Format::Ext4, Format::Xfs] {
-        let Some(machine) = Machine::new(format, None) else { return };
+        let machine = Machine::new(format, None);
         let mut lost = Vec::new();
         for round in 1..=5 {
             let (name, sight) = (format!("round-{round}"), machine.change(round));

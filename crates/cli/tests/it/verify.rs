@@ -55,7 +55,7 @@ fn a_loop_that_is_done_still_holds_and_its_certificate_says_on_what() {
     assert!(ran.out().contains("the workspace is that tree"), "{}", ran.text());
     let found = json(&user, &id, 0);
     assert_eq!(
-        (&found["holds"], &found["version"], &found["workspace"]["differs"]),
+        (&found["verified"], &found["version"], &found["workspace"]["differs"]),
         (&true.into(), &1.into(), &false.into())
     );
     let promise = gate(&found, "promise");
@@ -213,7 +213,7 @@ fn commands_with_every_sign_come_through_every_form() {
     assert_eq!(gate(&found, "also")["tries"].as_u64(), Some(2), "as often as its answer needs");
     let tests = &gate(&found, "tap")["tests"];
     assert_eq!((tests["passed"].as_u64(), tests["skipped"].as_u64()), (Some(1), Some(1)));
-    assert_eq!(user.run(&["verify", &id, "--json"]).expect_code(0).json()["holds"], found["holds"]);
+    assert_eq!(user.run(&["verify", &id, "--json"]).expect_code(0).json()["verified"], found["verified"]);
 }
 
 #[test]

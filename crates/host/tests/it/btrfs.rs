@@ -82,7 +82,7 @@ fn ask(rules: &Rules) -> Ask<'_> {
 #[test]
 fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
     // req: D-14 partly: snapshots of btrfs, by the parts
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     odd_tree(&work);
     let mut records = Records::new(&image, &work);
@@ -113,7 +113,7 @@ fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
 
 #[test]
 fn what_has_not_changed_between_two_snapshots_is_not_read_again_and_what_has_is_found() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     for number in 0..50 {
         write(&work, &format!("file{number}"), &format!("text {number}"));
@@ -140,7 +140,7 @@ fn what_has_not_changed_between_two_snapshots_is_not_read_again_and_what_has_is_
 
 #[test]
 fn what_was_written_just_before_a_snapshot_is_doubted_however_late_the_snapshot_is_read() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     let mut records = Records::new(&image, &work);
     write(&work, "file", "text");
@@ -177,7 +177,7 @@ fn disturb(work: &Path, number: u64) {
 
 #[test]
 fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     for number in 0..7 * 11 {
         write(&work, &format!("d{}/f{}", number % 7, number / 7), &format!("text {number}"));
@@ -214,7 +214,7 @@ fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile(
 
 #[test]
 fn what_a_snapshot_would_leave_out_is_named_and_refused() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     write(&work, "deep/er/file", "text");
     let place = trial(&work).unwrap();
@@ -236,7 +236,7 @@ fn what_a_snapshot_would_leave_out_is_named_and_refused() {
 
 #[test]
 fn a_workspace_that_cannot_have_snapshots_is_told_why() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     fs::create_dir(work.join("folder")).unwrap();
     let why = trial(&work.join("folder")).unwrap_err();
@@ -245,7 +245,7 @@ fn a_workspace_that_cannot_have_snapshots_is_told_why() {
     // The root of the image is a subvolume; the folder above it lies on the machine's own disk.
     let why = trial(&image.path()).unwrap_err();
     assert!(why.starts_with("the folder above ") && why.ends_with(" is on another file system"), "{why}");
-    let Some(other) = LoopImage::new(Format::Btrfs) else { return };
+    let other = LoopImage::new(Format::Btrfs);
     let inside = other.path().join("mounted");
     fs::create_dir(&inside).unwrap();
     let bound = Command::new("mount").arg("--bind").args([&work, &inside]).status().unwrap();
@@ -264,7 +264,7 @@ fn a_workspace_that_cannot_have_snapshots_is_told_why() {
 
 #[test]
 fn snapshots_are_removed_and_nothing_else_is() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     write(&work, "file", "text");
     let place = trial(&work).unwrap();
@@ -305,7 +305,7 @@ fn snapshots_are_removed_and_nothing_else_is() {
 
 #[test]
 fn a_checkpoint_of_the_same_name_is_replaced_whole() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     write(&work, "file", "first");
     let place = trial(&work).unwrap();
@@ -322,7 +322,7 @@ fn a_checkpoint_of_the_same_name_is_replaced_whole() {
 
 #[test]
 fn a_checkpoint_outlives_a_power_cut_right_after_it() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = workspace(&image);
     for turn in 0..5 {
         odd_tree(&work);
@@ -344,7 +344,7 @@ fn a_checkpoint_outlives_a_power_cut_right_after_it() {
 
 #[test]
 fn a_checkpoint_reads_no_folder_so_that_their_number_does_not_matter() {
-    let Some(image) = LoopImage::with_options(Format::Btrfs, "strictatime") else { return };
+    let image = LoopImage::with_options(Format::Btrfs, "strictatime");
     let work = workspace(&image);
     for number in 0..20 {
         write(&work, &format!("folder{number}/file"), "text");
@@ -383,7 +383,7 @@ fn as_an_ordinary_user() {
 #[test]
 fn an_ordinary_user_has_snapshots_where_the_mount_allows_it_and_is_told_why_where_not() {
     for options in ["", "user_subvol_rm_allowed"] {
-        let Some(image) = LoopImage::with_options(Format::Btrfs, options) else { return };
+        let image = LoopImage::with_options(Format::Btrfs, options);
         let work = workspace(&image);
         write(&work, "file", "text");
         let own = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();

@@ -101,7 +101,7 @@ fn are_equal_and_apart(made: &Made, kept: &Sight, elsewhere: &Path) {
 #[test]
 fn copies_of_each_way_are_the_checkpoint_and_independent_of_each_other_and_of_the_workspace() {
     // req: D-17 partly: the copies, without branches that use them
-    let Some(scratch) = MountScratch::new() else { return };
+    let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
     for (way, names) in
         [(Way::Overlay, vec!["a", "b", "c"]), (Way::Checkout, vec!["d", "e"]), (Way::Checkout, vec!["f"])]
@@ -124,7 +124,7 @@ fn copies_of_each_way_are_the_checkpoint_and_independent_of_each_other_and_of_th
 
 #[test]
 fn on_btrfs_copies_are_writable_snapshots() {
-    let Some(image) = LoopImage::new(Format::Btrfs) else { return };
+    let image = LoopImage::new(Format::Btrfs);
     let work = image.path().join("work");
     ran("btrfs", &[&"subvolume", &"create", &work]);
     odd_tree(&work);
@@ -181,7 +181,7 @@ fn on_btrfs_copies_are_writable_snapshots() {
 
 #[test]
 fn build_folders_and_the_repository_come_along_on_request_and_nothing_else() {
-    let Some(scratch) = MountScratch::new() else { return };
+    let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
     let set_time = |name: &str| fs::File::open(scene.work.join(name)).unwrap().set_modified(old).unwrap();
@@ -253,7 +253,7 @@ fn plant_traps(copy: &Path, canary: &Path) {
 
 #[test]
 fn a_copy_is_removed_whatever_an_agent_planted_in_it_and_nothing_outside_is_touched() {
-    let Some(scratch) = MountScratch::new() else { return };
+    let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
     let canary = scratch.path().join("canary");
     write(&canary, "precious/file", "do not touch");
@@ -280,7 +280,7 @@ fn a_copy_is_removed_whatever_an_agent_planted_in_it_and_nothing_outside_is_touc
 
 #[test]
 fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
-    let Some(scratch) = MountScratch::new() else { return };
+    let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
     let living = Copies::open(&scene.copies, "living").unwrap();
     let made = scene.make(&living, None, &["a"]);
@@ -331,7 +331,7 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
 
 #[test]
 fn copies_are_there_again_after_a_restart_of_the_machine_and_half_made_ones_are_not() {
-    let Some(scratch) = MountScratch::new() else { return };
+    let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
     let copies = Copies::open(&scene.copies, "run").unwrap();
     let made = scene.make(&copies, Some(Way::Overlay), &["a", "b"]);
@@ -382,7 +382,7 @@ fn as_an_ordinary_user() {
 
 #[test]
 fn an_ordinary_user_gets_a_checkout_each_and_is_told_why() {
-    let Some(scratch) = MountScratch::new() else { return };
+    let scratch = MountScratch::new();
     let program = scratch.path().join("tests");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     fs::set_permissions(scratch.path(), Permissions::from_mode(0o1777)).unwrap();

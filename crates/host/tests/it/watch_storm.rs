@@ -1,7 +1,7 @@
 //! Storms over a watched workspace: actors make, write, move, swap and delete at random while one who looks only at
 //! what the hints name keeps a picture of it. When they have stopped, the picture must be what a full walk sees.
 //!
-//! `STORMS=5000` takes more of them, `STORM_SEED=7` one again.
+//! `WATCH_STORMS=5000` takes more of them, `WATCH_SEED=7` one again.
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -375,11 +375,11 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 #[expect(clippy::print_stdout, reason = "what the storms did is part of the result")]
 fn whoever_looks_only_where_the_hints_say_sees_what_a_full_walk_sees() {
-    let seeds = number("STORM_SEED").map_or(1..=number("STORMS").unwrap_or(500), |seed| seed..=seed);
+    let seeds = number("WATCH_SEED").map_or(1..=number("WATCH_STORMS").unwrap_or(500), |seed| seed..=seed);
     let seeds: Vec<u64> = seeds.collect();
     let outcomes = loop_testkit::for_all(&seeds, |seed| storm(*seed, Reading::Whole));
     for (seed, outcome) in seeds.iter().zip(&outcomes) {
-        assert!(outcome.wrong.is_empty(), "STORM_SEED={seed}: {:#?}", outcome.wrong);
+        assert!(outcome.wrong.is_empty(), "WATCH_SEED={seed}: {:#?}", outcome.wrong);
     }
     let sum = |of: fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>();
     let (lists, everything, named) = (sum(|it| it.lists), sum(|it| it.everything), sum(|it| it.named));

@@ -80,19 +80,11 @@ pub(super) fn end(call: &Call<'_>) -> (Vec<String>, String, u8) {
         }
         Ends::Budget => {
             let errors = r#""errors":["Reached maximum budget ($2.5)"]"#;
-            (
-                vec![worked, result(call, ("error_max_budget_usd", true, "null"), errors, Some(2_500_000))],
-                String::new(),
-                1,
-            )
+            (vec![worked, result(call, "error_max_budget_usd", true, errors, Some(2_500_000))], String::new(), 1)
         }
         Ends::Fails(words) => {
             let errors = format!(r#""errors":[{}]"#, json(&call.fill(words)));
-            (
-                vec![worked, result(call, ("error_during_execution", true, "null"), &errors, Some(10_000))],
-                String::new(),
-                1,
-            )
+            (vec![worked, result(call, "error_during_execution", true, &errors, Some(10_000))], String::new(), 1)
         }
         Ends::Limit(_) | Ends::LimitOnly | Ends::Overload | Ends::Auth | Ends::Billing | Ends::Context => {
             let (status, word, words) = provider(call.turn.ends);
@@ -164,13 +156,12 @@ fn well(call: &Call<'_>, mut lines: Vec<String>, micros: Option<u32>) -> Vec<Str
         call.session
     ));
     lines.push(message(call, 9, &text(&said)));
-    lines.push(result(call, ("success", false, "null"), &format!(r#""result":{}"#, json(&said)), micros));
+    lines.push(result(call, "success", false, &format!(r#""result":{}"#, json(&said)), micros));
     lines
 }
 
-/// The last line: subtype, whether in an error, status of the provider; what is said; what it cost, where that is told.
-fn result(call: &Call<'_>, how: (&str, bool, &str), said: &str, micros: Option<u32>) -> String {
-    let (subtype, error, status) = how;
+/// The last line: subtype, whether in an error; what is said; what it cost, where that is told.
+fn result(call: &Call<'_>, subtype: &str, error: bool, said: &str, micros: Option<u32>) -> String {
     let used = micros.map_or_else(String::new, |micros| {
         let cost = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
         format!(
@@ -178,7 +169,7 @@ fn result(call: &Call<'_>, how: (&str, bool, &str), said: &str, micros: Option<u
         )
     });
     format!(
-        r#"{{"type":"result","subtype":"{subtype}","is_error":{error},"api_error_status":{status},"duration_ms":742,"duration_api_ms":281,"num_turns":2,{said},"stop_reason":"end_turn","session_id":"{}"{used},"permission_denials":[],"terminal_reason":"completed"}}"#,
+        r#"{{"type":"result","subtype":"{subtype}","is_error":{error},"api_error_status":null,"duration_ms":742,"duration_api_ms":281,"num_turns":2,{said},"stop_reason":"end_turn","session_id":"{}"{used},"permission_denials":[],"terminal_reason":"completed"}}"#,
         call.session
     )
 }

@@ -30,7 +30,6 @@ git add . && git commit -qm begun
 /// One behaviour with one agent: what it should have come to and what it came to.
 #[derive(Debug)]
 pub struct Row {
-    /// Its name.
     pub name: &'static str,
     /// Who played it.
     pub agent: &'static str,

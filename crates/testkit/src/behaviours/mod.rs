@@ -66,15 +66,12 @@ pub struct Turn {
 pub enum Status {
     /// There is none.
     Nothing,
-    /// In progress.
     Working,
     /// Complete, with the signal.
     Done,
     /// Complete, without the signal.
     DoneWithoutSignal,
-    /// Blocked.
     Blocked,
-    /// An error.
     Error,
     /// Values that no field has.
     Malformed,

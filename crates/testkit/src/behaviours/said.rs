@@ -12,7 +12,6 @@ pub(super) struct Call<'a> {
     pub(super) number: u32,
     /// All that it was asked: what was added to the system prompt, and the prompt.
     pub(super) asked: &'a str,
-    /// The session.
     pub(super) session: &'a str,
 }
 

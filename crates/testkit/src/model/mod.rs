@@ -170,7 +170,7 @@ impl Shared {
         let Some(request) = http::read(stream)? else { return Ok(()) };
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         let result = match Api::of(&request.path).filter(|_| request.method == "POST") {
-            Some(api) => self.answer(stream, &request, (api, &body)),
+            Some(api) => self.answer(stream, &request, api, &body),
             None => self.answer_aside(stream, &request, &body),
         };
         // The other copy in the list would keep it open.
@@ -198,8 +198,7 @@ impl Shared {
         http::send(stream, status, "application/json", &[], &body)
     }
 
-    fn answer(&self, stream: &TcpStream, request: &http::Request, asked: (Api, &Value)) -> io::Result<()> {
-        let (api, body) = asked;
+    fn answer(&self, stream: &TcpStream, request: &http::Request, api: Api, body: &Value) -> io::Result<()> {
         let offered = request::offered(api, body);
         let mut seen = seen(request, Some(api), body);
         seen.tools = offered.iter().map(|tool| tool.name.clone()).collect();

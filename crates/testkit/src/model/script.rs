@@ -53,11 +53,9 @@ pub enum Fault {
     Model,
     /// Any status with any body.
     Raw {
-        /// The status.
         status: u16,
         /// What the body says it is.
         content_type: String,
-        /// The body.
         body: String,
     },
 }

@@ -16,7 +16,6 @@ pub(super) struct Calling {
 /// What a tool is called with.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Arguments {
-    /// JSON.
     Json(Value),
     /// What should be JSON.
     Broken(String),
