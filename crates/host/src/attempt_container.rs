@@ -5,10 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::{Call, Gentle, Permissions};
-use loop_core::run::{Answer, Ended, RunState};
+use loop_core::run::{Answer, Ended};
 use loop_core::settings::Resolved;
 
-use crate::attempt::permissions;
 use crate::container::exec::{failure, for_agent, reported};
 use crate::container::{Gone, Kept, put};
 use crate::process::TaskEnd;
@@ -33,8 +32,12 @@ pub(crate) fn is_asked(settings: &Resolved) -> bool {
 
 impl Inside {
     /// The container that the attempt belongs in; none if it works on this machine.
-    pub(crate) fn of(run: &RunFolder, state: &RunState, folder: &Path) -> io::Result<Option<Self>> {
-        let settings = &state.settings.resolved;
+    pub(crate) fn of(
+        run: &RunFolder,
+        settings: &Resolved,
+        permissions: Permissions,
+        folder: &Path,
+    ) -> io::Result<Option<Self>> {
         if !is_asked(settings) {
             return Ok(None);
         }
@@ -44,7 +47,7 @@ impl Inside {
         let report = folder.join(REPORT);
         // That of an attempt that was cut off says nothing about this one.
         std::fs::remove_file(&report).ok();
-        Ok(Some(Self { kept, report, all: permissions(settings) == Permissions::All }))
+        Ok(Some(Self { kept, report, all: permissions == Permissions::All }))
     }
 
     pub(crate) fn workdir(&self) -> String {

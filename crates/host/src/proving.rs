@@ -21,7 +21,7 @@ use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, become_r
 use crate::signals::Signals;
 use crate::tests_seen::side;
 use crate::workspace::copy::{self, Along, Copies, is_inside};
-use crate::{runs, secrets, verify};
+use crate::{secrets, verify};
 
 /// How long a look at the processes waits for something to happen.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -102,7 +102,7 @@ pub fn prove(wish: &Wish<'_>, tell: &mut dyn FnMut(Told<'_>)) -> Result<Proved, 
     DirBuilder::new().recursive(true).mode(0o700).create(wish.copies)?;
     // What somebody who was killed left.
     copy::sweep(wish.copies)?;
-    let own = Copies::open(wish.copies, &format!("verify-{}", runs::fresh_id()?))?;
+    let own = Copies::open(wish.copies, &format!("verify-{}", crate::fs::fresh_id()?))?;
     let proved = prove_in(wish, &own.room(), &mut signals, tell);
     let removed = own.remove_all();
     match (proved, removed) {

@@ -1,12 +1,12 @@
 //! The checkpoints of a run for whoever looks at them: which there are, and what differs between two, whatever keeps them.
 use std::io;
 
+use super::btrfs::snapshot_store::{Held, Shelved};
+use super::context::{BTRFS, Place};
 use super::diff::{self, Bounds, Difference, Piece};
-use super::gc::Listed;
-use super::keeper::{BTRFS, Place};
-use super::object::Id;
-use super::shelved::{Held, Shelved};
-use super::store::Store;
+use super::git::gc::Listed;
+use super::git::object::Id;
+use super::git::store::Store;
 
 /// The checkpoints of a run, the oldest first.
 ///

@@ -10,15 +10,24 @@ use loop_core::run::NameList;
 use loop_core::text;
 
 use super::btrfs::Snapshot;
-use super::keeper::{BTRFS, Place, hash_of};
-use super::keeper_scope::rules_of;
-use super::shelved::Shelved;
-use super::user_git;
-use super::{Ask, Checkpoint, Depth, Hint, KeptWhat, Measured, Picture, Rules, Store, Taken, open_folder};
-use crate::workspace::copy::Source;
+use super::btrfs::snapshot_store::Shelved;
+use super::context::{BTRFS, Place};
+use super::run_checkpoints::hash_of;
+use super::scope::rules_of;
+use super::{Ask, Checkpoint, Depth, Hint, KeptWhat, Measured, Picture, Rules, Store, Taken, user_git};
+use crate::fs::handle::open_folder;
 
 /// So many paths that cannot be read are named.
 const UNREADABLE_MAX: usize = 3;
+
+/// Where the content of a checkpoint is.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// In the store.
+    Store(&'a Store),
+    /// In a snapshot.
+    Snapshot(&'a Snapshot),
+}
 
 /// A checkpoint that nobody removes while this is held.
 #[derive(Debug)]

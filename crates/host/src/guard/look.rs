@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use super::contents::hashed;
 use super::record::{Kept, Quick, What};
 use super::{Originals, opened};
-use crate::checkpoint::{Stamp, folder_beneath, split, wall_nanos};
+use crate::checkpoint::{Stamp, wall_nanos};
+use crate::fs::handle::{folder_beneath, split};
 
 /// So many new names are told.
 const ADDED_MAX: usize = 1000;

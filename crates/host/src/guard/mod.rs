@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use loop_core::text::{escape_path, one_line, size, unescape_path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 
-use crate::checkpoint::{Place, Stamp, folder_beneath, open_folder, rules_of, split, wall_nanos};
+use crate::checkpoint::{Place, Stamp, rules_of, wall_nanos};
+use crate::fs::handle::{folder_beneath, open_folder, split};
 use chosen::{Chosen, Passed};
 use contents::Contents;
 use record::{Kept, Quick, Record, What};
@@ -324,7 +325,7 @@ impl Originals {
     fn write(&mut self) -> io::Result<()> {
         self.contents.sync()?;
         self.record.write(&self.folder)?;
-        crate::runs::sync_folder(&self.folder)
+        crate::fs::sync_folder(&self.folder)
     }
 }
 

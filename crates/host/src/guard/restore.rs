@@ -17,8 +17,9 @@ use rustix::io::Errno;
 use super::look::of_name;
 use super::record::{Kept, What};
 use super::{FILE_BYTES_MAX, Found, Originals, Tamper, opened};
-use crate::checkpoint::{Unsynced, folder_beneath, joined, new_part, part_name, put_aside, set_mode, split};
-use crate::workspace::clear::unlocked;
+use crate::checkpoint::{Unsynced, new_part, part_name, put_aside, set_mode};
+use crate::fs::clear::unlocked;
+use crate::fs::handle::{folder_beneath, joined, split};
 
 /// What is needed to work in a folder.
 const OPEN_MODE: u32 = 0o700;

@@ -8,8 +8,8 @@ use loop_core::text::{escape_path, unescape_path};
 use rustix::fs::FileType;
 
 use super::{Originals, opened};
-use crate::checkpoint::{folder_beneath, joined, split};
-use crate::workspace::walk::names_in;
+use crate::fs::handle::{folder_beneath, joined, split};
+use crate::fs::walk::names_in;
 
 /// A file that is longer is none that people write.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+use loop_host::checkpoint::Source;
 use loop_host::checkpoint::btrfs::{Of, trial};
 use loop_host::checkpoint::user_git::User;
 use loop_host::checkpoint::{
     Ask, Checkpoint, Depth, Hint, Picture, Place, Recorded, Rules, Store, Taken, open_folder, tree_of_copy,
     workspace_now,
 };
-use loop_host::workspace::copy::{Along, Copies, Made, Source, Swept, Way, Wish, put, sweep};
+use loop_host::workspace::copy::{Along, Copies, Made, Swept, Way, Wish, put, sweep};
 use loop_testkit::{Format, LoopImage, MountScratch};
 
 use crate::sight::{Sight, differences, odd_tree, sight, without, write};

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::content::{fill, open_file};
-use crate::checkpoint::object::Id;
-use crate::checkpoint::restore::Content;
+use crate::checkpoint::git::object::Id;
+use crate::checkpoint::restore::tree::Content;
+use crate::fs::content::fill;
+use crate::fs::handle::open_file;
 
 /// A snapshot of a workspace, open for reading. Nobody changes it.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use loop_core::text;
 
 pub use patch::{Piece, patch, quoted};
 
-use super::object::{Id, Kind};
-use super::store::Store;
+use super::git::object::{Id, Kind};
+use super::git::store::Store;
 
 /// How much is done at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::super::between::Differences;
-use super::super::object::{Id, Kind};
-use super::super::store::{Kept, KeptWhat, Store};
 use super::{Pair, Side, Sort};
+use crate::checkpoint::git::between::Differences;
+use crate::checkpoint::git::object::{Id, Kind};
+use crate::checkpoint::git::store::{Kept, KeptWhat, Store};
 
 /// What differs, without a look into any file.
 #[derive(Debug, Default)]

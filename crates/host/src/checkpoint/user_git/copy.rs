@@ -13,7 +13,7 @@ use sha1::{Digest, Sha1};
 use super::objects::{HELD_BYTES_MAX, Lies, Loose, Objects};
 use super::packs::Form;
 use super::walk::{Limits, Stopped, Wanted};
-use crate::checkpoint::object::Id;
+use crate::checkpoint::git::object::Id;
 
 const PIECE_BYTES: usize = 64 * 1024;
 /// A difference to an object that is named.

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::folder::Folder;
 use super::ignores::above;
-use super::place::Place;
+use super::location::Place;
 use super::refs::is_name;
 
 /// A file with one ref is a line.

@@ -15,7 +15,7 @@ use ignore::gitignore::GitignoreBuilder;
 use super::config;
 use super::folder::{Folder, joined, read_bounded};
 use super::index::Index;
-use super::place::{CONFIG_BYTES_MAX, Place};
+use super::location::{CONFIG_BYTES_MAX, Place};
 
 /// A list that is longer is none.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;

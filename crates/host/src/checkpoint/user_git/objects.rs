@@ -11,8 +11,8 @@ use sha1::{Digest, Sha1};
 
 use super::folder::{Folder, is_absent};
 use super::packs::{Bases, Body, Sort, UserPack};
-use super::said::Said;
-use crate::checkpoint::object::Id;
+use super::remarks::Said;
+use crate::checkpoint::git::object::Id;
 
 /// An object that has to be held in memory is at most this long. Git makes no deltas of longer ones.
 pub(super) const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;

@@ -8,12 +8,12 @@ use std::path::Path;
 use sha1::{Digest, Sha1};
 
 use super::folder::Folder;
-use super::kept::{Kept, PACK};
 use super::objects::{HELD_BYTES_MAX, Objects};
 use super::packs::{Bases, Sort, UserPack};
-use super::said::Said;
+use super::remarks::Said;
+use super::saved::{Kept, PACK};
 use super::walk::{named_by_tag, parents_of};
-use crate::checkpoint::object::Id;
+use crate::checkpoint::git::object::Id;
 
 /// The objects of a repository and the kept ones.
 #[derive(Debug)]

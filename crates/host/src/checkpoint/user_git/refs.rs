@@ -2,8 +2,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::folder::{Folder, joined};
-use super::said::Said;
-use crate::checkpoint::object::Id;
+use super::remarks::Said;
+use crate::checkpoint::git::object::Id;
 
 /// A file with one ref is a line.
 const REF_BYTES_MAX: u64 = 8 * 1024;

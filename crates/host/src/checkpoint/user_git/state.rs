@@ -1,9 +1,9 @@
 //! The files of a repository that are kept as they are, and which of them mean that something is under way.
 use super::folder::{Folder, joined};
 use super::index::{INDEX_BYTES_MAX, Index, shared_name};
-use super::place::Place;
+use super::location::Place;
 use super::refs::shown;
-use super::said::Said;
+use super::remarks::Said;
 
 /// Files of the working tree: where it is, what is staged, what is under way.
 const OWN_FILES: &[&str] =

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, fchmod, linkat, mkdirat, openat, symlink
 
 use super::plant::{above, last};
 use crate::checkpoint::{Checkpoint, Content, Kept, KeptWhat};
-use crate::workspace::clear::open_below;
+use crate::fs::handle::open_below;
 
 /// Makes everything that a checkpoint holds. Files have the present time.
 pub(super) fn check_out(then: &Checkpoint, content: &dyn Content, to: &OwnedFd) -> io::Result<()> {

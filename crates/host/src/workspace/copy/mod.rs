@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat2, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-use self::overlay::{TREE, UPPER};
-use self::register::{Owned, checked, names};
-use crate::checkpoint::btrfs::content::{WITHIN, open_file};
-use crate::checkpoint::btrfs::{Snapshot, ioctl};
-use crate::checkpoint::{Checkpoint, Store};
-use crate::workspace::clear::{open_below, open_inside, remove_folder};
-use crate::workspace::walk::walk;
+use super::copy::overlay::{TREE, UPPER};
+use super::copy::register::{Owned, checked, names};
+use crate::checkpoint::{Checkpoint, Source};
+use crate::fs::btrfs;
+use crate::fs::clear::remove_folder;
+use crate::fs::handle::{WITHIN, open_below, open_file, open_inside};
+use crate::fs::walk::walk;
 
 pub use register::{Swept, sweep};
 
@@ -40,15 +40,6 @@ pub enum Way {
     Overlay,
     /// Plain files.
     Checkout,
-}
-
-/// Where the content of a checkpoint is.
-#[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
-    /// In the store.
-    Store(&'a Store),
-    /// In a snapshot.
-    Snapshot(&'a Snapshot),
 }
 
 /// What copies shall be of.
@@ -218,8 +209,8 @@ impl Copies {
             return Err("the checkpoint is no snapshot".to_owned());
         };
         let folder = &self.own.folder;
-        let same = ioctl::is_btrfs(folder).and_then(|is| {
-            Ok(is && ioctl::file_system(folder.as_fd())? == ioctl::file_system(snapshot.folder().as_fd())?)
+        let same = btrfs::is_btrfs(folder).and_then(|is| {
+            Ok(is && btrfs::file_system(folder.as_fd())? == btrfs::file_system(snapshot.folder().as_fd())?)
         });
         match same {
             Ok(true) => Ok(()),
@@ -374,7 +365,7 @@ fn snapshot_copy(wish: &Wish<'_>, own: &OwnedFd) -> io::Result<()> {
     let Source::Snapshot(snapshot) = wish.source else {
         return Err(io::Error::other("the checkpoint is no snapshot"));
     };
-    ioctl::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
+    btrfs::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
     let tree = open_inside(own.as_fd(), TREE)?;
     // A repository that is only pointed to is somebody else's.
     if !wish.along.git || open_inside(tree.as_fd(), b".git").is_err() {

@@ -9,10 +9,10 @@ use rustix::fs::{
     AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, linkat, mkdirat, openat, symlinkat,
 };
 
-use crate::checkpoint::btrfs::content::{fill, open_file};
 use crate::checkpoint::{Checkpoint, KeptWhat};
-use crate::workspace::clear::{open_below, open_inside};
-use crate::workspace::walk::{Kind, Name, walk};
+use crate::fs::content::fill;
+use crate::fs::handle::{open_below, open_file, open_inside};
+use crate::fs::walk::{Kind, Name, walk};
 
 /// Plants the names of a folder that are wanted into an empty one. Times are kept.
 pub(super) fn plant(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {

@@ -25,10 +25,10 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, statat};
 use rustix::io::Errno;
 
-pub use self::hint::{Changes, Hint, Why};
+pub use super::watch::hint::{Changes, Hint, Why};
 
-use self::folders::{Folders, Number, Place};
-use self::hint::List;
+use super::watch::folders::{Folders, Number, Place};
+use super::watch::hint::List;
 use crate::checkpoint::{Rules, Scope};
 
 /// So many checkpoints in a row may rest on hints.
