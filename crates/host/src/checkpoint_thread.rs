@@ -12,7 +12,7 @@ use loop_core::run::{Answer, CheckpointName, CheckpointReport, Order, RunState};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::guarding;
-use crate::checkpoint::{Keeper, NotKept, Place};
+use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
 use crate::guarding::Guarding;
 
 /// The thread, once there is one, and the ways to it and back.
@@ -57,7 +57,7 @@ enum Work {
 
 impl CheckpointWorker {
     /// Starts the thread.
-    pub(crate) fn new(place: Place, run: &Path) -> std::io::Result<Self> {
+    pub(crate) fn new(context: CheckpointContext, run: &Path) -> std::io::Result<Self> {
         let (work, orders) = channel::<(OrderId, Work)>();
         let (answers, done) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -66,9 +66,9 @@ impl CheckpointWorker {
         let asked = Arc::clone(&cancel);
         let run = run.to_owned();
         thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
-            let mut kept = Kept { keeper: None, guarding: Guarding::new(&run, &place) };
+            let mut kept = Kept { keeper: None, guarding: Guarding::new(&run, &context) };
             for (id, work) in orders {
-                let answer = do_it(&mut kept, (&place, &asked), work);
+                let answer = do_it(&mut kept, (&context, &asked), work);
                 if answers.send((id, answer)).is_err() {
                     return;
                 }
@@ -126,14 +126,14 @@ impl CheckpointWorker {
 
 /// What the thread has at hand.
 struct Kept {
-    keeper: Option<Keeper>,
+    keeper: Option<RunCheckpoints>,
     guarding: Guarding,
 }
 
-fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Work) -> Answer {
+fn do_it(kept: &mut Kept, (context, cancel): (&CheckpointContext, &Arc<AtomicBool>), work: Work) -> Answer {
     let Kept { keeper, guarding } = kept;
     match &work {
-        Work::Guard(look) if place.backend == "none" => return guarding.look(look, None),
+        Work::Guard(look) if context.backend == "none" => return guarding.look(look, None),
         Work::Look => {
             guarding.notices();
             return Answer::Checkpoint(CheckpointReport::default());
@@ -148,7 +148,7 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
     }
     let opened = match keeper {
         Some(keeper) => Ok(keeper),
-        None => Keeper::open(place.clone(), Arc::clone(cancel)).map(|opened| {
+        None => RunCheckpoints::open(context.clone(), Arc::clone(cancel)).map(|opened| {
             let opened = keeper.insert(opened);
             if !matches!(work, Work::Keep { .. } | Work::GoBack { .. }) {
                 opened.watch();
@@ -156,7 +156,7 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
             opened
         }),
     };
-    let done = opened.map_err(NotKept::from).and_then(|keeper| match &work {
+    let done = opened.map_err(CheckpointError::from).and_then(|keeper| match &work {
         Work::Take { name, parent } => {
             guarding.begins();
             keeper.take(name, parent.as_deref()).map(Answer::Checkpoint)
@@ -173,12 +173,12 @@ fn do_it(kept: &mut Kept, (place, cancel): (&Place, &Arc<AtomicBool>), work: Wor
     });
     match done {
         Ok(answer) => answer,
-        Err(NotKept::Cancelled) if matches!(work, Work::Keep { .. } | Work::GoBack { .. }) => {
+        Err(CheckpointError::Cancelled) if matches!(work, Work::Keep { .. } | Work::GoBack { .. }) => {
             Answer::Refused { why: "it was stopped before anything was changed".to_owned() }
         }
-        Err(NotKept::Cancelled) => Answer::Failed { what: "keeping the workspace was stopped".to_owned() },
-        Err(NotKept::Refused(why)) => Answer::Refused { why },
-        Err(NotKept::Blocked(why)) if matches!(work, Work::Keep { .. }) => Answer::Refused { why },
-        Err(NotKept::Blocked(why)) => Answer::Blocked { why },
+        Err(CheckpointError::Cancelled) => Answer::Failed { what: "keeping the workspace was stopped".to_owned() },
+        Err(CheckpointError::Refused(why)) => Answer::Refused { why },
+        Err(CheckpointError::Blocked(why)) if matches!(work, Work::Keep { .. }) => Answer::Refused { why },
+        Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },
     }
 }

@@ -5,11 +5,11 @@ use loop_core::run::Measurement;
 use loop_core::text;
 
 use super::diff::{Change, Difference};
-use super::run_checkpoints::{Keeper, NotKept, measured};
+use super::run_checkpoints::{CheckpointError, RunCheckpoints, measured};
 
 /// How many files changed, each counted once and in one kind only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ChangeCount {
     /// All of them.
     pub files: u64,
     /// Protected ones: never progress.
@@ -20,7 +20,7 @@ pub struct Tally {
     pub folders: u64,
 }
 
-impl Tally {
+impl ChangeCount {
     /// Files that count as work.
     #[must_use]
     pub fn work(&self) -> u64 {
@@ -58,18 +58,18 @@ fn names(change: &Change) -> [&[u8]; 2] {
     [change.old_path(), &change.path]
 }
 
-impl Keeper {
+impl RunCheckpoints {
     /// What changed from one checkpoint to another, and how many files of each kind.
     ///
     /// # Errors
-    /// As for [`Keeper::measure`].
+    /// As for [`RunCheckpoints::measure`].
     pub fn measure_by_kind(
         &self,
         from: Option<&str>,
         to: &str,
         is_protected: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<(Measurement, Tally), NotKept> {
+    ) -> Result<(Measurement, ChangeCount), CheckpointError> {
         let difference = self.compare(from, to)?;
-        Ok((measured(&difference), Tally::of(&difference, is_protected)))
+        Ok((measured(&difference), ChangeCount::of(&difference, is_protected)))
     }
 }

@@ -7,7 +7,7 @@ use loop_core::run::RunSpec;
 use loop_core::settings::Resolved;
 
 use super::btrfs;
-use super::user_git::User;
+use super::user_git::GitUser;
 use crate::paths::path_of;
 use crate::runs::RunFolder;
 
@@ -19,7 +19,7 @@ pub(super) const BTRFS: &str = "btrfs";
 
 /// What a keeper is for.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct CheckpointContext {
     /// The run, which names its checkpoints.
     pub run: String,
     /// Where the store is.
@@ -33,24 +33,24 @@ pub struct Place {
     /// What the agent leaves lying about, as rules: no part of the work either.
     pub litter: Vec<String>,
     /// Whose excludes hold.
-    pub user: User,
+    pub user: GitUser,
 }
 
 impl RunFolder {
     /// Its checkpoints.
     #[must_use]
-    pub fn checkpoints(&self, spec: &RunSpec) -> Place {
+    pub fn checkpoints(&self, spec: &RunSpec) -> CheckpointContext {
         let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
         let described = spec.described.as_slice();
         let agent = Agent::find(spec.settings.get("agent"), described, "");
-        Place {
+        CheckpointContext {
             litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),
             run: self.id.to_string(),
             store: state.join(CHECKPOINTS).join(&spec.store),
             workspace: path_of(&spec.workspace.path),
             settings: spec.settings.clone(),
             backend: spec.backend.clone(),
-            user: User { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
+            user: GitUser { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
         }
     }
 }
@@ -77,8 +77,8 @@ pub fn choose(asked: &str, workspace: &Path) -> Result<Chosen, String> {
         "none" => ("none", None),
         "git" => ("git", None),
         _ => match btrfs::trial(workspace) {
-            Ok(place) => {
-                place.drop_if_empty();
+            Ok(context) => {
+                context.drop_if_empty();
                 (BTRFS, None)
             }
             Err(why) if asked == BTRFS => return Err(why),

@@ -25,7 +25,7 @@ const LOOKED: &str = "looked";
 
 /// What went, or would go.
 #[derive(Debug, Default)]
-pub struct Gone {
+pub struct Removed {
     /// Names with their runs, `run/name`.
     pub names: Vec<String>,
     /// What that freed.
@@ -36,14 +36,14 @@ pub struct Gone {
 
 /// How much may be kept by a person's settings.
 #[derive(Debug, Clone, Copy)]
-pub struct Bound {
+pub struct Limit {
     /// How long after the end of a run, unless the run says otherwise.
     pub retention_ms: Option<u64>,
     /// How much in all.
     pub bytes: Option<u64>,
 }
 
-impl Bound {
+impl Limit {
     /// As the settings say.
     #[must_use]
     pub fn of(settings: &loop_core::settings::Resolved) -> Self {
@@ -55,70 +55,70 @@ impl Bound {
 ///
 /// # Errors
 /// When a store cannot be read.
-pub fn tidy(home: &Home, bound: Bound, now_ms: u64) -> io::Result<Gone> {
+pub fn tidy(home: &Home, limit: Limit, now_ms: u64) -> io::Result<Removed> {
     let looked = home.checkpoints().join(LOOKED);
     let lately = fs::metadata(&looked)
         .and_then(|found| found.modified())
         .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < LOOK_EVERY));
-    if !home.checkpoints().is_dir() || lately && bound.bytes.is_none_or(|most| total(home).is_ok_and(|all| all <= most))
+    if !home.checkpoints().is_dir() || lately && limit.bytes.is_none_or(|most| total(home).is_ok_and(|all| all <= most))
     {
-        return Ok(Gone::default());
+        return Ok(Removed::default());
     }
     fs::write(&looked, b"")?;
-    collect(home, bound, now_ms, false)
+    collect(home, limit, now_ms, false)
 }
 
 /// Takes away what is to go, or says what that is.
 ///
 /// # Errors
 /// When a store cannot be read.
-pub fn collect(home: &Home, bound: Bound, now_ms: u64, dry_run: bool) -> io::Result<Gone> {
+pub fn collect(home: &Home, limit: Limit, now_ms: u64, dry_run: bool) -> io::Result<Removed> {
     let runs = known(home)?;
-    let mut gone = Gone::default();
+    let mut removed = Removed::default();
     let mut left: Vec<(u64, PathBuf, String, Vec<String>)> = Vec::new();
     for path in stores(home)? {
         let mut store = Store::open(&path)?;
         let mut going = Vec::new();
         for (run, names) in by_run(&store)? {
-            match fate(runs.get(&run), (bound.retention_ms, now_ms), &store, &names) {
-                Fate::Goes => going.extend(names),
-                Fate::MayGo(ended) => left.push((ended, path.clone(), run, names)),
-                Fate::Stays => {}
+            match decide(runs.get(&run), (limit.retention_ms, now_ms), &store, &names) {
+                Decision::Remove => going.extend(names),
+                Decision::RemoveIfFull(ended) => left.push((ended, path.clone(), run, names)),
+                Decision::Keep => {}
             }
         }
-        take(&mut store, &going, dry_run, &mut gone)?;
+        take(&mut store, &going, dry_run, &mut removed)?;
     }
-    gone.bytes = total(home)?.saturating_sub(if dry_run { gone.collected.freed } else { 0 });
+    removed.bytes = total(home)?.saturating_sub(if dry_run { removed.collected.freed } else { 0 });
     left.sort();
     for (_, path, _, names) in left {
-        if bound.bytes.is_none_or(|most| gone.bytes <= most) {
+        if limit.bytes.is_none_or(|most| removed.bytes <= most) {
             break;
         }
-        let before = gone.collected.freed;
-        take(&mut Store::open(&path)?, &names, dry_run, &mut gone)?;
-        gone.bytes = gone.bytes.saturating_sub(gone.collected.freed - before);
+        let before = removed.collected.freed;
+        take(&mut Store::open(&path)?, &names, dry_run, &mut removed)?;
+        removed.bytes = removed.bytes.saturating_sub(removed.collected.freed - before);
     }
-    Ok(gone)
+    Ok(removed)
 }
 
 /// Removes every checkpoint of a run, whose records are going.
 ///
 /// # Errors
 /// When its store cannot be read.
-pub fn forget_run(place: &crate::checkpoint::context::Place) -> io::Result<()> {
-    if !place.store.is_dir() {
+pub fn forget_run(context: &crate::checkpoint::context::CheckpointContext) -> io::Result<()> {
+    if !context.store.is_dir() {
         return Ok(());
     }
-    let mut store = Store::open(&place.store)?;
-    let names: Vec<String> = store.names_of(&place.run)?.into_iter().map(|(name, _)| name).collect();
+    let mut store = Store::open(&context.store)?;
+    let names: Vec<String> = store.names_of(&context.run)?.into_iter().map(|(name, _)| name).collect();
     let collected = store.collect(&names, false)?;
-    forget_all_of(&store, &place.run);
+    forget_all_of(&store, &context.run);
     collected.stuck.into_iter().next().map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
 /// What is known for a run beside its checkpoints.
 fn forget_all_of(store: &Store, run: &str) {
-    store.forget_picture(run);
+    store.forget_cache(run);
     let folder = store.folder().join("user-git").join(run);
     // What is not there is gone already.
     fs::remove_dir_all(&folder).ok();
@@ -128,14 +128,14 @@ fn forget_all_of(store: &Store, run: &str) {
     }
 }
 
-fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> io::Result<()> {
+fn take(store: &mut Store, names: &[String], dry_run: bool, removed: &mut Removed) -> io::Result<()> {
     let collected = store.collect(names, dry_run)?;
-    gone.collected.objects += collected.objects;
-    gone.collected.freed += collected.freed;
-    gone.collected.packs += collected.packs;
-    gone.collected.snapshots += collected.snapshots;
-    gone.collected.stuck.extend(collected.stuck);
-    gone.names.extend_from_slice(names);
+    removed.collected.objects += collected.objects;
+    removed.collected.freed += collected.freed;
+    removed.collected.packs += collected.packs;
+    removed.collected.snapshots += collected.snapshots;
+    removed.collected.stuck.extend(collected.stuck);
+    removed.names.extend_from_slice(names);
     let runs: BTreeSet<&str> = names.iter().filter_map(|name| name.split_once('/')).map(|(run, _)| run).collect();
     for run in runs.into_iter().filter(|_| !dry_run) {
         if store.names_of(run)?.is_empty() {
@@ -146,39 +146,39 @@ fn take(store: &mut Store, names: &[String], dry_run: bool, gone: &mut Gone) -> 
 }
 
 /// What is to become of the checkpoints of a run.
-enum Fate {
+enum Decision {
     /// They are past their time.
-    Goes,
+    Remove,
     /// They may go before their time; when the run ended.
-    MayGo(u64),
+    RemoveIfFull(u64),
     /// They are needed, or somebody wanted them.
-    Stays,
+    Keep,
 }
 
-fn fate(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Store, names: &[String]) -> Fate {
+fn decide(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Store, names: &[String]) -> Decision {
     let Some(listed) = run else {
         let newest =
             names.iter().filter_map(|name| store.commit(&store.named(name).ok()?).ok()).map(|made| made.seconds);
         let newest = newest.max().unwrap_or(0) * 1000;
-        return if now.saturating_sub(newest) > ORPHANED_MS { Fate::Goes } else { Fate::Stays };
+        return if now.saturating_sub(newest) > ORPHANED_MS { Decision::Remove } else { Decision::Keep };
     };
-    let Ok(row) = &listed.row else { return Fate::Stays };
+    let Ok(row) = &listed.row else { return Decision::Keep };
     let over = row.outcome.is_some() && row.status != "paused" && listed.run.holder().is_none();
     if !over {
-        return Fate::Stays;
+        return Decision::Keep;
     }
-    let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Fate::Stays };
+    let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Decision::Keep };
     // In the midst of a rollback they are all that there is; and who went back lately may want to undo it.
     if state.over.is_none() || state.keeping.rolling_back {
-        return Fate::Stays;
+        return Decision::Keep;
     }
     let ended = state.now.wall_ms;
     // What was said of this one run counts before what holds for all.
     let own = state.settings.resolved.valued(RETENTION).filter(|valued| valued.origin.layer == Layer::Flag);
     let retention = own.map_or(retention, |own| millis(&own.value));
     match retention {
-        Some(retention) if now.saturating_sub(ended) > retention => Fate::Goes,
-        Some(_) | None => Fate::MayGo(ended),
+        Some(retention) if now.saturating_sub(ended) > retention => Decision::Remove,
+        Some(_) | None => Decision::RemoveIfFull(ended),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`Keeper`] has the workspace's lock.
+//! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`RunCheckpoints`] has the workspace's lock.
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -10,15 +10,18 @@ use std::sync::atomic::AtomicBool;
 use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
 use loop_core::text;
 
-use super::btrfs::snapshot_store::{Held, Shelved};
-use super::btrfs::{self, Of};
-use super::context::{BTRFS, Place};
+use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::btrfs::{self, SnapshotOwner};
+use super::context::{BTRFS, CheckpointContext};
 use super::diff::{self, Bounds, Difference};
 use super::git::object::tree;
 use super::restore::tree::restore;
 use super::scope::{self, rules_of};
 use super::user_git::{self, of_run};
-use super::{Ask, Content, Depth, Hint, Id, Kind, Picture, Rules, Still, Store, Taken, TreeEntry, Way};
+use super::{
+    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome,
+    TakeRequest, TreeEntry,
+};
 use crate::fs::handle::open_folder;
 use crate::workspace::watch::{self, HINTS_IN_A_ROW, Watch};
 
@@ -33,12 +36,12 @@ pub(super) const ROLLING_BACK: &str = "rolling-back";
 
 /// The checkpoints of one run.
 #[derive(Debug)]
-pub struct Keeper {
-    place: Place,
+pub struct RunCheckpoints {
+    context: CheckpointContext,
     store: Store,
     workspace: OwnedFd,
     rules: Rules,
-    picture: Picture,
+    cache: ScanCache,
     cancel: Arc<AtomicBool>,
     /// Tells where something may have changed, while a run is driven.
     watch: Option<Watch>,
@@ -54,8 +57,8 @@ pub struct Keeper {
 /// Where a run takes snapshots.
 #[derive(Debug)]
 struct Snapshots {
-    place: btrfs::Place,
-    shelved: Shelved,
+    context: btrfs::SnapshotMaker,
+    snapshot_store: SnapshotStore,
     /// Whether those that nothing leads to were removed since this was opened.
     is_swept: bool,
 }
@@ -70,7 +73,7 @@ enum Made {
 
 /// Why a checkpoint was not taken, or not gone back to.
 #[derive(Debug, thiserror::Error)]
-pub enum NotKept {
+pub enum CheckpointError {
     /// Nothing was changed.
     #[error("{0}")]
     Refused(String),
@@ -82,31 +85,31 @@ pub enum NotKept {
     Cancelled,
 }
 
-impl From<io::Error> for NotKept {
+impl From<io::Error> for CheckpointError {
     fn from(error: io::Error) -> Self {
         Self::Blocked(format!("the workspace cannot be kept: {error}"))
     }
 }
 
-impl Keeper {
+impl RunCheckpoints {
     /// Opens the store, or makes it. When `cancel` is set, what is under way is given up.
     ///
     /// # Errors
     /// When the machine would not let us.
-    pub fn open(place: Place, cancel: Arc<AtomicBool>) -> io::Result<Self> {
-        let workspace = open_folder(&place.workspace)?;
-        let rules = rules_of(&place);
-        let store = Store::open(&place.store)?;
-        let mut picture = store.picture(&place.run)?;
+    pub fn open(context: CheckpointContext, cancel: Arc<AtomicBool>) -> io::Result<Self> {
+        let workspace = open_folder(&context.workspace)?;
+        let rules = rules_of(&context);
+        let store = Store::open(&context.store)?;
+        let mut cache = store.cache(&context.run)?;
         // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
-        picture.hold(user_git::tracked(&place.workspace).unwrap_or_default());
-        let snapshots = if place.backend == BTRFS { Some(Snapshots::open(&place, &store)?) } else { None };
+        cache.hold(user_git::tracked(&context.workspace).unwrap_or_default());
+        let snapshots = if context.backend == BTRFS { Some(Snapshots::open(&context, &store)?) } else { None };
         Ok(Self {
-            place,
+            context,
             store,
             workspace,
             rules,
-            picture,
+            cache,
             cancel,
             watch: None,
             hinted: 0,
@@ -123,7 +126,7 @@ impl Keeper {
 
     /// Where to look; none means everywhere. A `careful` look is one that must not rest on hints.
     fn places(&mut self, careful: bool) -> Option<Vec<Vec<u8>>> {
-        let rules = rules_of(&self.place);
+        let rules = rules_of(&self.context);
         if rules.texts() != self.rules.texts() {
             self.rules = rules;
             if self.watch.is_some() {
@@ -133,11 +136,11 @@ impl Keeper {
         let hint = self.watch.as_mut().map(Watch::take)?;
         let enough = careful || self.hinted >= HINTS_IN_A_ROW;
         match hint {
-            watch::Hint::Changes(changes) if !enough => {
+            watch::WatchHint::Changes(changes) if !enough => {
                 self.hinted += 1;
-                self.picture.where_to_look(&changes)
+                self.cache.where_to_look(&changes)
             }
-            watch::Hint::Changes(_) | watch::Hint::Everything(_) => {
+            watch::WatchHint::Changes(_) | watch::WatchHint::Everything(_) => {
                 self.hinted = 0;
                 None
             }
@@ -158,14 +161,14 @@ impl Keeper {
     }
 
     fn full(&self, name: &str) -> String {
-        format!("{}/{name}", self.place.run)
+        format!("{}/{name}", self.context.run)
     }
 
     fn id(&self, name: &str) -> Option<Id> {
         let full = self.full(name);
         let id = self.store.named(&full).ok()?;
         // Somebody may have removed the snapshot.
-        let is_there = |snapshots: &Snapshots| snapshots.shelved.snapshot(&full).is_ok();
+        let is_there = |snapshots: &Snapshots| snapshots.snapshot_store.snapshot(&full).is_ok();
         self.snapshots.as_ref().is_none_or(is_there).then_some(id)
     }
 
@@ -173,17 +176,17 @@ impl Keeper {
     ///
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
-    pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<CheckpointReport, NotKept> {
+    pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
         if let Some(id) = self.id(name) {
             return Ok(self.saved(name, id)?);
         }
         let parent = parent.and_then(|parent| self.id(parent));
-        let mut said = if name == INITIAL { of_run::keep(&self.place) } else { Vec::new() };
+        let mut said = if name == INITIAL { of_run::keep(&self.context) } else { Vec::new() };
         let mut made = self.save_new(name, parent)?;
-        let tracked = scope::tracked_inside(&self.place, &self.picture);
+        let tracked = scope::tracked_inside(&self.context, &self.cache);
         if !tracked.is_empty() {
             // Only now is it known which repositories are in it: it is kept once more, with what they track.
-            self.picture.hold(tracked);
+            self.cache.hold(tracked);
             self.store.remove(&self.full(name))?;
             made = self.save_new(name, parent)?;
         }
@@ -196,7 +199,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
-    pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, NotKept> {
+    pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
         let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
         // One of that name says what was there then, and not what is there now.
         let (mut name, mut last) = (name.to_owned(), None);
@@ -215,44 +218,49 @@ impl Keeper {
     }
 
     /// A new checkpoint whatever there was before, after a look at everything.
-    fn save_new(&mut self, name: &str, parent: Option<Id>) -> Result<(Id, Vec<String>), NotKept> {
+    fn save_new(&mut self, name: &str, parent: Option<Id>) -> Result<(Id, Vec<String>), CheckpointError> {
         match self.save(name, (parent, None), true)? {
             Made::New(id, unstable) => Ok((id, unstable)),
-            Made::Same(_) => Err(NotKept::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
+            Made::Same(_) => Err(CheckpointError::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
         }
     }
 
     /// A checkpoint, unless the workspace is what `unless` holds. Only a `careful` one looks at everything.
-    fn save(&mut self, name: &str, (parent, unless): (Option<Id>, Option<Id>), careful: bool) -> Result<Made, NotKept> {
+    fn save(
+        &mut self,
+        name: &str,
+        (parent, unless): (Option<Id>, Option<Id>),
+        careful: bool,
+    ) -> Result<Made, CheckpointError> {
         let (full, cancel) = (self.full(name), Arc::clone(&self.cancel));
         let places = self.places(careful);
-        let ask = Ask {
+        let ask = TakeRequest {
             name: &full,
             parent,
             rules: &self.rules,
-            hint: places.as_deref().map_or(Hint::Everything, Hint::Paths),
+            hint: places.as_deref().map_or(ScanHint::Everything, ScanHint::Paths),
             depth: Depth::Whole,
             unless,
             cancel: &cancel,
         };
         let taken = match &mut self.snapshots {
-            None => self.store.save(&self.workspace, &mut self.picture, &ask)?,
+            None => self.store.save(&self.workspace, &mut self.cache, &ask)?,
             Some(snapshots) => {
                 snapshots.sweep(&self.store)?;
-                let of = Of { store: &snapshots.shelved.key, run: &self.place.run };
-                snapshots.take((of, name), &mut self.store, (&self.workspace, &mut self.picture), &ask)?
+                let of = SnapshotOwner { store: &snapshots.snapshot_store.key, run: &self.context.run };
+                snapshots.take((of, name), &mut self.store, (&self.workspace, &mut self.cache), &ask)?
             }
         };
         match taken {
-            Taken::Saved(id, measured) => {
+            TakeOutcome::Saved(id, measured) => {
                 self.left_out = measured.left_out;
                 // Only a saving of time.
                 self.store.join_small().ok();
                 Ok(Made::New(id, named(&measured.unstable)))
             }
-            Taken::Measured(measured) => Ok(Made::Same(hash_of(measured.parts.files, measured.parts.manifest))),
-            Taken::Unreadable(list) => Err(NotKept::Blocked(unreadable(&list))),
-            Taken::Cancelled => Err(NotKept::Cancelled),
+            TakeOutcome::TreeState(measured) => Ok(Made::Same(hash_of(measured.parts.files, measured.parts.manifest))),
+            TakeOutcome::Unreadable(list) => Err(CheckpointError::Blocked(unreadable(&list))),
+            TakeOutcome::Cancelled => Err(CheckpointError::Cancelled),
         }
     }
 
@@ -271,8 +279,8 @@ impl Keeper {
     fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Difference> {
         let (before, after) = (from.map(|(name, id)| (self.full(name), id)), (self.full(to.0), to.1));
         let before = before.as_ref().map(|(name, id)| (name.as_str(), *id));
-        let shelved = self.snapshots.as_ref().map(|snapshots| &snapshots.shelved);
-        let contents = Held::new(&self.store, shelved, before, (&after.0, after.1))?;
+        let snapshot_store = self.snapshots.as_ref().map(|snapshots| &snapshots.snapshot_store);
+        let contents = Held::new(&self.store, snapshot_store, before, (&after.0, after.1))?;
         let both = (from.map(|(_, id)| id), to.1);
         diff::changes_by(&self.store, &contents, both, &Bounds::default())
     }
@@ -281,12 +289,12 @@ impl Keeper {
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measurement, NotKept> {
+    pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measurement, CheckpointError> {
         self.compare(from, to).map(|difference| measured(&difference))
     }
 
-    pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, NotKept> {
-        let missing = |name: &str| NotKept::Blocked(format!("checkpoint {name} is not there any more"));
+    pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, CheckpointError> {
+        let missing = |name: &str| CheckpointError::Blocked(format!("checkpoint {name} is not there any more"));
         let from = from.map(|from| self.id(from).map(|id| (from, id)).ok_or_else(|| missing(from))).transpose()?;
         Ok(self.difference(from, (to, self.id(to).ok_or_else(|| missing(to))?))?)
     }
@@ -295,32 +303,32 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no such checkpoint, or something cannot be kept or written.
-    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, NotKept> {
+    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
         let Some(target) = self.id(to) else {
-            return Err(NotKept::Refused(format!("there is no checkpoint {to}")));
+            return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };
         // Where one was cut off, the first is what was there before; what is there now is kept beside it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
         let kept = self.save_new(&name, None);
         let (before, _) = kept.map_err(|error| match error {
-            NotKept::Blocked(why) if !begun => NotKept::Refused(why),
-            error @ (NotKept::Blocked(_) | NotKept::Refused(_) | NotKept::Cancelled) => error,
+            CheckpointError::Blocked(why) if !begun => CheckpointError::Refused(why),
+            error @ (CheckpointError::Blocked(_) | CheckpointError::Refused(_) | CheckpointError::Cancelled) => error,
         })?;
         self.mark(Some(to))?;
-        let way = Way { target, before, cancel: &AtomicBool::new(false) };
+        let way = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
         let snapshot =
-            self.snapshots.as_ref().map(|snapshots| snapshots.shelved.snapshot(&self.full(to))).transpose()?;
-        let content: &dyn Content = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
-        let done = restore(&self.store, content, &self.workspace, &mut self.picture, &way);
-        let done = done.map_err(|error| NotKept::Blocked(format!("the rollback is not done: {error}")))?;
+            self.snapshots.as_ref().map(|snapshots| snapshots.snapshot_store.snapshot(&self.full(to))).transpose()?;
+        let content: &dyn FileContent = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
+        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &way);
+        let done = done.map_err(|error| CheckpointError::Blocked(format!("the rollback is not done: {error}")))?;
         let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
         self.mark(None)?;
         let left = done.left.iter().take(NAMED_MAX);
         let left = left.map(|path| format!("{} stays: no checkpoint of then could have held it", short(path)));
         let (whole, of_git) = match git {
-            true => of_run::bring_back(&self.place, to),
-            false => (true, of_run::missing(&self.place).into_iter().collect()),
+            true => of_run::restore(&self.context, to),
+            false => (true, of_run::missing(&self.context).into_iter().collect()),
         };
         Ok(RollbackReport {
             to: to.to_owned(),
@@ -338,9 +346,9 @@ impl Keeper {
 
     /// Says in the store that a rollback is under way, so that nobody begins on what is neither this nor that.
     fn mark(&self, to: Option<&str>) -> io::Result<()> {
-        let path = self.place.store.join(ROLLING_BACK);
+        let path = self.context.store.join(ROLLING_BACK);
         match to {
-            Some(to) => fs::write(path, format!("{} {to}\n", self.place.run)),
+            Some(to) => fs::write(path, format!("{} {to}\n", self.context.run)),
             // Somebody may have tidied it away.
             None => fs::remove_file(path)
                 .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }),
@@ -354,11 +362,11 @@ impl Keeper {
 }
 
 impl Snapshots {
-    fn open(place: &Place, store: &Store) -> io::Result<Self> {
-        let at = btrfs::Place::open(&place.workspace).map_err(io::Error::other)?;
+    fn open(context: &CheckpointContext, store: &Store) -> io::Result<Self> {
+        let at = btrfs::SnapshotMaker::open(&context.workspace).map_err(io::Error::other)?;
         let above = at.path().parent().unwrap_or(at.path());
-        let shelved = Shelved::in_folder(store, above)?;
-        Ok(Self { place: at, shelved, is_swept: false })
+        let snapshot_store = SnapshotStore::in_folder(store, above)?;
+        Ok(Self { context: at, snapshot_store, is_swept: false })
     }
 
     /// Removes what somebody who was killed left: snapshots that never became checkpoints, or were none any more.
@@ -366,7 +374,7 @@ impl Snapshots {
         if !std::mem::replace(&mut self.is_swept, true) {
             let _alone = store.lock(true)?;
             // What cannot be removed takes room and does no other harm.
-            self.shelved.sweep(store).ok();
+            self.snapshot_store.sweep(store).ok();
         }
         Ok(())
     }
@@ -374,15 +382,15 @@ impl Snapshots {
     /// Takes a snapshot and records it in the store. Only both together are a checkpoint.
     fn take(
         &self,
-        (of, name): (Of<'_>, &str),
+        (of, name): (SnapshotOwner<'_>, &str),
         store: &mut Store,
-        (workspace, picture): (&OwnedFd, &mut Picture),
-        ask: &Ask<'_>,
-    ) -> io::Result<Taken> {
+        (workspace, cache): (&OwnedFd, &mut ScanCache),
+        ask: &TakeRequest<'_>,
+    ) -> io::Result<TakeOutcome> {
         if let Some(unless) = ask.unless {
             // Mostly nothing has changed, and then there is no snapshot to be made and removed again.
-            let ids = store.save(workspace, picture, &Ask { depth: Depth::Ids, ..*ask })?;
-            let Taken::Measured(measured) = &ids else { return Ok(ids) };
+            let ids = store.save(workspace, cache, &TakeRequest { depth: Depth::Ids, ..*ask })?;
+            let TakeOutcome::TreeState(measured) = &ids else { return Ok(ids) };
             let was = store.parts(&unless)?;
             if (was.files, was.manifest) == (measured.parts.files, measured.parts.manifest) {
                 return Ok(ids);
@@ -390,21 +398,21 @@ impl Snapshots {
         }
         // Who cleans up takes a snapshot without a name for one that is left over.
         let _lock = store.lock(false)?;
-        let still = Still::of(workspace)?;
-        let snapshot = self.place.take(of, name)?;
-        let ask = Ask { depth: Depth::Trees, ..*ask };
-        let taken = store.save_still(workspace, (snapshot.folder(), still), picture, &ask);
-        if !matches!(taken, Ok(Taken::Saved(..))) {
-            self.place.remove(of, name).ok();
+        let still = SnapshotMoment::of(workspace)?;
+        let snapshot = self.context.take(of, name)?;
+        let ask = TakeRequest { depth: Depth::Trees, ..*ask };
+        let taken = store.save_still(workspace, (snapshot.folder(), still), cache, &ask);
+        if !matches!(taken, Ok(TakeOutcome::Saved(..))) {
+            self.context.remove(of, name).ok();
         }
         taken
     }
 }
 
-impl Drop for Keeper {
+impl Drop for RunCheckpoints {
     fn drop(&mut self) {
         // Without it the next process reads more.
-        self.store.write_picture(&mut self.picture).ok();
+        self.store.write_cache(&mut self.cache).ok();
     }
 }
 
@@ -440,5 +448,5 @@ fn unreadable(list: &[(Vec<u8>, String)]) -> String {
 pub(super) fn hash_of(files: Id, manifest: Id) -> String {
     let entry = |mode, name: &[u8], id| TreeEntry { mode, name: name.to_vec(), id };
     let both = vec![entry(0o40000, b"files", files), entry(0o100_644, b"manifest", manifest)];
-    Id::of(Kind::Tree, &tree(both)).to_string()
+    Id::of(ObjectKind::Tree, &tree(both)).to_string()
 }

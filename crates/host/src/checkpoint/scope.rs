@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use loop_core::settings::bytes;
 use loop_core::text;
 
-use super::context::Place;
-use super::{Picture, RuleTexts, Rules, user_git};
+use super::context::CheckpointContext;
+use super::{RuleTexts, Rules, ScanCache, user_git};
 
 /// What the harness itself writes into a workspace: no part of the work. What a person writes there is.
 const OURS: [&str; 4] = ["/.loopr/*", "!/.loopr/config", "!/.loopr/prompt.md", "/.harness/"];
 
 /// The rules of a run.
-pub(crate) fn rules_of(place: &Place) -> Rules {
-    let settings = &place.settings;
-    let found = user_git::rules_of(&place.workspace, &place.user);
-    let state = place.store.parent().and_then(Path::parent).and_then(|state| inside(&place.workspace, state));
-    let ours = OURS.map(str::to_owned).into_iter().chain(place.litter.iter().cloned());
+pub(crate) fn rules_of(context: &CheckpointContext) -> Rules {
+    let settings = &context.settings;
+    let found = user_git::rules_of(&context.workspace, &context.user);
+    let state = context.store.parent().and_then(Path::parent).and_then(|state| inside(&context.workspace, state));
+    let ours = OURS.map(str::to_owned).into_iter().chain(context.litter.iter().cloned());
     let outside = ours.chain(state.as_deref().and_then(pattern_of)).collect();
     Rules::of(RuleTexts {
         repository: found.is_repository,
@@ -59,15 +59,15 @@ fn pattern_of(path: &Path) -> Option<String> {
 }
 
 /// Files that a nested repository tracks although they are ignored, and that are not known yet: they are in scope too.
-pub(super) fn tracked_inside(place: &Place, picture: &Picture) -> Vec<Vec<u8>> {
+pub(super) fn tracked_inside(context: &CheckpointContext, cache: &ScanCache) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    for folder in picture.repositories() {
+    for folder in cache.repositories() {
         use std::os::unix::ffi::OsStrExt;
-        let path = place.workspace.join(std::ffi::OsStr::from_bytes(&folder));
+        let path = context.workspace.join(std::ffi::OsStr::from_bytes(&folder));
         for tracked in user_git::tracked(&path).unwrap_or_default() {
             let tracked = [folder.as_slice(), b"/", &tracked].concat();
-            let there = place.workspace.join(std::ffi::OsStr::from_bytes(&tracked)).symlink_metadata().is_ok();
-            if there && !picture.knows(&tracked) {
+            let there = context.workspace.join(std::ffi::OsStr::from_bytes(&tracked)).symlink_metadata().is_ok();
+            if there && !cache.knows(&tracked) {
                 found.push(tracked);
             }
         }

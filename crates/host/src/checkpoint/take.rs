@@ -7,25 +7,25 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use super::git::manifest::{Manifest, Modes};
-use super::git::object::{FILE, FOLDER, Id, Kind, LINK, PROGRAM, TreeEntry, commit, git_order, put_entry, tree};
+use super::git::object::{FILE, FOLDER, Id, LINK, ObjectKind, PROGRAM, TreeEntry, commit, git_order, put_entry, tree};
 use super::git::pack::Pack;
 use super::git::refs::words_of;
 use super::git::store::{FILES, MANIFEST, Parts, SCOPE, Store};
-use super::scan::cache::{Arena, Counts, Entry, Picture, Sort, State, Still, TOP, Tree, wall_nanos};
+use super::scan::cache::{Arena, Counts, Entry, ScanCache, SnapshotMoment, Sort, State, TOP, Tree, wall_nanos};
 use super::scan::read::{Depth, Got, Sink, Wanted, keeps, read_all};
 use super::scan::rules::Rules;
-use super::scan::scanner::Hint;
+use super::scan::scanner::ScanHint;
 use crate::fs::handle::joined;
 
 /// How often we look again at what becomes something else under our eyes.
 const LOOKS_MAX: u32 = 3;
-/// A picture is written down when so many names were read since, or such a part of all: to lose it costs reading these.
+/// A cache is written down when so many names were read since, or such a part of all: to lose it costs reading these.
 const UNWRITTEN_MAX: u64 = 256;
 const UNWRITTEN_PART: usize = 64;
 
 /// What checkpoint is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct TakeRequest<'a> {
     /// Its name, `run/3`.
     pub name: &'a str,
     /// The one before it.
@@ -33,18 +33,18 @@ pub struct Ask<'a> {
     /// What is in scope.
     pub rules: &'a Rules,
     /// Where to look.
-    pub hint: Hint<'a>,
+    pub hint: ScanHint<'a>,
     /// How much of it is written.
     pub depth: Depth,
     /// Nothing is written if the state is that of this checkpoint.
     pub unless: Option<Id>,
-    /// Looked at before every file: a person may not want to wait.
+    /// ScanOutcome at before every file: a person may not want to wait.
     pub cancel: &'a AtomicBool,
 }
 
 /// A state of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
+pub struct TreeState {
     /// Its parts.
     pub parts: Parts,
     /// Files that changed while they were read.
@@ -57,11 +57,11 @@ pub struct Measured {
 
 /// What became of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakeOutcome {
     /// It is safe on disk.
-    Saved(Id, Measured),
+    Saved(Id, TreeState),
     /// The state is the one it was not to be, or nothing was to be written.
-    Measured(Measured),
+    TreeState(TreeState),
     /// These could not be read: nothing was kept.
     Unreadable(Vec<(Vec<u8>, String)>),
     /// It was cancelled: nothing was kept.
@@ -69,22 +69,22 @@ pub enum Taken {
 }
 
 impl Store {
-    /// Takes a checkpoint of a snapshot that was just made of the workspace, whose picture it is.
+    /// Takes a checkpoint of a snapshot that was just made of the workspace, whose cache it is.
     ///
     /// # Errors
     /// As for [`Store::save`].
     pub fn save_still(
         &mut self,
         workspace: &OwnedFd,
-        (snapshot, still): (&OwnedFd, Still),
-        picture: &mut Picture,
-        ask: &Ask<'_>,
-    ) -> io::Result<Taken> {
-        let paths = if picture.in_doubt { Vec::new() } else { picture.glance(workspace) };
-        let hint = if picture.in_doubt { Hint::Everything } else { Hint::Paths(&paths) };
-        picture.still = Some(still);
-        let taken = self.save(snapshot, picture, &Ask { hint, ..*ask });
-        picture.still = None;
+        (snapshot, still): (&OwnedFd, SnapshotMoment),
+        cache: &mut ScanCache,
+        ask: &TakeRequest<'_>,
+    ) -> io::Result<TakeOutcome> {
+        let paths = if cache.in_doubt { Vec::new() } else { cache.glance(workspace) };
+        let hint = if cache.in_doubt { ScanHint::Everything } else { ScanHint::Paths(&paths) };
+        cache.still = Some(still);
+        let taken = self.save(snapshot, cache, &TakeRequest { hint, ..*ask });
+        cache.still = None;
         taken
     }
 
@@ -92,35 +92,40 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written, or the workspace itself cannot be read.
-    pub fn save(&mut self, workspace: &OwnedFd, picture: &mut Picture, ask: &Ask<'_>) -> io::Result<Taken> {
+    pub fn save(
+        &mut self,
+        workspace: &OwnedFd,
+        cache: &mut ScanCache,
+        ask: &TakeRequest<'_>,
+    ) -> io::Result<TakeOutcome> {
         let _lock = self.lock(false)?;
         let is_gone = self.refresh()?;
         let with_contents = ask.depth == Depth::Whole;
-        if is_gone || ask.depth != Depth::Ids && picture.with_contents != with_contents {
-            picture.forget_stored();
-            picture.with_contents = with_contents;
+        if is_gone || ask.depth != Depth::Ids && cache.with_contents != with_contents {
+            cache.forget_stored();
+            cache.with_contents = with_contents;
         }
-        let mut sink = Sink::new(self, ask.depth, picture.read_at());
+        let mut sink = Sink::new(self, ask.depth, cache.read_at());
         let mut seen = Seen::default();
-        if let Some(ended) = seen.read(workspace, picture, ask, &mut sink)? {
+        if let Some(ended) = seen.read(workspace, cache, ask, &mut sink)? {
             return Ok(ended);
         }
-        let parts = make(picture, ask, &mut sink, &mut seen)?;
-        picture.moment = picture.now();
-        picture.unwritten += seen.read;
+        let parts = make(cache, ask, &mut sink, &mut seen)?;
+        cache.moment = cache.now();
+        cache.unwritten += seen.read;
         let Seen { unstable, read, left_out } = seen;
-        let measured = Measured { parts, unstable, read, left_out };
+        let measured = TreeState { parts, unstable, read, left_out };
         let is_same =
             |id: Id| self.parts(&id).is_ok_and(|was| (was.files, was.manifest) == (parts.files, parts.manifest));
         if ask.depth == Depth::Ids || ask.unless.is_some_and(is_same) {
-            return Ok(Taken::Measured(measured));
+            return Ok(TakeOutcome::TreeState(measured));
         }
         let root = [(FOLDER, FILES, parts.files), (FILE, MANIFEST, parts.manifest), (FILE, SCOPE, parts.scope)];
         let root = root.map(|(mode, name, id)| TreeEntry { mode, name: name.to_vec(), id });
-        let root = sink.object(Kind::Tree, &tree(root.to_vec()))?;
+        let root = sink.object(ObjectKind::Tree, &tree(root.to_vec()))?;
         let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
         let words = words_of(ask.name, wall_nanos());
-        let id = sink.object(Kind::Commit, &commit(root, ask.parent, seconds, &words))?;
+        let id = sink.object(ObjectKind::Commit, &commit(root, ask.parent, seconds, &words))?;
         let sealed =
             sink.into_writer().map(crate::checkpoint::git::pack_write::PackWriter::seal).transpose()?.flatten();
         crate::fs::sync_folder(&self.pack_folder())?;
@@ -130,12 +135,12 @@ impl Store {
             self.packs.extend(Pack::with_index(&sealed.pack, sealed.index));
             self.sort();
         }
-        mark_stored(&mut picture.arena, TOP);
-        if picture.unwritten > UNWRITTEN_MAX.max(u64::try_from(picture.len() / UNWRITTEN_PART).unwrap_or(0)) {
+        mark_stored(&mut cache.arena, TOP);
+        if cache.unwritten > UNWRITTEN_MAX.max(u64::try_from(cache.len() / UNWRITTEN_PART).unwrap_or(0)) {
             // Only a saving of time: without it the next process reads more.
-            self.write_picture(picture).ok();
+            self.write_cache(cache).ok();
         }
-        Ok(Taken::Saved(id, measured))
+        Ok(TakeOutcome::Saved(id, measured))
     }
 }
 
@@ -152,49 +157,49 @@ impl Seen {
     fn read(
         &mut self,
         workspace: &OwnedFd,
-        picture: &mut Picture,
-        ask: &Ask<'_>,
+        cache: &mut ScanCache,
+        ask: &TakeRequest<'_>,
         sink: &mut Sink<'_>,
-    ) -> io::Result<Option<Taken>> {
+    ) -> io::Result<Option<TakeOutcome>> {
         let mut hint = ask.hint;
         for _ in 0..LOOKS_MAX {
-            let looked = picture.look(workspace, ask.rules, hint, ask.cancel)?;
+            let looked = cache.look(workspace, ask.rules, hint, ask.cancel)?;
             if looked.is_cancelled {
-                return Ok(Some(Taken::Cancelled));
+                return Ok(Some(TakeOutcome::Cancelled));
             }
-            if matches!(hint, Hint::Paths(_)) && picture.has_unknown_twin() {
-                (hint, picture.in_doubt) = (Hint::Everything, true);
+            if matches!(hint, ScanHint::Paths(_)) && cache.has_unknown_twin() {
+                (hint, cache.in_doubt) = (ScanHint::Everything, true);
                 continue;
             }
-            hint = Hint::Doubts;
+            hint = ScanHint::Doubts;
             let mut wanted = Vec::new();
-            gather(&picture.arena, (TOP, &[]), sink, &mut wanted);
+            gather(&cache.arena, (TOP, &[]), sink, &mut wanted);
             let Some(got) = read_all(workspace, &wanted, sink, ask.cancel)? else {
-                picture.in_doubt = true;
-                return Ok(Some(Taken::Cancelled));
+                cache.in_doubt = true;
+                return Ok(Some(TakeOutcome::Cancelled));
             };
             self.read += u64::try_from(wanted.len()).unwrap_or(0);
             let mut failed = looked.unreadable;
-            failed.extend(self.take(picture, wanted, got));
+            failed.extend(self.take(cache, wanted, got));
             if !failed.is_empty() {
-                picture.in_doubt = true;
-                return Ok(Some(Taken::Unreadable(failed)));
+                cache.in_doubt = true;
+                return Ok(Some(TakeOutcome::Unreadable(failed)));
             }
-            if picture.doubts.is_empty() {
+            if cache.doubts.is_empty() {
                 return Ok(None);
             }
         }
         // What will not stay what it is: it is left out of this one, and said.
-        for path in std::mem::take(&mut picture.doubts) {
-            drop_entry(&mut picture.arena, &path);
-            picture.racy.push(path.clone());
+        for path in std::mem::take(&mut cache.doubts) {
+            drop_entry(&mut cache.arena, &path);
+            cache.racy.push(path.clone());
             self.unstable.push(path);
         }
         Ok(None)
     }
 
     /// Takes in what was read; says what could not be.
-    fn take(&mut self, picture: &mut Picture, wanted: Vec<Wanted>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
+    fn take(&mut self, cache: &mut ScanCache, wanted: Vec<Wanted>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
         let mut failed = Vec::new();
         for (wanted, got) in wanted.into_iter().zip(got) {
             let Wanted { folder, at, path, .. } = wanted;
@@ -204,10 +209,9 @@ impl Seen {
                         self.unstable.push(path.clone());
                     }
                     if state == State::Racy {
-                        picture.racy.push(path);
+                        cache.racy.push(path);
                     }
-                    let Some(entry) = picture.arena.get_mut(folder).and_then(|folder| folder.entries.get_mut(at))
-                    else {
+                    let Some(entry) = cache.arena.get_mut(folder).and_then(|folder| folder.entries.get_mut(at)) else {
                         continue;
                     };
                     let is_new = entry.state == State::Unread && !entry.stored;
@@ -215,11 +219,11 @@ impl Seen {
                     entry.stored &= entry.id == id;
                     (entry.id, entry.stamp, entry.mode, entry.state) = (id, stamp, mode, state);
                     if changed {
-                        picture.arena.dirty(folder);
+                        cache.arena.dirty(folder);
                     }
                 }
                 // Both are looked at again.
-                Got::Gone | Got::Other => picture.doubts.push(path),
+                Got::Gone | Got::Other => cache.doubts.push(path),
                 Got::Failed(why) => failed.push((path, why)),
             }
         }
@@ -265,17 +269,17 @@ fn drop_entry(arena: &mut Arena, path: &[u8]) {
 }
 
 /// Makes the trees and the manifest.
-fn make(picture: &mut Picture, ask: &Ask<'_>, sink: &mut Sink<'_>, seen: &mut Seen) -> io::Result<Parts> {
-    let files = match make_tree(&mut picture.arena, TOP, sink)? {
+fn make(cache: &mut ScanCache, ask: &TakeRequest<'_>, sink: &mut Sink<'_>, seen: &mut Seen) -> io::Result<Parts> {
+    let files = match make_tree(&mut cache.arena, TOP, sink)? {
         Tree::Is(id) => id,
-        Tree::Dirty | Tree::Hollow | Tree::Nothing => sink.object(Kind::Tree, &[])?,
+        Tree::Dirty | Tree::Hollow | Tree::Nothing => sink.object(ObjectKind::Tree, &[])?,
     };
-    let mut manifest = manifest_of(&picture.arena);
+    let mut manifest = manifest_of(&cache.arena);
     manifest.rules = ask.rules.texts().clone();
     let parts = Parts {
         files,
-        manifest: sink.object(Kind::Blob, &manifest.encode())?,
-        scope: sink.object(Kind::Blob, &manifest.encode_scope())?,
+        manifest: sink.object(ObjectKind::Blob, &manifest.encode())?,
+        scope: sink.object(ObjectKind::Blob, &manifest.encode_scope())?,
     };
     seen.left_out = manifest.left_out;
     Ok(parts)
@@ -304,7 +308,7 @@ fn make_tree(arena: &mut Arena, index: u32, sink: &mut Sink<'_>) -> io::Result<T
     };
     let is_nothing = counts.hollow == 0 && (folder.has_outside || folder.only_for_content);
     folder.tree = match bytes {
-        Some(bytes) => Tree::Is(sink.object(Kind::Tree, &bytes)?),
+        Some(bytes) => Tree::Is(sink.object(ObjectKind::Tree, &bytes)?),
         None if is_nothing => Tree::Nothing,
         None => Tree::Hollow,
     };

@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 512;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NameKind {
     /// A file.
     File,
     /// A link, and where it leads.
@@ -29,7 +29,7 @@ pub(crate) struct Name {
     /// From the top, with `/` between names.
     pub(crate) path: Vec<u8>,
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: NameKind,
     /// What is said of it.
     pub(crate) stat: Stat,
 }
@@ -67,26 +67,26 @@ fn inside(
         };
         let mut below = None;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
+            FileType::RegularFile => NameKind::File,
             FileType::Symlink => {
                 let leads = readlinkat(folder, entry.as_slice(), Vec::new()).map_err(|error| at(error.into()))?;
-                Kind::Link(leads.into_bytes())
+                NameKind::Link(leads.into_bytes())
             }
             FileType::Directory => match open_inside(folder.as_fd(), &entry) {
                 Ok(_) if depth >= DEPTH_MAX => return Err(at(io::Error::other("too deep"))),
                 Ok(opened) => {
                     below = Some(opened);
-                    Kind::Folder
+                    NameKind::Folder
                 }
                 // A mount.
-                Err(error) if error.raw_os_error() == Some(libc::EXDEV) => Kind::Other,
+                Err(error) if error.raw_os_error() == Some(libc::EXDEV) => NameKind::Other,
                 Err(error) => return Err(at(error)),
             },
             FileType::Fifo
             | FileType::Socket
             | FileType::CharacterDevice
             | FileType::BlockDevice
-            | FileType::Unknown => Kind::Other,
+            | FileType::Unknown => NameKind::Other,
         };
         names.push(Name { path: path.clone(), kind, stat });
         if let Some(below) = below {

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::contents::hashed;
-use super::record::{Kept, Quick, What};
+use super::record::{Original, Quick, What};
 use super::{Originals, opened};
 use crate::checkpoint::{Stamp, wall_nanos};
 use crate::fs::handle::{folder_beneath, split};
@@ -64,7 +64,7 @@ impl Tampered {
 
 /// What a look found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct TamperFound {
     /// Protected names that are not as they were, sorted.
     pub changed: Vec<Tampered>,
     /// Names that match and were not there at the start: listed, not protected. Sorted.
@@ -78,7 +78,7 @@ impl Originals {
     ///
     /// # Errors
     /// When the workspace itself cannot be looked at.
-    pub fn look(&mut self) -> io::Result<Found> {
+    pub fn look(&mut self) -> io::Result<TamperFound> {
         self.compare(false)
     }
 
@@ -86,12 +86,12 @@ impl Originals {
     ///
     /// # Errors
     /// As for [`Originals::look`].
-    pub fn look_closely(&mut self) -> io::Result<Found> {
+    pub fn look_closely(&mut self) -> io::Result<TamperFound> {
         self.compare(true)
     }
 
-    fn compare(&mut self, closely: bool) -> io::Result<Found> {
-        let mut found = Found::default();
+    fn compare(&mut self, closely: bool) -> io::Result<TamperFound> {
+        let mut found = TamperFound::default();
         let mut at = Folder { path: None, folder: folder_beneath(&self.workspace, b"").map(Ok)? };
         for (path, kept) in &mut self.record.files {
             let bytes = unescape_path(path);
@@ -107,7 +107,7 @@ impl Originals {
     }
 
     /// One walk for the names that came, and for those that went elsewhere.
-    fn look_for_names(&self, found: &mut Found) {
+    fn look_for_names(&self, found: &mut TamperFound) {
         let is_gone = |tampered: &&mut Tampered| tampered.what == Tamper::Deleted;
         let inode = |path: &str| self.record.files.get(path).map(|kept| kept.stamp.inode);
         let gone: BTreeMap<u64, String> = found
@@ -184,7 +184,7 @@ fn hidden(error: Errno) -> Tamper {
     }
 }
 
-fn same_kind(stat: &Stat, kept: &Kept) -> bool {
+fn same_kind(stat: &Stat, kept: &Original) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);
     match kept.what {
         What::File { .. } => kind == FileType::RegularFile,
@@ -193,7 +193,7 @@ fn same_kind(stat: &Stat, kept: &Kept) -> bool {
 }
 
 /// What became of one name. Where only times changed, these are the new ones.
-pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Kept, closely: bool) -> Option<Tamper> {
+pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closely: bool) -> Option<Tamper> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Some(Tamper::Deleted),
@@ -231,7 +231,7 @@ pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Kept, closely: b
     }
 }
 
-fn is_same_content(folder: &OwnedFd, name: &[u8], (kept, size): (&Kept, u64)) -> io::Result<bool> {
+fn is_same_content(folder: &OwnedFd, name: &[u8], (kept, size): (&Original, u64)) -> io::Result<bool> {
     match &kept.what {
         What::Link { leads } => Ok(escape_path(readlinkat(folder, name, Vec::new())?.as_bytes()) == *leads),
         What::File { bytes, .. } if *bytes != size => Ok(false),

@@ -6,6 +6,6 @@ pub(super) mod snapshot_store;
 mod subvolume;
 
 pub use snapshot::Snapshot;
-pub use snapshot_dir::{Of, Shelf};
+pub use snapshot_dir::{SnapshotDir, SnapshotOwner};
 pub(crate) use subvolume::is_on_btrfs;
-pub use subvolume::{Place, trial};
+pub use subvolume::{SnapshotMaker, trial};

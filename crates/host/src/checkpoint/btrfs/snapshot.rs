@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::checkpoint::git::object::Id;
-use crate::checkpoint::restore::tree::Content;
+use crate::checkpoint::restore::tree::FileContent;
 use crate::fs::content::fill;
 use crate::fs::handle::open_file;
 
@@ -31,7 +31,7 @@ impl Snapshot {
     }
 }
 
-impl Content for Snapshot {
+impl FileContent for Snapshot {
     /// Shared where both lie on the same file system.
     fn write(&self, path: &[u8], _: &Id, to: &mut File) -> io::Result<()> {
         fill(&self.file(path)?, to).map(drop)

@@ -20,7 +20,7 @@ const NAME_BYTES_MAX: usize = 200;
 
 /// Snapshots, in the folder beside a workspace.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct SnapshotDir {
     /// The folder above. Ours in it is opened anew each time: whoever removes the last snapshot removes it too.
     pub(super) above: OwnedFd,
     pub(super) path: PathBuf,
@@ -28,14 +28,14 @@ pub struct Shelf {
 
 /// Whose snapshots: a store and a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Of<'a> {
+pub struct SnapshotOwner<'a> {
     /// The key of the store.
     pub store: &'a str,
     /// The run.
     pub run: &'a str,
 }
 
-impl Shelf {
+impl SnapshotDir {
     /// Those beside the workspaces in a folder.
     ///
     /// # Errors
@@ -64,11 +64,11 @@ impl Shelf {
     ///
     /// # Errors
     /// When there is none of that name, or it is no snapshot.
-    pub fn snapshot(&self, of: Of<'_>, name: &str) -> io::Result<Snapshot> {
+    pub fn snapshot(&self, of: SnapshotOwner<'_>, name: &str) -> io::Result<Snapshot> {
         found(self.run(of)?.as_fd(), checked(name)?)
     }
 
-    fn run(&self, of: Of<'_>) -> io::Result<OwnedFd> {
+    fn run(&self, of: SnapshotOwner<'_>) -> io::Result<OwnedFd> {
         open_inside(self.store(of.store)?.as_fd(), checked(of.run)?)
     }
 
@@ -80,7 +80,7 @@ impl Shelf {
     ///
     /// # Errors
     /// When they cannot be listed.
-    pub fn list(&self, of: Of<'_>) -> io::Result<Vec<String>> {
+    pub fn list(&self, of: SnapshotOwner<'_>) -> io::Result<Vec<String>> {
         let names = match self.run(of) {
             Ok(run) => names(&run)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -107,7 +107,7 @@ impl Shelf {
     ///
     /// # Errors
     /// When there is none of that name, it is no snapshot, or the kernel refuses it.
-    pub fn remove(&self, of: Of<'_>, name: &str) -> io::Result<()> {
+    pub fn remove(&self, of: SnapshotOwner<'_>, name: &str) -> io::Result<()> {
         let (run, name) = (self.run(of)?, checked(name)?);
         found(run.as_fd(), name)?;
         destroy(run.as_fd(), name)
@@ -117,7 +117,7 @@ impl Shelf {
     ///
     /// # Errors
     /// When one cannot be removed; the others are.
-    pub fn remove_run(&self, of: Of<'_>) -> io::Result<()> {
+    pub fn remove_run(&self, of: SnapshotOwner<'_>) -> io::Result<()> {
         self.remove_but(of, &|_| false).map(drop)
     }
 
@@ -129,7 +129,7 @@ impl Shelf {
     pub fn sweep(&self, store: &str, is_wanted: &dyn Fn(&str) -> bool) -> io::Result<Vec<String>> {
         let (mut gone, mut failed) = (Vec::new(), Ok(()));
         for run in self.runs(store)? {
-            match self.remove_but(Of { store, run: &run }, is_wanted) {
+            match self.remove_but(SnapshotOwner { store, run: &run }, is_wanted) {
                 Ok(names) => gone.extend(names),
                 Err(error) => failed = failed.and(Err(error)),
             }
@@ -137,7 +137,7 @@ impl Shelf {
         failed.map(|()| gone)
     }
 
-    fn remove_but(&self, of: Of<'_>, is_wanted: &dyn Fn(&str) -> bool) -> io::Result<Vec<String>> {
+    fn remove_but(&self, of: SnapshotOwner<'_>, is_wanted: &dyn Fn(&str) -> bool) -> io::Result<Vec<String>> {
         let run = match self.run(of) {
             Ok(run) => run,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

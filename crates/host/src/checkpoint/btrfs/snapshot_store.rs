@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use loop_core::text;
 
-use super::{Of, Shelf, Snapshot};
+use super::{Snapshot, SnapshotDir, SnapshotOwner};
 use crate::checkpoint::diff::{Content, Contents};
 use crate::checkpoint::git::object::Id;
-use crate::checkpoint::git::store::{KeptWhat, Store, odd};
+use crate::checkpoint::git::store::{Store, StoredKind, odd};
 use crate::fs::write_beside;
 use crate::paths::{path_of, text_of};
 
@@ -21,18 +21,18 @@ const NOTE: &str = "snapshots";
 
 /// The snapshots of a store.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Shelved {
-    pub(in crate::checkpoint) shelf: Shelf,
+pub(in crate::checkpoint) struct SnapshotStore {
+    pub(in crate::checkpoint) snapshot_dir: SnapshotDir,
     /// Two stores of one workspace, in two homes, must not take each other's snapshots for their own.
     pub(in crate::checkpoint) key: String,
 }
 
-impl Shelved {
+impl SnapshotStore {
     /// Where a store has its snapshots; none if it has none, or they cannot be reached.
     pub(in crate::checkpoint) fn of(store: &Store) -> Option<Self> {
         let note = fs::read_to_string(store.folder.join(NOTE)).ok()?;
         let (key, above) = note.strip_suffix('\n')?.split_once('\n')?;
-        Some(Self { shelf: Shelf::open(&path_of(above)).ok()?, key: key.to_owned() })
+        Some(Self { snapshot_dir: SnapshotDir::open(&path_of(above)).ok()?, key: key.to_owned() })
     }
 
     /// The same, for snapshots that are going to lie in this folder.
@@ -48,24 +48,24 @@ impl Shelved {
             File::open(&path)?.sync_all()?;
             crate::fs::sync_folder(&store.folder)?;
         }
-        Ok(Self { shelf: Shelf::open(above)?, key })
+        Ok(Self { snapshot_dir: SnapshotDir::open(above)?, key })
     }
 
     /// The snapshot of a checkpoint, by `run/name`.
     pub(in crate::checkpoint) fn snapshot(&self, full: &str) -> io::Result<Snapshot> {
         let (run, name) = full.split_once('/').ok_or_else(|| odd(&format!("{full} names no checkpoint")))?;
-        self.shelf.snapshot(Of { store: &self.key, run }, name)
+        self.snapshot_dir.snapshot(SnapshotOwner { store: &self.key, run }, name)
     }
 
     /// Where it is.
     pub(in crate::checkpoint) fn path(&self, full: &str) -> PathBuf {
-        self.shelf.path().join(&self.key).join(full)
+        self.snapshot_dir.path().join(&self.key).join(full)
     }
 
     /// Removes the snapshots that no name of the store leads to. Nobody may take one meanwhile.
     pub(in crate::checkpoint) fn sweep(&self, store: &Store) -> io::Result<Vec<String>> {
         let names: BTreeSet<String> = store.names()?.into_iter().map(|(name, _)| name).collect();
-        self.shelf.sweep(&self.key, &|full| names.contains(full))
+        self.snapshot_dir.sweep(&self.key, &|full| names.contains(full))
     }
 }
 
@@ -80,21 +80,21 @@ impl<'a> Held<'a> {
     /// Of two checkpoints by their names and objects.
     pub(in crate::checkpoint) fn new(
         store: &'a Store,
-        shelved: Option<&Shelved>,
+        snapshot_store: Option<&SnapshotStore>,
         from: Option<(&str, Id)>,
         to: (&str, Id),
     ) -> io::Result<Self> {
         let mut files = HashMap::new();
-        let Some(shelved) = shelved else { return Ok(Self { store, files }) };
+        let Some(snapshot_store) = snapshot_store else { return Ok(Self { store, files }) };
         let differences = match from {
             Some((_, from)) => store.between(&from, &to.1)?,
             None => store.load(to.1)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
         };
-        let then = from.map(|(name, _)| shelved.snapshot(name).map(Rc::new)).transpose()?;
-        let now = Rc::new(shelved.snapshot(to.0)?);
+        let then = from.map(|(name, _)| snapshot_store.snapshot(name).map(Rc::new)).transpose()?;
+        let now = Rc::new(snapshot_store.snapshot(to.0)?);
         for (path, (one, other)) in differences {
             for (kept, snapshot) in [(one, then.as_ref()), (other, Some(&now))] {
-                if let (Some(KeptWhat::File(id)), Some(snapshot)) = (kept.map(|kept| kept.what), snapshot) {
+                if let (Some(StoredKind::File(id)), Some(snapshot)) = (kept.map(|kept| kept.what), snapshot) {
                     files.insert(id, (Rc::clone(snapshot), path.clone()));
                 }
             }

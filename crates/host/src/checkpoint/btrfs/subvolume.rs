@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, openat, renameat_with, unlinkat};
 
 use super::snapshot::Snapshot;
-use super::snapshot_dir::{BESIDE, Of, Shelf, checked, destroy, found, names, ours};
+use super::snapshot_dir::{BESIDE, SnapshotDir, SnapshotOwner, checked, destroy, found, names, ours};
 use crate::fs::btrfs;
 use crate::fs::clear::remove_folder;
 use crate::fs::handle::{open_folder, path_of_handle};
@@ -18,16 +18,16 @@ const TRIAL: &str = ".trial-";
 
 /// The snapshots of a workspace.
 #[derive(Debug)]
-pub struct Place {
+pub struct SnapshotMaker {
     workspace: OwnedFd,
-    shelf: Shelf,
+    snapshot_dir: SnapshotDir,
 }
 
-impl Deref for Place {
-    type Target = Shelf;
+impl Deref for SnapshotMaker {
+    type Target = SnapshotDir;
 
-    fn deref(&self) -> &Shelf {
-        &self.shelf
+    fn deref(&self) -> &SnapshotDir {
+        &self.snapshot_dir
     }
 }
 
@@ -35,8 +35,8 @@ impl Deref for Place {
 ///
 /// # Errors
 /// With the reason, in words for people.
-pub fn trial(workspace: &Path) -> Result<Place, String> {
-    let place = Place::open(workspace)?;
+pub fn trial(workspace: &Path) -> Result<SnapshotMaker, String> {
+    let place = SnapshotMaker::open(workspace)?;
     let failed = |error: io::Error| format!("{}: {error}", shown(&place.path));
     let folder = ours(place.above.as_fd(), BESIDE.as_bytes()).map_err(failed)?;
     let tried = place.whole().map_err(|error| error.to_string()).and_then(|()| place.tried(&folder));
@@ -52,7 +52,7 @@ pub(crate) fn is_on_btrfs(workspace: &Path) -> bool {
     open_folder(workspace).and_then(btrfs::is_btrfs).unwrap_or(false)
 }
 
-impl Place {
+impl SnapshotMaker {
     /// The place of a workspace's snapshots. Nothing is tried.
     ///
     /// # Errors
@@ -76,8 +76,8 @@ impl Place {
         if which(&above)? != which(&workspace)? {
             return Err(elsewhere());
         }
-        let shelf = Shelf::of(above).map_err(|error| failed(&error))?;
-        Ok(Self { workspace, shelf })
+        let snapshot_dir = SnapshotDir::of(above).map_err(|error| failed(&error))?;
+        Ok(Self { workspace, snapshot_dir })
     }
 
     /// Fails if a snapshot would lack something of the workspace.
@@ -120,7 +120,7 @@ impl Place {
     ///
     /// # Errors
     /// When the kernel refuses it, the disk is full, or a subvolume or a mount in the workspace would be missing.
-    pub fn take(&self, of: Of<'_>, name: &str) -> io::Result<Snapshot> {
+    pub fn take(&self, of: SnapshotOwner<'_>, name: &str) -> io::Result<Snapshot> {
         self.whole()?;
         let taken = self.take_once(of, name);
         match taken {
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    fn take_once(&self, of: Of<'_>, name: &str) -> io::Result<Snapshot> {
+    fn take_once(&self, of: SnapshotOwner<'_>, name: &str) -> io::Result<Snapshot> {
         let name = checked(name)?;
         let folder = ours(self.above.as_fd(), BESIDE.as_bytes())?;
         let run = ours(ours(folder.as_fd(), checked(of.store)?)?.as_fd(), checked(of.run)?)?;

@@ -4,7 +4,7 @@ use std::io;
 
 use super::manifest::{Lookup, Manifest};
 use super::object::{FOLDER, Id, TreeEntry};
-use super::store::{Kept, KeptWhat, Parts, Store};
+use super::store::{Parts, Store, StoredEntry, StoredKind};
 use crate::fs::handle::joined;
 
 /// One side of a comparison.
@@ -15,7 +15,7 @@ pub(in crate::checkpoint) struct Side<'a> {
 }
 
 /// What a path is in the one and in the other.
-pub type Differences = BTreeMap<Vec<u8>, (Option<Kept>, Option<Kept>)>;
+pub type Differences = BTreeMap<Vec<u8>, (Option<StoredEntry>, Option<StoredEntry>)>;
 
 impl<'a> Side<'a> {
     pub(in crate::checkpoint) fn new(parts: Parts, manifest: &'a Manifest) -> Self {
@@ -23,7 +23,7 @@ impl<'a> Side<'a> {
     }
 
     /// What a path is.
-    pub(in crate::checkpoint) fn find(&self, store: &Store, path: &[u8]) -> io::Result<Option<Kept>> {
+    pub(in crate::checkpoint) fn find(&self, store: &Store, path: &[u8]) -> io::Result<Option<StoredEntry>> {
         let mut id = self.parts.files;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(name) = parts.next() {
@@ -37,8 +37,8 @@ impl<'a> Side<'a> {
         Ok(self.hollow(path))
     }
 
-    fn hollow(&self, path: &[u8]) -> Option<Kept> {
-        self.lookup.folder(path).map(|mode| Kept { what: KeptWhat::Folder, mode })
+    fn hollow(&self, path: &[u8]) -> Option<StoredEntry> {
+        self.lookup.folder(path).map(|mode| StoredEntry { what: StoredKind::Folder, mode })
     }
 }
 

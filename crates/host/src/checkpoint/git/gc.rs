@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::object::{FOLDER, Id, Kind};
+use super::object::{FOLDER, Id, ObjectKind};
 use super::pack::Pack;
 use super::pack_write::PackWriter;
 use super::store::Store;
-use crate::checkpoint::btrfs::snapshot_store::Shelved;
+use crate::checkpoint::btrfs::snapshot_store::SnapshotStore;
 
 /// An object longer than this goes by way of a file.
 const IN_MEMORY_MAX: usize = 16 * 1024 * 1024;
@@ -37,7 +37,7 @@ pub struct Collected {
 
 /// A checkpoint in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct CheckpointRow {
     /// Its name.
     pub name: String,
     /// Its object.
@@ -50,7 +50,7 @@ pub struct Listed {
     pub snapshot: Option<PathBuf>,
 }
 
-impl Listed {
+impl CheckpointRow {
     /// The iteration that it is of, if it is of one.
     #[must_use]
     pub fn iteration(&self) -> Option<u32> {
@@ -64,13 +64,13 @@ impl Store {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn listed(&self, run: &str) -> io::Result<Vec<Listed>> {
+    pub fn listed(&self, run: &str) -> io::Result<Vec<CheckpointRow>> {
         let mut listed = Vec::new();
         for (name, id) in self.names_of(run)? {
             let at_ms = self.commit(&id)?.seconds * 1000;
             let bytes = self.packs.iter().find(|pack| pack.has(&id)).map_or(0, on_disk);
             let name = name.strip_prefix(run).and_then(|name| name.strip_prefix('/')).unwrap_or(&name).to_owned();
-            listed.push(Listed { name, id, at_ms, bytes, snapshot: None });
+            listed.push(CheckpointRow { name, id, at_ms, bytes, snapshot: None });
         }
         listed.sort_by_cached_key(|listed| (listed.at_ms, order(&listed.name)));
         Ok(listed)
@@ -122,7 +122,7 @@ impl Store {
         remove_packs(&going)?;
         self.refresh()?;
         collected.freed = before.saturating_sub(self.bytes());
-        match Shelved::of(self).map_or_else(|| Ok(Vec::new()), |shelved| shelved.sweep(self)) {
+        match SnapshotStore::of(self).map_or_else(|| Ok(Vec::new()), |snapshot_store| snapshot_store.sweep(self)) {
             Ok(gone) => collected.snapshots = u64::try_from(gone.len()).unwrap_or(0),
             // The others go all the same, and this one is tried again.
             Err(error) => collected.stuck.push(format!("a snapshot stays: {error}")),
@@ -226,7 +226,7 @@ struct Spool {
 }
 
 impl Spool {
-    fn into(self, writer: &mut PackWriter, kind: Kind) -> io::Result<()> {
+    fn into(self, writer: &mut PackWriter, kind: ObjectKind) -> io::Result<()> {
         let none = |_: &Id| false;
         match self.file {
             None => writer.add(kind, &self.memory, &none).map(drop),

@@ -22,7 +22,7 @@ impl Id {
 
     /// The id of an object.
     #[must_use]
-    pub fn of(kind: Kind, bytes: &[u8]) -> Self {
+    pub fn of(kind: ObjectKind, bytes: &[u8]) -> Self {
         let mut hash = Hasher::new(kind, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         hash.update(bytes);
         hash.id()
@@ -60,7 +60,7 @@ impl fmt::Debug for Id {
 pub(in crate::checkpoint) struct Hasher(Sha1);
 
 impl Hasher {
-    pub(in crate::checkpoint) fn new(kind: Kind, length: u64) -> Self {
+    pub(in crate::checkpoint) fn new(kind: ObjectKind, length: u64) -> Self {
         let mut hash = Sha1::new();
         hash.update(format!("{} {length}\0", kind.name()));
         Self(hash)
@@ -77,7 +77,7 @@ impl Hasher {
 
 /// The kinds of object that we write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A checkpoint.
     Commit,
     /// A folder.
@@ -86,7 +86,7 @@ pub enum Kind {
     Blob,
 }
 
-impl Kind {
+impl ObjectKind {
     fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
@@ -220,17 +220,17 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_git() {
-        assert_eq!(Id::of(Kind::Blob, b"").to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-        assert_eq!(Id::of(Kind::Blob, b"hello\n").to_string(), "ce013625030ba8dba906f756967f9e9ca394464a");
-        assert_eq!(Id::of(Kind::Tree, b"").to_string(), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
-        let id = Id::of(Kind::Blob, b"x");
+        assert_eq!(Id::of(ObjectKind::Blob, b"").to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(Id::of(ObjectKind::Blob, b"hello\n").to_string(), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(Id::of(ObjectKind::Tree, b"").to_string(), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+        let id = Id::of(ObjectKind::Blob, b"x");
         assert_eq!(Id::parse(&id.to_string()), Some(id));
         assert_eq!(Id::parse("e69de29b"), None);
     }
 
     #[test]
     fn a_folder_is_read_back_sorted_as_git_sorts_it() {
-        let id = Id::of(Kind::Blob, b"");
+        let id = Id::of(ObjectKind::Blob, b"");
         let entry = |mode, name: &[u8]| TreeEntry { mode, name: name.to_vec(), id };
         let bytes =
             tree(vec![entry(0o100644, b"a0"), entry(FOLDER, b"a"), entry(0o100644, b"a."), entry(0o120000, b"\xff\n")]);

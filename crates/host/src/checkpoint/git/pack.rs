@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::ZlibDecoder;
 use sha1::{Digest, Sha1};
 
-use super::object::{Hasher, Id, Kind};
+use super::object::{Hasher, Id, ObjectKind};
 use super::pack_write::{PIECE_BYTES, Sealed, sum_of};
 
 /// An offset past this needs the second table.
@@ -151,7 +151,7 @@ impl Pack {
     ///
     /// # Errors
     /// When it cannot be read or written, or is damaged.
-    pub fn read(&self, id: &Id, to: &mut dyn Write) -> io::Result<Option<Kind>> {
+    pub fn read(&self, id: &Id, to: &mut dyn Write) -> io::Result<Option<ObjectKind>> {
         let Some(offset) = self.place_of(id) else { return Ok(None) };
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(offset))?;
@@ -171,8 +171,8 @@ impl Pack {
         for (_, id) in places {
             let mut bytes = Vec::new();
             match self.read(&id, &mut bytes)? {
-                Some(Kind::Commit) => commits.push((id, bytes)),
-                Some(Kind::Tree | Kind::Blob) | None => break,
+                Some(ObjectKind::Commit) => commits.push((id, bytes)),
+                Some(ObjectKind::Tree | ObjectKind::Blob) | None => break,
             }
         }
         Ok(commits)
@@ -264,10 +264,10 @@ fn scan(mut file: BufReader<File>) -> io::Result<Vec<Entry>> {
 }
 
 /// Reads one object from where it begins, and says what it is.
-fn inflate(file: &mut dyn io::BufRead, to: &mut dyn Write) -> io::Result<(Id, Kind)> {
+fn inflate(file: &mut dyn io::BufRead, to: &mut dyn Write) -> io::Result<(Id, ObjectKind)> {
     let mut byte = [0_u8; 1];
     file.read_exact(&mut byte)?;
-    let kind = Kind::of_number(byte[0] >> 4 & 7).ok_or_else(|| damaged("an object"))?;
+    let kind = ObjectKind::of_number(byte[0] >> 4 & 7).ok_or_else(|| damaged("an object"))?;
     let (mut length, mut shift) = (u64::from(byte[0] & 0xf), 4_u32);
     while byte[0] & 0x80 != 0 {
         file.read_exact(&mut byte)?;

@@ -10,7 +10,7 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use sha1::{Digest, Sha1};
 
-use super::object::{Hasher, Id, Kind};
+use super::object::{Hasher, Id, ObjectKind};
 use super::pack::{Entry, header, index_of};
 
 /// Sources are small texts: more effort buys little and costs much.
@@ -65,7 +65,7 @@ pub(in crate::checkpoint) struct Deflater(Option<Compress>);
 
 impl Deflater {
     /// An object whose id is known, as it stands in a pack.
-    pub(in crate::checkpoint) fn pack(&mut self, kind: Kind, id: Id, bytes: &[u8]) -> io::Result<Packed> {
+    pub(in crate::checkpoint) fn pack(&mut self, kind: ObjectKind, id: Id, bytes: &[u8]) -> io::Result<Packed> {
         let mut out = entry_header(kind, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         // What cannot be made smaller grows by a few bytes for each 16 KB.
         out.reserve(bytes.len() + bytes.len() / 1000 + 64);
@@ -117,7 +117,7 @@ impl PackWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add(&mut self, kind: Kind, bytes: &[u8], others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
+    pub fn add(&mut self, kind: ObjectKind, bytes: &[u8], others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
         let id = Id::of(kind, bytes);
         if !self.known.contains(&id) && !others(&id) {
             let packed = self.deflater.pack(kind, id, bytes)?;
@@ -143,7 +143,7 @@ impl PackWriter {
     /// # Errors
     /// When it cannot be read, or written.
     pub fn add_file(&mut self, from: &mut dyn Read, length: u64, others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
-        let written = self.write(Kind::Blob, length, from);
+        let written = self.write(ObjectKind::Blob, length, from);
         match written {
             Ok((entry, bytes)) if !self.known.contains(&entry.id) && !others(&entry.id) => {
                 self.take((entry, bytes));
@@ -166,7 +166,7 @@ impl PackWriter {
     }
 
     /// Writes an object at the end; it counts when it is taken.
-    fn write(&mut self, kind: Kind, length: u64, from: &mut dyn Read) -> io::Result<(Entry, u64)> {
+    fn write(&mut self, kind: ObjectKind, length: u64, from: &mut dyn Read) -> io::Result<(Entry, u64)> {
         let mut out = Summed { to: &mut self.file, crc: crc32fast::Hasher::new(), bytes: 0 };
         out.write_all(&entry_header(kind, length))?;
         let mut packed = ZlibEncoder::new(out, Compression::new(LEVEL));
@@ -238,7 +238,7 @@ impl Sealed {
 
 /// The id of what comes, which goes on. It must be as long as was said.
 pub(in crate::checkpoint) fn hashed(
-    kind: Kind,
+    kind: ObjectKind,
     length: u64,
     from: &mut dyn Read,
     to: &mut dyn Write,
@@ -263,7 +263,7 @@ pub(in crate::checkpoint) fn hashed(
 }
 
 /// The kind and length of an object: four bits of the length, then seven at a time.
-fn entry_header(kind: Kind, length: u64) -> Vec<u8> {
+fn entry_header(kind: ObjectKind, length: u64) -> Vec<u8> {
     let low = |bits: u64, mask: u64| u8::try_from(bits & mask).unwrap_or(0);
     let (mut byte, mut rest) = (kind.number() << 4 | low(length, 0xf), length >> 4);
     let mut bytes = Vec::new();

@@ -133,7 +133,7 @@ impl Store {
                 packs.push(entry.path());
             }
         }
-        // Whoever writes a picture holds no lock; if it is taken from him, he has lost a saving of time.
+        // Whoever writes a cache holds no lock; if it is taken from him, he has lost a saving of time.
         for entry in fs::read_dir(self.folder.join("pictures")).into_iter().flatten().flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(HALF_MADE.as_bytes()) {
                 half_made.push(entry.path());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::manifest::{Lookup, Manifest};
-use super::object::{CommitParts, FOLDER, Id, Kind, LINK, TreeEntry, read_commit, read_tree};
+use super::object::{CommitParts, FOLDER, Id, LINK, ObjectKind, TreeEntry, read_commit, read_tree};
 use super::pack::Pack;
 use crate::fs::handle::joined;
 use crate::fs::write_beside;
@@ -43,16 +43,16 @@ pub struct Parts {
 
 /// One name of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredEntry {
     /// What it is.
-    pub what: KeptWhat,
+    pub what: StoredKind,
     /// Its permissions.
     pub mode: u32,
 }
 
 /// What a kept name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeptWhat {
+pub enum StoredKind {
     /// A file with this content.
     File(Id),
     /// A link that leads there.
@@ -65,7 +65,7 @@ pub enum KeptWhat {
 #[derive(Debug, Default)]
 pub struct Checkpoint {
     /// Every name.
-    pub names: BTreeMap<Vec<u8>, Kept>,
+    pub names: BTreeMap<Vec<u8>, StoredEntry>,
     /// What git cannot hold.
     pub manifest: Manifest,
 }
@@ -163,7 +163,7 @@ impl Store {
     ///
     /// # Errors
     /// When it is not there, or damaged.
-    pub fn copy(&self, id: &Id, to: &mut dyn Write) -> io::Result<Kind> {
+    pub fn copy(&self, id: &Id, to: &mut dyn Write) -> io::Result<ObjectKind> {
         let pack = self.packs.iter().find(|pack| pack.has(id));
         let found = pack.map(|pack| pack.read(id, to)).transpose()?.flatten();
         found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("object {id} is not in the store")))
@@ -173,7 +173,7 @@ impl Store {
     ///
     /// # Errors
     /// When it is not there, damaged, or of another kind.
-    pub fn read(&self, id: &Id, kind: Kind) -> io::Result<Vec<u8>> {
+    pub fn read(&self, id: &Id, kind: ObjectKind) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let found = self.copy(id, &mut bytes)?;
         if found == kind { Ok(bytes) } else { Err(io::Error::other(format!("object {id} is no {kind:?}"))) }
@@ -184,7 +184,7 @@ impl Store {
     /// # Errors
     /// When it is not there, or damaged.
     pub fn tree(&self, id: &Id) -> io::Result<Vec<TreeEntry>> {
-        read_tree(&self.read(id, Kind::Tree)?).ok_or_else(|| odd(&format!("{id} is no folder")))
+        read_tree(&self.read(id, ObjectKind::Tree)?).ok_or_else(|| odd(&format!("{id} is no folder")))
     }
 
     /// What a checkpoint's commit says.
@@ -192,7 +192,7 @@ impl Store {
     /// # Errors
     /// When it is not there, or damaged.
     pub fn commit(&self, id: &Id) -> io::Result<CommitParts> {
-        read_commit(&self.read(id, Kind::Commit)?).ok_or_else(|| odd(&format!("{id} is no checkpoint of ours")))
+        read_commit(&self.read(id, ObjectKind::Commit)?).ok_or_else(|| odd(&format!("{id} is no checkpoint of ours")))
     }
 
     /// The parts of a checkpoint.
@@ -213,7 +213,8 @@ impl Store {
     /// # Errors
     /// When it is not there, or is of a form that we do not know.
     pub fn manifest(&self, parts: &Parts) -> io::Result<Manifest> {
-        let (state, scope) = (self.read(&parts.manifest, Kind::Blob)?, self.read(&parts.scope, Kind::Blob)?);
+        let (state, scope) =
+            (self.read(&parts.manifest, ObjectKind::Blob)?, self.read(&parts.scope, ObjectKind::Blob)?);
         Manifest::read(&state, &scope).ok_or_else(|| odd("a manifest of a form that is not known"))
     }
 
@@ -228,7 +229,7 @@ impl Store {
         let lookup = Lookup::new(&manifest);
         self.gather(&parts.files, &[], &lookup, &mut names)?;
         for (path, mode) in &manifest.folders {
-            names.insert(path.clone(), Kept { what: KeptWhat::Folder, mode: *mode });
+            names.insert(path.clone(), StoredEntry { what: StoredKind::Folder, mode: *mode });
         }
         drop(lookup);
         Ok(Checkpoint { names, manifest })
@@ -240,7 +241,7 @@ impl Store {
         id: &Id,
         path: &[u8],
         modes: &Lookup<'_>,
-        names: &mut BTreeMap<Vec<u8>, Kept>,
+        names: &mut BTreeMap<Vec<u8>, StoredEntry>,
     ) -> io::Result<()> {
         for entry in self.tree(id)? {
             let path = joined(path, &entry.name);
@@ -254,11 +255,16 @@ impl Store {
     }
 
     /// One name.
-    pub(in crate::checkpoint) fn kept(&self, path: &[u8], entry: &TreeEntry, modes: &Lookup<'_>) -> io::Result<Kept> {
+    pub(in crate::checkpoint) fn kept(
+        &self,
+        path: &[u8],
+        entry: &TreeEntry,
+        modes: &Lookup<'_>,
+    ) -> io::Result<StoredEntry> {
         Ok(match entry.mode {
-            FOLDER => Kept { what: KeptWhat::Folder, mode: modes.mode(path, FOLDER) },
-            LINK => Kept { what: KeptWhat::Link(self.read(&entry.id, Kind::Blob)?), mode: 0o777 },
-            mode => Kept { what: KeptWhat::File(entry.id), mode: modes.mode(path, mode) },
+            FOLDER => StoredEntry { what: StoredKind::Folder, mode: modes.mode(path, FOLDER) },
+            LINK => StoredEntry { what: StoredKind::Link(self.read(&entry.id, ObjectKind::Blob)?), mode: 0o777 },
+            mode => StoredEntry { what: StoredKind::File(entry.id), mode: modes.mode(path, mode) },
         })
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
-use crate::checkpoint::git::object::{Id, Kind};
+use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::git::pack_write::hashed;
 use crate::checkpoint::scan::cache::{Entry, Sort, Stamp, State};
 
@@ -53,7 +53,7 @@ pub(crate) fn set_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> io::Result<(
 
 /// Moves whatever has this name aside; its new name.
 pub(crate) fn put_aside(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<u8>> {
-    Place { folder, name, entry: None }.put_aside(name)
+    TargetName { folder, name, entry: None }.put_aside(name)
 }
 
 /// What was at a place.
@@ -64,19 +64,19 @@ pub(in crate::checkpoint) enum Was {
     /// What the checkpoint taken just before holds: it is gone.
     Removed,
     /// Something that was changed since: it is there now.
-    Kept(Vec<u8>),
+    ChangedSince(Vec<u8>),
     /// Something that is not ours: it is there now.
     Aside(Vec<u8>),
 }
 
 /// A name in a folder, and what is known of it.
-pub(in crate::checkpoint) struct Place<'a> {
+pub(in crate::checkpoint) struct TargetName<'a> {
     pub(in crate::checkpoint) folder: &'a OwnedFd,
     pub(in crate::checkpoint) name: &'a [u8],
     pub(in crate::checkpoint) entry: Option<&'a Entry>,
 }
 
-impl Place<'_> {
+impl TargetName<'_> {
     fn stat(&self, name: &[u8]) -> io::Result<Option<(u32, Stamp)>> {
         match statat(self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some((stat.st_mode, Stamp::of(&stat)))),
@@ -103,11 +103,12 @@ impl Place<'_> {
     fn has_content(&self, entry: &Entry) -> bool {
         if entry.sort == Sort::Link {
             let leads = rustix::fs::readlinkat(self.folder, self.name, Vec::new());
-            return leads.is_ok_and(|leads| Id::of(Kind::Blob, leads.as_bytes()) == entry.id);
+            return leads.is_ok_and(|leads| Id::of(ObjectKind::Blob, leads.as_bytes()) == entry.id);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let Ok(file) = openat(self.folder, self.name, flags, Mode::empty()) else { return false };
-        hashed(Kind::Blob, entry.stamp.size, &mut File::from(file), &mut io::sink()).is_ok_and(|id| id == entry.id)
+        hashed(ObjectKind::Blob, entry.stamp.size, &mut File::from(file), &mut io::sink())
+            .is_ok_and(|id| id == entry.id)
     }
 
     /// A name beside it for what goes aside.
@@ -134,7 +135,7 @@ impl Place<'_> {
     pub(in crate::checkpoint) fn take_out(&self) -> io::Result<Was> {
         let Some((mode, stamp)) = self.stat(self.name)? else { return Ok(Was::Nothing) };
         if mode & 0o170_000 == 0o040_000 || !self.is_known(&stamp) {
-            return Ok(Was::Kept(self.put_aside(self.name)?));
+            return Ok(Was::ChangedSince(self.put_aside(self.name)?));
         }
         let part = part_name()?;
         match renameat(self.folder, self.name, self.folder, part.as_slice()) {
@@ -151,7 +152,7 @@ impl Place<'_> {
             mode & 0o170_000 != 0o040_000 && Stamp { changed: known.changed, names: known.names, ..now } == *known
         });
         if !same {
-            return Ok(Was::Kept(self.put_aside(part)?));
+            return Ok(Was::ChangedSince(self.put_aside(part)?));
         }
         unlinkat(self.folder, part, AtFlags::empty())?;
         Ok(Was::Removed)
@@ -194,7 +195,7 @@ impl Place<'_> {
                 let aside = self.put_aside(self.name)?;
                 renameat(self.folder, part, self.folder, self.name)?;
                 let is_ours = self.entry.is_some_and(|entry| (entry.sort == Sort::Folder) == is_folder);
-                return Ok(if is_ours && !is_folder { Was::Kept(aside) } else { Was::Aside(aside) });
+                return Ok(if is_ours && !is_folder { Was::ChangedSince(aside) } else { Was::Aside(aside) });
             }
             match renameat_with(self.folder, part, self.folder, self.name, RenameFlags::EXCHANGE) {
                 Ok(()) => return self.drop_part(part, &stamp),

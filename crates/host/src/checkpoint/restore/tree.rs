@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, linkat, mkdirat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-use super::entry::{Place, Was, is_folder, new_part, set_mode};
+use super::entry::{TargetName, Was, is_folder, new_part, set_mode};
 use super::unsynced::Unsynced;
 use crate::checkpoint::git::between::{Differences, Side, differences};
-use crate::checkpoint::git::object::{FOLDER, Id, Kind};
-use crate::checkpoint::git::store::{Kept, KeptWhat, Store};
-use crate::checkpoint::scan::cache::{Arena, Picture};
+use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
+use crate::checkpoint::git::store::{Store, StoredEntry, StoredKind};
+use crate::checkpoint::scan::cache::{Arena, ScanCache};
 use crate::checkpoint::scan::rules::{FolderRules, Rules, Scope, ignore_rules};
 use crate::fs::handle::{folder_beneath, joined, split};
 
 /// Where the contents of files come from.
-pub trait Content {
+pub trait FileContent {
     /// Writes the content of a file, which was kept under this path, into an empty one.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ pub trait Content {
     fn write(&self, path: &[u8], id: &Id, to: &mut File) -> io::Result<()>;
 }
 
-impl Content for Store {
+impl FileContent for Store {
     fn write(&self, _path: &[u8], id: &Id, to: &mut File) -> io::Result<()> {
         let mut to = Holes { to, at: 0 };
         self.copy(id, &mut to)?;
@@ -62,18 +62,18 @@ impl io::Write for Holes<'_> {
 
 /// Where from and where to.
 #[derive(Debug, Clone, Copy)]
-pub struct Way<'a> {
+pub struct RestorePlan<'a> {
     /// The checkpoint to go back to.
     pub target: Id,
-    /// The checkpoint of what is there now, just taken with the picture.
+    /// The checkpoint of what is there now, just taken with the cache.
     pub before: Id,
-    /// Looked at before every name. What was done until then stays done; going back again goes on.
+    /// ScanOutcome at before every name. What was done until then stays done; going back again goes on.
     pub cancel: &'a AtomicBool,
 }
 
 /// What going back did.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreResult {
     /// Names that were written.
     pub written: u64,
     /// Names that were removed.
@@ -89,23 +89,23 @@ pub struct Restored {
     pub is_cancelled: bool,
 }
 
-/// Makes the workspace what a checkpoint says. The picture must be as the checkpoint taken just before left it.
+/// Makes the workspace what a checkpoint says. The cache must be as the checkpoint taken just before left it.
 ///
 /// # Errors
 /// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
 /// again goes on.
 pub fn restore(
     store: &Store,
-    content: &dyn Content,
+    content: &dyn FileContent,
     workspace: &OwnedFd,
-    picture: &mut Picture,
-    way: &Way<'_>,
-) -> io::Result<Restored> {
+    cache: &mut ScanCache,
+    way: &RestorePlan<'_>,
+) -> io::Result<RestoreResult> {
     let (target, before) = (store.parts(&way.target)?, store.parts(&way.before)?);
     let manifests = (store.manifest(&before)?, store.manifest(&target)?);
     let (before, target) = (Side::new(before, &manifests.0), Side::new(target, &manifests.1));
     let differences = differences(store, &before, &target)?;
-    for path in std::mem::take(&mut picture.leftovers) {
+    for path in std::mem::take(&mut cache.leftovers) {
         let (above, name) = split(&path);
         folder_beneath(workspace, above).and_then(|folder| Ok(unlinkat(folder, name, AtFlags::empty())?)).ok();
     }
@@ -113,9 +113,9 @@ pub fn restore(
         store,
         content,
         workspace,
-        arena: &picture.arena,
+        arena: &cache.arena,
         cancel: way.cancel,
-        restored: Restored::default(),
+        restored: RestoreResult::default(),
         touched: Vec::new(),
         opened: BTreeMap::new(),
         unsynced: Unsynced::default(),
@@ -124,18 +124,18 @@ pub fn restore(
     let done = work.all(&differences, &before, &target);
     let closed = work.close(&differences);
     let Work { restored, touched, unsynced, .. } = work;
-    picture.doubts.extend(touched);
+    cache.doubts.extend(touched);
     // What is not done is done again, whatever became of it on disk.
     done.and(closed).and_then(|()| unsynced.sync(workspace)).map(|()| restored)
 }
 
 struct Work<'a> {
     store: &'a Store,
-    content: &'a dyn Content,
+    content: &'a dyn FileContent,
     workspace: &'a OwnedFd,
     arena: &'a Arena,
     cancel: &'a AtomicBool,
-    restored: Restored,
+    restored: RestoreResult,
     /// What has to be looked at again.
     touched: Vec<Vec<u8>>,
     /// Folders that get permissions at the end: what they have now.
@@ -150,8 +150,9 @@ impl Work<'_> {
         let again = linked_otherwise(before, target);
         let mut then = Then::new(self.store, target, self.target);
         for (path, (now, kept)) in differences.iter().rev() {
-            let same_kind =
-                |now: &Kept, kept: &Kept| std::mem::discriminant(&now.what) == std::mem::discriminant(&kept.what);
+            let same_kind = |now: &StoredEntry, kept: &StoredEntry| {
+                std::mem::discriminant(&now.what) == std::mem::discriminant(&kept.what)
+            };
             match (now, kept) {
                 (Some(now), Some(kept)) if same_kind(now, kept) => {}
                 (Some(now), kept) => self.remove(path, now, kept.is_some(), &mut then).map_err(at(path))?,
@@ -204,8 +205,8 @@ impl Work<'_> {
     }
 
     /// Removes what is there now and was not there then. Only what the checkpoint of now holds.
-    fn remove(&mut self, path: &[u8], now: &Kept, is_replaced: bool, then: &mut Then<'_>) -> io::Result<()> {
-        let is_folder = now.what == KeptWhat::Folder;
+    fn remove(&mut self, path: &[u8], now: &StoredEntry, is_replaced: bool, then: &mut Then<'_>) -> io::Result<()> {
+        let is_folder = now.what == StoredKind::Folder;
         let size = self.arena.entry(path).map_or(0, |entry| entry.stamp.size);
         if !is_replaced && !then.would_hold(path, is_folder, size)? {
             self.restored.left.push(path.to_vec());
@@ -224,7 +225,7 @@ impl Work<'_> {
             }
             return Ok(());
         }
-        let place = Place { folder: &folder, name, entry: self.arena.entry(path) };
+        let place = TargetName { folder: &folder, name, entry: self.arena.entry(path) };
         let was = place.take_out()?;
         self.note(path, was);
         Ok(())
@@ -238,22 +239,22 @@ impl Work<'_> {
                 self.restored.removed += 1;
                 return;
             }
-            Was::Kept(aside) => (&mut self.restored.kept, joined(above, &aside)),
+            Was::ChangedSince(aside) => (&mut self.restored.kept, joined(above, &aside)),
             Was::Aside(aside) => (&mut self.restored.moved_aside, joined(above, &aside)),
         };
         self.touched.push(aside.clone());
         list.push((path.to_vec(), aside));
     }
 
-    fn put(&mut self, path: &[u8], kept: &Kept, now: Option<&Kept>) -> io::Result<()> {
+    fn put(&mut self, path: &[u8], kept: &StoredEntry, now: Option<&StoredEntry>) -> io::Result<()> {
         let folder = self.above(path)?;
         let (_, name) = split(path);
         self.touched.push(path.to_vec());
         let entry = self.arena.entry(path);
-        let place = Place { folder: &folder, name, entry };
+        let place = TargetName { folder: &folder, name, entry };
         self.restored.written += 1;
         let was = match &kept.what {
-            KeptWhat::Folder => {
+            StoredKind::Folder => {
                 self.opened.insert(path.to_vec(), kept.mode);
                 let was = if is_folder(&folder, name) {
                     set_mode(&folder, name, kept.mode | 0o700)?;
@@ -268,11 +269,11 @@ impl Work<'_> {
                 was
             }
             // Another name of the same file is somebody else's matter.
-            KeptWhat::File(_) if now.is_some_and(|now| now.what == kept.what) && place.is_unchanged(1) => {
+            StoredKind::File(_) if now.is_some_and(|now| now.what == kept.what) && place.is_unchanged(1) => {
                 self.unsynced.named(&folder, name);
                 return set_mode(&folder, name, kept.mode);
             }
-            KeptWhat::File(id) => {
+            StoredKind::File(id) => {
                 let (new, mut file) = new_part(&folder)?;
                 let written = self
                     .content
@@ -286,7 +287,7 @@ impl Work<'_> {
                 self.unsynced.file(file);
                 was
             }
-            KeptWhat::Link(leads) => {
+            StoredKind::Link(leads) => {
                 let new = crate::checkpoint::restore::entry::part_name()?;
                 symlinkat(leads.as_slice(), &folder, new.as_slice())?;
                 place.move_in(&new)?
@@ -327,7 +328,7 @@ impl Work<'_> {
         let mut first = Ok(());
         for (path, mode) in std::mem::take(&mut self.opened).into_iter().rev() {
             let kept = differences.get(&path).and_then(|(_, kept)| kept.as_ref());
-            let mode = kept.filter(|kept| kept.what == KeptWhat::Folder).map_or(mode, |kept| kept.mode);
+            let mode = kept.filter(|kept| kept.what == StoredKind::Folder).map_or(mode, |kept| kept.mode);
             let (above, name) = split(&path);
             let closed = folder_beneath(self.workspace, above)
                 .and_then(|folder| if is_folder(&folder, name) { set_mode(&folder, name, mode) } else { Ok(()) });
@@ -417,7 +418,7 @@ impl<'a> Then<'a> {
         };
         let entries = tree.map_or_else(|| Ok(Vec::new()), |tree| self.store.tree(&tree))?;
         let own = entries.into_iter().find(|entry| entry.name == b".gitignore" && entry.mode & 0o170_000 == 0o100_000);
-        let own = own.map(|entry| self.store.read(&entry.id, Kind::Blob)).transpose()?;
+        let own = own.map(|entry| self.store.read(&entry.id, ObjectKind::Blob)).transpose()?;
         let own = own.map(|text| ignore_rules(path, &text));
         let known = (rules.below(own.as_ref()), ignored, tree);
         self.folders.insert(path.to_vec(), known.clone());

@@ -1,4 +1,4 @@
-//! The picture: what is known of a workspace between two checkpoints. A tree of folders with what `lstat` said of each
+//! The cache: what is known of a workspace between two checkpoints. A tree of folders with what `lstat` said of each
 //! name and the ids that came of it, so that a look only has to compare, and only what changed is read and written.
 use std::collections::BTreeSet;
 use std::io;
@@ -323,14 +323,14 @@ impl Moment {
 
 /// A workspace that stands still: a snapshot of it, which nobody changes. Inodes and times in it are the workspace's own.
 #[derive(Debug, Clone, Copy)]
-pub struct Still {
+pub struct SnapshotMoment {
     /// The workspace: device and inode.
     place: (u64, u64),
     /// When it may have stood still at the earliest.
     since: Moment,
 }
 
-impl Still {
+impl SnapshotMoment {
     /// A snapshot of this workspace that is about to be made.
     ///
     /// # Errors
@@ -349,7 +349,7 @@ pub(crate) fn wall_nanos() -> i64 {
 
 /// What is known of a workspace, for one run.
 #[derive(Debug)]
-pub struct Picture {
+pub struct ScanCache {
     pub(in crate::checkpoint) arena: Arena,
     pub(in crate::checkpoint) run: String,
     /// The workspace it is of: device and inode.
@@ -375,10 +375,10 @@ pub struct Picture {
     /// Hints are not enough: the last look did not come to a good end.
     pub(in crate::checkpoint) in_doubt: bool,
     /// What is looked at is a snapshot.
-    pub(in crate::checkpoint) still: Option<Still>,
+    pub(in crate::checkpoint) still: Option<SnapshotMoment>,
 }
 
-impl Picture {
+impl ScanCache {
     /// One of which nothing is known.
     #[must_use]
     pub fn empty(run: &str) -> Self {

@@ -1,16 +1,16 @@
-//! The picture on disk, for the next process: a saving of time, never needed. Not synced, but summed: what is missing,
+//! The cache on disk, for the next process: a saving of time, never needed. Not synced, but summed: what is missing,
 //! torn, foreign or of another form is done without.
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::cache::{Arena, Entry, Folder, Moment, Picture, Sort, Stamp, State, TOP};
+use super::cache::{Arena, Entry, Folder, Moment, ScanCache, Sort, Stamp, State, TOP};
 use crate::checkpoint::git::object::Id;
 use crate::checkpoint::git::store::Store;
 use crate::fs::write_beside;
 
 /// The first bytes of one in this form.
-const MAGIC: &[u8] = b"loop picture 1\n";
+const MAGIC: &[u8] = b"loop scan cache 1\n";
 
 /// Written before its checksum.
 #[derive(Default)]
@@ -115,48 +115,48 @@ impl<'a> In<'a> {
     }
 }
 
-fn encode(picture: &Picture, known: &[Id]) -> Vec<u8> {
+fn encode(cache: &ScanCache, known: &[Id]) -> Vec<u8> {
     let mut out = Out(MAGIC.to_vec());
-    out.bytes(picture.run.as_bytes());
-    out.number(picture.place.0);
-    out.number(picture.place.1);
-    out.signed(picture.moment.wall);
-    out.signed(picture.moment.boot);
-    out.0.extend_from_slice(&picture.moment.boot_id.to_le_bytes());
-    out.bytes(serde_json::to_string(&picture.rules).unwrap_or_default().as_bytes());
+    out.bytes(cache.run.as_bytes());
+    out.number(cache.place.0);
+    out.number(cache.place.1);
+    out.signed(cache.moment.wall);
+    out.signed(cache.moment.boot);
+    out.0.extend_from_slice(&cache.moment.boot_id.to_le_bytes());
+    out.bytes(serde_json::to_string(&cache.rules).unwrap_or_default().as_bytes());
     out.number(u64::try_from(known.len()).unwrap_or(0));
     known.iter().for_each(|id| out.0.extend_from_slice(id.bytes()));
-    out.number(u64::try_from(picture.held.len()).unwrap_or(0));
-    picture.held.iter().for_each(|path| out.bytes(path));
-    if let Some(top) = picture.arena.get(TOP) {
-        out.folder(&picture.arena, top);
+    out.number(u64::try_from(cache.held.len()).unwrap_or(0));
+    cache.held.iter().for_each(|path| out.bytes(path));
+    if let Some(top) = cache.arena.get(TOP) {
+        out.folder(&cache.arena, top);
     }
     let sum = crc32fast::hash(&out.0);
     out.0.extend_from_slice(&sum.to_le_bytes());
     out.0
 }
 
-/// A picture, and the checkpoints whose paths it knows.
-fn decode(bytes: &[u8]) -> Option<(Picture, Vec<Id>)> {
+/// A cache, and the checkpoints whose paths it knows.
+fn decode(bytes: &[u8]) -> Option<(ScanCache, Vec<Id>)> {
     let (body, sum) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
     if crc32fast::hash(body).to_le_bytes() != sum {
         return None;
     }
     let mut body = In(body.strip_prefix(MAGIC)?);
-    let mut picture = Picture::empty(std::str::from_utf8(body.bytes()?).ok()?);
-    picture.place = (body.number()?, body.number()?);
+    let mut cache = ScanCache::empty(std::str::from_utf8(body.bytes()?).ok()?);
+    cache.place = (body.number()?, body.number()?);
     let (wall, boot) = (body.signed()?, body.signed()?);
-    picture.moment = Moment { wall, boot, boot_id: u32::from_le_bytes(body.array()?) };
-    picture.rules = serde_json::from_slice(body.bytes()?).ok()?;
+    cache.moment = Moment { wall, boot, boot_id: u32::from_le_bytes(body.array()?) };
+    cache.rules = serde_json::from_slice(body.bytes()?).ok()?;
     let mut known = Vec::new();
     for _ in 0..body.number()? {
         known.push(Id::from_bytes(body.array()?));
     }
     for _ in 0..body.number()? {
-        picture.held.insert(body.bytes()?.to_vec());
+        cache.held.insert(body.bytes()?.to_vec());
     }
-    body.folder(&mut picture.arena, TOP, Folder::new(TOP, b""))?;
-    body.0.is_empty().then_some((picture, known))
+    body.folder(&mut cache.arena, TOP, Folder::new(TOP, b""))?;
+    body.0.is_empty().then_some((cache, known))
 }
 
 impl Store {
@@ -169,20 +169,20 @@ impl Store {
     ///
     /// # Errors
     /// When a checkpoint of the run is damaged.
-    pub fn picture(&self, run: &str) -> io::Result<Picture> {
+    pub fn cache(&self, run: &str) -> io::Result<ScanCache> {
         let read = |path: PathBuf| fs::read(path).ok().and_then(|bytes| decode(&bytes));
-        if let Some((mut picture, known)) = read(self.picture_path(run)).filter(|(picture, _)| picture.run == run) {
-            picture.hold(self.held_since(run, &known)?);
-            return Ok(picture);
+        if let Some((mut cache, known)) = read(self.picture_path(run)).filter(|(cache, _)| cache.run == run) {
+            cache.hold(self.held_since(run, &known)?);
+            return Ok(cache);
         }
         let other = self.newest_picture().and_then(read);
-        let mut picture = other.map_or_else(|| Picture::empty(run), |(picture, _)| picture);
-        if picture.run != run {
-            picture.held.clear();
-            (picture.is_of_run, picture.run) = (false, run.to_owned());
+        let mut cache = other.map_or_else(|| ScanCache::empty(run), |(cache, _)| cache);
+        if cache.run != run {
+            cache.held.clear();
+            (cache.is_of_run, cache.run) = (false, run.to_owned());
         }
-        picture.hold(self.held_since(run, &[])?);
-        Ok(picture)
+        cache.hold(self.held_since(run, &[])?);
+        Ok(cache)
     }
 
     fn newest_picture(&self) -> Option<PathBuf> {
@@ -195,15 +195,15 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be written; nothing is lost but time.
-    pub fn write_picture(&self, picture: &mut Picture) -> io::Result<()> {
-        let known: Vec<Id> = self.names_of(&picture.run)?.into_iter().map(|(_, id)| id).collect();
-        write_beside(&self.picture_path(&picture.run), &encode(picture, &known))?;
-        picture.unwritten = 0;
+    pub fn write_cache(&self, cache: &mut ScanCache) -> io::Result<()> {
+        let known: Vec<Id> = self.names_of(&cache.run)?.into_iter().map(|(_, id)| id).collect();
+        write_beside(&self.picture_path(&cache.run), &encode(cache, &known))?;
+        cache.unwritten = 0;
         Ok(())
     }
 
     /// Forgets what is known for a run.
-    pub fn forget_picture(&self, run: &str) {
+    pub fn forget_cache(&self, run: &str) {
         // What is not there is forgotten already.
         fs::remove_file(self.picture_path(run)).ok();
     }
@@ -215,10 +215,10 @@ mod tests {
 
     #[test]
     fn a_picture_is_read_back_and_a_torn_or_changed_one_is_none() {
-        let mut picture = Picture::empty("run");
-        picture.hold([b"held".to_vec()]);
-        picture.moment = Moment { wall: 5, boot: -6, boot_id: 7 };
-        let below = picture.arena.add(Folder::new(TOP, b"sub"));
+        let mut cache = ScanCache::empty("run");
+        cache.hold([b"held".to_vec()]);
+        cache.moment = Moment { wall: 5, boot: -6, boot_id: 7 };
+        let below = cache.arena.add(Folder::new(TOP, b"sub"));
         let entry = |name: &[u8], sort, folder| Entry {
             name: name.into(),
             sort,
@@ -229,13 +229,13 @@ mod tests {
             id: Id::from_bytes([9; 20]),
             folder,
         };
-        if let Some(folder) = picture.arena.get_mut(below) {
+        if let Some(folder) = cache.arena.get_mut(below) {
             folder.entries = vec![entry(b"\xff", Sort::Link, 0)];
         }
-        if let Some(folder) = picture.arena.get_mut(TOP) {
+        if let Some(folder) = cache.arena.get_mut(TOP) {
             folder.entries = vec![entry(b"a", Sort::File, 0), entry(b"sub", Sort::Folder, below)];
         }
-        let bytes = encode(&picture, &[Id::from_bytes([1; 20])]);
+        let bytes = encode(&cache, &[Id::from_bytes([1; 20])]);
         let (read, known) = decode(&bytes).unwrap();
         assert_eq!(encode(&read, &known), bytes);
         assert_eq!(read.len(), 3);

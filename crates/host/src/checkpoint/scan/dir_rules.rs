@@ -6,9 +6,9 @@ use crate::fs::handle::small_file;
 
 /// What holds for the names of one folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Scope(FolderRules);
+pub(crate) struct DirRules(FolderRules);
 
-impl Scope {
+impl DirRules {
     /// What holds above the workspace's own `.gitignore`.
     pub(crate) fn above_all() -> Self {
         Self(FolderRules::default())

@@ -1,14 +1,14 @@
 //! Where to look when a watcher has named some places: there, and wherever it cannot see.
 use std::collections::HashMap;
 
-use super::cache::{Entry, Picture, Sort};
+use super::cache::{Entry, ScanCache, Sort};
 use crate::fs::handle::joined;
 use crate::workspace::watch::Changes;
 
 /// More places than this are not worth more than a whole look.
 const PLACES_MAX: usize = 4096;
 
-impl Picture {
+impl ScanCache {
     /// Whether a file that was looked at because of a hint has a name that is not known to be one of it: the kernel
     /// does not tell of the other name when one is made.
     pub(in crate::checkpoint) fn has_unknown_twin(&self) -> bool {

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use super::cache::Stamp;
 use super::derived::{is_derived, is_made};
 use super::rules::{self, FolderRules, IGNORE_BYTES_MAX, Rules, ignore_rules};
-use crate::checkpoint::context::Place;
-use crate::checkpoint::git::object::Kind;
+use crate::checkpoint::context::CheckpointContext;
+use crate::checkpoint::git::object::ObjectKind;
 use crate::checkpoint::git::pack_write::hashed;
 use crate::checkpoint::scope::rules_of;
 use crate::fs::handle::{folder_beneath, joined, open_folder, small_file};
@@ -26,7 +26,7 @@ const DEPTH_MAX: usize = 128;
 
 /// What was seen in ignored files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct IgnoredSeen {
+pub struct IgnoredDigest {
     /// The same text means the same files.
     pub digest: String,
     /// How many files.
@@ -39,21 +39,21 @@ pub struct IgnoredSeen {
 ///
 /// # Errors
 /// When the workspace itself cannot be opened. What cannot be read in it counts as what is known of it without.
-pub fn ignored_digest(place: &Place, left_out: &dyn Fn(&[u8]) -> bool) -> io::Result<IgnoredSeen> {
-    digest_of(place, left_out, false)
+pub fn ignored_digest(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool) -> io::Result<IgnoredDigest> {
+    digest_of(context, left_out, false)
 }
 
 /// The same of all files of a workspace, where no checkpoint tells what changed.
 ///
 /// # Errors
 /// As above.
-pub fn whole_digest(place: &Place, left_out: &dyn Fn(&[u8]) -> bool) -> io::Result<IgnoredSeen> {
-    digest_of(place, left_out, true)
+pub fn whole_digest(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool) -> io::Result<IgnoredDigest> {
+    digest_of(context, left_out, true)
 }
 
-fn digest_of(place: &Place, left_out: &dyn Fn(&[u8]) -> bool, whole: bool) -> io::Result<IgnoredSeen> {
-    let workspace = open_folder(&place.workspace)?;
-    let rules = rules_of(place);
+fn digest_of(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool, whole: bool) -> io::Result<IgnoredDigest> {
+    let workspace = open_folder(&context.workspace)?;
+    let rules = rules_of(context);
     let mut look = Look {
         rules: &rules,
         left_out,
@@ -62,7 +62,7 @@ fn digest_of(place: &Place, left_out: &dyn Fn(&[u8]) -> bool, whole: bool) -> io
         entries: 0,
         passed: 0,
         bytes_left: READ_BYTES_MAX,
-        seen: IgnoredSeen::default(),
+        seen: IgnoredDigest::default(),
     };
     let top = folder_beneath(&workspace, b"")?;
     look.folder(&top, &[], (&FolderRules::default(), false), 0);
@@ -79,7 +79,7 @@ struct Look<'a> {
     entries: u64,
     passed: u64,
     bytes_left: u64,
-    seen: IgnoredSeen,
+    seen: IgnoredDigest,
 }
 
 impl Look<'_> {
@@ -147,7 +147,7 @@ impl Look<'_> {
         self.bytes_left = self.bytes_left.checked_sub(size)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = File::from(openat(folder, name, flags, Mode::empty()).ok()?);
-        hashed(Kind::Blob, size, &mut file, &mut io::sink()).ok().map(|id| id.bytes().to_vec())
+        hashed(ObjectKind::Blob, size, &mut file, &mut io::sink()).ok().map(|id| id.bytes().to_vec())
     }
 
     /// With its length, so that no two lists of pieces are alike.

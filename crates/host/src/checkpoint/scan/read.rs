@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat2, readlinkat};
 use rustix::io::Errno;
 
 use super::cache::{Sort, Stamp, State, wall_nanos};
-use crate::checkpoint::git::object::{Id, Kind};
+use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::git::pack_write::{Deflater, PackWriter, Packed, hashed};
 use crate::checkpoint::git::store::Store;
 use crate::fs::handle::{BENEATH, folder_beneath, split};
@@ -88,7 +88,7 @@ impl<'a> Sink<'a> {
         Ok(self.writer.insert(writer))
     }
 
-    pub(in crate::checkpoint) fn object(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<Id> {
+    pub(in crate::checkpoint) fn object(&mut self, kind: ObjectKind, bytes: &[u8]) -> io::Result<Id> {
         let id = Id::of(kind, bytes);
         let store = self.store;
         if self.depth != Depth::Ids && !store.has(&id) {
@@ -217,7 +217,7 @@ impl Reader<'_> {
         if !keeps(self.depth, sort, split(path).1) || self.store.has(&id) {
             return Ok(None);
         }
-        self.deflater.pack(Kind::Blob, id, bytes).map(Some)
+        self.deflater.pack(ObjectKind::Blob, id, bytes).map(Some)
     }
 
     fn link(&mut self, path: &[u8]) -> io::Result<Ready> {
@@ -229,7 +229,7 @@ impl Reader<'_> {
             return Ok(Ready::Got(Got::Other, None));
         }
         let leads = readlinkat(&folder, name, Vec::new())?.into_bytes();
-        let id = Id::of(Kind::Blob, &leads);
+        let id = Id::of(ObjectKind::Blob, &leads);
         let packed = self.object(id, &leads, (Sort::Link, path))?;
         Ok(Ready::Got(content(id, &stat, read_at, true), packed))
     }
@@ -253,7 +253,7 @@ impl Reader<'_> {
             let after = fstat(&file)?;
             let is_stable = u64::try_from(count).ok() == Some(length) && Stamp::of(&after) == Stamp::of(&stat);
             if is_stable || turn == READS_MAX {
-                let id = Id::of(Kind::Blob, &bytes);
+                let id = Id::of(ObjectKind::Blob, &bytes);
                 let packed = self.object(id, &bytes, (Sort::File, path))?;
                 self.buffer = bytes;
                 return Ok(Ready::Got(content(id, &stat, read_at, is_stable), packed));
@@ -305,13 +305,13 @@ fn big(workspace: &OwnedFd, path: &[u8], sink: &mut Sink<'_>) -> io::Result<Got>
             Err(error) => return Ok(failed(&error)),
         };
         let length = u64::try_from(stat.st_size).unwrap_or(0);
-        let mut source = Source { file: file.take(length), failed: None };
+        let mut source = ContentSource { file: file.take(length), failed: None };
         let read = if keeps(sink.depth, Sort::File, split(path).1) {
             sink.writer()?.add_file(&mut source, length, &|id| store.has(id))
         } else {
-            hashed(Kind::Blob, length, &mut source, &mut io::sink())
+            hashed(ObjectKind::Blob, length, &mut source, &mut io::sink())
         };
-        let Source { file, failed: unread } = source;
+        let ContentSource { file, failed: unread } = source;
         let is_stable = fstat(file.get_ref()).is_ok_and(|after| Stamp::of(&after) == Stamp::of(&stat));
         match read {
             Ok(id) if is_stable || turn == READS_MAX => return Ok(content(id, &stat, read_at, is_stable)),
@@ -328,12 +328,12 @@ fn big(workspace: &OwnedFd, path: &[u8], sink: &mut Sink<'_>) -> io::Result<Got>
 }
 
 /// Remembers that it was the file that could not be read, and not the store that could not be written.
-struct Source {
+struct ContentSource {
     file: io::Take<File>,
     failed: Option<String>,
 }
 
-impl Read for Source {
+impl Read for ContentSource {
     fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
         self.file.read(piece).inspect_err(|error| self.failed = Some(error.to_string()))
     }

@@ -1,4 +1,4 @@
-//! Looking at a workspace: every name in scope is compared with the picture. Folders are entered by their handles and
+//! Looking at a workspace: every name in scope is compared with the cache. Folders are entered by their handles and
 //! links are never followed, so that nobody can lead us out by swapping one for the other.
 use std::collections::BTreeMap;
 use std::io;
@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, openat};
 
-use super::cache::{Arena, Picture, TOP};
-use super::dir_scan::{Eyes, Found};
+use super::cache::{Arena, ScanCache, TOP};
+use super::dir_scan::{Found, Scanner};
 use super::rules::{FolderRules, Rules};
 use crate::fs::handle::{FOLDER_FLAGS, joined, split};
 
@@ -20,7 +20,7 @@ const HINTS_MAX: usize = 4096;
 
 /// Where to look.
 #[derive(Debug, Clone, Copy)]
-pub enum Hint<'a> {
+pub enum ScanHint<'a> {
     /// Everywhere.
     Everything,
     /// At these paths, from the workspace. A folder among them is read anew, but not the known folders in it.
@@ -31,9 +31,9 @@ pub enum Hint<'a> {
 
 /// How much of a folder is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::checkpoint) enum How {
+pub(in crate::checkpoint) enum Extent {
     /// Some names of it.
-    Only(Vec<Box<[u8]>>),
+    Names(Vec<Box<[u8]>>),
     /// All its names, and folders that are new.
     Shallow,
     /// Everything in it.
@@ -50,7 +50,7 @@ pub(in crate::checkpoint) struct Task {
     /// The rules of its own name; those in it are found with it.
     pub(in crate::checkpoint) rules: FolderRules,
     pub(in crate::checkpoint) ignored: bool,
-    pub(in crate::checkpoint) how: How,
+    pub(in crate::checkpoint) extent: Extent,
 }
 
 /// What the threads share.
@@ -61,12 +61,12 @@ pub(in crate::checkpoint) struct Shared {
     open: usize,
 }
 
-pub(in crate::checkpoint) struct Yard {
+pub(in crate::checkpoint) struct WorkQueue {
     shared: Mutex<Shared>,
     news: Condvar,
 }
 
-impl Yard {
+impl WorkQueue {
     pub(in crate::checkpoint) fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,13 +102,13 @@ impl Yard {
 
 /// What a look could not read, and whether it came to its end.
 #[derive(Debug, Default)]
-pub(in crate::checkpoint) struct Looked {
+pub(in crate::checkpoint) struct ScanOutcome {
     pub(in crate::checkpoint) unreadable: Vec<(Vec<u8>, String)>,
     pub(in crate::checkpoint) is_cancelled: bool,
 }
 
-impl Picture {
-    /// Compares the workspace with the picture. What has to be read is marked.
+impl ScanCache {
+    /// Compares the workspace with the cache. What has to be read is marked.
     ///
     /// # Errors
     /// When the workspace itself cannot be read.
@@ -116,9 +116,9 @@ impl Picture {
         &mut self,
         workspace: &OwnedFd,
         rules: &Rules,
-        hint: Hint<'_>,
+        hint: ScanHint<'_>,
         cancel: &AtomicBool,
-    ) -> io::Result<Looked> {
+    ) -> io::Result<ScanOutcome> {
         let stat = rustix::fs::fstat(workspace)?;
         let top = Arc::new(openat(workspace, ".", FOLDER_FLAGS, Mode::empty())?);
         let place = self.place_of(&stat);
@@ -131,7 +131,7 @@ impl Picture {
         let check_known = !self.is_of_run || self.rules.clone() != *rules.texts();
         let all = is_new || check_known || std::mem::replace(&mut self.in_doubt, true);
         let now = self.now();
-        let eyes = Eyes {
+        let scanner = Scanner {
             rules,
             held: std::mem::take(&mut self.held),
             known_is_held: self.is_of_run,
@@ -142,20 +142,20 @@ impl Picture {
             cancel,
         };
         let tasks = match hint {
-            Hint::Paths(paths) if !all && paths.len() <= HINTS_MAX => {
+            ScanHint::Paths(paths) if !all && paths.len() <= HINTS_MAX => {
                 let racy = std::mem::take(&mut self.racy);
                 self.tasks_of(&[paths, &racy].concat(), &top)
             }
-            Hint::Doubts if !all => self.tasks_of(&[], &top),
-            Hint::Paths(_) | Hint::Everything | Hint::Doubts => vec![self.whole(&top)],
+            ScanHint::Doubts if !all => self.tasks_of(&[], &top),
+            ScanHint::Paths(_) | ScanHint::Everything | ScanHint::Doubts => vec![self.whole(&top)],
         };
         let is_one = tasks.len() == 1;
-        let found = self.run_tasks(&eyes, tasks);
-        self.held = eyes.held;
+        let found = self.run_tasks(&scanner, tasks);
+        self.held = scanner.held;
         let is_surprised = found.is_surprised && !is_one;
         let looked = self.take_in(found, cancel);
         if is_surprised && !looked.is_cancelled {
-            return self.look(workspace, rules, Hint::Everything, cancel);
+            return self.look(workspace, rules, ScanHint::Everything, cancel);
         }
         if !looked.is_cancelled {
             self.in_doubt = !looked.unreadable.is_empty();
@@ -167,36 +167,37 @@ impl Picture {
     fn whole(&mut self, top: &Arc<OwnedFd>) -> Task {
         (self.doubts, self.racy, self.leftovers) = (Vec::new(), Vec::new(), Vec::new());
         let (name, path, rules) = (b".".to_vec(), Vec::new(), FolderRules::default());
-        Task { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, how: How::Deep }
+        Task { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, extent: Extent::Deep }
     }
 
     /// What has to be looked at for these paths and for what we touched ourselves.
     fn tasks_of(&mut self, paths: &[Vec<u8>], top: &Arc<OwnedFd>) -> Vec<Task> {
         let own = std::mem::take(&mut self.doubts);
-        let mut folders: BTreeMap<u32, How> = BTreeMap::new();
+        let mut folders: BTreeMap<u32, Extent> = BTreeMap::new();
         for path in paths.iter().cloned().chain(own) {
             self.aim(&path, &mut folders);
         }
         // What lies below a folder that is looked at whole is looked at with it, by the rules that hold now.
-        let deep: Vec<u32> = folders.iter().filter(|(_, how)| **how == How::Deep).map(|(index, _)| *index).collect();
+        let deep: Vec<u32> =
+            folders.iter().filter(|(_, extent)| **extent == Extent::Deep).map(|(index, _)| *index).collect();
         folders.retain(|index, _| !deep.iter().any(|above| self.arena.is_below(*index, *above)));
-        let task = |(index, how): (u32, How)| {
+        let task = |(index, extent): (u32, Extent)| {
             let path = self.arena.path(index);
             let name = if path.is_empty() { b".".to_vec() } else { path.clone() };
             let folder = self.arena.get(index)?;
             let rules = if index == TOP { FolderRules::default() } else { self.arena.rules_in(folder.parent) };
-            Some(Task { index, above: Arc::clone(top), name, path, rules, ignored: folder.ignored, how })
+            Some(Task { index, above: Arc::clone(top), name, path, rules, ignored: folder.ignored, extent })
         };
         folders.into_iter().filter_map(task).collect()
     }
 
-    fn aim(&self, path: &[u8], folders: &mut BTreeMap<u32, How>) {
+    fn aim(&self, path: &[u8], folders: &mut BTreeMap<u32, Extent>) {
         let (index, rest) = self.arena.nearest(path);
         if rest.is_empty() {
             // A known folder: its names, and what it is itself.
-            let how = folders.entry(index).or_insert(How::Shallow);
-            if matches!(how, How::Only(_)) {
-                *how = How::Shallow;
+            let extent = folders.entry(index).or_insert(Extent::Shallow);
+            if matches!(extent, Extent::Names(_)) {
+                *extent = Extent::Shallow;
             }
             if index == TOP {
                 return;
@@ -209,10 +210,10 @@ impl Picture {
         } else {
             (index, rest.split(|byte| *byte == b'/').next().unwrap_or(rest))
         };
-        let how = folders.entry(index).or_insert_with(|| How::Only(Vec::new()));
+        let extent = folders.entry(index).or_insert_with(|| Extent::Names(Vec::new()));
         if name == b".gitignore" {
-            *how = How::Deep;
-        } else if let How::Only(names) = how
+            *extent = Extent::Deep;
+        } else if let Extent::Names(names) = extent
             && !names.iter().any(|known| known.as_ref() == name)
         {
             names.push(name.into());
@@ -220,16 +221,17 @@ impl Picture {
     }
 
     /// Does the tasks and all that come of them.
-    fn run_tasks(&mut self, eyes: &Eyes<'_>, tasks: Vec<Task>) -> Found {
-        let deep = tasks.iter().any(|task| task.how == How::Deep);
+    fn run_tasks(&mut self, scanner: &Scanner<'_>, tasks: Vec<Task>) -> Found {
+        let deep = tasks.iter().any(|task| task.extent == Extent::Deep);
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, THREADS_MAX);
         let arena = std::mem::take(&mut self.arena);
-        let yard = Yard { shared: Mutex::new(Shared { arena, open: tasks.len(), queue: tasks }), news: Condvar::new() };
+        let queue =
+            WorkQueue { shared: Mutex::new(Shared { arena, open: tasks.len(), queue: tasks }), news: Condvar::new() };
         let work = || {
             let mut found = Found::default();
-            while let Some(task) = yard.next() {
-                eyes.folder(&yard, task, &mut found);
-                yard.done();
+            while let Some(task) = queue.next() {
+                scanner.folder(&queue, task, &mut found);
+                queue.done();
             }
             found
         };
@@ -239,12 +241,12 @@ impl Picture {
             others.into_iter().filter_map(|other| other.join().ok()).for_each(|other| found.add(other));
             found
         });
-        self.arena = yard.shared.into_inner().unwrap_or_else(PoisonError::into_inner).arena;
+        self.arena = queue.shared.into_inner().unwrap_or_else(PoisonError::into_inner).arena;
         found
     }
 
     /// Takes in what the threads found.
-    fn take_in(&mut self, found: Found, cancel: &AtomicBool) -> Looked {
+    fn take_in(&mut self, found: Found, cancel: &AtomicBool) -> ScanOutcome {
         for (path, folder) in found.removed {
             let (is_of_run, held) = (self.is_of_run, &mut self.held);
             let mut hold = |path| {
@@ -267,7 +269,7 @@ impl Picture {
         // What is gone from its folder by now is in no doubt.
         let arena = &self.arena;
         self.doubts.extend(found.again.into_iter().filter(|path| arena.nearest(path).1.is_empty()));
-        Looked { unreadable: found.unreadable, is_cancelled: cancel.load(Ordering::Relaxed) }
+        ScanOutcome { unreadable: found.unreadable, is_cancelled: cancel.load(Ordering::Relaxed) }
     }
 }
 

@@ -1,19 +1,19 @@
-//! A glance at a workspace: which paths are not as its picture has them, by `stat` alone. A snapshot that was taken just
+//! A glance at a workspace: which paths are not as its cache has them, by `stat` alone. A snapshot that was taken just
 //! before is then looked at only there: its own files are cold, and to look at all of them takes many times longer.
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::cache::{Moment, Picture, Sort, Stamp, State, TOP};
+use super::cache::{Moment, ScanCache, Sort, Stamp, State, TOP};
 use crate::fs::handle::{folder_beneath, joined};
 
 /// So many folders are worth a thread.
 const FOLDERS_EACH: usize = 64;
 const THREADS_MAX: usize = 4;
 
-impl Picture {
-    /// Every path that may be something else than it was when the picture was last true; the workspace itself always.
+impl ScanCache {
+    /// Every path that may be something else than it was when the cache was last true; the workspace itself always.
     /// Whatever changed before this began is among them or below them: a name that came and went left its mark on its
     /// folder.
     pub(in crate::checkpoint) fn glance(&self, workspace: &OwnedFd) -> Vec<Vec<u8>> {

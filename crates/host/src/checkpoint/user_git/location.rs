@@ -27,7 +27,7 @@ pub(super) enum Shape {
 
 /// The repository of a workspace.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct GitLocation {
     pub(super) shape: Shape,
     /// What is this working tree's own: HEAD, index.
     pub(super) git: Folder,
@@ -37,7 +37,7 @@ pub(super) struct Place {
     pub(super) common_path: PathBuf,
 }
 
-impl Place {
+impl GitLocation {
     /// That of a workspace which is the top of its repository. None if it has no `.git`.
     ///
     /// # Errors

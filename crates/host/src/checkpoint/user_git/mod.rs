@@ -1,6 +1,6 @@
 //! The user's own repository, read as data: what its ignore rules and its index say, and what of it is kept at the
 //! start of a run so that it can be brought back after anything. No git program is run, nothing that the repository
-//! configures is obeyed, and nothing in it is changed unless it is asked for ([`bring_back`]).
+//! configures is obeyed, and nothing in it is changed unless it is asked for ([`restore`]).
 mod config;
 mod copy;
 mod folder;
@@ -23,9 +23,9 @@ mod walk;
 mod write;
 
 pub use head::head_of;
-pub use ignores::{RulesFound, User, excludes, rules_of, tracked};
-pub use restore::{BroughtBack, bring_back};
-pub use save::{KeptGit, keep};
+pub use ignores::{GitUser, IgnoreTexts, excludes, rules_of, tracked};
+pub use restore::{RestoredGit, restore};
+pub use save::{SavedGit, save};
 pub use walk::Limits;
 
 /// Why a repository could not be kept or brought back.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use loop_core::text;
 
 use super::Limits;
-use crate::checkpoint::context::Place;
+use crate::checkpoint::context::CheckpointContext;
 use crate::checkpoint::user_git;
 use crate::paths::{path_of, text_of};
 
@@ -14,35 +14,35 @@ use crate::paths::{path_of, text_of};
 const SAID_MAX: usize = 10;
 
 /// Where it is kept.
-fn folder_of(place: &Place) -> PathBuf {
-    place.store.join("user-git").join(&place.run)
+fn folder_of(context: &CheckpointContext) -> PathBuf {
+    context.store.join("user-git").join(&context.run)
 }
 
 /// Keeps it as it is before anything is done. That it cannot be kept is said and no hindrance: a loop does not need it.
-pub(in crate::checkpoint) fn keep(place: &Place) -> Vec<String> {
-    let folder = folder_of(place);
+pub(in crate::checkpoint) fn keep(context: &CheckpointContext) -> Vec<String> {
+    let folder = folder_of(context);
     if folder.exists() {
         return Vec::new();
     }
     let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
-    let kept = made
-        .map_err(|error| error.to_string())
-        .and_then(|()| user_git::keep(&place.workspace, &folder, Limits::default()).map_err(|error| error.to_string()));
+    let kept = made.map_err(|error| error.to_string()).and_then(|()| {
+        user_git::save(&context.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
+    });
     let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
     said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
 }
 
 /// What a person should know who goes back without it.
-pub(in crate::checkpoint) fn missing(place: &Place) -> Option<String> {
-    let gone = folder_of(place).is_dir() && !place.workspace.join(".git").exists();
+pub(in crate::checkpoint) fn missing(context: &CheckpointContext) -> Option<String> {
+    let gone = folder_of(context).is_dir() && !context.workspace.join(".git").exists();
     gone.then(|| {
-        format!("your repository (.git) is gone; it comes back by: loop rollback {} initial --restore-git", place.run)
+        format!("your repository (.git) is gone; it comes back by: loop rollback {} initial --restore-git", context.run)
     })
 }
 
 /// Brings it back; what cannot be is said. Whether it is whole comes first.
-pub(in crate::checkpoint) fn bring_back(place: &Place, to: &str) -> (bool, Vec<String>) {
-    let folder = folder_of(place);
+pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (bool, Vec<String>) {
+    let folder = folder_of(context);
     let undone = folder.with_extension("undo");
     let folder = match fs::read_to_string(&undone) {
         Ok(path) if to.starts_with("undo") => path_of(path.trim_end()),
@@ -51,7 +51,7 @@ pub(in crate::checkpoint) fn bring_back(place: &Place, to: &str) -> (bool, Vec<S
     if !folder.is_dir() {
         return (false, vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()]);
     }
-    let back = match user_git::bring_back(&folder, &place.workspace) {
+    let back = match user_git::restore(&folder, &context.workspace) {
         Ok(back) => back,
         Err(error) => return (false, vec![format!("your repository was not brought back: {error}")]),
     };

@@ -10,8 +10,8 @@ use sha1::{Digest, Sha1};
 use super::folder::Folder;
 use super::objects::{HELD_BYTES_MAX, Objects};
 use super::packs::{Bases, Sort, UserPack};
-use super::remarks::Said;
-use super::saved::{Kept, PACK};
+use super::remarks::Remarks;
+use super::saved::{PACK, SavedState};
 use super::walk::{named_by_tag, parents_of};
 use crate::checkpoint::git::object::Id;
 
@@ -31,10 +31,10 @@ pub(super) struct Present {
 impl Present {
     /// Puts the kept objects into a repository unless it has them all. Whether it was needed.
     pub(super) fn restore(
-        kept: &Kept,
+        kept: &SavedState,
         folder: &Path,
         (common, path): (&Folder, &Path),
-        said: &mut Said,
+        said: &mut Remarks,
     ) -> io::Result<(Self, bool)> {
         let pack = match kept.has_objects {
             false => None,

@@ -7,13 +7,13 @@ const SENTENCE_BYTES_MAX: usize = 600;
 
 /// What was said.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Remarks {
     sentences: Vec<String>,
     known: HashSet<String>,
     more: usize,
 }
 
-impl Said {
+impl Remarks {
     pub(super) fn say(&mut self, sentence: impl Into<String>) {
         let mut sentence: String = sentence.into();
         if sentence.len() > SENTENCE_BYTES_MAX {

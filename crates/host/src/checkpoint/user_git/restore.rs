@@ -1,4 +1,4 @@
-//! Bringing a repository back to what was kept of it, after anything: objects first, then refs and files. Nothing
+//! Restoring a repository back to what was kept of it, after anything: objects first, then refs and files. Nothing
 //! that was made since is removed; what is overwritten is kept aside before, in a form that can itself be brought
 //! back. Done again it finishes what was cut off.
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use super::UserGitError;
 use super::folder::{Folder, is_folder};
 use super::location::Shape;
 use super::present::Present;
-use super::refs::{self, Refs, Says, resolve, shown};
-use super::remarks::Said;
-use super::save::{head_of, keep_parts};
-use super::saved::Kept;
+use super::refs::{self, RefValue, Refs, resolve, shown};
+use super::remarks::Remarks;
+use super::save::{head_of, save_parts};
+use super::saved::SavedState;
 use super::state::list;
 use crate::checkpoint::git::object::Id;
 
@@ -22,7 +22,7 @@ const LOCKS: &[(bool, &str)] =
 
 /// What was brought back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BroughtBack {
+pub struct RestoredGit {
     /// Refs that were set to what they were, or made again.
     pub refs: Vec<String>,
     /// Files of the repository that were written: HEAD, index, config …
@@ -43,19 +43,19 @@ pub struct BroughtBack {
 ///
 /// # Errors
 /// When it is refused, and nothing was changed; or when something cannot be written, and doing it again goes on.
-pub fn bring_back(kept_folder: &Path, workspace: &Path) -> Result<BroughtBack, UserGitError> {
+pub fn restore(saved_folder: &Path, workspace: &Path) -> Result<RestoredGit, UserGitError> {
     let failed = |source: io::Error| UserGitError::Io { what: "bringing the repository back".to_owned(), source };
-    let kept = Kept::read(kept_folder)
-        .map_err(|source| UserGitError::Io { what: format!("reading {}", kept_folder.display()), source })?;
-    let mut said = Said::default();
+    let kept = SavedState::read(saved_folder)
+        .map_err(|source| UserGitError::Io { what: format!("reading {}", saved_folder.display()), source })?;
+    let mut said = Remarks::default();
     check(&kept, workspace)?;
     let mut moved = Vec::new();
-    let undo = make_room(&kept, workspace, kept_folder, (&mut said, &mut moved))?;
+    let undo = make_room(&kept, workspace, saved_folder, (&mut said, &mut moved))?;
     let (git, common) = open(&kept, workspace, &mut moved).map_err(failed)?;
     let (present, objects) =
-        Present::restore(&kept, kept_folder, (&common, &kept.common_path), &mut said).map_err(failed)?;
-    let now = refs::read(&common, &mut Said::default());
-    let mut bringing = Bringing {
+        Present::restore(&kept, saved_folder, (&common, &kept.common_path), &mut said).map_err(failed)?;
+    let now = refs::read(&common, &mut Remarks::default());
+    let mut bringing = Restoring {
         kept: &kept,
         git,
         common,
@@ -64,19 +64,19 @@ pub fn bring_back(kept_folder: &Path, workspace: &Path) -> Result<BroughtBack, U
         said,
         moved,
         changed: BTreeMap::new(),
-        back: BroughtBack { objects, undo, ..BroughtBack::default() },
+        back: RestoredGit { objects, undo, ..RestoredGit::default() },
     };
     bringing.refs().map_err(failed)?;
     bringing.files().map_err(failed)?;
     bringing.name_the_rest();
     rustix::fs::syncfs(&bringing.common.0).map_err(|error| failed(error.into()))?;
-    let Bringing { mut back, said, .. } = bringing;
+    let Restoring { mut back, said, .. } = bringing;
     back.said = said.all();
     Ok(back)
 }
 
 /// What forbids it, before anything is changed.
-fn check(kept: &Kept, workspace: &Path) -> Result<(), UserGitError> {
+fn check(kept: &SavedState, workspace: &Path) -> Result<(), UserGitError> {
     let refused = |why: String| Err(UserGitError::Refused(why));
     let cannot = |error: io::Error| UserGitError::Refused(format!("{}: {error}", workspace.display()));
     let (git, common) = match kept.shape {
@@ -113,10 +113,10 @@ fn check(kept: &Kept, workspace: &Path) -> Result<(), UserGitError> {
 
 /// Keeps the present state aside and makes `.git` what it was: a folder, or a file that leads to one.
 fn make_room(
-    kept: &Kept,
+    kept: &SavedState,
     workspace: &Path,
-    kept_folder: &Path,
-    (said, moved): (&mut Said, &mut Vec<Vec<u8>>),
+    saved_folder: &Path,
+    (said, moved): (&mut Remarks, &mut Vec<Vec<u8>>),
 ) -> Result<Option<PathBuf>, UserGitError> {
     let failed = |source: io::Error| UserGitError::Io { what: "keeping what is there now".to_owned(), source };
     let top = Folder::open(workspace).map_err(failed)?;
@@ -142,8 +142,8 @@ fn make_room(
     } else if stat.is_none() || !fits {
         return Ok(None);
     }
-    let undo = fresh_place(kept_folder).map_err(failed)?;
-    let before = keep_parts(workspace, &undo, None)?;
+    let undo = fresh_place(saved_folder).map_err(failed)?;
+    let before = save_parts(workspace, &undo, None)?;
     if before.kept {
         return Ok(Some(undo));
     }
@@ -155,12 +155,12 @@ fn make_room(
     Err(UserGitError::Refused(before.said.join(" ")))
 }
 
-fn fresh_place(kept_folder: &Path) -> io::Result<PathBuf> {
-    Ok(kept_folder.join(format!("before-{}", crate::fs::fresh_id()?)))
+fn fresh_place(saved_folder: &Path) -> io::Result<PathBuf> {
+    Ok(saved_folder.join(format!("before-{}", crate::fs::fresh_id()?)))
 }
 
 /// What ties a worktree to its repository, where that was removed.
-fn tie(kept: &Kept, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
+fn tie(kept: &SavedState, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
     let common = Folder::open_without_links(&kept.common_path)?;
     let git = common.made(&below_common(kept), moved)?;
     for name in [&b"commondir"[..], b"gitdir", b"HEAD"] {
@@ -172,13 +172,13 @@ fn tie(kept: &Kept, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
 }
 
 /// Where the working tree's own part lies in what all share.
-fn below_common(kept: &Kept) -> Vec<u8> {
+fn below_common(kept: &SavedState) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
     let below = kept.git_path.strip_prefix(&kept.common_path).unwrap_or(Path::new(""));
     below.as_os_str().as_bytes().to_vec()
 }
 
-fn open(kept: &Kept, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Result<(Folder, Folder)> {
+fn open(kept: &SavedState, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Result<(Folder, Folder)> {
     let common = match kept.shape {
         Shape::Folder => Folder::open(workspace)?.made(b".git", moved)?,
         Shape::Pointer => Folder::open_without_links(&kept.common_path)?,
@@ -189,23 +189,23 @@ fn open(kept: &Kept, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Result<(
     Ok((common.made(&below_common(kept), moved)?, common))
 }
 
-/// Bringing back under way.
-pub(super) struct Bringing<'a> {
-    pub(super) kept: &'a Kept,
+/// Restoring back under way.
+pub(super) struct Restoring<'a> {
+    pub(super) kept: &'a SavedState,
     pub(super) git: Folder,
     pub(super) common: Folder,
     pub(super) present: Present,
     /// The refs as they were found.
     pub(super) now: Refs,
-    pub(super) said: Said,
+    pub(super) said: Remarks,
     /// What had to make room.
     pub(super) moved: Vec<Vec<u8>>,
     /// Refs that were set, with what they said before and say now.
     pub(super) changed: BTreeMap<Vec<u8>, (Option<Id>, Id)>,
-    pub(super) back: BroughtBack,
+    pub(super) back: RestoredGit,
 }
 
-impl Bringing<'_> {
+impl Restoring<'_> {
     fn refs(&mut self) -> io::Result<()> {
         for (name, says) in &self.kept.refs {
             if self.now.get(name) == Some(says) {
@@ -257,7 +257,7 @@ impl Bringing<'_> {
     fn name_the_rest(&mut self) {
         let since = |name: &&Vec<u8>| !self.kept.refs.contains_key(*name) && !name.starts_with(b"refs/remotes/");
         self.back.stayed = self.now.keys().filter(since).map(|name| shown(name)).collect();
-        if let Some(Says::Ref(branch)) = self.kept.head() {
+        if let Some(RefValue::Ref(branch)) = self.kept.head() {
             for tree in self.trees_at(&branch) {
                 self.said.say(format!("{} is checked out in another working tree as well: {tree}", shown(&branch)));
             }
@@ -289,7 +289,7 @@ impl Bringing<'_> {
         let at_branch = |folder: &Vec<u8>| {
             let path = crate::checkpoint::user_git::folder::joined(folder, b"HEAD");
             let head = self.common.read(&path, 64 * 1024).ok().flatten();
-            head.and_then(|text| Says::parse(&text)) == Some(Says::Ref(branch.to_vec()))
+            head.and_then(|text| RefValue::parse(&text)) == Some(RefValue::Ref(branch.to_vec()))
         };
         let shown = |folder: &Vec<u8>| if folder.is_empty() { "the main one".to_owned() } else { shown(folder) };
         folders.iter().filter(|folder| at_branch(folder)).map(shown).collect()

@@ -1,20 +1,20 @@
-//! Bringing back the files of a repository: HEAD, index, what is under way, configuration and logs.
+//! Restoring back the files of a repository: HEAD, index, what is under way, configuration and logs.
 use std::io;
 use std::time::SystemTime;
 
 use super::index::{COMMIT_MODE, Index};
-use super::refs::{Says, of_log, resolve, shown};
-use super::restore::Bringing;
+use super::refs::{RefValue, of_log, resolve, shown};
+use super::restore::Restoring;
 use super::save::head_of;
-use super::state::{KeptFile, UNDER_WAY};
-use crate::checkpoint::git::object::{Id, Kind};
+use super::state::{SavedFile, UNDER_WAY};
+use crate::checkpoint::git::object::{Id, ObjectKind};
 
 /// The log of stashes is the list of them: its last line is the newest.
 const STASHES: &[u8] = b"logs/refs/stash";
 const NONE: &str = "0000000000000000000000000000000000000000";
 const READ_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-impl Bringing<'_> {
+impl Restoring<'_> {
     /// Brings every kept file back that can be.
     pub(super) fn files(&mut self) -> io::Result<()> {
         let head_before = self.head_now();
@@ -54,11 +54,11 @@ impl Bringing<'_> {
 
     fn head_now(&self) -> Option<Id> {
         let text = self.git.read(b"HEAD", 64 * 1024).ok().flatten()?;
-        resolve(&Says::parse(&text)?, &self.now)
+        resolve(&RefValue::parse(&text)?, &self.now)
     }
 
     /// Writes a file unless it is as it was.
-    fn put(&mut self, file: &KeptFile) -> io::Result<()> {
+    fn put(&mut self, file: &SavedFile) -> io::Result<()> {
         self.put_bytes(file.shared, &file.path, &file.bytes)
     }
 
@@ -73,11 +73,11 @@ impl Bringing<'_> {
     }
 
     fn head(&mut self, bytes: &[u8], complete: bool) -> io::Result<()> {
-        match Says::parse(bytes) {
+        match RefValue::parse(bytes) {
             // A branch without its commit is one that has none yet.
-            Some(Says::Ref(_)) => self.put_bytes(false, b"HEAD", bytes),
-            Some(Says::Id(_)) if complete => self.put_bytes(false, b"HEAD", bytes),
-            Some(Says::Id(id)) => {
+            Some(RefValue::Ref(_)) => self.put_bytes(false, b"HEAD", bytes),
+            Some(RefValue::Id(_)) if complete => self.put_bytes(false, b"HEAD", bytes),
+            Some(RefValue::Id(id)) => {
                 self.said.say(format!("HEAD was at {id} itself, which was on a remote only"));
                 // Without any HEAD it is no repository.
                 if self.git.has(b"HEAD") { Ok(()) } else { self.put_bytes(false, b"HEAD", b"ref: refs/heads/main\n") }
@@ -88,7 +88,7 @@ impl Bringing<'_> {
 
     fn index_is_complete(&self) -> bool {
         let Some(bytes) = self.kept.own(b"index") else { return true };
-        let empty = Id::of(Kind::Blob, b"");
+        let empty = Id::of(ObjectKind::Blob, b"");
         let entries = Index::parse(bytes).map(|index| index.entries).unwrap_or_default();
         entries.iter().all(|entry| entry.mode == COMMIT_MODE || entry.id == empty || self.present.has(&entry.id))
     }
@@ -97,7 +97,7 @@ impl Bringing<'_> {
     fn end_what_is_under_way(&mut self) -> io::Result<()> {
         for name in UNDER_WAY {
             let below = format!("{name}/");
-            let kept = |file: &KeptFile| file.path == name.as_bytes() || file.path.starts_with(below.as_bytes());
+            let kept = |file: &SavedFile| file.path == name.as_bytes() || file.path.starts_with(below.as_bytes());
             let is_kept = self.kept.files.iter().filter(|file| !file.shared).any(kept);
             // The files of a rebase that has gone on since would be mixed with those of then.
             let is_folder = self.git.has_folder(name.as_bytes());
@@ -120,15 +120,15 @@ impl Bringing<'_> {
     }
 
     /// A ref that only this working tree has.
-    fn own_ref(&mut self, file: &KeptFile) -> io::Result<()> {
-        match Says::parse(&file.bytes) {
-            Some(Says::Id(id)) if self.present.is_complete(&id) => self.put(file),
+    fn own_ref(&mut self, file: &SavedFile) -> io::Result<()> {
+        match RefValue::parse(&file.bytes) {
+            Some(RefValue::Id(id)) if self.present.is_complete(&id) => self.put(file),
             Some(_) | None => Ok(()),
         }
     }
 
     /// What belongs to another working tree is brought back only where all of it is gone.
-    fn other_tree(&mut self, file: &KeptFile, whole: bool) -> io::Result<()> {
+    fn other_tree(&mut self, file: &SavedFile, whole: bool) -> io::Result<()> {
         let tree: Vec<&[u8]> = file.path.split(|byte| *byte == b'/').take(2).collect();
         let tree = tree.join(&b'/');
         let written = self.back.files.iter().any(|name| name.as_bytes().starts_with(&[&tree[..], b"/"].concat()));
@@ -142,7 +142,7 @@ impl Bringing<'_> {
         Ok(())
     }
 
-    fn shallow(&mut self, file: &KeptFile) -> io::Result<()> {
+    fn shallow(&mut self, file: &SavedFile) -> io::Result<()> {
         let lines = file.bytes.split_inclusive(|byte| *byte == b'\n');
         let there = |line: &&[u8]| {
             let id = std::str::from_utf8(line.trim_ascii()).ok().and_then(Id::parse);

@@ -10,21 +10,21 @@ use std::time::Instant;
 use super::copy::{Failed, copy};
 use super::folder::Folder;
 use super::index::{COMMIT_MODE, Index};
-use super::location::{CONFIG_BYTES_MAX, Place, Shape};
+use super::location::{CONFIG_BYTES_MAX, GitLocation, Shape};
 use super::objects::Objects;
-use super::refs::{self, Refs, Says, resolve, shown};
-use super::remarks::Said;
-use super::saved::{Kept, PACK};
+use super::refs::{self, RefValue, Refs, resolve, shown};
+use super::remarks::Remarks;
+use super::saved::{PACK, SavedState};
 use super::walk::{Limits, Stopped, Tips, Walk, Wanted};
 use super::{UserGitError, config, state};
-use crate::checkpoint::git::object::{FOLDER, Id, Kind};
+use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
 
 /// Ids in a file that is longer are no names of commits under way.
 const SHORT_FILE_BYTES: usize = 8 * 1024;
 
 /// What was kept of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KeptGit {
+pub struct SavedGit {
     /// Whether there is anything that could be brought back. If not, `said` has why; empty where there simply is no
     /// repository.
     pub kept: bool,
@@ -45,14 +45,14 @@ pub struct KeptGit {
 ///
 /// # Errors
 /// When the folder cannot be written. What is odd about the repository is no error: it is said.
-pub fn keep(workspace: &Path, folder: &Path, limits: Limits) -> Result<KeptGit, UserGitError> {
-    keep_parts(workspace, folder, Some(limits))
+pub fn save(workspace: &Path, folder: &Path, limits: Limits) -> Result<SavedGit, UserGitError> {
+    save_parts(workspace, folder, Some(limits))
 }
 
 /// The same; without limits, without objects.
-pub(super) fn keep_parts(workspace: &Path, folder: &Path, limits: Option<Limits>) -> Result<KeptGit, UserGitError> {
-    let not = |said: Vec<String>| Ok(KeptGit { said, ..KeptGit::default() });
-    let place = match Place::of(workspace) {
+pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>) -> Result<SavedGit, UserGitError> {
+    let not = |said: Vec<String>| Ok(SavedGit { said, ..SavedGit::default() });
+    let place = match GitLocation::of(workspace) {
         Ok(Some(place)) => place,
         Ok(None) if crate::checkpoint::user_git::ignores::above(workspace).is_some() => {
             return not(vec!["the repository lies in a folder above the workspace: it is not kept".to_owned()]);
@@ -65,9 +65,9 @@ pub(super) fn keep_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     }
     let failed = |source: io::Error| UserGitError::Io { what: format!("keeping {}", folder.display()), source };
     let making = Making::begin(folder).map_err(failed)?;
-    let mut said = Said::default();
+    let mut said = Remarks::default();
     let mut kept = read(&place, workspace, &mut said).map_err(failed)?;
-    let mut result = KeptGit { kept: true, refs: kept.refs.len(), ..KeptGit::default() };
+    let mut result = SavedGit { kept: true, refs: kept.refs.len(), ..SavedGit::default() };
     if let Some(limits) = limits {
         match objects(&place, &mut kept, &making.path, (limits, &mut said)) {
             Ok(counts) => (result.objects, result.bytes, result.gone_through) = counts,
@@ -89,7 +89,7 @@ pub(super) fn keep_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
 }
 
 /// What of a kind that is not understood is said and left.
-fn foreign(place: &Place) -> Option<String> {
+fn foreign(place: &GitLocation) -> Option<String> {
     let config = place.common.read(b"config", CONFIG_BYTES_MAX).ok().flatten().unwrap_or_default();
     // Two words out of the repository's own configuration: they say how it is written and have nothing run.
     let of = |key: &str| config::value(&config, "extensions", key).unwrap_or_default();
@@ -125,7 +125,7 @@ impl Making {
         }
     }
 
-    fn finish(self, kept: &Kept, folder: &Path) -> io::Result<()> {
+    fn finish(self, kept: &SavedState, folder: &Path) -> io::Result<()> {
         kept.write(&self.path)?;
         crate::fs::sync_folder(&self.path)?;
         fs::rename(&self.path, folder)?;
@@ -140,12 +140,12 @@ impl Drop for Making {
     }
 }
 
-fn read(place: &Place, workspace: &Path, said: &mut Said) -> io::Result<Kept> {
+fn read(place: &GitLocation, workspace: &Path, said: &mut Remarks) -> io::Result<SavedState> {
     let pointer = match place.shape {
         Shape::Folder => Vec::new(),
         Shape::Pointer => Folder::open(workspace)?.read(b".git", CONFIG_BYTES_MAX)?.unwrap_or_default(),
     };
-    let mut kept = Kept::of(place, pointer)?;
+    let mut kept = SavedState::of(place, pointer)?;
     kept.refs = refs::read(&place.common, said);
     kept.files = state::read(place, said);
     if kept.head().is_none() {
@@ -163,7 +163,7 @@ fn is_remote(name: &[u8]) -> bool {
     name.starts_with(b"refs/remotes/")
 }
 
-fn tips_of(kept: &Kept, place: &Place) -> Tips {
+fn tips_of(kept: &SavedState, place: &GitLocation) -> Tips {
     let mut tips = Tips::default();
     for (name, says) in &kept.refs {
         if let Some(id) = resolve(says, &kept.refs) {
@@ -179,7 +179,7 @@ fn tips_of(kept: &Kept, place: &Place) -> Tips {
         if path.starts_with(b"logs/") || path.starts_with(b"worktrees/") && path.ends_with(b"logs/HEAD") {
             refs::of_log(&file.bytes, &mut tips.remembered);
         } else if file.shared && path.starts_with(b"worktrees/") && path.ends_with(b"/HEAD") {
-            let says = Says::parse(&file.bytes);
+            let says = RefValue::parse(&file.bytes);
             tips.ours.extend(says.and_then(|says| resolve(&says, &kept.refs)));
         } else if !file.shared && file.bytes.len() <= SHORT_FILE_BYTES {
             // MERGE_HEAD, rebase-merge/onto and the like.
@@ -189,23 +189,23 @@ fn tips_of(kept: &Kept, place: &Place) -> Tips {
     // Another working tree has HEAD here.
     if place.git_path != place.common_path {
         let head = place.common.read(b"HEAD", CONFIG_BYTES_MAX).ok().flatten();
-        tips.ours.extend(head.and_then(|text| resolve(&Says::parse(&text)?, &kept.refs)));
+        tips.ours.extend(head.and_then(|text| resolve(&RefValue::parse(&text)?, &kept.refs)));
     }
     tips.shallow = kept.shallow().into_iter().collect();
     tips
 }
 
 /// The commit that HEAD is at.
-pub(super) fn head_of(kept: &Kept, refs: &Refs) -> Option<Id> {
+pub(super) fn head_of(kept: &SavedState, refs: &Refs) -> Option<Id> {
     resolve(&kept.head()?, refs)
 }
 
 /// Keeps the objects as a pack. How many, how long it is, and how many were gone through.
 fn objects(
-    place: &Place,
-    kept: &mut Kept,
+    place: &GitLocation,
+    kept: &mut SavedState,
     folder: &Path,
-    (limits, said): (Limits, &mut Said),
+    (limits, said): (Limits, &mut Remarks),
 ) -> Result<(usize, u64, usize), Failed> {
     let began = Instant::now();
     let mut objects = Objects::of(&place.common, &place.common_path, said);
@@ -254,10 +254,10 @@ fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<Wanted> 
 }
 
 fn reachable(
-    place: &Place,
-    kept: &Kept,
+    place: &GitLocation,
+    kept: &SavedState,
     objects: &mut Objects,
-    (tips, limits, began, said): (&Tips, Limits, Instant, &mut Said),
+    (tips, limits, began, said): (&Tips, Limits, Instant, &mut Remarks),
 ) -> Result<Wanted, Stopped> {
     let mut walk = Walk::new(objects, limits, began);
     walk.run(tips)?;
@@ -270,7 +270,7 @@ fn reachable(
         Some(_) | None => HashSet::new(),
     };
     // A name without content yet (`git add -N`) has the id of nothing, which need not be there.
-    let empty = Id::of(Kind::Blob, b"");
+    let empty = Id::of(ObjectKind::Blob, b"");
     for entry in index.entries {
         if entry.mode == COMMIT_MODE || entry.id == empty || committed.contains(&entry.id) {
             continue;
@@ -284,7 +284,7 @@ fn reachable(
     Ok(walk.done())
 }
 
-fn say_missing(wanted: &Wanted, shallow: bool, said: &mut Said) {
+fn say_missing(wanted: &Wanted, shallow: bool, said: &mut Remarks) {
     let Some(first) = wanted.missing.first() else { return };
     let why = if shallow { " (it is a shallow clone)" } else { "" };
     let count = wanted.missing.len();

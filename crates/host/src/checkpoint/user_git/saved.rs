@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::location::{Place, Shape};
-use super::refs::{Refs, Says, is_name, of_log};
-use super::state::KeptFile;
+use super::location::{GitLocation, Shape};
+use super::refs::{RefValue, Refs, is_name, of_log};
+use super::state::SavedFile;
 use crate::checkpoint::git::object::Id;
 
 const FIRST_LINE: &[u8] = b"loop user-git 1\n";
@@ -23,7 +23,7 @@ pub(super) const PACK: &str = "objects.pack";
 
 /// What is kept of a repository.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SavedState {
     pub(super) shape: Shape,
     pub(super) git_path: PathBuf,
     pub(super) common_path: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Kept {
     /// The text of the `.git` file, where it is one.
     pub(super) pointer: Vec<u8>,
     pub(super) refs: Refs,
-    pub(super) files: Vec<KeptFile>,
+    pub(super) files: Vec<SavedFile>,
     pub(super) leans_on: BTreeSet<Id>,
     /// Whether objects were kept.
     pub(super) has_objects: bool,
@@ -92,8 +92,8 @@ fn path_of(text: &str) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsString::from_vec(unescaped(text)?)))
 }
 
-impl Kept {
-    pub(super) fn of(place: &Place, pointer: Vec<u8>) -> io::Result<Self> {
+impl SavedState {
+    pub(super) fn of(place: &GitLocation, pointer: Vec<u8>) -> io::Result<Self> {
         Ok(Self {
             shape: place.shape,
             git_path: place.git_path.clone(),
@@ -114,8 +114,8 @@ impl Kept {
     }
 
     /// What HEAD says.
-    pub(super) fn head(&self) -> Option<Says> {
-        self.own(b"HEAD").and_then(Says::parse)
+    pub(super) fn head(&self) -> Option<RefValue> {
+        self.own(b"HEAD").and_then(RefValue::parse)
     }
 
     /// Commits whose parents were never fetched.
@@ -177,12 +177,12 @@ impl Kept {
         for line in &lines.files {
             let (bytes, behind) = rest.split_at_checked(line.length)?;
             rest = behind;
-            files.push(KeptFile { shared: line.shared, path: unescaped(&line.path)?, bytes: bytes.to_vec() });
+            files.push(SavedFile { shared: line.shared, path: unescaped(&line.path)?, bytes: bytes.to_vec() });
         }
         let mut refs = Refs::new();
         for (name, says) in &lines.refs {
             let name = unescaped(name).filter(|name| is_name(name))?;
-            refs.insert(name, Says::parse(&unescaped(says)?)?);
+            refs.insert(name, RefValue::parse(&unescaped(says)?)?);
         }
         Some(Self {
             shape: lines.shape,
@@ -220,6 +220,6 @@ mod tests {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(unescaped(&escaped(&bytes)), Some(bytes));
         assert_eq!(unescaped("%"), None);
-        assert!(Kept::parse(b"loop user-git 1\n{}\n").is_none());
+        assert!(SavedState::parse(b"loop user-git 1\n{}\n").is_none());
     }
 }

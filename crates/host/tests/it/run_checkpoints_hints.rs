@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loop_core::settings::{KEYS, Resolved};
-use loop_host::checkpoint::user_git::User;
-use loop_host::checkpoint::{Checkpoint, Keeper, Place, Store};
+use loop_host::checkpoint::user_git::GitUser;
+use loop_host::checkpoint::{Checkpoint, CheckpointContext, RunCheckpoints, Store};
 
 /// A tiny generator, so that a failing seed can be run again.
 struct Seed(u64);
@@ -17,17 +17,17 @@ impl Seed {
     }
 }
 
-fn keeper(scratch: &Path, name: &str) -> Keeper {
-    let place = Place {
+fn keeper(scratch: &Path, name: &str) -> RunCheckpoints {
+    let place = CheckpointContext {
         run: name.to_owned(),
         store: scratch.join(name),
         workspace: scratch.join("work"),
         settings: Resolved::defaults(KEYS),
         litter: Vec::new(),
-        user: User::default(),
+        user: GitUser::default(),
         backend: "git".to_owned(),
     };
-    Keeper::open(place, Arc::default()).unwrap()
+    RunCheckpoints::open(place, Arc::default()).unwrap()
 }
 
 /// One change by somebody; what is impossible is none.

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use loop_host::checkpoint::{
-    Ask, Checkpoint, Depth, Hint, Id, Kept, KeptWhat, Kind, Pack, Picture, Rules, Store, Taken, Way, open_folder,
-    restore,
+    Checkpoint, Depth, Id, ObjectKind, Pack, RestorePlan, Rules, ScanCache, ScanHint, Store, StoredEntry, StoredKind,
+    TakeOutcome, TakeRequest, open_folder, restore,
 };
 
 /// A workspace, `work`, with a store beside it.
-pub(crate) struct Keeper {
+pub(crate) struct TestCheckpoints {
     pub(crate) scratch: tempfile::TempDir,
     store: Store,
-    picture: Picture,
+    cache: ScanCache,
 }
 
 /// A checkpoint that was made.
@@ -25,7 +25,7 @@ pub(crate) struct Made {
     pub(crate) read: u64,
 }
 
-impl Keeper {
+impl TestCheckpoints {
     /// In memory: what is synced is another test's matter.
     pub(crate) fn in_memory() -> Self {
         Self::within(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
@@ -38,7 +38,7 @@ impl Keeper {
     fn within(scratch: tempfile::TempDir) -> Self {
         fs::create_dir(scratch.path().join("work")).unwrap();
         let store = Store::open(&scratch.path().join("store")).unwrap();
-        Self { scratch, store, picture: Picture::empty("run") }
+        Self { scratch, store, cache: ScanCache::empty("run") }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -55,11 +55,12 @@ impl Keeper {
         let workspace = open_folder(&self.root())?;
         let cancel = AtomicBool::new(false);
         let rules = Rules::new(true, &[], false);
-        let hint = Hint::Everything;
-        let ask = Ask { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
-        match self.store.save(&workspace, &mut self.picture, &ask)? {
-            Taken::Saved(id, measured) => Ok(Made { checkpoint: self.store.load(id)?, id, read: measured.read }),
-            other @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => {
+        let hint = ScanHint::Everything;
+        let ask =
+            TakeRequest { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
+        match self.store.save(&workspace, &mut self.cache, &ask)? {
+            TakeOutcome::Saved(id, measured) => Ok(Made { checkpoint: self.store.load(id)?, id, read: measured.read }),
+            other @ (TakeOutcome::TreeState(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
                 Err(io::Error::other(format!("{other:?}")))
             }
         }
@@ -72,8 +73,8 @@ impl Keeper {
     pub(crate) fn try_go_back(&mut self, target: &Made) -> io::Result<()> {
         let now = self.try_keep("run/undo")?;
         let workspace = open_folder(&self.root())?;
-        let way = Way { target: target.id, before: now.id, cancel: &AtomicBool::new(false) };
-        restore(&self.store, &self.store, &workspace, &mut self.picture, &way).map(drop)
+        let way = RestorePlan { target: target.id, before: now.id, cancel: &AtomicBool::new(false) };
+        restore(&self.store, &self.store, &workspace, &mut self.cache, &way).map(drop)
     }
 
     pub(crate) fn go_back(&mut self, target: &Made) {
@@ -82,7 +83,7 @@ impl Keeper {
 
     /// What a checkpoint holds of a file.
     pub(crate) fn content(&self, made: &Made, name: &str) -> Vec<u8> {
-        let Some(Kept { what: KeptWhat::File(id), .. }) = made.checkpoint.names.get(name.as_bytes()) else {
+        let Some(StoredEntry { what: StoredKind::File(id), .. }) = made.checkpoint.names.get(name.as_bytes()) else {
             panic!("{name} is not in it")
         };
         let mut bytes = Vec::new();
@@ -94,7 +95,7 @@ impl Keeper {
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
         let packs = fs::read_dir(self.scratch.path().join("store/objects/pack")).unwrap().flatten();
         let packs = packs.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "pack"));
-        let id = Id::of(Kind::Blob, bytes);
+        let id = Id::of(ObjectKind::Blob, bytes);
         packs.into_iter().any(|path: PathBuf| Pack::open(Path::new(&path)).unwrap().has(&id))
     }
 }
