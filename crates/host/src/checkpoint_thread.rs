@@ -148,13 +148,7 @@ fn do_it(kept: &mut Kept, (context, cancel): (&CheckpointContext, &Arc<AtomicBoo
     }
     let opened = match keeper {
         Some(keeper) => Ok(keeper),
-        None => RunCheckpoints::open(context.clone(), Arc::clone(cancel)).map(|opened| {
-            let opened = keeper.insert(opened);
-            if !matches!(work, Work::Keep { .. } | Work::GoBack { .. }) {
-                opened.watch();
-            }
-            opened
-        }),
+        None => RunCheckpoints::open(context.clone(), Arc::clone(cancel)).map(|opened| keeper.insert(opened)),
     };
     let done = opened.map_err(CheckpointError::from).and_then(|keeper| match &work {
         Work::Take { name, parent } => {

@@ -133,7 +133,7 @@ pub fn workspace_now(context: &CheckpointContext, then: &Checkpoint, scratch: &P
     let ask = asking(&rules, Depth::Trees, &cancel);
     match store.save(&workspace, &mut cache, &ask)? {
         TakeOutcome::Saved(id, _) => store.load(id),
-        taken @ (TakeOutcome::TreeState(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
+        taken @ (TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
             Err(unseen(&taken))
         }
     }
@@ -146,7 +146,7 @@ fn asking<'a>(rules: &'a Rules, depth: Depth, cancel: &'a AtomicBool) -> TakeReq
 fn look(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rules) -> io::Result<TreeState> {
     let cancel = AtomicBool::new(false);
     match store.save(folder, cache, &asking(rules, Depth::Ids, &cancel))? {
-        TakeOutcome::TreeState(measured) => Ok(measured),
+        TakeOutcome::NotWritten(measured) => Ok(measured),
         taken @ (TakeOutcome::Saved(..) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => Err(unseen(&taken)),
     }
 }

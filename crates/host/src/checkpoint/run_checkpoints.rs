@@ -23,7 +23,6 @@ use super::{
     TakeRequest, TreeEntry,
 };
 use crate::fs::handle::open_folder;
-use crate::workspace::watch::{self, HINTS_IN_A_ROW, Watch};
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
@@ -43,10 +42,6 @@ pub struct RunCheckpoints {
     rules: Rules,
     cache: ScanCache,
     cancel: Arc<AtomicBool>,
-    /// Tells where something may have changed, while a run is driven.
-    watch: Option<Watch>,
-    /// How many checkpoints in a row rested on what it told.
-    hinted: u32,
     snapshots: Option<Snapshots>,
     /// What the newest checkpoint does not hold, and why.
     left_out: Vec<(Vec<u8>, String)>,
@@ -57,10 +52,22 @@ pub struct RunCheckpoints {
 /// Where a run takes snapshots.
 #[derive(Debug)]
 struct Snapshots {
-    context: btrfs::SnapshotMaker,
+    maker: btrfs::SnapshotMaker,
     snapshot_store: SnapshotStore,
     /// Whether those that nothing leads to were removed since this was opened.
     is_swept: bool,
+}
+
+/// A snapshot: whose, and its name.
+struct SnapshotName<'a> {
+    owner: SnapshotOwner<'a>,
+    name: &'a str,
+}
+
+/// A workspace, and what is remembered of it.
+struct Scanned<'a> {
+    workspace: &'a OwnedFd,
+    cache: &'a mut ScanCache,
 }
 
 /// What came of keeping the workspace.
@@ -111,39 +118,17 @@ impl RunCheckpoints {
             rules,
             cache,
             cancel,
-            watch: None,
-            hinted: 0,
             snapshots,
             left_out: Vec::new(),
             said: BTreeSet::new(),
         })
     }
 
-    /// Lets the kernel tell where something changes from now on. Where it cannot, everything is looked at each time.
-    pub fn watch(&mut self) {
-        self.watch = Watch::new(&self.workspace, &self.rules).ok();
-    }
-
-    /// Where to look; none means everywhere. A `careful` look is one that must not rest on hints.
-    fn places(&mut self, careful: bool) -> Option<Vec<Vec<u8>>> {
+    /// What is in scope may have changed with the user's or the repository's rules.
+    fn refresh_rules(&mut self) {
         let rules = rules_of(&self.context);
         if rules.texts() != self.rules.texts() {
             self.rules = rules;
-            if self.watch.is_some() {
-                self.watch();
-            }
-        }
-        let hint = self.watch.as_mut().map(Watch::take)?;
-        let enough = careful || self.hinted >= HINTS_IN_A_ROW;
-        match hint {
-            watch::WatchHint::Changes(changes) if !enough => {
-                self.hinted += 1;
-                self.cache.where_to_look(&changes)
-            }
-            watch::WatchHint::Changes(_) | watch::WatchHint::Everything(_) => {
-                self.hinted = 0;
-                None
-            }
         }
     }
 
@@ -208,7 +193,7 @@ impl RunCheckpoints {
             name.push('+');
         }
         let known = last.as_ref().map(|(_, id)| *id).or(before.map(|(_, id)| id));
-        let (name, id, unstable) = match (self.save(&name, (known, known), false)?, last) {
+        let (name, id, unstable) = match (self.save(&name, known, known)?, last) {
             (Made::New(id, unstable), _) => (name, id, unstable),
             (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
             (Made::Same(tree), _) => return Ok(CheckpointReport { tree: Some(tree), ..CheckpointReport::default() }),
@@ -217,28 +202,23 @@ impl RunCheckpoints {
         Ok(CheckpointReport { unstable, changes, ..self.saved(&name, id)? })
     }
 
-    /// A new checkpoint whatever there was before, after a look at everything.
+    /// A new checkpoint whatever there was before.
     fn save_new(&mut self, name: &str, parent: Option<Id>) -> Result<(Id, Vec<String>), CheckpointError> {
-        match self.save(name, (parent, None), true)? {
+        match self.save(name, parent, None)? {
             Made::New(id, unstable) => Ok((id, unstable)),
             Made::Same(_) => Err(CheckpointError::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
         }
     }
 
-    /// A checkpoint, unless the workspace is what `unless` holds. Only a `careful` one looks at everything.
-    fn save(
-        &mut self,
-        name: &str,
-        (parent, unless): (Option<Id>, Option<Id>),
-        careful: bool,
-    ) -> Result<Made, CheckpointError> {
+    /// A checkpoint, unless the workspace is what `unless` holds.
+    fn save(&mut self, name: &str, parent: Option<Id>, unless: Option<Id>) -> Result<Made, CheckpointError> {
         let (full, cancel) = (self.full(name), Arc::clone(&self.cancel));
-        let places = self.places(careful);
+        self.refresh_rules();
         let ask = TakeRequest {
             name: &full,
             parent,
             rules: &self.rules,
-            hint: places.as_deref().map_or(ScanHint::Everything, ScanHint::Paths),
+            hint: ScanHint::Everything,
             depth: Depth::Whole,
             unless,
             cancel: &cancel,
@@ -247,8 +227,9 @@ impl RunCheckpoints {
             None => self.store.save(&self.workspace, &mut self.cache, &ask)?,
             Some(snapshots) => {
                 snapshots.sweep(&self.store)?;
-                let of = SnapshotOwner { store: &snapshots.snapshot_store.key, run: &self.context.run };
-                snapshots.take((of, name), &mut self.store, (&self.workspace, &mut self.cache), &ask)?
+                let owner = SnapshotOwner { store: &snapshots.snapshot_store.key, run: &self.context.run };
+                let scanned = Scanned { workspace: &self.workspace, cache: &mut self.cache };
+                snapshots.take(SnapshotName { owner, name }, &mut self.store, scanned, &ask)?
             }
         };
         match taken {
@@ -258,7 +239,7 @@ impl RunCheckpoints {
                 self.store.join_small().ok();
                 Ok(Made::New(id, named(&measured.unstable)))
             }
-            TakeOutcome::TreeState(measured) => Ok(Made::Same(hash_of(measured.parts.files, measured.parts.manifest))),
+            TakeOutcome::NotWritten(measured) => Ok(Made::Same(hash_of(measured.parts.files, measured.parts.manifest))),
             TakeOutcome::Unreadable(list) => Err(CheckpointError::Blocked(unreadable(&list))),
             TakeOutcome::Cancelled => Err(CheckpointError::Cancelled),
         }
@@ -366,7 +347,7 @@ impl Snapshots {
         let at = btrfs::SnapshotMaker::open(&context.workspace).map_err(io::Error::other)?;
         let above = at.path().parent().unwrap_or(at.path());
         let snapshot_store = SnapshotStore::in_folder(store, above)?;
-        Ok(Self { context: at, snapshot_store, is_swept: false })
+        Ok(Self { maker: at, snapshot_store, is_swept: false })
     }
 
     /// Removes what somebody who was killed left: snapshots that never became checkpoints, or were none any more.
@@ -382,15 +363,15 @@ impl Snapshots {
     /// Takes a snapshot and records it in the store. Only both together are a checkpoint.
     fn take(
         &self,
-        (of, name): (SnapshotOwner<'_>, &str),
+        SnapshotName { owner, name }: SnapshotName<'_>,
         store: &mut Store,
-        (workspace, cache): (&OwnedFd, &mut ScanCache),
+        Scanned { workspace, cache }: Scanned<'_>,
         ask: &TakeRequest<'_>,
     ) -> io::Result<TakeOutcome> {
         if let Some(unless) = ask.unless {
             // Mostly nothing has changed, and then there is no snapshot to be made and removed again.
             let ids = store.save(workspace, cache, &TakeRequest { depth: Depth::Ids, ..*ask })?;
-            let TakeOutcome::TreeState(measured) = &ids else { return Ok(ids) };
+            let TakeOutcome::NotWritten(measured) = &ids else { return Ok(ids) };
             let was = store.parts(&unless)?;
             if (was.files, was.manifest) == (measured.parts.files, measured.parts.manifest) {
                 return Ok(ids);
@@ -399,11 +380,11 @@ impl Snapshots {
         // Who cleans up takes a snapshot without a name for one that is left over.
         let _lock = store.lock(false)?;
         let still = SnapshotMoment::of(workspace)?;
-        let snapshot = self.context.take(of, name)?;
+        let snapshot = self.maker.take(owner, name)?;
         let ask = TakeRequest { depth: Depth::Trees, ..*ask };
         let taken = store.save_still(workspace, (snapshot.folder(), still), cache, &ask);
         if !matches!(taken, Ok(TakeOutcome::Saved(..))) {
-            self.context.remove(of, name).ok();
+            self.maker.remove(owner, name).ok();
         }
         taken
     }

@@ -61,7 +61,7 @@ pub enum TakeOutcome {
     /// It is safe on disk.
     Saved(Id, TreeState),
     /// The state is the one it was not to be, or nothing was to be written.
-    TreeState(TreeState),
+    NotWritten(TreeState),
     /// These could not be read: nothing was kept.
     Unreadable(Vec<(Vec<u8>, String)>),
     /// It was cancelled: nothing was kept.
@@ -118,7 +118,7 @@ impl Store {
         let is_same =
             |id: Id| self.parts(&id).is_ok_and(|was| (was.files, was.manifest) == (parts.files, parts.manifest));
         if ask.depth == Depth::Ids || ask.unless.is_some_and(is_same) {
-            return Ok(TakeOutcome::TreeState(measured));
+            return Ok(TakeOutcome::NotWritten(measured));
         }
         let root = [(FOLDER, FILES, parts.files), (FILE, MANIFEST, parts.manifest), (FILE, SCOPE, parts.scope)];
         let root = root.map(|(mode, name, id)| TreeEntry { mode, name: name.to_vec(), id });

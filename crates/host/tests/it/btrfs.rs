@@ -209,7 +209,7 @@ fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile(
         let TakeOutcome::Saved(_, measured) = taken else { panic!("{taken:?}") };
         let alone = TakeRequest { depth: Depth::Ids, ..ask(&rules) };
         let taken = plain.save(snapshot.folder(), &mut ScanCache::empty("other"), &alone).unwrap();
-        let TakeOutcome::TreeState(whole) = taken else { panic!("{taken:?}") };
+        let TakeOutcome::NotWritten(whole) = taken else { panic!("{taken:?}") };
         assert_eq!((measured.parts, &measured.left_out), (whole.parts, &whole.left_out), "turn {turn}");
         (read, seen) = (read + measured.read, seen + whole.read);
     }

@@ -215,7 +215,7 @@ fn what_is_left_out_is_named_and_what_is_ours_is_not_even_that() {
     let (without, _) = scene.save("run/2");
     assert_eq!(scene.names(without), ["a"]);
     scene.write(".harness/more", "x");
-    assert!(matches!(scene.take(|ask| ask.unless = Some(without)), TakeOutcome::TreeState(_)));
+    assert!(matches!(scene.take(|ask| ask.unless = Some(without)), TakeOutcome::NotWritten(_)));
     // What grew past the limit since is not lost by going back.
     scene.write("a", "so much that it is left out");
     let restored = scene.go_back(id);
@@ -232,13 +232,13 @@ fn nothing_is_written_where_the_state_is_the_same_and_permissions_are_a_part_of_
     let packs = scene.scratch.path().join("store/objects/pack");
     let count = || files_in(&packs, "").len();
     let before = count();
-    let TakeOutcome::TreeState(same) = scene.take(|ask| ask.unless = Some(id)) else { panic!() };
+    let TakeOutcome::NotWritten(same) = scene.take(|ask| ask.unless = Some(id)) else { panic!() };
     assert_eq!(same.parts, measured.parts);
-    let TakeOutcome::TreeState(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
+    let TakeOutcome::NotWritten(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
     assert_eq!((ids.parts, count()), (measured.parts, before));
     fs::set_permissions(scene.path("file"), Permissions::from_mode(0o600)).unwrap();
     scene.write("new", "only measured at first");
-    let TakeOutcome::TreeState(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
+    let TakeOutcome::NotWritten(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
     let (second, measured) = saved(scene.take(|ask| ask.unless = Some(id)));
     assert_eq!(ids.parts, measured.parts);
     let mut bytes = Vec::new();

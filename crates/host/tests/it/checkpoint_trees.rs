@@ -30,7 +30,7 @@ pub(crate) fn ask<'a>(name: &'a str, rules: &'a Rules) -> TakeRequest<'a> {
 pub(crate) fn saved(taken: TakeOutcome) -> (Id, TreeState) {
     match taken {
         TakeOutcome::Saved(id, measured) => (id, measured),
-        TakeOutcome::TreeState(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled => {
+        TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled => {
             panic!("nothing was kept: {taken:?}")
         }
     }

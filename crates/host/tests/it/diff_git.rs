@@ -51,7 +51,7 @@ impl Pond {
             TakeRequest { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
         match self.store.save(&workspace, &mut self.cache, &ask).unwrap() {
             TakeOutcome::Saved(id, _) => id,
-            other @ (TakeOutcome::TreeState(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
+            other @ (TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
                 panic!("{other:?}")
             }
         }

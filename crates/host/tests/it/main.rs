@@ -22,7 +22,7 @@ mod publish;
 mod random_trees;
 mod retention;
 mod run_checkpoints;
-mod run_checkpoints_hints;
+mod run_checkpoints_changes;
 mod sight;
 mod stored;
 mod transcript;

@@ -74,9 +74,9 @@ fn one(seed: u64) -> (Vec<String>, Vec<&'static str>) {
     let measure = TakeRequest { depth: Depth::Ids, ..ask("run/none", &rules) };
     let mut other = store.cache("run").unwrap();
     match store.save(&workspace, &mut other, &measure).unwrap() {
-        TakeOutcome::TreeState(whole) if whole.parts == again.parts => {}
+        TakeOutcome::NotWritten(whole) if whole.parts == again.parts => {}
         other @ (TakeOutcome::Saved(..)
-        | TakeOutcome::TreeState(_)
+        | TakeOutcome::NotWritten(_)
         | TakeOutcome::Unreadable(_)
         | TakeOutcome::Cancelled) => {
             wrong.push(format!("a whole look sees something else: {other:?}"));

@@ -60,7 +60,7 @@ impl TestCheckpoints {
             TakeRequest { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
         match self.store.save(&workspace, &mut self.cache, &ask)? {
             TakeOutcome::Saved(id, measured) => Ok(Made { checkpoint: self.store.load(id)?, id, read: measured.read }),
-            other @ (TakeOutcome::TreeState(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
+            other @ (TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
                 Err(io::Error::other(format!("{other:?}")))
             }
         }

@@ -213,7 +213,7 @@ fn a_workspace_that_is_moved_gives_no_list_and_one_that_is_gone_never_again() {
     assert_eq!(scene.said(), ["everything: Off"]);
 }
 
-/// NoListReason it is a hint: these two are the reasons for the rules at the top of the watcher.
+/// Why it is a hint: these two are the reasons for the rules at the top of the watcher.
 #[test]
 fn writing_through_memory_is_told_at_its_end_and_writing_by_a_link_from_outside_never() {
     let mut scene = Scene::new(&["mapped", "linked"]);

@@ -1,12 +1,7 @@
-//! Where to look when a watcher has named some places: there, and wherever it cannot see.
+//! What a scan of some places only must still find out about the rest of the workspace.
 use std::collections::HashMap;
 
 use super::cache::{Entry, ScanCache, Sort};
-use crate::fs::handle::joined;
-use crate::workspace::watch::Changes;
-
-/// More places than this are not worth more than a whole look.
-const PLACES_MAX: usize = 4096;
 
 impl ScanCache {
     /// Whether a file that was looked at because of a hint has a name that is not known to be one of it: the kernel
@@ -37,31 +32,5 @@ impl ScanCache {
     /// Whether a path is in it.
     pub(in crate::checkpoint) fn knows(&self, path: &[u8]) -> bool {
         self.arena.entry(path).is_some()
-    }
-
-    /// The paths to look at; none means everywhere.
-    #[must_use]
-    pub fn where_to_look(&self, changes: &Changes) -> Option<Vec<Vec<u8>>> {
-        let mut paths: Vec<Vec<u8>> = changes.names.iter().chain(&changes.folders).cloned().collect();
-        for index in (0_u32..).take(self.arena.folders.len()) {
-            let Some(folder) = self.arena.get(index) else { continue };
-            let linked = folder.counts.linked > 0;
-            if !folder.ignored && !linked && changes.folders.is_empty() {
-                continue;
-            }
-            let path = self.arena.path(index);
-            // What is held in an ignored folder is not watched; a folder that was moved or made anew counts with all
-            // that was below it.
-            if folder.ignored || changes.covers(&path) {
-                paths.push(path.clone());
-            }
-            // Writing by one name of a file tells nothing of the others.
-            let twins = folder.entries.iter().filter(|entry| entry.sort == Sort::File && entry.stamp.names > 1);
-            paths.extend(twins.map(|entry| joined(&path, &entry.name)));
-            if paths.len() > PLACES_MAX {
-                return None;
-            }
-        }
-        Some(paths)
     }
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat2, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::copy::overlay::{TREE, UPPER};
-use super::copy::register::{Owned, checked, names};
+use self::overlay::{TREE, UPPER};
+use self::register::{Owned, checked, names};
 use crate::checkpoint::{Checkpoint, ContentSource};
 use crate::fs::btrfs;
 use crate::fs::clear::remove_folder;

@@ -13,7 +13,7 @@ pub enum WatchHint {
     Changes(Changes),
 }
 
-/// NoListReason there is no list.
+/// Why there is no list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoListReason {
     /// The watch has just begun.

@@ -1,19 +1,19 @@
-//! Watching a workspace: one inotify instance over its folders in scope, asked only when a checkpoint is due, so
+//! Watching a workspace: one inotify instance over its folders in scope, asked only when somebody wants to know, so
 //! that nothing wakes an idle harness. What it gives is a hint of where to look, never a proof that nothing else
 //! has changed.
 //!
-//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint.
+//! Checkpoints do not use it: a comparison that walks everything is fast enough and needs no proof
+//! (docs/decisions/0029). Other parts of the program may.
 //!
-//! With a hint the engine must look, besides what is named, at
+//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint. Besides what is
+//! named, look at
 //! - every file that had more than one name when last looked at, and whatever is the same file as one that is named
 //!   and has more than one: writing by one name tells nothing of the others;
-//! - every path that is held although the rules leave it out: ignored folders are not watched.
+//! - every path that counts although the rules leave it out: ignored folders are not watched.
 //!
 //! The kernel does not tell of: writing through memory while the mapping lasts (its end is told); writing by a
 //! hard link that lies elsewhere, or that was made and removed in between; what is mounted over a folder; what
-//! another machine writes. Hence the engine walks in full all the same: for the first checkpoint of a run or of a
-//! resumed one, for the one that a rollback makes just before it removes and writes, for the one that *done* is
-//! decided on, and for every `HINTS_IN_A_ROW`th in between.
+//! another machine writes.
 mod folders;
 mod hint;
 
@@ -25,14 +25,12 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, statat};
 use rustix::io::Errno;
 
-pub use super::watch::hint::{Changes, NoListReason, WatchHint};
+pub use hint::{Changes, NoListReason, WatchHint};
 
-use super::watch::folders::{Folders, Number, Place};
-use super::watch::hint::List;
+use self::folders::{Folders, Number, Place};
+use self::hint::List;
 use crate::checkpoint::{DirRules, Rules};
 
-/// So many checkpoints in a row may rest on hints.
-pub const HINTS_IN_A_ROW: u32 = 16;
 /// The kernel keeps about a kilobyte for each, and other programs of the user need some too.
 const FOLDERS_MAX: usize = 65_536;
 /// As deep as the walk goes.
@@ -55,7 +53,7 @@ pub struct Watch {
     exclude: Option<Stamp>,
     inotify: Option<OwnedFd>,
     folders: Folders,
-    /// NoListReason the next hint is no list.
+    /// Why the next hint is no list.
     doubt: Option<NoListReason>,
     /// The folders known may not be those that are there.
     stale: bool,
@@ -63,7 +61,7 @@ pub struct Watch {
     notice: Option<String>,
 }
 
-/// NoListReason a list cannot be had.
+/// Why a list cannot be had.
 enum Trouble {
     /// This time.
     Doubt(NoListReason),
@@ -135,7 +133,7 @@ impl Watch {
         }
     }
 
-    /// NoListReason there is no watch and will be none: said once.
+    /// Why there is no watch and will be none: said once.
     pub fn notice(&mut self) -> Option<String> {
         self.notice.take()
     }

@@ -1,4 +1,4 @@
-//! A keeper that looks only where the kernel says something changed keeps what one that looks everywhere sees.
+//! A checkpoint that is only taken if something changed holds what a whole one holds.
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,33 +51,32 @@ fn change(work: &Path, seed: &mut Seed, (round, is_last): (u64, bool)) {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "how much was compared is part of the result")]
-fn whoever_looks_where_the_kernel_says_keeps_what_is_there() {
+fn what_is_taken_only_if_it_changed_is_what_is_there() {
     let mut rounds = 0;
     for number in 0..seeds() {
         let mut seed = Seed(number);
         let scratch = tempfile::tempdir().unwrap();
         let work = scratch.path().join("work");
         fs::create_dir_all(work.join(".git")).unwrap();
-        let mut watching = keeper(scratch.path(), "hinted");
-        watching.watch();
-        let mut walking = keeper(scratch.path(), "walked");
+        let mut comparing = keeper(scratch.path(), "compared");
+        let mut taking = keeper(scratch.path(), "taken");
         for round in 1..=40 {
             let changes = seed.below(6);
             for count in 1..=changes {
                 change(&work, &mut seed, (round, count == changes));
             }
             let name = format!("iter-{round:03}");
-            let (one, other) = (watching.take_if_changed(&name, None).unwrap(), walking.take(&name, None).unwrap());
+            let (one, other) = (comparing.take_if_changed(&name, None).unwrap(), taking.take(&name, None).unwrap());
             assert_eq!(one.tree, other.tree, "seed {number}, round {round}: {}", differing(scratch.path(), &name));
             rounds += 1;
         }
     }
-    println!("{rounds} checkpoints by hints are those of whole walks");
+    println!("{rounds} checkpoints only if changed are those of whole ones");
 }
 
 /// What only one of them has.
 fn differing(scratch: &Path, name: &str) -> String {
-    let [one, other] = ["hinted", "walked"].map(|run| {
+    let [one, other] = ["compared", "taken"].map(|run| {
         let store = Store::open(&scratch.join(run)).unwrap();
         store.load(store.named(&format!("{run}/{name}")).unwrap()).unwrap()
     });
@@ -86,7 +85,7 @@ fn differing(scratch: &Path, name: &str) -> String {
         names.map(|(path, kept)| format!("{} {kept:?}", String::from_utf8_lossy(path))).collect::<Vec<_>>()
     };
     let same = (&one.manifest.same, &other.manifest.same);
-    format!("hinted {:#?}, walked {:#?}, {same:#?}", only(&one, &other), only(&other, &one))
+    format!("compared {:#?}, taken {:#?}, {same:#?}", only(&one, &other), only(&other, &one))
 }
 
 /// `HINTS=200` takes more.
