@@ -249,15 +249,6 @@ impl Ledger {
         .and_then(|is_there| if is_there { Ok(()) } else { Err(self.gone(reservation)) })
     }
 
-    /// Takes a call back that was not made.
-    ///
-    /// # Errors
-    /// When it cannot be written. A call that was begun stays.
-    pub fn take_back(&self, reservation: i64) -> Asked<()> {
-        let delete = "DELETE FROM calls WHERE id = ?1 AND open = 1 AND begun = 0";
-        self.connection.execute(delete, [reservation]).map(drop).map_err(|error| wrong(&self.path, &error))
-    }
-
     /// Writes a call down that needed no leave, for runs without caps over all runs. It is not synced: a power cut may
     /// lose the last of them.
     ///

@@ -27,12 +27,6 @@ impl ChangeCount {
         self.files.saturating_sub(self.protected)
     }
 
-    /// Whether nothing but tests was worked on; nothing at all is that too.
-    #[must_use]
-    pub fn is_test_only(&self) -> bool {
-        self.work() == self.tests
-    }
-
     /// Of all that differs. Paths are from the workspace.
     #[must_use]
     pub fn of(difference: &Difference, is_protected: &dyn Fn(&[u8]) -> bool) -> Self {

@@ -428,7 +428,7 @@ fn note(
 
 /// Everything that was made is in the store.
 fn mark_stored(arena: &mut Arena, index: u32) {
-    let Some(mut folder) = arena.take(index).filter(|_| true) else { return };
+    let Some(mut folder) = arena.take(index) else { return };
     if folder.stale {
         (folder.stale, folder.stored) = (false, true);
         for entry in &mut folder.entries {

@@ -79,25 +79,13 @@ impl Originals {
     /// # Errors
     /// When the workspace itself cannot be looked at.
     pub fn look(&mut self) -> io::Result<TamperFound> {
-        self.compare(false)
-    }
-
-    /// The same, where every file is read: for a last word, whatever somebody with the kernel's rights did to clocks.
-    ///
-    /// # Errors
-    /// As for [`Originals::look`].
-    pub fn look_closely(&mut self) -> io::Result<TamperFound> {
-        self.compare(true)
-    }
-
-    fn compare(&mut self, closely: bool) -> io::Result<TamperFound> {
         let mut found = TamperFound::default();
         let mut at = Folder { path: None, folder: folder_beneath(&self.workspace, b"").map(Ok)? };
         for (path, kept) in &mut self.record.files {
             let bytes = unescape_path(path);
             let (above, name) = split(&bytes);
             let what = match at.open(&self.workspace, above) {
-                Ok(folder) => of_name(folder, name, kept, closely),
+                Ok(folder) => of_name(folder, name, kept, false),
                 Err(error) => Some(hidden(*error)),
             };
             found.changed.extend(what.map(|what| Tampered { path: path.clone(), what }));
@@ -192,7 +180,8 @@ fn same_kind(stat: &Stat, kept: &Original) -> bool {
     }
 }
 
-/// What became of one name. Where only times changed, these are the new ones.
+/// What became of one name. Where only times changed, these are the new ones. A look `closely` reads the content in any
+/// case.
 pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closely: bool) -> Option<Tamper> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,

@@ -179,7 +179,7 @@ fn on_btrfs_copies_are_writable_snapshots() {
     assert_eq!(differences(&before, &sight(&whole.paths[0])), NONE, "with all that was there then");
     others.remove_all().unwrap();
     copies.remove_all().unwrap();
-    place.remove_run(SnapshotOwner { store: "store", run: "run" }).unwrap();
+    crate::btrfs::remove_run(&place, SnapshotOwner { store: "store", run: "run" }).unwrap();
     let list = Command::new("btrfs").args(["subvolume", "list"]).arg(image.path()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 1, "only the workspace is left");
 }

@@ -113,14 +113,6 @@ impl SnapshotDir {
         destroy(run.as_fd(), name)
     }
 
-    /// Removes all snapshots of a run and what an interrupted one left, then the folders that are empty by that.
-    ///
-    /// # Errors
-    /// When one cannot be removed; the others are.
-    pub fn remove_run(&self, of: SnapshotOwner<'_>) -> io::Result<()> {
-        self.remove_but(of, &|_| false).map(drop)
-    }
-
     /// Removes every snapshot of a store but those that are wanted, by `run/name`, with what interrupted ones left; says
     /// which.
     ///
