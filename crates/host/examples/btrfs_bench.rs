@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use loop_host::checkpoint::btrfs::{Of, Place, trial};
+use loop_host::checkpoint::btrfs::{SnapshotMaker, SnapshotOwner, trial};
 use loop_host::checkpoint::open_folder;
 use loop_testkit::{Format, LoopImage};
 use rustix::ioctl::{Setter, ioctl, opcode};
@@ -16,7 +16,7 @@ use rustix::ioctl::{Setter, ioctl, opcode};
 const CHANGED: usize = 10;
 /// So many files are in a folder.
 const FOLDER: usize = 100;
-const OF: Of<'static> = Of { store: "store", run: "run" };
+const OF: SnapshotOwner<'static> = SnapshotOwner { store: "store", run: "run" };
 
 /// `btrfs_ioctl_vol_args_v2`.
 #[repr(C)]
@@ -45,7 +45,7 @@ struct Work {
     files: usize,
     workspace: OwnedFd,
     bare: OwnedFd,
-    place: Place,
+    place: SnapshotMaker,
     edits: usize,
     taken: usize,
 }

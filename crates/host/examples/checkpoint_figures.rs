@@ -11,7 +11,9 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use loop_host::checkpoint::{Ask, Depth, Hint, Id, Picture, Rules, Store, Taken, Way, open_folder, restore};
+use loop_host::checkpoint::{
+    Depth, Id, RestorePlan, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest, open_folder, restore,
+};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -61,7 +63,7 @@ fn path_of(root: &Path, file: u32) -> PathBuf {
 struct Ours {
     root: PathBuf,
     store: Store,
-    picture: Picture,
+    picture: ScanCache,
     rules: Rules,
     last: Option<Id>,
 }
@@ -69,19 +71,19 @@ struct Ours {
 impl Ours {
     fn new(root: &Path, store: &Path) -> Fallible<Self> {
         let (store, rules) = (Store::open(store)?, Rules::new(true, &[], false));
-        Ok(Self { root: root.to_owned(), store, picture: Picture::empty("run"), rules, last: None })
+        Ok(Self { root: root.to_owned(), store, picture: ScanCache::empty("run"), rules, last: None })
     }
 
-    fn save(&mut self, name: &str, hint: Hint<'_>) -> Fallible<Id> {
+    fn save(&mut self, name: &str, hint: ScanHint<'_>) -> Fallible<Id> {
         let workspace = open_folder(&self.root)?;
         let (parent, rules, depth) = (self.last, &self.rules, Depth::Whole);
-        let ask = Ask { name, parent, rules, hint, depth, unless: None, cancel: &NEVER };
+        let ask = TakeRequest { name, parent, rules, hint, depth, unless: None, cancel: &NEVER };
         match self.store.save(&workspace, &mut self.picture, &ask)? {
-            Taken::Saved(id, _) => {
+            TakeOutcome::Saved(id, _) => {
                 self.last = Some(id);
                 Ok(id)
             }
-            other @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => {
+            other => {
                 Err(format!("no checkpoint: {other:?}").into())
             }
         }
@@ -175,7 +177,7 @@ fn first(scratch: &Path, root: &Path, rounds: u32) -> Fallible<()> {
     for round in 0..rounds {
         let store = scratch.join(format!("first{round}"));
         let mut fresh = Ours::new(root, &store)?;
-        ours.push(timed(|| fresh.save("run/1", Hint::Everything))?);
+        ours.push(timed(|| fresh.save("run/1", ScanHint::Everything))?);
         let at = scratch.join(format!("git{round}")).to_string_lossy().into_owned();
         git(root, &["init", "--quiet", "--bare", &at])?;
         let there = format!("--git-dir={at}");
@@ -208,19 +210,19 @@ fn changed(ours: &mut Ours, files: u32, rounds: u32) -> Fallible<()> {
                 known_walk(&root);
                 Ok(())
             })?,
-            timed(|| ours.save(&format!("run/{round}"), Hint::Everything))?,
+            timed(|| ours.save(&format!("run/{round}"), ScanHint::Everything))?,
         ];
         let before = ours.last.ok_or("no checkpoint yet")?;
         // The ten that were changed are brought back, by what a rollback does beside its own checkpoint.
         let workspace = open_folder(&root)?;
         let back = timed(|| {
-            let way = Way { target, before, cancel: &NEVER };
+            let way = RestorePlan { target, before, cancel: &NEVER };
             Ok(restore(&ours.store, &ours.store, &workspace, &mut ours.picture, &way)?)
         })?;
-        ours.save("run/back", Hint::Paths(&[]))?;
+        ours.save("run/back", ScanHint::Paths(&[]))?;
         let paths = change(&root, &mut dice, files)?;
         std::thread::sleep(std::time::Duration::from_millis(60));
-        let hinted = timed(|| ours.save("run/hinted", Hint::Paths(&paths)))?;
+        let hinted = timed(|| ours.save("run/hinted", ScanHint::Paths(&paths)))?;
         let [stash, bare, known, checkpoint] = figures;
         let row = [checkpoint, hinted, stash, bare, known, back, checkpoint + back];
         all.iter_mut().zip(row).for_each(|(list, figure)| list.push(figure));
@@ -246,12 +248,12 @@ fn churn(scratch: &Path, rounds: u32) -> Fallible<()> {
         write(file, &mut dice)?;
     }
     let mut ours = Ours::new(&root, &store)?;
-    ours.save("run/0", Hint::Everything)?;
+    ours.save("run/0", ScanHint::Everything)?;
     for round in 1..rounds {
         for _ in 0..files / 100 {
             write(u32::try_from(dice.next() % u64::from(files))?, &mut dice)?;
         }
-        ours.save(&format!("run/{round}"), Hint::Everything)?;
+        ours.save(&format!("run/{round}"), ScanHint::Everything)?;
     }
     let mut blocks = 0_u64;
     let mut open = vec![store.clone()];
@@ -284,14 +286,14 @@ fn main() -> Fallible<()> {
     let root = scratch.join("tree");
     make(&root, files, &mut Dice(1))?;
     let mut ours = Ours::new(&root, &scratch.join("store"))?;
-    ours.save("run/first", Hint::Everything)?;
+    ours.save("run/first", ScanHint::Everything)?;
     say("peak-first-kb", &[peak_kb()]);
     git(&root, &["init", "--quiet"])?;
     git(&root, &["add", "-A"])?;
     git(&root, &["commit", "--quiet", "-m", "x"])?;
     std::thread::sleep(std::time::Duration::from_millis(100));
     // What was written just now is read once more, and then believed.
-    ours.save("run/warm", Hint::Everything)?;
+    ours.save("run/warm", ScanHint::Everything)?;
     changed(&mut ours, files, rounds)?;
     say("peak-kb", &[peak_kb()]);
     first(scratch, &root, rounds.div_ceil(4))?;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::fs::hex;
 use crate::paths::write_whole;
-use crate::runs::hex;
 
 const FILE: &str = "approvals";
 /// So many are remembered; the oldest are asked for again.

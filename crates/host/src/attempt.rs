@@ -18,7 +18,7 @@ use crate::attempt_container::Inside;
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file::{self, Told};
-use crate::runs::{self, RunFolder};
+use crate::runs::RunFolder;
 use crate::secrets;
 
 /// How much of an agent's words stands in its report.
@@ -101,7 +101,7 @@ fn ready(
         write(&folder.join(SYSTEM), &system)?;
     }
     let session = session.filter(|_| agent.continues());
-    let inside = Inside::of(run, state, folder)?;
+    let inside = Inside::of(run, &state.settings.shown().values.agent, folder)?;
     if inside.is_some() && agent.is_behind_bridge() {
         return Err(io::Error::other(format!("{} cannot work in a container", agent.name())));
     }
@@ -310,7 +310,7 @@ impl Meaning {
 /// Its own words by hash and length, so that they can be compared with others; of a plain program all that it printed.
 fn words_of(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<TextDigest> {
     let words = if coded {
-        let sha256 = runs::hex(&Sha256::digest(reading.text.trim().as_bytes()));
+        let sha256 = crate::fs::hex(&Sha256::digest(reading.text.trim().as_bytes()));
         TextDigest { sha256, bytes: u64::try_from(reading.text.trim().len()).unwrap_or(u64::MAX) }
     } else {
         TextDigest { sha256: end.output.sha256.clone(), bytes: end.output.stdout_bytes }

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::{Call, Gentle, Permissions};
-use loop_core::run::{Answer, Ended, RunState};
+use loop_core::run::{Answer, Ended};
+use loop_core::settings::AgentSettings;
 
 use crate::container::exec::{failure, for_agent, reported};
 use crate::container::{Gone, Kept, put};
@@ -26,8 +27,11 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// The container that the attempt belongs in; none if it works on this machine.
-    pub(crate) fn of(run: &RunFolder, state: &RunState, folder: &Path) -> io::Result<Option<Self>> {
-        let settings = &state.settings.shown().values.agent;
+    pub(crate) fn of(
+        run: &RunFolder,
+        settings: &AgentSettings,
+        folder: &Path,
+    ) -> io::Result<Option<Self>> {
         if !settings.in_container() {
             return Ok(None);
         }

@@ -6,8 +6,10 @@ use loop_core::settings::OnTamper;
 use loop_core::text::{self, unescape_path};
 
 use crate::checkpoint::user_git::head_of;
-use crate::checkpoint::{IgnoredSeen, Keeper, NotKept, Place, ignored_digest, whole_digest};
-use crate::guard::{Found, Originals, Tampered, Wanted};
+use crate::checkpoint::{
+    CheckpointContext, CheckpointError, IgnoredDigest, RunCheckpoints, ignored_digest, whole_digest,
+};
+use crate::guard::{Originals, ProtectRequest, TamperFound, Tampered};
 
 /// So much is told at once.
 const SAID_MAX: usize = 12;
@@ -15,14 +17,14 @@ const SAID_MAX: usize = 12;
 /// What is known between two orders.
 pub(crate) struct Guarding {
     run: PathBuf,
-    place: Place,
+    context: CheckpointContext,
     originals: Option<Originals>,
     /// What stood in the way of an original and could only be moved aside: no work either.
     asides: Vec<Vec<u8>>,
     /// What lay in ignored files when that was last looked at.
     ignored: Option<String>,
     /// What lay in all files, where there are no checkpoints.
-    whole: Option<IgnoredSeen>,
+    whole: Option<IgnoredDigest>,
     /// The commit that the user's repository was at.
     head: Option<Option<String>>,
 }
@@ -60,10 +62,10 @@ impl Look {
 }
 
 impl Guarding {
-    pub(crate) fn new(run: &Path, place: &Place) -> Self {
+    pub(crate) fn new(run: &Path, context: &CheckpointContext) -> Self {
         Self {
             run: run.to_owned(),
-            place: place.clone(),
+            context: context.clone(),
             originals: None,
             asides: Vec::new(),
             ignored: None,
@@ -75,7 +77,7 @@ impl Guarding {
     /// The state before an iteration is kept: what is compared with it later is looked at now.
     pub(crate) fn begins(&mut self) {
         if self.head.is_none() {
-            self.head = Some(head_of(&self.place.workspace));
+            self.head = Some(head_of(&self.context.workspace));
         }
     }
 
@@ -96,10 +98,10 @@ impl Guarding {
         Measurement { noticed, ..Measurement::default() }
     }
 
-    fn whole_now(&self) -> Option<IgnoredSeen> {
+    fn whole_now(&self) -> Option<IgnoredDigest> {
         let originals = self.originals.as_ref();
         let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
-        whole_digest(&self.place, &is_protected).ok()
+        whole_digest(&self.context, &is_protected).ok()
     }
 
     /// The gates have spoken, and the next iteration begins: what they left in ignored files is not its work.
@@ -112,30 +114,30 @@ impl Guarding {
     fn ignored_now(&self) -> Option<String> {
         let originals = self.originals.as_ref();
         let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
-        ignored_digest(&self.place, &is_protected).ok().map(|seen| seen.digest)
+        ignored_digest(&self.context, &is_protected).ok().map(|seen| seen.digest)
     }
 
     /// Looks at the protected files and does what is wanted about those that were changed.
-    pub(crate) fn look(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Answer {
+    pub(crate) fn look(&mut self, look: &Look, keeper: Option<&mut RunCheckpoints>) -> Answer {
         match self.looked(look, keeper) {
             Ok(guarded) => Answer::Guard(Box::new(guarded)),
             Err(Failed::Guard(error)) => {
                 Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
             }
-            Err(Failed::Checkpoint(NotKept::Blocked(why) | NotKept::Refused(why))) => {
+            Err(Failed::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
                 Answer::Failed { what: format!("the tree with changed protected files cannot be kept: {why}") }
             }
-            Err(Failed::Checkpoint(NotKept::Cancelled)) => {
+            Err(Failed::Checkpoint(CheckpointError::Cancelled)) => {
                 Answer::Failed { what: "keeping the workspace was stopped".to_owned() }
             }
         }
     }
 
-    fn looked(&mut self, look: &Look, keeper: Option<&mut Keeper>) -> Result<GuardReport, Failed> {
-        let wanted = Wanted { globs: &look.wanted.globs, scripts: &look.wanted.scripts };
+    fn looked(&mut self, look: &Look, keeper: Option<&mut RunCheckpoints>) -> Result<GuardReport, Failed> {
+        let wanted = ProtectRequest { globs: &look.wanted.globs, scripts: &look.wanted.scripts };
         let mut said = Vec::new();
         if self.originals.is_none() {
-            let (originals, taken) = Originals::take(&self.run, &self.place, wanted)?;
+            let (originals, taken) = Originals::take(&self.run, &self.context, wanted)?;
             said = taken.left_out.iter().map(|why| format!("not protected: {why}")).collect();
             self.originals = Some(originals);
         }
@@ -163,9 +165,14 @@ impl Guarding {
     }
 
     /// What an iteration changed, and what kind of files. Ignored ones are looked at only where nothing else changed.
-    pub(crate) fn measure(&mut self, keeper: &Keeper, from: Option<&str>, to: &str) -> Result<Measurement, NotKept> {
+    pub(crate) fn measure(
+        &mut self,
+        keeper: &RunCheckpoints,
+        from: Option<&str>,
+        to: &str,
+    ) -> Result<Measurement, CheckpointError> {
         if self.originals.is_none() {
-            self.originals = Originals::open(&self.run, &self.place).ok().flatten();
+            self.originals = Originals::open(&self.run, &self.context).ok().flatten();
         }
         let originals = self.originals.as_ref();
         let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
@@ -180,7 +187,7 @@ impl Guarding {
         } else {
             self.ignored = None;
         }
-        let head = head_of(&self.place.workspace);
+        let head = head_of(&self.context.workspace);
         measured.head_moved = self.head.as_ref().is_some_and(|before| *before != head);
         self.head = Some(head);
         Ok(measured)
@@ -197,7 +204,7 @@ fn is_theirs(originals: Option<&Originals>, asides: &[Vec<u8>], path: &[u8]) -> 
 /// What keeps us from looking.
 enum Failed {
     Guard(std::io::Error),
-    Checkpoint(NotKept),
+    Checkpoint(CheckpointError),
 }
 
 impl From<std::io::Error> for Failed {
@@ -231,7 +238,7 @@ fn released(originals: &mut Originals) -> std::io::Result<GuardReport> {
 fn judged(
     originals: &mut Originals,
     look: &Look,
-    (keeper, folder): (Option<&mut Keeper>, &Path),
+    (keeper, folder): (Option<&mut RunCheckpoints>, &Path),
     asides: &mut Vec<Vec<u8>>,
 ) -> Result<GuardReport, Failed> {
     let found = originals.look()?;
@@ -261,7 +268,7 @@ fn judged(
     Ok(guarded)
 }
 
-fn told(found: &Found) -> NameList {
+fn told(found: &TamperFound) -> NameList {
     let told: Vec<String> = found.changed.iter().map(Tampered::told).collect();
     NameList::of(told.iter().map(String::as_str))
 }

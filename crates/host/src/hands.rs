@@ -7,7 +7,7 @@ use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, Measuremen
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
-use crate::keeping::Keeping;
+use crate::checkpoint_thread::CheckpointWorker;
 use crate::paying::{Bill, Paying};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
@@ -29,7 +29,7 @@ pub(crate) struct Hands {
     /// Keeps everything together that is started; made with the first order that starts something.
     containment: Option<(String, Containment)>,
     /// Takes checkpoints, once one is due.
-    keeping: Option<Keeping>,
+    keeping: Option<CheckpointWorker>,
     /// Answers that are there already.
     ready: Vec<Event>,
 }
@@ -233,7 +233,7 @@ impl Hands {
             });
         };
         if self.keeping.is_none() {
-            match Keeping::new(self.run.checkpoints(spec), &self.run.path) {
+            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path) {
                 Ok(keeping) => self.keeping = Some(keeping),
                 Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
             }
@@ -319,7 +319,7 @@ impl Hands {
 
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
-        let keeping = self.keeping.iter().map(Keeping::wants);
+        let keeping = self.keeping.iter().map(CheckpointWorker::wants);
         self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(keeping)
     }
 
@@ -334,7 +334,7 @@ impl Hands {
     /// Goes on with everything; says what came to an end.
     pub(crate) fn go_on(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.ready);
-        let kept = self.keeping.iter().flat_map(Keeping::take);
+        let kept = self.keeping.iter().flat_map(CheckpointWorker::take);
         events.extend(kept.map(|(order, answer)| Event::Answered { order, answer }));
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.look();

@@ -15,7 +15,6 @@ use rustix::fs::{AtFlags, statat};
 use crate::clock;
 use crate::journal::{self, ReadError};
 use crate::paths::Home;
-use crate::retention;
 use crate::runs::{self, RunFolder, RunsError};
 
 /// One run in a list.
@@ -128,7 +127,7 @@ pub fn note(home: &Home, run: &RunFolder, state: &RunState) {
 
 /// The row with what is seen on disk.
 fn sized(row: Row, run: &RunFolder) -> Row {
-    Row { bytes: Some(runs::bytes_of(&run.path)), thinned: retention::is_thinned(run), ..row }
+    Row { bytes: Some(crate::fs::bytes_of(&run.path)), thinned: run.is_thinned(), ..row }
 }
 
 /// One run, from its journal; none if it vanished meanwhile.

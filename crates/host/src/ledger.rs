@@ -20,7 +20,7 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::runs::{self, LOCK};
+use crate::runs::LOCK;
 
 const FILE: &str = "ledger.db";
 /// The form of the table.
@@ -249,15 +249,6 @@ impl Ledger {
         .and_then(|is_there| if is_there { Ok(()) } else { Err(self.gone(reservation)) })
     }
 
-    /// Takes a call back that was not made.
-    ///
-    /// # Errors
-    /// When it cannot be written. A call that was begun stays.
-    pub fn take_back(&self, reservation: i64) -> Asked<()> {
-        let delete = "DELETE FROM calls WHERE id = ?1 AND open = 1 AND begun = 0";
-        self.connection.execute(delete, [reservation]).map(drop).map_err(|error| wrong(&self.path, &error))
-    }
-
     /// Writes a call down that needed no leave, for runs without caps over all runs. It is not synced: a power cut may
     /// lose the last of them.
     ///
@@ -320,7 +311,7 @@ impl Ledger {
 fn make(path: &Path) -> Asked<()> {
     let failed =
         |error: &dyn std::fmt::Display| LedgerError::Unusable { path: path.to_owned(), why: error.to_string() };
-    let id = runs::fresh_id().map_err(|error| failed(&error))?;
+    let id = crate::fs::fresh_id().map_err(|error| failed(&error))?;
     let half = path.with_file_name(format!("{FILE}.{id}.new"));
     let made = || {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half).map_err(|error| failed(&error))?;
@@ -336,7 +327,7 @@ fn make(path: &Path) -> Asked<()> {
             Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&half, path).map_err(|error| failed(&error))?,
             Err(error) => return Err(failed(&error)),
         }
-        runs::sync_folder(path.parent().unwrap_or(path)).map_err(|error| failed(&error))
+        crate::fs::sync_folder(path.parent().unwrap_or(path)).map_err(|error| failed(&error))
     };
     let made = made();
     for end in ["", "-wal", "-shm", "-journal"] {

@@ -5,12 +5,10 @@ use loop_core::ids::RunId;
 use loop_core::run::Answer;
 
 use crate::attempt_container;
+use crate::fs::lock;
 use crate::paths::{Home, socket_of};
 use crate::process::{is_kept, marked_runs, sweep, wake_keepers};
-use crate::runs::{LOCK, RunFolder, lock};
-
-/// What the register of a run's keepers ends with.
-pub(crate) const REGISTER: &str = "shim";
+use crate::runs::{LOCK, REGISTER, RunFolder};
 
 /// What was left running of a run that nobody drives.
 #[derive(Debug)]

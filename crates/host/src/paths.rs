@@ -208,7 +208,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
         return Err(io::Error::other("it is no plain file"));
     }
     let mut beside = target.clone().into_os_string();
-    beside.push(format!(".{}.new", crate::runs::fresh_id()?));
+    beside.push(format!(".{}.new", crate::fs::fresh_id()?));
     let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| {
         if let Some(found) = found {
@@ -222,7 +222,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     }
     written?;
     let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    crate::runs::sync_folder(folder)
+    crate::fs::sync_folder(folder)
 }
 
 /// Whether a file could be written there by [`write_whole`]; makes nothing.

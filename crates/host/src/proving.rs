@@ -17,12 +17,12 @@ use loop_core::view::{Again, WorkspaceNow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
-use crate::checkpoint::{Checkpoint, Place, Recorded, open_folder, tree_of_copy, workspace_now};
+use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, open_folder, tree_of_copy, workspace_now};
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, become_reaper};
 use crate::signals::Signals;
 use crate::tests_seen::side;
-use crate::workspace::copy::{self, Along, Copies, is_inside};
-use crate::{runs, secrets, verify};
+use crate::workspace::copy::{self, Copies, CopyExtras, is_inside};
+use crate::{secrets, verify};
 
 /// How long a look at the processes waits for something to happen.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -33,7 +33,7 @@ pub struct Wish<'a> {
     /// Where the run stands.
     pub state: &'a RunState,
     /// Its checkpoints.
-    pub place: &'a Place,
+    pub place: &'a CheckpointContext,
     /// The checkpoint that was judged, and the hash of its tree.
     pub recorded: (&'a str, &'a str),
     /// The folder of all copies.
@@ -103,7 +103,7 @@ pub fn prove(wish: &Wish<'_>, tell: &mut dyn FnMut(Told<'_>)) -> Result<Proved, 
     DirBuilder::new().recursive(true).mode(0o700).create(wish.copies)?;
     // What somebody who was killed left.
     copy::sweep(wish.copies)?;
-    let own = Copies::open(wish.copies, &format!("verify-{}", runs::fresh_id()?))?;
+    let own = Copies::open(wish.copies, &format!("verify-{}", crate::fs::fresh_id()?))?;
     let proved = prove_in(wish, &own.room(), &mut signals, tell);
     let removed = own.remove_all();
     match (proved, removed) {
@@ -172,11 +172,11 @@ fn lay_out(wish: &Wish<'_>, room: &Path, tree: &Path) -> Result<WorkspaceNow, No
     let to = open_folder(tree)?;
     let nothing = Checkpoint::default();
     let workspace = open_folder(&wish.place.workspace);
-    let wanted = copy::Wish {
+    let wanted = copy::CopyRequest {
         checkpoint: &recorded.checkpoint,
         source: recorded.source(),
         key: name,
-        along: Along {
+        along: CopyExtras {
             workspace: workspace.as_ref().unwrap_or(&to),
             now: now.as_ref().unwrap_or(&nothing),
             ignored: wish.ignored,

@@ -8,8 +8,9 @@ use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, T
 use loop_core::settings::{Given, Key, Layer, Origin, key, keys};
 use loop_core::{text, time};
 
+use crate::fs::sync_folder;
 use crate::process::{Mode, try_out};
-use crate::runs::{RunFolder, sync_folder};
+use crate::runs::RunFolder;
 
 /// A request is a part of one fact.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;

@@ -9,11 +9,12 @@ use loop_core::ids::RunId;
 use loop_core::view::Row;
 use rustix::fs::{FlockOperation, flock};
 
+use crate::fs::bytes_of;
 use crate::index::{self, Listed};
 use crate::journal;
 use crate::paths::Home;
 use crate::process::STREAM_BYTES_MAX;
-use crate::runs::{RunFolder, RunsError, bytes_of};
+use crate::runs::{RunFolder, RunsError, THINNED};
 
 /// The most that the outputs of one run may take together.
 pub(crate) const RUN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -21,8 +22,6 @@ pub(crate) const RUN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const ITERATIONS_SPARED: usize = 2;
 /// The most that is kept of what one process wrote.
 const TASK_BYTES_MAX: u64 = 2 * STREAM_BYTES_MAX;
-/// Says, in the folder of a run, that outputs of it were removed for others.
-const MARK: &str = "thinned";
 
 /// Keeps count of what a run's outputs take.
 #[derive(Debug)]
@@ -85,12 +84,6 @@ fn streams(iteration: &Path) -> Vec<PathBuf> {
     let owners =
         inside(iteration).into_iter().flat_map(|path| if path.ends_with("gates") { inside(&path) } else { vec![path] });
     owners.flat_map(|path| [path.join("stdout"), path.join("stderr")]).filter(|path| path.is_dir()).collect()
-}
-
-/// Whether outputs of this run were removed to make room for others.
-#[must_use]
-pub fn is_thinned(run: &RunFolder) -> bool {
-    run.path.join(MARK).exists()
 }
 
 /// What was, or would be, removed to keep all runs within their bound.
@@ -229,9 +222,10 @@ fn thin_run(run: &RunFolder) -> u64 {
 }
 
 fn mark(run: &RunFolder) -> io::Result<()> {
-    if is_thinned(run) {
+    if run.is_thinned() {
         return Ok(());
     }
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(run.path.join(MARK))?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(run.path.join(THINNED))?;
     file.write_all(b"outputs of this loop were removed: the records of all loops took more than keep_bytes\n")
 }

@@ -1,32 +1,32 @@
 //! The folders of runs: made whole or not at all, one driver each, found by any unique prefix.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::Agent;
 use loop_core::ids::{OrderId, RunId};
 use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
-use loop_core::settings::{Values, keys};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::checkpoint::Place;
-use crate::checkpoint::user_git::User;
 use crate::clock;
+use crate::fs::{hex, lock, sync_folder, write_synced};
 use crate::journal::{Journal, JournalError, encode};
-use crate::orphans;
-use crate::paths::{Home, path_of, socket_of, text_of};
-use crate::workspace::Claim;
+use crate::paths::{Home, socket_of, text_of};
+// Used under this name by the commands.
+pub use crate::fs::{bytes_of, fresh_id};
 
 /// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
 const HALF_MADE: &str = ".new-";
 pub(crate) const LOCK: &str = "lock";
-/// The stores of all workspaces lie here.
-const CHECKPOINTS: &str = "checkpoints";
+/// What the name of the register of a run's shims ends with.
+pub(crate) const REGISTER: &str = "shim";
+/// Says, in the folder of a run, that outputs of it were removed to make room for others.
+pub(crate) const THINNED: &str = "thinned";
 
 /// The folder of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub struct HeldRun {
     /// Where it stands.
     pub state: RunState,
     pub(crate) lock: File,
-    pub(crate) claim: Option<Claim>,
+    /// The handle that holds the lock of the workspace.
+    pub(crate) claim: Option<OwnedFd>,
 }
 
 /// Who drives a run, as its lock file has it.
@@ -141,24 +142,13 @@ impl RunFolder {
     /// Where those are registered who keep the run's processes together; beside the socket.
     #[must_use]
     pub fn register(&self) -> PathBuf {
-        self.socket().with_extension(orphans::REGISTER)
+        self.socket().with_extension(REGISTER)
     }
 
-    /// Its checkpoints.
+    /// Whether outputs of this run were removed to make room for others.
     #[must_use]
-    pub fn checkpoints(&self, spec: &RunSpec) -> Place {
-        let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
-        let described = spec.described.as_slice();
-        let agent = Agent::find(spec.settings.text(keys::agent()), described, "");
-        Place {
-            litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),
-            run: self.id.to_string(),
-            store: state.join(CHECKPOINTS).join(&spec.store),
-            workspace: path_of(&spec.workspace.path),
-            settings: Values::of(&spec.settings).checkpoint,
-            backend: spec.backend.clone(),
-            user: User { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
-        }
+    pub fn is_thinned(&self) -> bool {
+        self.path.join(THINNED).exists()
     }
 
     /// Who drives the run; none if nobody does. Where that cannot be seen, somebody may.
@@ -220,8 +210,8 @@ impl RunFolder {
 impl HeldRun {
     /// Holds the workspace too, as long as the run is held.
     #[must_use]
-    pub fn with_claim(self, claim: Claim) -> Self {
-        Self { claim: Some(claim), ..self }
+    pub fn with_claim(self, claim: impl Into<OwnedFd>) -> Self {
+        Self { claim: Some(claim.into()), ..self }
     }
 
     fn sign(&self) -> Result<(), RunsError> {
@@ -246,37 +236,6 @@ fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
         file.write_all(text.as_bytes())
     };
     write().map_err(at(path))
-}
-
-fn folder_of(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
-}
-
-/// A looker holds the lock for a moment; that is no reason to call the run driven.
-const LOCK_TRIES: u32 = 20;
-
-pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    for _ in 0..LOCK_TRIES {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Some(file)),
-            Err(error) if error == rustix::io::Errno::WOULDBLOCK => {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(None)
-}
-
-/// A fresh id. Making its folder fails if a run has it already, which once in ten thousand million it may.
-///
-/// # Errors
-/// When the machine gives no randomness.
-pub fn fresh_id() -> io::Result<RunId> {
-    let mut bytes = [0_u8; 7];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(RunId::from_random(bytes))
 }
 
 /// Texts that are too long for a fact, with the names of their files.
@@ -323,12 +282,6 @@ pub fn store_name(workspace: &Path) -> String {
 
 /// Enough to tell workspaces apart.
 const STORE_NAME_LETTERS: usize = 16;
-
-/// Bytes as hexadecimal digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// One start at a time: held while a run is made and its workspace claimed.
 #[derive(Debug)]
@@ -387,20 +340,6 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     Ok(HeldRun { folder, journal, state, lock, claim: None })
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_data()
-}
-
-/// Makes what was created or renamed in a folder safe.
-///
-/// # Errors
-/// When the machine could not.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 /// Removes what a killed start or removal left behind. Whatever somebody still holds stays.
 fn sweep_half_made(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
@@ -450,17 +389,4 @@ pub fn find(home: &Home, prefix: &str) -> Result<RunFolder, RunsError> {
             Err(RunsError::Ambiguous { prefix: prefix.to_owned(), ids })
         }
     }
-}
-
-/// How many bytes a run takes on disk.
-#[must_use]
-pub fn bytes_of(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
-    let own = found.blocks() * 512;
-    if !found.is_dir() {
-        return own;
-    }
-    let inside = fs::read_dir(path).map(|entries| entries.flatten().map(|entry| bytes_of(&entry.path())).sum());
-    own + inside.unwrap_or(0)
 }

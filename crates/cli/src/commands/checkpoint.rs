@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use loop_core::control::Ask;
 use loop_core::run::{Answer, Event, Fact, Input, Order, Request, check_name, numbered};
 use loop_core::{text, time};
-use loop_host::checkpoint::{Bound, Collected, Listed, Store, collect};
+use loop_host::checkpoint::{CheckpointRow, Collected, Limit, Store, collect};
 use loop_host::paths::text_of;
 use loop_host::runs::RunFolder;
 use serde_json::json;
@@ -143,7 +143,7 @@ fn tell_stuck(context: &Context, collected: &Collected) {
 fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
     let settings = setup::own_settings(context)?;
     let now = loop_host::clock::now().wall_ms;
-    let gone = collect(&context.home, Bound::of(&settings.values.checkpoint), now, dry_run);
+    let gone = collect(&context.home, Limit::of(&settings.values.checkpoint), now, dry_run);
     let gone = gone.map_err(|error| {
         CommandError::new(Kind::Unable, "the checkpoints cannot be looked at").because(error.to_string())
     })?;
@@ -189,11 +189,11 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
     let folder = context.find(id)?;
     let (place, _) = visit::checkpoints_of(&folder)?;
     let listed = visit::listed(&place)?;
-    let command = |row: &Listed| {
+    let command = |row: &CheckpointRow| {
         let store = quoted(&text_of(&place.store));
         format!("git --git-dir {store} show --stat refs/loop/{}/{}", folder.id, row.name)
     };
-    let snapshot = |row: &Listed| row.snapshot.as_deref().map(text_of);
+    let snapshot = |row: &CheckpointRow| row.snapshot.as_deref().map(text_of);
     let unstable = unstable(&folder)?;
     if as_json {
         let rows: Vec<_> = listed

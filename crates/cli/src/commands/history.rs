@@ -7,7 +7,6 @@ use loop_core::view::{Events, History, IterationRow, Record};
 use loop_host::attempt::Meaning;
 use loop_host::journal;
 use loop_host::process::tail_of;
-use loop_host::retention::is_thinned;
 use loop_host::runs::RunFolder;
 
 use super::compare;
@@ -71,7 +70,7 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         for (iteration, attempt) in attempts(&entries) {
             context.printer.answer(&said(&folder, &state, iteration, attempt));
         }
-        if is_thinned(&folder) {
+        if folder.is_thinned() {
             context.printer.answer("\noutputs were removed to make room for those of other loops (keep_bytes)\n");
         }
     }

@@ -2,7 +2,7 @@
 use loop_core::ids::RunId;
 use loop_core::settings::{Settings, keys};
 use loop_core::text;
-use loop_host::checkpoint::{Bound, tidy};
+use loop_host::checkpoint::{Limit, tidy};
 use loop_host::retention::{Thinned, keep_within};
 
 use crate::context::Context;
@@ -17,7 +17,7 @@ pub(crate) fn tidy_checkpoints(context: &Context) {
     // What one loop was given is for that loop alone.
     let Ok(settings) = super::setup::own_settings(context) else { return };
     let now = loop_host::clock::now().wall_ms;
-    match tidy(&context.home, Bound::of(&settings.values.checkpoint), now) {
+    match tidy(&context.home, Limit::of(&settings.values.checkpoint), now) {
         Ok(gone) if !gone.names.is_empty() => {
             let freed = text::size(gone.collected.freed);
             context

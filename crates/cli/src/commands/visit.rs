@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState, meant};
 use loop_core::time::At;
-use loop_host::checkpoint::{self, Keeper, Listed, Place};
+use loop_host::checkpoint::{self, CheckpointContext, CheckpointRow, RunCheckpoints};
 use loop_host::driver::{Reporter, drive};
 use loop_host::index;
 use loop_host::paths::path_of;
@@ -22,7 +22,7 @@ use crate::render::printer::Printer;
 const NAMED_MAX: usize = 12;
 
 /// The checkpoints of a loop and where it stands; refused where none are kept.
-pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(Place, RunState), CommandError> {
+pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(CheckpointContext, RunState), CommandError> {
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let Some(spec) = state.spec.clone().filter(|spec| spec.has_checkpoints()) else {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} keeps no checkpoints", folder.id))
@@ -33,7 +33,7 @@ pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(Place, RunState), Co
 }
 
 /// The checkpoints of a loop, the oldest first.
-pub(crate) fn listed(place: &Place) -> Result<Vec<Listed>, CommandError> {
+pub(crate) fn listed(place: &CheckpointContext) -> Result<Vec<CheckpointRow>, CommandError> {
     checkpoint::listed(place).map_err(|error| {
         CommandError::new(Kind::Unable, "the checkpoints cannot be read").because(error.to_string()).hint("loop doctor")
     })
@@ -171,7 +171,7 @@ pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
     else {
         return String::new();
     };
-    let measured = Keeper::open(folder.checkpoints(spec), Arc::default())
+    let measured = RunCheckpoints::open(folder.checkpoints(spec), Arc::default())
         .ok()
         .and_then(|keeper| keeper.measure(Some("initial"), newest).ok());
     measured.and_then(|measured| measured.changes).map_or_else(String::new, brief)

@@ -1,29 +1,30 @@
 //! The checkpoints of a run for whoever looks at them: which there are, and what differs between two, whatever keeps them.
 use std::io;
 
+use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::context::{BTRFS, CheckpointContext};
 use super::diff::{self, Bounds, Difference, Piece};
-use super::gc::Listed;
-use super::keeper::{BTRFS, Place};
-use super::object::Id;
-use super::shelved::{Held, Shelved};
-use super::store::Store;
+use super::git::gc::CheckpointRow;
+use super::git::object::Id;
+use super::git::store::Store;
 
 /// The checkpoints of a run, the oldest first.
 ///
 /// # Errors
 /// When they cannot be read.
-pub fn listed(place: &Place) -> io::Result<Vec<Listed>> {
-    if !place.store.is_dir() {
+pub fn listed(context: &CheckpointContext) -> io::Result<Vec<CheckpointRow>> {
+    if !context.store.is_dir() {
         return Ok(Vec::new());
     }
-    let store = Store::open(&place.store)?;
-    let mut listed = store.listed(&place.run)?;
-    if place.backend == BTRFS {
-        let shelved = Shelved::of(&store);
+    let store = Store::open(&context.store)?;
+    let mut listed = store.listed(&context.run)?;
+    if context.backend == BTRFS {
+        let snapshot_store = SnapshotStore::of(&store);
         for row in &mut listed {
-            let full = format!("{}/{}", place.run, row.name);
-            let shelved = shelved.as_ref().filter(|shelved| shelved.snapshot(&full).is_ok());
-            row.snapshot = shelved.map(|shelved| shelved.path(&full));
+            let full = format!("{}/{}", context.run, row.name);
+            let snapshot_store =
+                snapshot_store.as_ref().filter(|snapshot_store| snapshot_store.snapshot(&full).is_ok());
+            row.snapshot = snapshot_store.map(|snapshot_store| snapshot_store.path(&full));
         }
         // Somebody removed its snapshot: nothing of it can be gone back to.
         listed.retain(|row| row.snapshot.is_some());
@@ -35,7 +36,7 @@ pub fn listed(place: &Place) -> io::Result<Vec<Listed>> {
 #[derive(Debug)]
 pub struct Comparison {
     store: Store,
-    shelved: Option<Shelved>,
+    snapshot_store: Option<SnapshotStore>,
     from: (String, Id),
     to: (String, Id),
 }
@@ -45,20 +46,20 @@ impl Comparison {
     ///
     /// # Errors
     /// When one of them is not there.
-    pub fn open(place: &Place, from: &str, to: &str) -> io::Result<Self> {
-        let store = Store::open(&place.store)?;
-        let shelved = if place.backend == BTRFS { Shelved::of(&store) } else { None };
+    pub fn open(context: &CheckpointContext, from: &str, to: &str) -> io::Result<Self> {
+        let store = Store::open(&context.store)?;
+        let snapshot_store = if context.backend == BTRFS { SnapshotStore::of(&store) } else { None };
         let of = |name: &str| {
-            let full = format!("{}/{name}", place.run);
+            let full = format!("{}/{name}", context.run);
             store.named(&full).map(|id| (full, id))
         };
         let (from, to) = (of(from)?, of(to)?);
-        Ok(Self { store, shelved, from, to })
+        Ok(Self { store, snapshot_store, from, to })
     }
 
     fn contents(&self) -> io::Result<Held<'_>> {
         let from = (self.from.0.as_str(), self.from.1);
-        Held::new(&self.store, self.shelved.as_ref(), Some(from), (&self.to.0, self.to.1))
+        Held::new(&self.store, self.snapshot_store.as_ref(), Some(from), (&self.to.0, self.to.1))
     }
 
     /// What differs.

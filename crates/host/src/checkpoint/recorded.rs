@@ -10,15 +10,26 @@ use loop_core::run::NameList;
 use loop_core::text;
 
 use super::btrfs::Snapshot;
-use super::keeper::{BTRFS, Place, hash_of};
-use super::keeper_scope::rules_of;
-use super::shelved::Shelved;
-use super::user_git;
-use super::{Ask, Checkpoint, Depth, Hint, KeptWhat, Measured, Picture, Rules, Store, Taken, open_folder};
-use crate::workspace::copy::Source;
+use super::btrfs::snapshot_store::SnapshotStore;
+use super::context::{BTRFS, CheckpointContext};
+use super::run_checkpoints::hash_of;
+use super::scope::rules_of;
+use super::{
+    Checkpoint, Depth, Rules, ScanCache, ScanHint, Store, StoredKind, TakeOutcome, TakeRequest, TreeState, user_git,
+};
+use crate::fs::handle::open_folder;
 
 /// So many paths that cannot be read are named.
 const UNREADABLE_MAX: usize = 3;
+
+/// Where the content of a checkpoint is.
+#[derive(Debug, Clone, Copy)]
+pub enum ContentSource<'a> {
+    /// In the store.
+    Store(&'a Store),
+    /// In a snapshot.
+    Snapshot(&'a Snapshot),
+}
 
 /// A checkpoint that nobody removes while this is held.
 #[derive(Debug)]
@@ -37,18 +48,18 @@ impl Recorded {
     ///
     /// # Errors
     /// When it is not there any more, or something of it is missing or damaged.
-    pub fn open(place: &Place, name: &str) -> io::Result<Self> {
-        let full = format!("{}/{name}", place.run);
-        if !place.store.is_dir() {
+    pub fn open(context: &CheckpointContext, name: &str) -> io::Result<Self> {
+        let full = format!("{}/{name}", context.run);
+        if !context.store.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the store of its checkpoints is gone"));
         }
-        let store = Store::open(&place.store)?;
+        let store = Store::open(&context.store)?;
         let lock = store.lock(false)?;
         let id = store.named(&full)?;
         let parts = store.parts(&id)?;
         let gone = || io::Error::new(io::ErrorKind::NotFound, "the snapshots of its checkpoints are gone");
-        let snapshot = match place.backend.as_str() {
-            BTRFS => Some(Shelved::of(&store).ok_or_else(gone)?.snapshot(&full)?),
+        let snapshot = match context.backend.as_str() {
+            BTRFS => Some(SnapshotStore::of(&store).ok_or_else(gone)?.snapshot(&full)?),
             _ => None,
         };
         let (checkpoint, tree) = (store.load(id)?, hash_of(parts.files, parts.manifest));
@@ -57,8 +68,8 @@ impl Recorded {
 
     /// Where its contents are.
     #[must_use]
-    pub fn source(&self) -> Source<'_> {
-        self.snapshot.as_ref().map_or(Source::Store(&self.store), Source::Snapshot)
+    pub fn source(&self) -> ContentSource<'_> {
+        self.snapshot.as_ref().map_or(ContentSource::Store(&self.store), ContentSource::Snapshot)
     }
 
     /// How the names of another state differ from it: each path with a word before it.
@@ -69,7 +80,7 @@ impl Recorded {
         for (path, kept) in then {
             match now.names.get(path) {
                 Some(other) if other == kept => {}
-                Some(other) if kept.what == KeptWhat::Folder && other.what == KeptWhat::Folder => {
+                Some(other) if kept.what == StoredKind::Folder && other.what == StoredKind::Folder => {
                     all.push((path, "permissions of"));
                 }
                 Some(_) => all.push((path, "changed")),
@@ -103,7 +114,7 @@ fn has_below<T>(names: &std::collections::BTreeMap<Vec<u8>, T>, path: &[u8]) -> 
 pub fn tree_of_copy(folder: &OwnedFd, scratch: &Path) -> io::Result<String> {
     let rules = Rules::new(true, &[], true);
     let mut store = Store::open(scratch)?;
-    let measured = look(&mut store, folder, &mut Picture::empty("copy"), &rules)?;
+    let measured = look(&mut store, folder, &mut ScanCache::empty("copy"), &rules)?;
     Ok(hash_of(measured.parts.files, measured.parts.manifest))
 }
 
@@ -111,35 +122,37 @@ pub fn tree_of_copy(folder: &OwnedFd, scratch: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// When it is not there, or cannot be read.
-pub fn workspace_now(place: &Place, then: &Checkpoint, scratch: &Path) -> io::Result<Checkpoint> {
-    let workspace = open_folder(&place.workspace)?;
-    let rules = rules_of(place);
-    let mut picture = Picture::empty(&place.run);
-    picture.hold(then.names.keys().cloned());
-    picture.hold(user_git::tracked(&place.workspace).unwrap_or_default());
+pub fn workspace_now(context: &CheckpointContext, then: &Checkpoint, scratch: &Path) -> io::Result<Checkpoint> {
+    let workspace = open_folder(&context.workspace)?;
+    let rules = rules_of(context);
+    let mut cache = ScanCache::empty(&context.run);
+    cache.hold(then.names.keys().cloned());
+    cache.hold(user_git::tracked(&context.workspace).unwrap_or_default());
     let mut store = Store::open(scratch)?;
     let cancel = AtomicBool::new(false);
     let ask = asking(&rules, Depth::Trees, &cancel);
-    match store.save(&workspace, &mut picture, &ask)? {
-        Taken::Saved(id, _) => store.load(id),
-        taken @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => Err(unseen(&taken)),
+    match store.save(&workspace, &mut cache, &ask)? {
+        TakeOutcome::Saved(id, _) => store.load(id),
+        taken @ (TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
+            Err(unseen(&taken))
+        }
     }
 }
 
-fn asking<'a>(rules: &'a Rules, depth: Depth, cancel: &'a AtomicBool) -> Ask<'a> {
-    Ask { name: "verify/now", parent: None, rules, hint: Hint::Everything, depth, unless: None, cancel }
+fn asking<'a>(rules: &'a Rules, depth: Depth, cancel: &'a AtomicBool) -> TakeRequest<'a> {
+    TakeRequest { name: "verify/now", parent: None, rules, hint: ScanHint::Everything, depth, unless: None, cancel }
 }
 
-fn look(store: &mut Store, folder: &OwnedFd, picture: &mut Picture, rules: &Rules) -> io::Result<Measured> {
+fn look(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rules) -> io::Result<TreeState> {
     let cancel = AtomicBool::new(false);
-    match store.save(folder, picture, &asking(rules, Depth::Ids, &cancel))? {
-        Taken::Measured(measured) => Ok(measured),
-        taken @ (Taken::Saved(..) | Taken::Unreadable(_) | Taken::Cancelled) => Err(unseen(&taken)),
+    match store.save(folder, cache, &asking(rules, Depth::Ids, &cancel))? {
+        TakeOutcome::NotWritten(measured) => Ok(measured),
+        taken @ (TakeOutcome::Saved(..) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => Err(unseen(&taken)),
     }
 }
 
-fn unseen(taken: &Taken) -> io::Error {
-    let Taken::Unreadable(list) = taken else { return io::Error::other("it could not be looked at") };
+fn unseen(taken: &TakeOutcome) -> io::Error {
+    let TakeOutcome::Unreadable(list) = taken else { return io::Error::other("it could not be looked at") };
     let each = |(path, why): &(Vec<u8>, String)| format!("{}: {why}", text::escape_path(path));
     io::Error::other(list.iter().take(UNREADABLE_MAX).map(each).collect::<Vec<_>>().join(", "))
 }

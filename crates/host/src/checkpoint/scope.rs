@@ -1,43 +1,79 @@
-//! The rules for whoever walks folders alone: the watcher. All that it needs of them is here.
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+//! What is in scope of a run's checkpoints: its settings, the user's and the repository's rules, and never the folder in
+//! which loop itself keeps everything.
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use loop_core::text;
 
-use super::rules::{self, FolderRules, Rules, ignore_rules};
+use super::context::CheckpointContext;
+use super::{RuleTexts, Rules, ScanCache, user_git};
 
-/// As the walk has it: a `.gitignore` longer than this is no list of rules.
-const IGNORE_BYTES_MAX: u64 = 1024 * 1024;
+/// What the harness itself writes into a workspace: no part of the work. What a person writes there is.
+const OURS: [&str; 4] = ["/.loopr/*", "!/.loopr/config", "!/.loopr/prompt.md", "/.harness/"];
 
-/// What holds for the names of one folder.
-#[derive(Debug, Clone)]
-pub(crate) struct Scope(FolderRules);
+/// The rules of a run.
+pub(crate) fn rules_of(context: &CheckpointContext) -> Rules {
+    let settings = &context.settings;
+    let found = user_git::rules_of(&context.workspace, &context.user);
+    let state = context.store.parent().and_then(Path::parent).and_then(|state| inside(&context.workspace, state));
+    let ours = OURS.map(str::to_owned).into_iter().chain(context.litter.iter().cloned());
+    let outside = ours.chain(state.as_deref().and_then(pattern_of)).collect();
+    Rules::of(RuleTexts {
+        repository: found.is_repository,
+        excludes: found.texts,
+        all: settings.checkpoint_ignored,
+        skips: settings.checkpoint_skip.iter().map(|glob| unescaped(glob)).collect(),
+        outside,
+        size_max: settings.checkpoint_file_max.map(|size| size.0),
+    })
+}
 
-impl Scope {
-    /// What holds above the workspace's own `.gitignore`.
-    pub(crate) fn above_all() -> Self {
-        Self(FolderRules::default())
+/// Whether a workspace can be kept in this state folder at all.
+///
+/// # Errors
+/// Why not.
+pub fn check_state_folder(workspace: &Path, state: &Path) -> Result<(), String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(workspace).starts_with(real(state)) {
+        return Err("the workspace lies in the folder where loop keeps its records".to_owned());
     }
-
-    /// What holds in a folder that this is the outer scope of, once its own `.gitignore` was read.
-    pub(crate) fn inside(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Self {
-        Self(self.0.below(own_rules(folder).map(|text| ignore_rules(path, &text)).as_ref()))
-    }
-
-    /// Whether a folder is left out.
-    pub(crate) fn leaves_out(&self, rules: &Rules, path: &[u8]) -> bool {
-        rules.scope(&self.0, path, true) != rules::Scope::In
+    match inside(workspace, state) {
+        Some(path) if pattern_of(&path).is_none() => {
+            Err("the folder where loop keeps its records lies in the workspace, and its name is not UTF-8".to_owned())
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
-/// A folder's `.gitignore`, if it is a plain file.
-pub(super) fn own_rules(folder: BorrowedFd<'_>) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(folder.as_fd(), ".gitignore", flags, Mode::empty()).ok()?;
-    let stat = fstat(&file).ok()?;
-    let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    let size = u64::try_from(stat.st_size).ok().filter(|size| plain && *size <= IGNORE_BYTES_MAX)?;
-    let mut bytes = Vec::new();
-    io::Read::take(std::fs::File::from(file), size).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+/// The path of the state folder from the workspace, if it lies in it.
+fn inside(workspace: &Path, state: &Path) -> Option<PathBuf> {
+    let (workspace, state) = (workspace.canonicalize().ok()?, state.canonicalize().ok()?);
+    state.strip_prefix(workspace).ok().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned)
+}
+
+/// A path as a rule that matches it alone.
+fn pattern_of(path: &Path) -> Option<String> {
+    let special = |letter: char| "\\*?[]!#{} ".contains(letter);
+    let escaped = path.to_str()?.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter]));
+    Some(format!("/{}/", escaped.collect::<String>()))
+}
+
+/// Files that a nested repository tracks although they are ignored, and that are not known yet: they are in scope too.
+pub(super) fn tracked_inside(context: &CheckpointContext, cache: &ScanCache) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for folder in cache.repositories() {
+        use std::os::unix::ffi::OsStrExt;
+        let path = context.workspace.join(std::ffi::OsStr::from_bytes(&folder));
+        for tracked in user_git::tracked(&path).unwrap_or_default() {
+            let tracked = [folder.as_slice(), b"/", &tracked].concat();
+            let there = context.workspace.join(std::ffi::OsStr::from_bytes(&tracked)).symlink_metadata().is_ok();
+            if there && !cache.knows(&tracked) {
+                found.push(tracked);
+            }
+        }
+    }
+    found
+}
+
+fn unescaped(line: &str) -> String {
+    String::from_utf8_lossy(&text::unescape_path(line)).into_owned()
 }

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -243,16 +242,6 @@ fn exit_code(engine: &Engine, container: &str, exec: &str) -> Result<u8, String>
         }
         std::thread::sleep(EXIT_LOOK_AGAIN);
     }
-}
-
-/// Variables for the agent as a file that only we can read.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_environment(path: &Path, variables: &[(String, String)]) -> io::Result<()> {
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let lines: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}\0")).collect();
-    file.write_all(lines.concat().as_bytes())
 }
 
 /// The variables for the agent: what stands in the file, and the mark. A file without zero bytes has a variable a line.

@@ -11,9 +11,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::shown;
-use crate::checkpoint::{Rules, folder_beneath, joined, split};
-use crate::workspace::derived::is_made;
-use crate::workspace::mounts::path_of_handle;
+use crate::checkpoint::{Rules, is_made};
+use crate::fs::handle::{folder_beneath, joined, path_of_handle, split};
 
 /// So many names are passed in one walk.
 const PASSED_MAX: u64 = 500_000;

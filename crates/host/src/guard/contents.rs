@@ -96,7 +96,7 @@ pub(super) fn hashed(from: &mut impl Read, to: &mut impl Write) -> io::Result<(S
     let (mut hash, mut all, mut piece) = (Sha256::new(), 0_u64, vec![0; PIECE_BYTES]);
     loop {
         let read = match from.read(&mut piece) {
-            Ok(0) => return Ok((crate::runs::hex(&hash.finalize()), all)),
+            Ok(0) => return Ok((crate::fs::hex(&hash.finalize()), all)),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),

@@ -9,9 +9,10 @@ use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::contents::hashed;
-use super::record::{Kept, Quick, What};
+use super::record::{Original, Quick, What};
 use super::{Originals, opened};
-use crate::checkpoint::{Stamp, folder_beneath, split, wall_nanos};
+use crate::checkpoint::{Stamp, wall_nanos};
+use crate::fs::handle::{folder_beneath, split};
 
 /// So many new names are told.
 const ADDED_MAX: usize = 1000;
@@ -63,7 +64,7 @@ impl Tampered {
 
 /// What a look found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct TamperFound {
     /// Protected names that are not as they were, sorted.
     pub changed: Vec<Tampered>,
     /// Names that match and were not there at the start: listed, not protected. Sorted.
@@ -77,26 +78,14 @@ impl Originals {
     ///
     /// # Errors
     /// When the workspace itself cannot be looked at.
-    pub fn look(&mut self) -> io::Result<Found> {
-        self.compare(false)
-    }
-
-    /// The same, where every file is read: for a last word, whatever somebody with the kernel's rights did to clocks.
-    ///
-    /// # Errors
-    /// As for [`Originals::look`].
-    pub fn look_closely(&mut self) -> io::Result<Found> {
-        self.compare(true)
-    }
-
-    fn compare(&mut self, closely: bool) -> io::Result<Found> {
-        let mut found = Found::default();
+    pub fn look(&mut self) -> io::Result<TamperFound> {
+        let mut found = TamperFound::default();
         let mut at = Folder { path: None, folder: folder_beneath(&self.workspace, b"").map(Ok)? };
         for (path, kept) in &mut self.record.files {
             let bytes = unescape_path(path);
             let (above, name) = split(&bytes);
             let what = match at.open(&self.workspace, above) {
-                Ok(folder) => of_name(folder, name, kept, closely),
+                Ok(folder) => of_name(folder, name, kept, false),
                 Err(error) => Some(hidden(*error)),
             };
             found.changed.extend(what.map(|what| Tampered { path: path.clone(), what }));
@@ -106,7 +95,7 @@ impl Originals {
     }
 
     /// One walk for the names that came, and for those that went elsewhere.
-    fn look_for_names(&self, found: &mut Found) {
+    fn look_for_names(&self, found: &mut TamperFound) {
         let is_gone = |tampered: &&mut Tampered| tampered.what == Tamper::Deleted;
         let inode = |path: &str| self.record.files.get(path).map(|kept| kept.stamp.inode);
         let gone: BTreeMap<u64, String> = found
@@ -183,7 +172,7 @@ fn hidden(error: Errno) -> Tamper {
     }
 }
 
-fn same_kind(stat: &Stat, kept: &Kept) -> bool {
+fn same_kind(stat: &Stat, kept: &Original) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);
     match kept.what {
         What::File { .. } => kind == FileType::RegularFile,
@@ -191,8 +180,9 @@ fn same_kind(stat: &Stat, kept: &Kept) -> bool {
     }
 }
 
-/// What became of one name. Where only times changed, these are the new ones.
-pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Kept, closely: bool) -> Option<Tamper> {
+/// What became of one name. Where only times changed, these are the new ones. A look `closely` reads the content in any
+/// case.
+pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closely: bool) -> Option<Tamper> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Some(Tamper::Deleted),
@@ -230,7 +220,7 @@ pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Kept, closely: b
     }
 }
 
-fn is_same_content(folder: &OwnedFd, name: &[u8], (kept, size): (&Kept, u64)) -> io::Result<bool> {
+fn is_same_content(folder: &OwnedFd, name: &[u8], (kept, size): (&Original, u64)) -> io::Result<bool> {
     match &kept.what {
         What::Link { leads } => Ok(escape_path(readlinkat(folder, name, Vec::new())?.as_bytes()) == *leads),
         What::File { bytes, .. } if *bytes != size => Ok(false),

@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 use loop_core::text::{escape_path, one_line, size, unescape_path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 
-use crate::checkpoint::{Place, Stamp, folder_beneath, open_folder, rules_of, split, wall_nanos};
+use crate::checkpoint::{CheckpointContext, Stamp, rules_of, wall_nanos};
+use crate::fs::handle::{folder_beneath, open_folder, split};
 use chosen::{Chosen, Passed};
 use contents::Contents;
-use record::{Kept, Quick, Record, What};
+use record::{Original, Quick, Record, What};
 
-pub use look::{Found, Tamper, Tampered};
-pub use restore::Restored;
+pub use look::{Tamper, TamperFound, Tampered};
+pub use restore::OriginalsRestored;
 
 /// The folder of a run that the originals are kept in.
 const FOLDER: &str = "guard";
@@ -39,7 +40,7 @@ const LOOKED_AT_BYTES: u64 = 8000;
 
 /// What shall be protected.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted<'a> {
+pub struct ProtectRequest<'a> {
     /// Patterns in the style of `.gitignore`; `!` takes out again.
     pub globs: &'a [String],
     /// Script files by their paths, which may hold `*` and `?`.
@@ -48,7 +49,7 @@ pub struct Wanted<'a> {
 
 /// What came of keeping the originals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct ProtectedFiles {
     /// How many are protected.
     pub files: u32,
     /// How much they are.
@@ -74,8 +75,12 @@ impl Originals {
     ///
     /// # Errors
     /// When the workspace cannot be read or the run's folder not be written.
-    pub fn take(run: &Path, place: &Place, wanted: Wanted<'_>) -> io::Result<(Self, Taken)> {
-        if let Some(known) = Self::open(run, place)? {
+    pub fn take(
+        run: &Path,
+        context: &CheckpointContext,
+        wanted: ProtectRequest<'_>,
+    ) -> io::Result<(Self, ProtectedFiles)> {
+        if let Some(known) = Self::open(run, context)? {
             let taken = known.taken(Vec::new());
             return Ok((known, taken));
         }
@@ -86,8 +91,8 @@ impl Originals {
         }
         let record = Record { globs: wanted.globs.to_vec(), ..Record::default() };
         let mut all = Self {
-            chosen: Chosen::new(&record.globs, rules_of(place)),
-            workspace: open_folder(&place.workspace)?,
+            chosen: Chosen::new(&record.globs, rules_of(context)),
+            workspace: open_folder(&context.workspace)?,
             contents: Contents::new(&folder)?,
             folder,
             record,
@@ -110,12 +115,12 @@ impl Originals {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn open(run: &Path, place: &Place) -> io::Result<Option<Self>> {
+    pub fn open(run: &Path, context: &CheckpointContext) -> io::Result<Option<Self>> {
         let folder = run.join(FOLDER);
         let Some(record) = Record::read(&folder)? else { return Ok(None) };
         Ok(Some(Self {
-            chosen: Chosen::new(&record.globs, rules_of(place)),
-            workspace: open_folder(&place.workspace)?,
+            chosen: Chosen::new(&record.globs, rules_of(context)),
+            workspace: open_folder(&context.workspace)?,
             contents: Contents::open(&folder, &record)?,
             folder,
             bytes: record.bytes(),
@@ -139,7 +144,7 @@ impl Originals {
     ///
     /// # Errors
     /// When it cannot be kept; then the originals are those of before.
-    pub fn adopt(&mut self, found: &Found) -> io::Result<Vec<String>> {
+    pub fn adopt(&mut self, found: &TamperFound) -> io::Result<Vec<String>> {
         let before = self.record.clone();
         let mut left_out = Vec::new();
         for tampered in &found.changed {
@@ -169,7 +174,7 @@ impl Originals {
     ///
     /// # Errors
     /// When that cannot be written down.
-    pub fn release(&mut self, found: &Found) -> io::Result<()> {
+    pub fn release(&mut self, found: &TamperFound) -> io::Result<()> {
         for tampered in &found.changed {
             let old = self.record.files.remove(&tampered.path);
             self.bytes = self.bytes.saturating_sub(old.map_or(0, |old| old.bytes()));
@@ -185,18 +190,18 @@ impl Originals {
         u32::try_from(self.record.targets.len()).unwrap_or(u32::MAX)
     }
 
-    fn taken(&self, mut left_out: Vec<String>) -> Taken {
+    fn taken(&self, mut left_out: Vec<String>) -> ProtectedFiles {
         let more = left_out.len().saturating_sub(LEFT_OUT_NAMED_MAX);
         left_out.truncate(LEFT_OUT_NAMED_MAX);
         if more > 0 {
             left_out.push(format!("and {more} more"));
         }
         let files = u32::try_from(self.record.files.len()).unwrap_or(u32::MAX);
-        Taken { files, bytes: self.bytes, left_out }
+        ProtectedFiles { files, bytes: self.bytes, left_out }
     }
 
     /// Everything that shall be protected and is there.
-    fn matching(&self, wanted: Wanted<'_>, left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
+    fn matching(&self, wanted: ProtectRequest<'_>, left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
         let mut paths = self.chosen.scripts(&self.workspace, wanted.scripts, left_out);
         paths.retain(|path| self.is_script(path));
         let mut globbed = Vec::new();
@@ -276,7 +281,7 @@ impl Originals {
             | FileType::Unknown => return Err("it is neither a file nor a link".to_owned()),
         };
         let is_sure = stamp.is_sure(wall_nanos());
-        let kept = Kept {
+        let kept = Original {
             what,
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
@@ -324,7 +329,7 @@ impl Originals {
     fn write(&mut self) -> io::Result<()> {
         self.contents.sync()?;
         self.record.write(&self.folder)?;
-        crate::runs::sync_folder(&self.folder)
+        crate::fs::sync_folder(&self.folder)
     }
 }
 

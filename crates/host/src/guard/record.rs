@@ -44,7 +44,7 @@ impl What {
 
 /// One original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct Original {
     #[serde(flatten)]
     pub(super) what: What,
     pub(super) mode: u32,
@@ -54,7 +54,7 @@ pub(super) struct Kept {
     pub(super) is_sure: bool,
 }
 
-impl Kept {
+impl Original {
     pub(super) fn bytes(&self) -> u64 {
         if let What::File { bytes, .. } = self.what { bytes } else { 0 }
     }
@@ -64,7 +64,7 @@ impl Kept {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) globs: Vec<String>,
-    pub(super) files: BTreeMap<String, Kept>,
+    pub(super) files: BTreeMap<String, Original>,
     /// The permissions of the folders above them.
     pub(super) folders: BTreeMap<String, u32>,
     /// Paths that match and are neither protected nor the agent's.
@@ -78,7 +78,7 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn bytes(&self) -> u64 {
-        self.files.values().map(Kept::bytes).fold(0, u64::saturating_add)
+        self.files.values().map(Original::bytes).fold(0, u64::saturating_add)
     }
 
     pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {

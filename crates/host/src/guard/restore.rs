@@ -15,10 +15,11 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::look::of_name;
-use super::record::{Kept, What};
-use super::{FILE_BYTES_MAX, Found, Originals, Tamper, opened};
-use crate::checkpoint::{Unsynced, folder_beneath, joined, new_part, part_name, put_aside, set_mode, split};
-use crate::workspace::clear::unlocked;
+use super::record::{Original, What};
+use super::{FILE_BYTES_MAX, Originals, Tamper, TamperFound, opened};
+use crate::checkpoint::{Unsynced, new_part, part_name, put_aside, set_mode};
+use crate::fs::clear::unlocked;
+use crate::fs::handle::{folder_beneath, joined, split};
 
 /// What is needed to work in a folder.
 const OPEN_MODE: u32 = 0o700;
@@ -27,7 +28,7 @@ const FOLDER_MODE: u32 = 0o755;
 
 /// What was put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct OriginalsRestored {
     /// Paths that are as they were.
     pub files: Vec<String>,
     /// What stood in the way, and where it is now.
@@ -41,9 +42,14 @@ impl Originals {
     ///
     /// # Errors
     /// When nothing can be done at all, or what was done is not safe on disk.
-    pub fn restore(&mut self, found: &Found, keep: Option<&Path>) -> io::Result<Restored> {
-        let mut work =
-            Work { all: self, keep, done: Restored::default(), opened: BTreeMap::new(), unsynced: Unsynced::default() };
+    pub fn restore(&mut self, found: &TamperFound, keep: Option<&Path>) -> io::Result<OriginalsRestored> {
+        let mut work = Work {
+            all: self,
+            keep,
+            done: OriginalsRestored::default(),
+            opened: BTreeMap::new(),
+            unsynced: Unsynced::default(),
+        };
         for tampered in &found.changed {
             let path = unescape_path(&tampered.path);
             let Some(kept) = work.all.record.files.get(&tampered.path).cloned() else { continue };
@@ -80,14 +86,14 @@ impl Originals {
 struct Work<'a> {
     all: &'a Originals,
     keep: Option<&'a Path>,
-    done: Restored,
+    done: OriginalsRestored,
     /// Folders that get permissions at the end.
     opened: BTreeMap<Vec<u8>, u32>,
     unsynced: Unsynced,
 }
 
 impl Work<'_> {
-    fn put_back(&mut self, path: &[u8], kept: &Kept, what: &Tamper) -> io::Result<()> {
+    fn put_back(&mut self, path: &[u8], kept: &Original, what: &Tamper) -> io::Result<()> {
         let folder = self.above(path)?;
         let (above, name) = split(path);
         self.unsynced.folder(above, || folder.try_clone());
@@ -110,7 +116,7 @@ impl Work<'_> {
     }
 
     /// The original, beside its place. Its time is the present: what was built from the other one is older than it.
-    fn make(&mut self, folder: &OwnedFd, kept: &Kept) -> io::Result<Vec<u8>> {
+    fn make(&mut self, folder: &OwnedFd, kept: &Original) -> io::Result<Vec<u8>> {
         match &kept.what {
             What::Link { leads } => {
                 let part = part_name()?;
@@ -248,7 +254,7 @@ impl Work<'_> {
 }
 
 /// Owner and permissions; the owner comes first, because giving a file away takes set-id bits off.
-fn dress(file: &File, kept: &Kept) -> io::Result<()> {
+fn dress(file: &File, kept: &Original) -> io::Result<()> {
     let stat = fstat(file)?;
     if (stat.st_uid, stat.st_gid) != kept.owner {
         // Only root may give files away; the content counts.

@@ -1,15 +1,17 @@
-//! What the project's own files say about how its tests are run: at the top of the workspace and one folder below,
-//! read when a run begins and compared later. These files are watched, not protected.
+//! The project's own files that define how its tests are run, at the top of the workspace and one folder below: hashed
+//! when a run begins and compared later. These files are watched, not protected.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use loop_core::policy::protect::{is_target_file, new_target, target_changes, target_content, test_target};
+use loop_core::policy::protect::{is_target_file, new_target, target_change, test_definition};
 use loop_core::text::{escape_path, unescape_path};
 use rustix::fs::FileType;
+use sha2::{Digest, Sha256};
 
 use super::{Originals, opened};
-use crate::checkpoint::{folder_beneath, joined, split};
-use crate::workspace::walk::names_in;
+use crate::fs::handle::{folder_beneath, joined, split};
+use crate::fs::hex;
+use crate::fs::walk::names_in;
 
 /// A file that is longer is none that people write.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -21,9 +23,9 @@ impl Originals {
     /// Where tests are run otherwise than when the run began, in sentences.
     pub fn targets_changed(&mut self) -> Vec<String> {
         let now = self.targets_now();
-        let told = now.iter().flat_map(|(path, after)| match self.record.targets.get(path) {
-            Some(before) => target_changes(path, before.as_deref(), after.as_deref()),
-            None => new_target(path, after.as_deref(), &self.known_beside(path)).into_iter().collect(),
+        let told = now.iter().filter_map(|(path, after)| match self.record.targets.get(path) {
+            Some(before) => target_change(path, before.as_deref(), after.as_deref()),
+            None => new_target(path, after.as_deref(), &self.known_beside(path)),
         });
         let told = told.collect();
         self.record.targets_seen = now;
@@ -92,13 +94,12 @@ impl Originals {
         files.append(&mut names);
     }
 
-    /// What a file says now, with those that it includes.
+    /// A hash of the part that defines how tests are run, with the files that it includes; none where none does.
     fn target(&self, path: &[u8]) -> Option<String> {
         let (above, name) = split(path);
         let (name, text) = (String::from_utf8_lossy(name), self.target_text(path)?);
-        let text =
-            target_content(&name, &text, &mut |included: &str| self.target_text(&joined(above, included.as_bytes())));
-        test_target(&name, &text)
+        let read = &mut |included: &str| self.target_text(&joined(above, included.as_bytes()));
+        test_definition(&name, &text, read).map(|part| hex(&Sha256::digest(part.as_bytes())))
     }
 
     fn target_text(&self, path: &[u8]) -> Option<String> {

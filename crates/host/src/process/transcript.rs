@@ -152,5 +152,5 @@ pub(super) fn sha256_of(folders: [&Path; 2]) -> String {
             hash.update(&buffer[..count]);
         }
     }
-    crate::runs::hex(&hash.finalize())
+    crate::fs::hex(&hash.finalize())
 }

@@ -1,6 +1,7 @@
 //! Claiming a workspace: the same folder by any path, and none inside another.
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,13 @@ use crate::runs::{self, RunsError, StartLock};
 pub struct Claim {
     /// Where it lies.
     pub path: PathBuf,
-    _folder: File,
+    folder: File,
+}
+
+impl From<Claim> for OwnedFd {
+    fn from(claim: Claim) -> Self {
+        claim.folder.into()
+    }
 }
 
 /// Why a folder cannot be the workspace.
@@ -139,7 +146,7 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
         return Err(WorkspaceError::HeldElsewhere { path: held.to_owned() });
     }
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Claim { path, _folder: folder }),
+        Ok(()) => Ok(Claim { path, folder }),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(WorkspaceError::HeldElsewhere { path }),
         Err(source) => Err(error(source.into())),
     }

@@ -6,15 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use loop_host::checkpoint::btrfs::{Of, Place, trial};
+use loop_host::checkpoint::btrfs::{SnapshotMaker, SnapshotOwner, trial};
 use loop_host::checkpoint::{
-    Ask, Depth, Hint, Id, Measured, Picture, Rules, Still, Store, Taken, Way, open_folder, restore,
+    Depth, Id, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome, TakeRequest, TreeState,
+    open_folder, restore,
 };
 use loop_testkit::{Format, LoopImage};
 
 use crate::sight::{differences, odd_tree, sight, spoil, without, write};
 
-const OF: Of<'static> = Of { store: "store", run: "run" };
+const OF: SnapshotOwner<'static> = SnapshotOwner { store: "store", run: "run" };
+
+/// Removes all snapshots of a run and what an interrupted one left.
+pub(crate) fn remove_run(place: &SnapshotMaker, of: SnapshotOwner<'_>) -> std::io::Result<()> {
+    let own = format!("{}/", of.run);
+    place.sweep(of.store, &|full| !full.starts_with(&own)).map(drop)
+}
 
 fn btrfs(words: &[&str], path: &Path) -> String {
     let ran = Command::new("btrfs").args(words).arg(path).output().unwrap();
@@ -41,25 +48,25 @@ fn rules() -> Rules {
 
 /// Snapshots with what the store records of them.
 struct Records {
-    place: Place,
+    place: SnapshotMaker,
     folder: OwnedFd,
     store: Store,
-    picture: Picture,
+    cache: ScanCache,
 }
 
 impl Records {
     fn new(image: &LoopImage, work: &Path) -> Self {
         let store = Store::open(&image.outside().join("store")).unwrap();
-        Self { place: trial(work).unwrap(), folder: open_folder(work).unwrap(), store, picture: Picture::empty("run") }
+        Self { place: trial(work).unwrap(), folder: open_folder(work).unwrap(), store, cache: ScanCache::empty("run") }
     }
 
-    fn take(&mut self, name: &str) -> (Id, Measured) {
-        let still = Still::of(&self.folder).unwrap();
+    fn take(&mut self, name: &str) -> (Id, TreeState) {
+        let still = SnapshotMoment::of(&self.folder).unwrap();
         let snapshot = self.place.take(OF, name).unwrap();
         let rules = rules();
-        let ask = Ask { depth: Depth::Trees, name: &format!("run/{name}"), ..ask(&rules) };
-        let taken = self.store.save_still(&self.folder, (snapshot.folder(), still), &mut self.picture, &ask);
-        let Taken::Saved(id, measured) = taken.unwrap() else { panic!("{name} was not taken") };
+        let ask = TakeRequest { depth: Depth::Trees, name: &format!("run/{name}"), ..ask(&rules) };
+        let taken = self.store.save_still(&self.folder, (snapshot.folder(), still), &mut self.cache, &ask);
+        let TakeOutcome::Saved(id, measured) = taken.unwrap() else { panic!("{name} was not taken") };
         (id, measured)
     }
 
@@ -67,16 +74,16 @@ impl Records {
     fn go_back(&mut self, name: &str) {
         let target = self.store.named(&format!("run/{name}")).unwrap();
         let (before, _) = self.take("undo");
-        let way = Way { target, before, cancel: &AtomicBool::new(false) };
+        let way = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
         let snapshot = self.place.snapshot(OF, name).unwrap();
-        restore(&self.store, &snapshot, &self.folder, &mut self.picture, &way).unwrap();
+        restore(&self.store, &snapshot, &self.folder, &mut self.cache, &way).unwrap();
     }
 }
 
-fn ask(rules: &Rules) -> Ask<'_> {
+fn ask(rules: &Rules) -> TakeRequest<'_> {
     static NEVER: AtomicBool = AtomicBool::new(false);
-    let hint = Hint::Everything;
-    Ask { name: "other/1", parent: None, rules, hint, depth: Depth::Whole, unless: None, cancel: &NEVER }
+    let hint = ScanHint::Everything;
+    TakeRequest { name: "other/1", parent: None, rules, hint, depth: Depth::Whole, unless: None, cancel: &NEVER }
 }
 
 #[test]
@@ -90,8 +97,8 @@ fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
     let (taken, _) = records.take("initial");
     // A store of its own with all contents, read from the workspace itself.
     let mut whole = Store::open(&image.outside().join("whole")).unwrap();
-    let kept = whole.save(&records.folder, &mut Picture::empty("other"), &ask(&rules())).unwrap();
-    let Taken::Saved(_, kept) = kept else { panic!("{kept:?}") };
+    let kept = whole.save(&records.folder, &mut ScanCache::empty("other"), &ask(&rules())).unwrap();
+    let TakeOutcome::Saved(_, kept) = kept else { panic!("{kept:?}") };
     let parts = records.store.parts(&taken).unwrap();
     assert_eq!(parts, kept.parts, "trees and manifest have the same ids");
     spoil(&work);
@@ -107,7 +114,10 @@ fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
     let (again, _) = records.take("1");
     assert_eq!(records.store.parts(&again).unwrap(), parts);
     let bytes = fs::read(work.join("large")).unwrap();
-    assert!(!records.store.has(&Id::of(loop_host::checkpoint::Kind::Blob, &bytes)), "contents are in the snapshot");
+    assert!(
+        !records.store.has(&Id::of(loop_host::checkpoint::ObjectKind::Blob, &bytes)),
+        "contents are in the snapshot"
+    );
     assert_eq!(records.place.list(OF).unwrap(), ["1", "initial"]);
 }
 
@@ -144,14 +154,14 @@ fn what_was_written_just_before_a_snapshot_is_doubted_however_late_the_snapshot_
     let work = workspace(&image);
     let mut records = Records::new(&image, &work);
     write(&work, "file", "text");
-    let still = Still::of(&records.folder).unwrap();
+    let still = SnapshotMoment::of(&records.folder).unwrap();
     let snapshot = records.place.take(OF, "1").unwrap();
     // Meanwhile somebody could write it again within the same tick of the clock, and the snapshot would not tell.
     let begun = std::time::Instant::now();
     loop_testkit::wait_until("the file to be old", || begun.elapsed().as_millis() > 100);
     let rules = rules();
-    let ask = Ask { depth: Depth::Trees, ..ask(&rules) };
-    records.store.save_still(&records.folder, (snapshot.folder(), still), &mut records.picture, &ask).unwrap();
+    let ask = TakeRequest { depth: Depth::Trees, ..ask(&rules) };
+    records.store.save_still(&records.folder, (snapshot.folder(), still), &mut records.cache, &ask).unwrap();
     assert_eq!(records.take("2").1.read, 1, "it was not sure");
     assert_eq!(records.take("3").1.read, 0, "now it is");
 }
@@ -195,17 +205,17 @@ fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile(
             }
         };
         some(turn % 9);
-        let still = Still::of(&records.folder).unwrap();
+        let still = SnapshotMoment::of(&records.folder).unwrap();
         let snapshot = records.place.take(OF, &turn.to_string()).unwrap();
         some(turn % 5);
         let rules = rules();
-        let recorded = Ask { depth: Depth::Trees, name: &format!("run/{turn}"), ..ask(&rules) };
+        let recorded = TakeRequest { depth: Depth::Trees, name: &format!("run/{turn}"), ..ask(&rules) };
         let of = (snapshot.folder(), still);
-        let taken = records.store.save_still(&records.folder, of, &mut records.picture, &recorded).unwrap();
-        let Taken::Saved(_, measured) = taken else { panic!("{taken:?}") };
-        let alone = Ask { depth: Depth::Ids, ..ask(&rules) };
-        let taken = plain.save(snapshot.folder(), &mut Picture::empty("other"), &alone).unwrap();
-        let Taken::Measured(whole) = taken else { panic!("{taken:?}") };
+        let taken = records.store.save_still(&records.folder, of, &mut records.cache, &recorded).unwrap();
+        let TakeOutcome::Saved(_, measured) = taken else { panic!("{taken:?}") };
+        let alone = TakeRequest { depth: Depth::Ids, ..ask(&rules) };
+        let taken = plain.save(snapshot.folder(), &mut ScanCache::empty("other"), &alone).unwrap();
+        let TakeOutcome::NotWritten(whole) = taken else { panic!("{taken:?}") };
         assert_eq!((measured.parts, &measured.left_out), (whole.parts, &whole.left_out), "turn {turn}");
         (read, seen) = (read + measured.read, seen + whole.read);
     }
@@ -230,7 +240,7 @@ fn what_a_snapshot_would_leave_out_is_named_and_refused() {
     assert!(place.take(OF, "1").is_err());
     assert!(Command::new("umount").arg(work.join("a mount")).status().unwrap().success());
     place.take(OF, "1").unwrap();
-    place.remove_run(OF).unwrap();
+    remove_run(&place, OF).unwrap();
     assert_eq!(subvolumes(&image), ["work"]);
 }
 
@@ -272,7 +282,7 @@ fn snapshots_are_removed_and_nothing_else_is() {
     for name in ["initial", "1", "2"] {
         place.take(OF, name).unwrap();
     }
-    place.take(Of { run: "other", ..OF }, "1").unwrap();
+    place.take(SnapshotOwner { run: "other", ..OF }, "1").unwrap();
     assert_eq!(place.list(OF).unwrap(), ["1", "2", "initial"]);
     assert_eq!(place.runs("store").unwrap(), ["other", "run"]);
     place.remove(OF, "1").unwrap();
@@ -289,16 +299,16 @@ fn snapshots_are_removed_and_nothing_else_is() {
     for name in ["planted", "folder", "volume"] {
         assert!(place.remove(OF, name).unwrap_err().to_string().len() > 5);
     }
-    assert!(place.remove_run(OF).is_err());
+    assert!(remove_run(&place, OF).is_err());
     assert_eq!(fs::read_to_string(work.join("file")).unwrap(), "text");
     assert_eq!(place.list(OF).unwrap(), ["folder", "planted", "volume"], "the snapshots are gone");
     fs::remove_file(run.join("planted")).unwrap();
     fs::remove_dir(run.join("folder")).unwrap();
     btrfs(&["subvolume", "delete"], &run.join("volume"));
-    place.remove_run(OF).unwrap();
-    place.remove_run(OF).unwrap();
+    remove_run(&place, OF).unwrap();
+    remove_run(&place, OF).unwrap();
     assert!(place.path().exists(), "another run has snapshots there");
-    place.remove_run(Of { run: "other", ..OF }).unwrap();
+    remove_run(&place, SnapshotOwner { run: "other", ..OF }).unwrap();
     assert_eq!(subvolumes(&image), ["work"]);
     assert!(!place.path().exists());
 }
@@ -358,7 +368,7 @@ fn a_checkpoint_reads_no_folder_so_that_their_number_does_not_matter() {
     place.take(OF, "1").unwrap();
     assert_eq!(times(), before);
     let mut store = Store::open(&image.outside().join("store")).unwrap();
-    store.save(&open_folder(&work).unwrap(), &mut Picture::empty("other"), &ask(&rules())).unwrap();
+    store.save(&open_folder(&work).unwrap(), &mut ScanCache::empty("other"), &ask(&rules())).unwrap();
     assert_ne!(times(), before, "a control: a walk is seen");
 }
 
@@ -377,7 +387,7 @@ fn as_an_ordinary_user() {
     place.take(OF, "1").unwrap();
     place.remove(OF, "1").unwrap();
     place.take(OF, "2").unwrap();
-    place.remove_run(OF).unwrap();
+    remove_run(&place, OF).unwrap();
 }
 
 #[test]

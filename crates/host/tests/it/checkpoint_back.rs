@@ -3,7 +3,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::atomic::AtomicBool;
 
-use loop_host::checkpoint::{Rules, Way, open_folder, restore};
+use loop_host::checkpoint::{RestorePlan, Rules, open_folder, restore};
 
 use crate::checkpoint_trees::Scene;
 
@@ -116,8 +116,8 @@ fn nothing_is_followed_out_of_the_workspace_while_somebody_swaps_folders_for_lin
     symlink(outside.path(), scene.path("sub")).unwrap();
     let workspace = open_folder(&scene.path("")).unwrap();
     let never = AtomicBool::new(false);
-    let way = Way { target, before, cancel: &never };
-    assert!(restore(&scene.store, &scene.store, &workspace, &mut scene.picture, &way).is_err());
+    let way = RestorePlan { target, before, cancel: &never };
+    assert!(restore(&scene.store, &scene.store, &workspace, &mut scene.cache, &way).is_err());
     assert_eq!(fs::read_to_string(outside.path().join("file")).unwrap(), "canary");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     // Again, from what is there now: it comes to its end.

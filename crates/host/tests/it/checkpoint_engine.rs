@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use loop_host::checkpoint::{Content, Depth, Id, Picture, Rules, Store, Taken, Way, open_folder, restore};
+use loop_host::checkpoint::{
+    Depth, FileContent, Id, RestorePlan, Rules, ScanCache, Store, TakeOutcome, open_folder, restore,
+};
 
 use crate::checkpoint_trees::{Scene, saved};
 
@@ -114,23 +116,23 @@ fn the_next_process_reads_nothing_again_and_a_torn_picture_is_done_without() {
     (0..40).for_each(|file| scene.write(&format!("d{}/f{file}", file % 4), "text"));
     let (first, _) = scene.save("run/1");
     settle(&mut scene);
-    scene.store.write_picture(&mut scene.picture).unwrap();
-    let picture = scene.scratch.path().join("store/pictures/run");
-    let whole = fs::read(&picture).unwrap();
+    scene.store.write_cache(&mut scene.cache).unwrap();
+    let cache = scene.scratch.path().join("store/pictures/run");
+    let whole = fs::read(&cache).unwrap();
     let again = |scene: &mut Scene| {
         scene.store = Store::open(&scene.scratch.path().join("store")).unwrap();
-        scene.picture = scene.store.picture("run").unwrap();
+        scene.cache = scene.store.cache("run").unwrap();
         let (id, measured) = scene.save("run/2");
         assert!(scene.store.between(&first, &id).unwrap().is_empty());
         measured.read
     };
     assert_eq!(again(&mut scene), 0);
     // What another run knows of the files is known to this one, but not what it held.
-    scene.picture = scene.store.picture("other").unwrap();
+    scene.cache = scene.store.cache("other").unwrap();
     assert_eq!(scene.save("other/1").1.read, 0);
     fs::remove_file(scene.scratch.path().join("store/pictures/other")).ok();
     for bytes in [&whole[..0], &whole[..whole.len() - 1], &[&whole[..100], b"x", &whole[101..]].concat()] {
-        fs::write(&picture, bytes).unwrap();
+        fs::write(&cache, bytes).unwrap();
         assert_eq!(again(&mut scene), 40, "{} bytes", bytes.len());
     }
 }
@@ -141,7 +143,7 @@ fn a_path_that_was_deleted_in_between_is_still_held_by_the_run_and_by_no_other()
     scene.write("notes.log", "kept at first");
     scene.write("tracked.o", "by git");
     scene.write("rest", "x");
-    scene.picture.hold([b"tracked.o".to_vec()]);
+    scene.cache.hold([b"tracked.o".to_vec()]);
     scene.save("run/1");
     fs::remove_file(scene.path("notes.log")).unwrap();
     scene.write(".gitignore", "*.log\n*.o\n");
@@ -155,10 +157,10 @@ fn a_path_that_was_deleted_in_between_is_still_held_by_the_run_and_by_no_other()
     let held = [".gitignore", "notes.log", "rest", "tracked.o"];
     assert_eq!(names(&mut scene, "run/3"), held);
     scene.store = Store::open(&scene.scratch.path().join("store")).unwrap();
-    scene.picture = scene.store.picture("run").unwrap();
+    scene.cache = scene.store.cache("run").unwrap();
     assert_eq!(names(&mut scene, "run/4"), held, "also for the next process");
-    scene.store.write_picture(&mut scene.picture).unwrap();
-    scene.picture = scene.store.picture("other").unwrap();
+    scene.store.write_cache(&mut scene.cache).unwrap();
+    scene.cache = scene.store.cache("other").unwrap();
     assert_eq!(names(&mut scene, "other/1"), [".gitignore", "rest"]);
 }
 
@@ -167,14 +169,14 @@ fn what_was_kept_after_the_picture_was_written_down_is_held_too() {
     let mut scene = Scene::new(plain());
     scene.write("rest", "x");
     scene.save("run/1");
-    scene.store.write_picture(&mut scene.picture).unwrap();
+    scene.store.write_cache(&mut scene.cache).unwrap();
     scene.write("late.log", "kept once");
     scene.save("run/2");
     fs::remove_file(scene.path("late.log")).unwrap();
     scene.write(".gitignore", "*.log\n");
     scene.save("run/3");
     scene.store = Store::open(&scene.scratch.path().join("store")).unwrap();
-    scene.picture = scene.store.picture("run").unwrap();
+    scene.cache = scene.store.cache("run").unwrap();
     scene.write("late.log", "made again");
     let (id, _) = scene.save("run/4");
     assert_eq!(scene.names(id), [".gitignore", "late.log", "rest"]);
@@ -213,7 +215,7 @@ fn what_is_left_out_is_named_and_what_is_ours_is_not_even_that() {
     let (without, _) = scene.save("run/2");
     assert_eq!(scene.names(without), ["a"]);
     scene.write(".harness/more", "x");
-    assert!(matches!(scene.take(|ask| ask.unless = Some(without)), Taken::Measured(_)));
+    assert!(matches!(scene.take(|ask| ask.unless = Some(without)), TakeOutcome::NotWritten(_)));
     // What grew past the limit since is not lost by going back.
     scene.write("a", "so much that it is left out");
     let restored = scene.go_back(id);
@@ -230,18 +232,18 @@ fn nothing_is_written_where_the_state_is_the_same_and_permissions_are_a_part_of_
     let packs = scene.scratch.path().join("store/objects/pack");
     let count = || files_in(&packs, "").len();
     let before = count();
-    let Taken::Measured(same) = scene.take(|ask| ask.unless = Some(id)) else { panic!() };
+    let TakeOutcome::NotWritten(same) = scene.take(|ask| ask.unless = Some(id)) else { panic!() };
     assert_eq!(same.parts, measured.parts);
-    let Taken::Measured(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
+    let TakeOutcome::NotWritten(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
     assert_eq!((ids.parts, count()), (measured.parts, before));
     fs::set_permissions(scene.path("file"), Permissions::from_mode(0o600)).unwrap();
     scene.write("new", "only measured at first");
-    let Taken::Measured(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
+    let TakeOutcome::NotWritten(ids) = scene.take(|ask| ask.depth = Depth::Ids) else { panic!() };
     let (second, measured) = saved(scene.take(|ask| ask.unless = Some(id)));
     assert_eq!(ids.parts, measured.parts);
     let mut bytes = Vec::new();
     let kept = scene.store.load(second).unwrap();
-    let loop_host::checkpoint::KeptWhat::File(file) = &kept.names[&b"new"[..]].what else { panic!() };
+    let loop_host::checkpoint::StoredKind::File(file) = &kept.names[&b"new"[..]].what else { panic!() };
     scene.store.copy(file, &mut bytes).unwrap();
     assert_eq!(bytes, b"only measured at first", "what was only measured is written when it is kept");
     fs::remove_file(scene.path("new")).unwrap();
@@ -249,7 +251,7 @@ fn nothing_is_written_where_the_state_is_the_same_and_permissions_are_a_part_of_
     fs::remove_file(scene.path("file")).unwrap();
     scene.write("file", "x");
     fs::set_permissions(scene.path("file"), Permissions::from_mode(0o640)).unwrap();
-    assert!(matches!(scene.take(|ask| ask.unless = Some(id)), Taken::Saved(..)), "other permissions");
+    assert!(matches!(scene.take(|ask| ask.unless = Some(id)), TakeOutcome::Saved(..)), "other permissions");
 }
 
 #[test]
@@ -292,8 +294,11 @@ fn a_cancelled_checkpoint_keeps_nothing_and_the_next_one_is_whole() {
     (0..100).for_each(|file| scene.write(&format!("f{file}"), "text"));
     let cancelled = AtomicBool::new(true);
     let workspace = open_folder(&scene.path("")).unwrap();
-    let ask = loop_host::checkpoint::Ask { cancel: &cancelled, ..crate::checkpoint_trees::ask("run/1", &scene.rules) };
-    assert_eq!(scene.store.save(&workspace, &mut scene.picture, &ask).unwrap(), Taken::Cancelled);
+    let ask = loop_host::checkpoint::TakeRequest {
+        cancel: &cancelled,
+        ..crate::checkpoint_trees::ask("run/1", &scene.rules)
+    };
+    assert_eq!(scene.store.save(&workspace, &mut scene.cache, &ask).unwrap(), TakeOutcome::Cancelled);
     assert!(scene.store.named("run/1").is_err());
     assert_eq!(files_in(&scene.scratch.path().join("store/objects/pack"), "").len(), 0);
     let (id, _) = scene.hinted(&[]);
@@ -356,8 +361,8 @@ fn two_processes_save_into_one_store_and_what_one_removes_the_other_writes_again
     scene.save("run/2");
     let workspace = open_folder(&scene.path("")).unwrap();
     let rules = plain();
-    let mut picture = other.picture("other").unwrap();
-    saved(other.save(&workspace, &mut picture, &crate::checkpoint_trees::ask("other/1", &rules)).unwrap());
+    let mut cache = other.cache("other").unwrap();
+    saved(other.save(&workspace, &mut cache, &crate::checkpoint_trees::ask("other/1", &rules)).unwrap());
     assert_eq!(files_in(&folder.join("objects/pack"), ".pack").len(), 3);
     // Somebody cleans up everything behind our back.
     for path in files_in(&folder.join("objects/pack"), "") {
@@ -365,7 +370,7 @@ fn two_processes_save_into_one_store_and_what_one_removes_the_other_writes_again
     }
     let (id, _) = scene.save("run/3");
     let kept = scene.store.load(id).unwrap();
-    let loop_host::checkpoint::KeptWhat::File(file) = &kept.names[&b"file"[..]].what else { panic!() };
+    let loop_host::checkpoint::StoredKind::File(file) = &kept.names[&b"file"[..]].what else { panic!() };
     assert!(scene.store.has(file), "what is believed to be there is asked for again");
 }
 
@@ -376,11 +381,11 @@ fn trees_without_contents_are_completed_when_contents_are_wanted() {
     symlink("file", scene.path("a/link")).unwrap();
     let (id, _) = saved(scene.take(|ask| ask.depth = Depth::Trees));
     let kept = scene.store.load(id).unwrap();
-    let loop_host::checkpoint::KeptWhat::File(file) = kept.names[&b"a/file"[..]].what else { panic!() };
+    let loop_host::checkpoint::StoredKind::File(file) = kept.names[&b"a/file"[..]].what else { panic!() };
     assert!(!scene.store.has(&file));
     // Somebody else has the contents.
     struct Elsewhere;
-    impl Content for Elsewhere {
+    impl FileContent for Elsewhere {
         fn write(&self, path: &[u8], _: &Id, to: &mut File) -> std::io::Result<()> {
             assert_eq!(path, b"a/file");
             std::io::Write::write_all(to, b"content")
@@ -389,9 +394,9 @@ fn trees_without_contents_are_completed_when_contents_are_wanted() {
     scene.write("a/file", "changed");
     let (before, _) = saved(scene.take(|ask| ask.depth = Depth::Trees));
     let never = AtomicBool::new(false);
-    let way = Way { target: id, before, cancel: &never };
+    let way = RestorePlan { target: id, before, cancel: &never };
     let workspace = open_folder(&scene.path("")).unwrap();
-    restore(&scene.store, &Elsewhere, &workspace, &mut scene.picture, &way).unwrap();
+    restore(&scene.store, &Elsewhere, &workspace, &mut scene.cache, &way).unwrap();
     assert_eq!(scene.read("a/file"), "content");
     let (whole, _) = scene.save("run/2");
     assert!(scene.store.has(&file));
@@ -408,7 +413,7 @@ fn a_picture_of_one_folder_is_not_believed_of_another() {
     scene.write("other", "two");
     let (id, _) = scene.hinted(&[]);
     assert_eq!(scene.names(id), ["other"]);
-    assert!(!Picture::empty("x").run().is_empty());
+    assert!(!ScanCache::empty("x").run().is_empty());
 }
 
 #[test]
@@ -416,7 +421,7 @@ fn what_a_killed_process_left_half_written_goes_when_the_store_is_opened_next() 
     let mut scene = Scene::new(plain());
     scene.write("file", "text");
     scene.save("run/1");
-    scene.store.write_picture(&mut scene.picture).unwrap();
+    scene.store.write_cache(&mut scene.cache).unwrap();
     let store = scene.scratch.path().join("store");
     let left = ["pictures/tmp_abc.lock", "objects/pack/tmp_abc"].map(|name| store.join(name));
     left.iter().for_each(|path| fs::write(path, "half").unwrap());

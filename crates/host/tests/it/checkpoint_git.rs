@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use loop_testkit::{GIT_STATES, SENTINELS, Sight, disagreeing_repository, fired, must, sight, trapped, with_git};
 
-use super::keeper::Keeper;
+use super::run_checkpoints::TestCheckpoints;
 
 #[test]
 #[expect(clippy::print_stdout, reason = "which programs fired is part of the result")]
 fn no_program_that_a_repository_names_is_run() {
     // req: D-14 partly: the git store leaves the user's git alone; the choice of a backend comes later
     for included in [false, true] {
-        let mut keeper = Keeper::in_memory();
+        let mut keeper = TestCheckpoints::in_memory();
         let traps = keeper.scratch.path().join("traps");
         fs::create_dir(&traps).unwrap();
         let root = keeper.root();
@@ -50,7 +50,7 @@ fn not_a_byte_of_the_users_git_changes_over_a_thousand_checkpoints_and_rollbacks
     let rounds: usize = std::env::var("GIT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000);
     let each = rounds.div_ceil(GIT_STATES.len());
     for (state, script) in GIT_STATES {
-        let mut keeper = Keeper::in_memory();
+        let mut keeper = TestCheckpoints::in_memory();
         let root = keeper.root();
         disagreeing_repository(&root);
         must(&root, script);
@@ -88,7 +88,7 @@ fn a_repository_that_lies_elsewhere_is_left_alone_as_well() {
         ("a link to it", "git init -q && mv .git ../elsewhere && ln -s ../elsewhere .git"),
     ];
     for (way, script) in ways {
-        let mut keeper = Keeper::in_memory();
+        let mut keeper = TestCheckpoints::in_memory();
         let top = keeper.scratch.path().to_owned();
         must(
             &top,

@@ -1,5 +1,5 @@
 //! Checkpoints while somebody plays with links and clocks.
-use crate::keeper::Made;
+use crate::run_checkpoints::Made;
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags};
 
-use super::keeper::Keeper;
+use super::run_checkpoints::TestCheckpoints;
 
 /// Everything that `lstat` tells of the canaries but when they were last read, and their bytes.
 type Sight = BTreeMap<PathBuf, Look>;
@@ -26,7 +26,7 @@ fn sight(path: &Path, seen: &mut Sight) {
     }
 }
 
-fn canaries(keeper: &Keeper) -> Sight {
+fn canaries(keeper: &TestCheckpoints) -> Sight {
     let mut seen = Sight::new();
     sight(&keeper.scratch.path().join("canary"), &mut seen);
     seen
@@ -44,7 +44,7 @@ fn touched(before: &Sight, after: &Sight) -> Vec<String> {
 }
 
 /// Grows the same names in a workspace's folder and in one outside, so that each could be taken for the other.
-fn twins(keeper: &Keeper) {
+fn twins(keeper: &TestCheckpoints) {
     for name in ["one", "deep/two", "deep/er/three", "only in the second"] {
         let outside = keeper.scratch.path().join("canary").join(name);
         fs::create_dir_all(outside.parent().unwrap()).unwrap();
@@ -67,7 +67,7 @@ struct Count {
 }
 
 /// Swaps two names as fast as it can while checkpoints are made and gone back to, in turn.
-fn swapped(keeper: &mut Keeper, (one, other): (&str, &str), targets: [&Made; 2], rounds: usize) -> Count {
+fn swapped(keeper: &mut TestCheckpoints, (one, other): (&str, &str), targets: [&Made; 2], rounds: usize) -> Count {
     let (one, other) = (keeper.root().join(one), keeper.root().join(other));
     let (stop, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut count = Count::default();
@@ -102,7 +102,7 @@ fn swapped(keeper: &mut Keeper, (one, other): (&str, &str), targets: [&Made; 2],
 #[test]
 #[expect(clippy::print_stdout, reason = "how much was swapped is part of the result")]
 fn a_folder_swapped_for_a_link_leads_nobody_out_of_the_workspace() {
-    let mut keeper = Keeper::in_memory();
+    let mut keeper = TestCheckpoints::in_memory();
     twins(&keeper);
     symlink(keeper.scratch.path().join("canary"), keeper.root().join("link")).unwrap();
     let first = keeper.keep("run/first");
@@ -130,10 +130,10 @@ fn a_folder_swapped_for_a_link_leads_nobody_out_of_the_workspace() {
 #[test]
 #[expect(clippy::print_stdout, reason = "how much was swapped is part of the result")]
 fn permissions_are_not_given_to_what_a_link_leads_to() {
-    let mut keeper = Keeper::in_memory();
+    let mut keeper = TestCheckpoints::in_memory();
     twins(&keeper);
     symlink(keeper.scratch.path().join("canary"), keeper.root().join("link")).unwrap();
-    let mode = |keeper: &Keeper, mode| {
+    let mode = |keeper: &TestCheckpoints, mode| {
         fs::set_permissions(keeper.root().join("folder"), Permissions::from_mode(mode)).unwrap();
     };
     mode(&keeper, 0o755);
@@ -149,10 +149,10 @@ fn permissions_are_not_given_to_what_a_link_leads_to() {
 #[test]
 #[expect(clippy::print_stdout, reason = "how much was swapped is part of the result")]
 fn permissions_are_not_given_to_the_file_that_a_link_leads_to() {
-    let mut keeper = Keeper::in_memory();
+    let mut keeper = TestCheckpoints::in_memory();
     twins(&keeper);
     symlink(keeper.scratch.path().join("canary/one"), keeper.root().join("link")).unwrap();
-    let mode = |keeper: &Keeper, mode| {
+    let mode = |keeper: &TestCheckpoints, mode| {
         fs::set_permissions(keeper.root().join("plain"), Permissions::from_mode(mode)).unwrap();
     };
     mode(&keeper, 0o644);
@@ -196,7 +196,7 @@ fn edits(path: &Path, text: &str, way: usize, time: SystemTime) {
 
 #[test]
 fn an_edit_that_leaves_length_and_time_alone_is_seen_also_within_a_tick() {
-    for mut keeper in [Keeper::in_memory(), Keeper::on_disk()] {
+    for mut keeper in [TestCheckpoints::in_memory(), TestCheckpoints::on_disk()] {
         let hour = Duration::from_secs(3600);
         let now = SystemTime::now();
         // Long ago, just now, and in a future that the clock came back from.
@@ -214,7 +214,7 @@ fn an_edit_that_leaves_length_and_time_alone_is_seen_also_within_a_tick() {
 
 #[test]
 fn an_edit_is_seen_although_the_file_was_long_settled_and_looks_as_before() {
-    let mut keeper = Keeper::on_disk();
+    let mut keeper = TestCheckpoints::on_disk();
     let old = SystemTime::now() - Duration::from_secs(3600);
     for way in 0..4 {
         let name = format!("file{way}");
@@ -233,7 +233,7 @@ fn an_edit_is_seen_although_the_file_was_long_settled_and_looks_as_before() {
 
 #[test]
 fn a_file_changed_between_the_look_and_the_reading_is_right_in_the_next_checkpoint() {
-    let mut keeper = Keeper::in_memory();
+    let mut keeper = TestCheckpoints::in_memory();
     let path = keeper.root().join("file");
     let stop = AtomicBool::new(false);
     fs::write(&path, "0000").unwrap();
@@ -262,7 +262,7 @@ fn a_file_changed_between_the_look_and_the_reading_is_right_in_the_next_checkpoi
 struct Coarse(PathBuf);
 
 impl Coarse {
-    fn mount(keeper: &Keeper) -> Self {
+    fn mount(keeper: &TestCheckpoints) -> Self {
         let (image, root) = (keeper.scratch.path().join("image"), keeper.root());
         File::create(&image).unwrap().set_len(16 << 20).unwrap();
         // So small are the inodes that there is no room for parts of a second.
@@ -285,7 +285,7 @@ fn run(command: &mut Command) {
 
 #[test]
 fn an_edit_within_a_tick_is_seen_where_the_clock_ticks_once_a_second() {
-    let mut keeper = Keeper::on_disk();
+    let mut keeper = TestCheckpoints::on_disk();
     let _mounted = Coarse::mount(&keeper);
     let begun = std::time::Instant::now();
     let mut missed = Vec::new();

@@ -6,22 +6,33 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use loop_host::checkpoint::{
-    Ask, Depth, Hint, Id, Measured, Picture, Restored, Rules, Store, Taken, Way, open_folder, restore,
+    Depth, Id, RestorePlan, RestoreResult, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest, TreeState,
+    open_folder, restore,
 };
 
 /// Nobody cancels.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Keeps all that is there; every path of it.
-pub(crate) fn ask<'a>(name: &'a str, rules: &'a Rules) -> Ask<'a> {
-    Ask { name, parent: None, rules, hint: Hint::Everything, depth: Depth::Whole, unless: None, cancel: &NEVER }
+pub(crate) fn ask<'a>(name: &'a str, rules: &'a Rules) -> TakeRequest<'a> {
+    TakeRequest {
+        name,
+        parent: None,
+        rules,
+        hint: ScanHint::Everything,
+        depth: Depth::Whole,
+        unless: None,
+        cancel: &NEVER,
+    }
 }
 
 /// A checkpoint that must come about.
-pub(crate) fn saved(taken: Taken) -> (Id, Measured) {
+pub(crate) fn saved(taken: TakeOutcome) -> (Id, TreeState) {
     match taken {
-        Taken::Saved(id, measured) => (id, measured),
-        Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled => panic!("nothing was kept: {taken:?}"),
+        TakeOutcome::Saved(id, measured) => (id, measured),
+        TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled => {
+            panic!("nothing was kept: {taken:?}")
+        }
     }
 }
 
@@ -29,7 +40,7 @@ pub(crate) fn saved(taken: Taken) -> (Id, Measured) {
 pub(crate) struct Scene {
     pub(crate) scratch: tempfile::TempDir,
     pub(crate) store: Store,
-    pub(crate) picture: Picture,
+    pub(crate) cache: ScanCache,
     pub(crate) rules: Rules,
 }
 
@@ -38,7 +49,7 @@ impl Scene {
         let scratch = tempfile::tempdir().unwrap();
         fs::create_dir(scratch.path().join("work")).unwrap();
         let store = Store::open(&scratch.path().join("store")).unwrap();
-        Self { scratch, store, picture: Picture::empty("run"), rules }
+        Self { scratch, store, cache: ScanCache::empty("run"), rules }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -55,37 +66,37 @@ impl Scene {
     }
 
     /// Asks for a checkpoint of what is there.
-    pub(crate) fn take(&mut self, change: impl FnOnce(&mut Ask<'_>)) -> Taken {
+    pub(crate) fn take(&mut self, change: impl FnOnce(&mut TakeRequest<'_>)) -> TakeOutcome {
         let workspace = open_folder(&self.path("")).unwrap();
         let mut ask = ask("run/1", &self.rules);
         change(&mut ask);
-        self.store.save(&workspace, &mut self.picture, &ask).unwrap()
+        self.store.save(&workspace, &mut self.cache, &ask).unwrap()
     }
 
     /// Keeps what is found at these paths.
-    pub(crate) fn hinted(&mut self, paths: &[&str]) -> (Id, Measured) {
+    pub(crate) fn hinted(&mut self, paths: &[&str]) -> (Id, TreeState) {
         let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
         let workspace = open_folder(&self.path("")).unwrap();
-        let ask = Ask { hint: Hint::Paths(&paths), ..ask("run/hinted", &self.rules) };
-        saved(self.store.save(&workspace, &mut self.picture, &ask).unwrap())
+        let ask = TakeRequest { hint: ScanHint::Paths(&paths), ..ask("run/hinted", &self.rules) };
+        saved(self.store.save(&workspace, &mut self.cache, &ask).unwrap())
     }
 
     /// Keeps what is there.
-    pub(crate) fn save(&mut self, name: &str) -> (Id, Measured) {
+    pub(crate) fn save(&mut self, name: &str) -> (Id, TreeState) {
         let workspace = open_folder(&self.path("")).unwrap();
-        saved(self.store.save(&workspace, &mut self.picture, &ask(name, &self.rules)).unwrap())
+        saved(self.store.save(&workspace, &mut self.cache, &ask(name, &self.rules)).unwrap())
     }
 
     /// Keeps what is there, and goes back.
-    pub(crate) fn go_back(&mut self, target: Id) -> Restored {
+    pub(crate) fn go_back(&mut self, target: Id) -> RestoreResult {
         let (before, _) = self.save("run/undo");
         self.go(target, before)
     }
 
-    pub(crate) fn go(&mut self, target: Id, before: Id) -> Restored {
-        let way = Way { target, before, cancel: &NEVER };
+    pub(crate) fn go(&mut self, target: Id, before: Id) -> RestoreResult {
+        let way = RestorePlan { target, before, cancel: &NEVER };
         let workspace = open_folder(&self.path("")).unwrap();
-        restore(&self.store, &self.store, &workspace, &mut self.picture, &way).unwrap()
+        restore(&self.store, &self.store, &workspace, &mut self.cache, &way).unwrap()
     }
 
     pub(crate) fn names(&self, id: Id) -> Vec<String> {
@@ -144,7 +155,7 @@ fn only_what_has_changed_is_read_again_and_an_edit_within_a_tick_is_not_missed()
         scene.write("file7", text);
         let (kept, _) = scene.save("run/2");
         let kept = scene.store.load(kept).unwrap();
-        let loop_host::checkpoint::KeptWhat::File(id) = &kept.names[&b"file7"[..]].what else { panic!() };
+        let loop_host::checkpoint::StoredKind::File(id) = &kept.names[&b"file7"[..]].what else { panic!() };
         let mut bytes = Vec::new();
         scene.store.copy(id, &mut bytes).unwrap();
         assert_eq!(bytes, text.as_bytes());

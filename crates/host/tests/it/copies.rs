@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use loop_host::checkpoint::btrfs::{Of, trial};
-use loop_host::checkpoint::user_git::User;
+use loop_host::checkpoint::ContentSource;
+use loop_host::checkpoint::btrfs::{SnapshotOwner, trial};
+use loop_host::checkpoint::user_git::GitUser;
 use loop_host::checkpoint::{
-    Ask, Checkpoint, Depth, Hint, Picture, Place, Recorded, Rules, Store, Taken, open_folder, tree_of_copy,
-    workspace_now,
+    Checkpoint, CheckpointContext, Depth, Recorded, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest,
+    open_folder, tree_of_copy, workspace_now,
 };
-use loop_host::workspace::copy::{Along, Copies, Made, Source, Swept, Way, Wish, put, sweep};
+use loop_host::workspace::copy::{Copies, CopiesMade, CopyExtras, CopyMethod, CopyRequest, Swept, put, sweep};
 use loop_testkit::{Format, LoopImage, MountScratch};
 
 use crate::sight::{Sight, differences, odd_tree, sight, without, write};
@@ -28,9 +29,11 @@ fn rules() -> Rules {
 
 /// A checkpoint of a folder.
 fn keep(store: &mut Store, folder: &OwnedFd, name: &str, rules: &Rules) -> Checkpoint {
-    let (cancel, hint) = (AtomicBool::new(false), Hint::Everything);
-    let ask = Ask { name, parent: None, rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
-    let Taken::Saved(id, _) = store.save(folder, &mut Picture::empty("run"), &ask).unwrap() else { panic!("not kept") };
+    let (cancel, hint) = (AtomicBool::new(false), ScanHint::Everything);
+    let ask = TakeRequest { name, parent: None, rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
+    let TakeOutcome::Saved(id, _) = store.save(folder, &mut ScanCache::empty("run"), &ask).unwrap() else {
+        panic!("not kept")
+    };
     store.load(id).unwrap()
 }
 
@@ -57,13 +60,13 @@ impl Scene {
         Self { work, copies, folder, store, checkpoint, kept }
     }
 
-    fn wish(&self, ignored: bool, git: bool) -> Wish<'_> {
-        let along = Along { workspace: &self.folder, now: &self.checkpoint, ignored, git };
-        Wish { checkpoint: &self.checkpoint, source: Source::Store(&self.store), key: "one", along }
+    fn request(&self, ignored: bool, git: bool) -> CopyRequest<'_> {
+        let along = CopyExtras { workspace: &self.folder, now: &self.checkpoint, ignored, git };
+        CopyRequest { checkpoint: &self.checkpoint, source: ContentSource::Store(&self.store), key: "one", along }
     }
 
-    fn make(&self, copies: &Copies, way: Option<Way>, names: &[&str]) -> Made {
-        copies.make(&self.wish(false, false), way, names).unwrap()
+    fn make(&self, copies: &Copies, way: Option<CopyMethod>, names: &[&str]) -> CopiesMade {
+        copies.make(&self.request(false, false), way, names).unwrap()
     }
 }
 
@@ -79,7 +82,7 @@ fn ran(command: &str, words: &[&dyn AsRef<std::ffi::OsStr>]) {
 }
 
 /// Copies that were just made are what the checkpoint is, and one that is spoilt spoils no other.
-fn are_equal_and_apart(made: &Made, kept: &Sight, elsewhere: &Path) {
+fn are_equal_and_apart(made: &CopiesMade, kept: &Sight, elsewhere: &Path) {
     let before = sight(elsewhere);
     for path in &made.paths {
         assert_eq!(differences(kept, &sight(path)), NONE, "{path:?}");
@@ -103,15 +106,17 @@ fn copies_of_each_way_are_the_checkpoint_and_independent_of_each_other_and_of_th
     // req: D-17 partly: the copies, without branches that use them
     let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
-    for (way, names) in
-        [(Way::Overlay, vec!["a", "b", "c"]), (Way::Checkout, vec!["d", "e"]), (Way::Checkout, vec!["f"])]
-    {
+    for (way, names) in [
+        (CopyMethod::Overlay, vec!["a", "b", "c"]),
+        (CopyMethod::Checkout, vec!["d", "e"]),
+        (CopyMethod::Checkout, vec!["f"]),
+    ] {
         let copies = Copies::open(&scene.copies, "run").unwrap();
         let made = scene.make(&copies, Some(way), &names);
         assert_eq!(made.way, way);
         are_equal_and_apart(&made, &scene.kept, &scene.work);
         assert_eq!(copies.list().unwrap(), names);
-        assert!(copies.make(&scene.wish(false, false), Some(way), &names[..1]).is_err(), "a name is taken once");
+        assert!(copies.make(&scene.request(false, false), Some(way), &names[..1]).is_err(), "a name is taken once");
         // The next ones come from what the first have in common, which is as it was.
         let more = scene.make(&copies, Some(way), &["x", "y"]);
         are_equal_and_apart(&more, &scene.kept, &scene.work);
@@ -130,25 +135,25 @@ fn on_btrfs_copies_are_writable_snapshots() {
     odd_tree(&work);
     let before = sight(&work);
     let place = trial(&work).unwrap();
-    let snapshot = place.take(Of { store: "store", run: "run" }, "1").unwrap();
+    let snapshot = place.take(SnapshotOwner { store: "store", run: "run" }, "1").unwrap();
     let mut store = Store::open(&image.outside().join("store")).unwrap();
     let checkpoint = keep(&mut store, snapshot.folder(), "run/1", &rules());
     write(&work, "src/main.rs", "later");
     let folder = open_folder(&work).unwrap();
-    let along = |ignored, git| Along { workspace: &folder, now: &checkpoint, ignored, git };
-    let wish = |ignored, git| Wish {
+    let along = |ignored, git| CopyExtras { workspace: &folder, now: &checkpoint, ignored, git };
+    let request = |ignored, git| CopyRequest {
         checkpoint: &checkpoint,
-        source: Source::Snapshot(&snapshot),
+        source: ContentSource::Snapshot(&snapshot),
         key: "one",
         along: along(ignored, git),
     };
     let kept = without(&before, IGNORED);
     fs::create_dir(image.path().join("copies")).unwrap();
     let copies = Copies::open(&image.path().join("copies"), "run").unwrap();
-    let made = copies.make(&wish(false, false), None, &["a", "b"]).unwrap();
-    assert_eq!((made.way, made.why.as_str()), (Way::Snapshot, "writable snapshots of btrfs"));
+    let made = copies.make(&request(false, false), None, &["a", "b"]).unwrap();
+    assert_eq!((made.way, made.why.as_str()), (CopyMethod::Snapshot, "writable snapshots of btrfs"));
     are_equal_and_apart(&made, &kept, &work);
-    let whole = copies.make(&wish(true, true), None, &["c"]).unwrap();
+    let whole = copies.make(&request(true, true), None, &["c"]).unwrap();
     assert_eq!(differences(&before, &sight(&whole.paths[0])), NONE, "with all that was there then");
     // An agent may make subvolumes of its own, also such as cannot be written to.
     ran("btrfs", &[&"subvolume", &"create", &made.paths[0].join("volume")]);
@@ -163,18 +168,18 @@ fn on_btrfs_copies_are_writable_snapshots() {
     let elsewhere = image.outside().join("copies");
     fs::create_dir(&elsewhere).unwrap();
     let others = Copies::open(&elsewhere, "run").unwrap();
-    let made = others.make(&wish(false, false), None, &["a", "b"]).unwrap();
-    assert_eq!(made.way, Way::Overlay);
+    let made = others.make(&request(false, false), None, &["a", "b"]).unwrap();
+    assert_eq!(made.way, CopyMethod::Overlay);
     assert_eq!(
         made.why,
         "overlays over one checkout: the folder of the copies is on another file system than the snapshot"
     );
     are_equal_and_apart(&made, &kept, &work);
-    let whole = others.make(&wish(true, true), Some(Way::Checkout), &["c"]).unwrap();
+    let whole = others.make(&request(true, true), Some(CopyMethod::Checkout), &["c"]).unwrap();
     assert_eq!(differences(&before, &sight(&whole.paths[0])), NONE, "with all that was there then");
     others.remove_all().unwrap();
     copies.remove_all().unwrap();
-    place.remove_run(Of { store: "store", run: "run" }).unwrap();
+    crate::btrfs::remove_run(&place, SnapshotOwner { store: "store", run: "run" }).unwrap();
     let list = Command::new("btrfs").args(["subvolume", "list"]).arg(image.path()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 1, "only the workspace is left");
 }
@@ -194,14 +199,18 @@ fn build_folders_and_the_repository_come_along_on_request_and_nothing_else() {
     set_time("program");
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
     let now = keep(&mut store, &scene.folder, "run/now", &rules());
-    let along = Along { workspace: &scene.folder, now: &now, ignored: true, git: true };
+    let along = CopyExtras { workspace: &scene.folder, now: &now, ignored: true, git: true };
     let copies = Copies::open(&scene.copies, "run").unwrap();
     let mut expected = scene.kept.clone();
     expected.extend(sight(&scene.work).into_iter().filter(|(path, _)| {
         IGNORED.iter().any(|one| path == one.as_bytes() || path.starts_with(format!("{one}/").as_bytes()))
     }));
-    for (way, names) in [(Way::Overlay, vec!["a", "b"]), (Way::Checkout, vec!["c", "d"]), (Way::Checkout, vec!["e"])] {
-        let made = copies.make(&Wish { along, ..scene.wish(true, true) }, Some(way), &names).unwrap();
+    for (way, names) in [
+        (CopyMethod::Overlay, vec!["a", "b"]),
+        (CopyMethod::Checkout, vec!["c", "d"]),
+        (CopyMethod::Checkout, vec!["e"]),
+    ] {
+        let made = copies.make(&CopyRequest { along, ..scene.request(true, true) }, Some(way), &names).unwrap();
         for path in &made.paths {
             assert_eq!(differences(&expected, &sight(path)), NONE);
             let time = |name: &str| fs::metadata(path.join(name)).unwrap().modified().unwrap();
@@ -209,13 +218,13 @@ fn build_folders_and_the_repository_come_along_on_request_and_nothing_else() {
             assert!(time("program") > old, "what is another file than the one it was built from is newer");
         }
     }
-    let bare = copies.make(&scene.wish(false, false), None, &["f"]).unwrap();
+    let bare = copies.make(&scene.request(false, false), None, &["f"]).unwrap();
     assert_eq!(differences(&scene.kept, &sight(&bare.paths[0])), NONE);
     // A repository that is only pointed to is not brought: what is done there would be done to the user's own.
     fs::remove_dir_all(scene.work.join(".git")).unwrap();
     write(&scene.work, ".git", "gitdir: /elsewhere\n");
-    let wish = Wish { key: "two", ..scene.wish(false, true) };
-    let made = copies.make(&wish, None, &["g"]).unwrap();
+    let request = CopyRequest { key: "two", ..scene.request(false, true) };
+    let made = copies.make(&request, None, &["g"]).unwrap();
     assert!(!made.paths[0].join(".git").exists());
     copies.remove_all().unwrap();
 }
@@ -261,7 +270,7 @@ fn a_copy_is_removed_whatever_an_agent_planted_in_it_and_nothing_outside_is_touc
     // Fewer handles than there are levels in what is planted.
     let me = std::process::id().to_string();
     ran("prlimit", &[&"--pid", &me, &"--nofile=300"]);
-    for way in [Way::Overlay, Way::Checkout] {
+    for way in [CopyMethod::Overlay, CopyMethod::Checkout] {
         let copies = Copies::open(&scene.copies, "run").unwrap();
         let made = scene.make(&copies, Some(way), &["a", "b"]);
         for path in &made.paths {
@@ -284,7 +293,7 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     let scene = Scene::new(scratch.path());
     let living = Copies::open(&scene.copies, "living").unwrap();
     let made = scene.make(&living, None, &["a"]);
-    assert_eq!(made.way, Way::Overlay);
+    assert_eq!(made.way, CopyMethod::Overlay);
     assert_eq!(made.why, "overlays over one checkout: the checkpoint is no snapshot");
     let dead = Copies::open(&scene.copies, "dead").unwrap();
     scene.make(&dead, None, &["a", "b"]);
@@ -324,7 +333,7 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     assert_eq!(differences(&scene.kept, &sight(&made.paths[0])), NONE);
     living.remove_all().unwrap();
     let inside = Copies::open(&scene.work, "run").unwrap();
-    assert!(inside.make(&scene.wish(false, false), None, &["a"]).is_err(), "not in the workspace itself");
+    assert!(inside.make(&scene.request(false, false), None, &["a"]).is_err(), "not in the workspace itself");
     inside.remove_all().unwrap();
     assert_eq!(sweep(&scene.copies.join("nowhere")).unwrap(), Swept::default());
 }
@@ -334,7 +343,7 @@ fn copies_are_there_again_after_a_restart_of_the_machine_and_half_made_ones_are_
     let scratch = MountScratch::new();
     let scene = Scene::new(scratch.path());
     let copies = Copies::open(&scene.copies, "run").unwrap();
-    let made = scene.make(&copies, Some(Way::Overlay), &["a", "b"]);
+    let made = scene.make(&copies, Some(CopyMethod::Overlay), &["a", "b"]);
     write(&made.paths[0], "work", "of an hour");
     drop(copies);
     for path in &made.paths {
@@ -363,11 +372,11 @@ fn as_an_ordinary_user() {
     let open = open_folder(&work).unwrap();
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
     let checkpoint = keep(&mut store, &open, "run/1", &rules);
-    let along = Along { workspace: &open, now: &checkpoint, ignored: true, git: false };
-    let wish = Wish { checkpoint: &checkpoint, source: Source::Store(&store), key: "one", along };
+    let along = CopyExtras { workspace: &open, now: &checkpoint, ignored: true, git: false };
+    let request = CopyRequest { checkpoint: &checkpoint, source: ContentSource::Store(&store), key: "one", along };
     let copies = Copies::open(&folder, "run").unwrap();
-    let made = copies.make(&wish, None, &["a", "b"]).unwrap();
-    assert_eq!(made.way, Way::Checkout);
+    let made = copies.make(&request, None, &["a", "b"]).unwrap();
+    assert_eq!(made.way, CopyMethod::Checkout);
     assert!(made.why.contains("no overlay can be mounted: Operation not permitted"), "{}", made.why);
     for path in &made.paths {
         assert_eq!(differences(&sight(&work), &sight(path)), NONE);
@@ -399,14 +408,14 @@ fn a_copy_has_the_hash_of_its_checkpoint_until_anything_in_it_changes() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path();
     let scene = Scene::new(root);
-    let place = Place {
+    let place = CheckpointContext {
         run: "run".to_owned(),
         store: root.join("store"),
         workspace: scene.work.clone(),
         settings: loop_core::settings::Values::default().checkpoint,
         backend: "git".to_owned(),
         litter: Vec::new(),
-        user: User { home: None, config: None },
+        user: GitUser { home: None, config: None },
     };
     assert!(Recorded::open(&place, "2").is_err(), "there is no such checkpoint");
     let recorded = Recorded::open(&place, "1").unwrap();
@@ -415,7 +424,7 @@ fn a_copy_has_the_hash_of_its_checkpoint_until_anything_in_it_changes() {
     let to = root.join("to");
     fs::create_dir(&to).unwrap();
     let folder = open_folder(&to).unwrap();
-    put(&Wish { source: recorded.source(), ..scene.wish(false, false) }, &folder).unwrap();
+    put(&CopyRequest { source: recorded.source(), ..scene.request(false, false) }, &folder).unwrap();
     let mut seen = BTreeSet::new();
     let hash = || tree_of_copy(&folder, &root.join("hashed")).unwrap();
     assert_eq!(hash(), recorded.tree);

@@ -11,7 +11,7 @@ use loop_host::checkpoint::diff::{
     Bounds, Content, Contents, Difference, Lines, NAMES_BYTES_MAX, NAMES_MAX, Pair, Side, Sort, What, changes, quoted,
     weigh,
 };
-use loop_host::checkpoint::{Id, Kind};
+use loop_host::checkpoint::{Id, ObjectKind};
 
 use crate::diff_git::Pond;
 
@@ -309,7 +309,8 @@ impl Contents for Anywhere {
 
 #[test]
 fn contents_may_come_from_elsewhere_than_a_store() {
-    let texts = ["one\ntwo\n", "one\n2\n"].map(|text| (Id::of(Kind::Blob, text.as_bytes()), text.as_bytes().to_vec()));
+    let texts =
+        ["one\ntwo\n", "one\n2\n"].map(|text| (Id::of(ObjectKind::Blob, text.as_bytes()), text.as_bytes().to_vec()));
     let side = |at: usize| Some(Side { sort: Sort::File, mode: 0o644, id: Some(texts[at].0) });
     let pairs = vec![Pair { path: b"x".to_vec(), from: side(0), to: side(1) }];
     let contents = Anywhere(texts.iter().cloned().collect());

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use loop_host::checkpoint::diff::{Bounds, Change, Difference, Lines, What, changes, patch, quoted};
-use loop_host::checkpoint::{Ask, Depth, Hint, Id, Picture, Rules, Store, Taken, open_folder};
+use loop_host::checkpoint::{Depth, Id, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest, open_folder};
 
 /// A workspace with a store beside it.
 pub(crate) struct Pond {
     scratch: tempfile::TempDir,
     pub(crate) store: Store,
-    picture: Picture,
+    cache: ScanCache,
 }
 
 impl Pond {
@@ -25,7 +25,7 @@ impl Pond {
         let scratch = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         fs::create_dir(scratch.path().join("work")).unwrap();
         let store = Store::open(&scratch.path().join("store")).unwrap();
-        Self { scratch, store, picture: Picture::empty("run") }
+        Self { scratch, store, cache: ScanCache::empty("run") }
     }
 
     pub(crate) fn work(&self) -> PathBuf {
@@ -46,11 +46,14 @@ impl Pond {
     pub(crate) fn keep(&mut self, name: &str) -> Id {
         let workspace = open_folder(&self.work()).unwrap();
         let (rules, cancel) = (Rules::new(true, &[], true), std::sync::atomic::AtomicBool::new(false));
-        let hint = Hint::Everything;
-        let ask = Ask { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
-        match self.store.save(&workspace, &mut self.picture, &ask).unwrap() {
-            Taken::Saved(id, _) => id,
-            other @ (Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => panic!("{other:?}"),
+        let hint = ScanHint::Everything;
+        let ask =
+            TakeRequest { name, parent: None, rules: &rules, hint, depth: Depth::Whole, unless: None, cancel: &cancel };
+        match self.store.save(&workspace, &mut self.cache, &ask).unwrap() {
+            TakeOutcome::Saved(id, _) => id,
+            other @ (TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
+                panic!("{other:?}")
+            }
         }
     }
 

@@ -10,9 +10,9 @@ use std::time::{Instant, SystemTime};
 
 use loop_core::policy::protect::{TEST_GLOBS, is_test_path, scripts_in};
 use loop_core::settings::Values;
-use loop_host::checkpoint::Place;
-use loop_host::checkpoint::user_git::User;
-use loop_host::guard::{Found, Originals, Taken, Tamper, Wanted};
+use loop_host::checkpoint::CheckpointContext;
+use loop_host::checkpoint::user_git::GitUser;
+use loop_host::guard::{Originals, ProtectRequest, ProtectedFiles, Tamper, TamperFound};
 
 /// A workspace with a run's folder and somebody else's files beside it.
 pub(crate) struct Ground {
@@ -44,22 +44,22 @@ impl Ground {
         fs::write(path, text).unwrap();
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> CheckpointContext {
+        CheckpointContext {
             run: "run".to_owned(),
             store: self.work(".state/checkpoints/store"),
             workspace: self.work(""),
             settings: Values::default().checkpoint,
             litter: vec![".aider*".to_owned()],
-            user: User::default(),
+            user: GitUser::default(),
             backend: "git".to_owned(),
         }
     }
 
-    fn take(&self, globs: &[&str], scripts: &[&str]) -> (Originals, Taken) {
+    fn take(&self, globs: &[&str], scripts: &[&str]) -> (Originals, ProtectedFiles) {
         let [globs, scripts] =
             [globs, scripts].map(|list| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
-        let wanted = Wanted { globs: &globs, scripts: &scripts };
+        let wanted = ProtectRequest { globs: &globs, scripts: &scripts };
         Originals::take(&self.scratch.path().join("run"), &self.place(), wanted).unwrap()
     }
 
@@ -84,8 +84,20 @@ impl Ground {
     }
 }
 
-fn told(found: &Found) -> Vec<String> {
+fn told(found: &TamperFound) -> Vec<String> {
     found.changed.iter().map(loop_host::guard::Tampered::told).collect()
+}
+
+/// A look that reads every file: what the kernel says of each was touched before.
+fn look_closely(originals: &mut Originals, ground: &Ground) -> TamperFound {
+    for path in originals.paths() {
+        let path = ground.work(path);
+        let found = path.symlink_metadata().unwrap();
+        if found.is_file() {
+            fs::set_permissions(&path, found.permissions()).unwrap();
+        }
+    }
+    originals.look().unwrap()
 }
 
 fn paths(originals: &Originals) -> Vec<&str> {
@@ -249,7 +261,7 @@ fn whatever_is_done_to_protected_files_is_told_and_undone_byte_for_byte() {
             new.iter().filter(|path| path.parent().unwrap().ends_with("tests")).count(),
             "{deed}"
         );
-        assert_eq!(originals.look_closely().unwrap().changed, [], "{deed}");
+        assert_eq!(look_closely(&mut originals, &ground).changed, [], "{deed}");
         assert_eq!(
             Originals::open(&ground.scratch.path().join("run"), &ground.place())
                 .unwrap()
@@ -293,13 +305,13 @@ fn a_forged_time_hides_nothing_and_a_touched_file_is_no_tamper() {
     // What changed a moment ago is read in any case: it must be older to be known by its stamp.
     let forged = SystemTime::now();
     loop_testkit::wait_until("a tick of the clock", || forged.elapsed().is_ok_and(|since| since.as_millis() > 100));
-    assert_eq!(originals.look().unwrap(), Found::default());
+    assert_eq!(originals.look().unwrap(), TamperFound::default());
     fs::write(&path, "assert add(1, 2) == 9\n").unwrap();
     forge();
     assert_eq!(told(&originals.look().unwrap()), ["tests/a.py was changed"]);
     // Written back by whoever changed it: that is no tamper any more.
     fs::write(&path, "assert add(1, 2) == 3\n").unwrap();
-    assert_eq!(originals.look().unwrap(), Found::default());
+    assert_eq!(originals.look().unwrap(), TamperFound::default());
 }
 
 #[test]
@@ -308,7 +320,10 @@ fn additions_are_listed_and_a_persons_own_change_becomes_the_original() {
     let (mut originals, _) = ground.take(&["tests/"], &["check.sh"]);
     ground.write("tests/new.py", "assert False");
     ground.write("src/new.py", "");
-    assert_eq!(originals.look().unwrap(), Found { added: vec!["tests/new.py".to_owned()], ..Found::default() });
+    assert_eq!(
+        originals.look().unwrap(),
+        TamperFound { added: vec!["tests/new.py".to_owned()], ..TamperFound::default() }
+    );
     ground.write("tests/a.py", "a person's own");
     chmod(&ground.work("check.sh"), 0o700);
     fs::remove_file(ground.work("tests/deep/b.py")).unwrap();
@@ -316,7 +331,7 @@ fn additions_are_listed_and_a_persons_own_change_becomes_the_original() {
     assert_eq!(found.changed.len(), 3);
     assert_eq!(originals.adopt(&found).unwrap(), Vec::<String>::new());
     let mut originals = Originals::open(&ground.scratch.path().join("run"), &ground.place()).unwrap().unwrap();
-    assert_eq!(originals.look_closely().unwrap(), Found::default());
+    assert_eq!(look_closely(&mut originals, &ground), TamperFound::default());
     assert_eq!(paths(&originals), ["check.sh", "tests/a.py"]);
     ground.write("tests/a.py", "the agent's");
     let found = originals.look().unwrap();
@@ -382,7 +397,7 @@ fn what_is_too_large_is_named_and_what_was_damaged_is_not_put_back() {
     File::create(ground.work("tests/huge")).unwrap().set_len(65 << 20).unwrap();
     let (mut originals, taken) = ground.take(&["tests/"], &[]);
     assert_eq!(taken.left_out, ["tests/huge: it is longer than 64.0 MiB"]);
-    assert_eq!(originals.look().unwrap(), Found::default(), "it was there, so that it is no addition");
+    assert_eq!(originals.look().unwrap(), TamperFound::default(), "it was there, so that it is no addition");
     let contents = ground.scratch.path().join("run/guard/contents");
     assert_eq!(fs::metadata(&contents).unwrap().permissions().mode() & 0o777, 0o600);
     fs::write(&contents, "something else of which there is enough for all of them").unwrap();
@@ -417,13 +432,16 @@ fn tests_that_are_run_otherwise_are_told_and_what_a_person_changes_is_not() {
     assert_eq!((taken.files, originals.targets_changed()), (0, Vec::new()));
     ground.write("package.json", r#"{"scripts": {"test": "true"}}"#);
     ground.write("web/deep/Makefile", "");
-    assert_eq!(originals.targets_changed(), [r#"package.json: scripts.test was "jest" and is now "true""#]);
+    assert_eq!(originals.targets_changed(), ["package.json: changed; it defines how tests are run"]);
     ground.write("web/Makefile", "test:\n\tpytest -x\n");
     let found = originals.look().unwrap();
     originals.adopt(&found).unwrap();
     assert_eq!(originals.targets_changed().len(), 1, "the agent's change is still told");
     fs::remove_file(ground.work("web/Makefile")).unwrap();
-    assert_eq!(originals.targets_changed().last().unwrap(), r#"web/Makefile: test was "pytest -x" and is gone"#);
+    assert_eq!(
+        originals.targets_changed().last().unwrap(),
+        "web/Makefile: changed; it does not define any more how tests are run"
+    );
 }
 
 #[test]
@@ -437,7 +455,7 @@ fn a_new_makefile_and_one_that_is_included_are_told() {
     assert_eq!(originals.targets_changed(), [new], "and told until it is gone");
     fs::remove_file(ground.work("GNUmakefile")).unwrap();
     ground.write("mk/a.mk", "T = true\n");
-    assert_eq!(originals.targets_changed(), [r#"Makefile: T was "pytest" and is now "true""#]);
+    assert_eq!(originals.targets_changed(), ["Makefile: changed; it defines how tests are run"]);
     // What came to be between two looks is a person's.
     ground.write("mk/a.mk", "T = pytest\n");
     assert!(originals.targets_changed().is_empty());
@@ -486,13 +504,13 @@ fn two_thousand_files_are_looked_at_in_a_moment() {
     let begun = Instant::now();
     let (mut originals, taken) = ground.take(&["tests/"], &[]);
     let (took, looked) = (begun.elapsed(), Instant::now());
-    assert_eq!((taken.files, originals.look().unwrap()), (2000, Found::default()));
+    assert_eq!((taken.files, originals.look().unwrap()), (2000, TamperFound::default()));
     let (first, looked) = (looked.elapsed(), Instant::now());
-    assert_eq!(originals.look().unwrap(), Found::default());
+    assert_eq!(originals.look().unwrap(), TamperFound::default());
     println!("2000 files: kept in {took:?}, looked at in {first:?}, and once more in {:?}", looked.elapsed());
     fs::remove_dir_all(ground.work("tests")).unwrap();
     let (found, begun) = (originals.look().unwrap(), Instant::now());
     assert_eq!(originals.restore(&found, None).unwrap().files.len(), 2000);
     println!("put back in {:?}", begun.elapsed());
-    assert_eq!(originals.look_closely().unwrap(), Found::default());
+    assert_eq!(look_closely(&mut originals, &ground), TamperFound::default());
 }

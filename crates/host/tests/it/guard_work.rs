@@ -3,7 +3,9 @@ use std::fs;
 use std::sync::Arc;
 
 use loop_host::checkpoint::user_git::head_of;
-use loop_host::checkpoint::{IgnoredSeen, Keeper, Place, Tally, ignored_digest, whole_digest};
+use loop_host::checkpoint::{
+    ChangeCount, CheckpointContext, IgnoredDigest, RunCheckpoints, ignored_digest, whole_digest,
+};
 use loop_testkit::must;
 
 use super::guard::Ground;
@@ -41,7 +43,7 @@ fn head_is_read_as_git_says_it_however_it_is_kept() {
     assert_eq!(head_of(&work), None);
 }
 
-fn seen(ground: &Ground) -> IgnoredSeen {
+fn seen(ground: &Ground) -> IgnoredDigest {
     ignored_digest(&ground.place(), &|path| path == b"data/protected").unwrap()
 }
 
@@ -136,8 +138,8 @@ fn without_checkpoints_any_change_of_a_file_a_folder_or_a_mode_is_noticed_and_no
 #[test]
 fn changes_are_counted_by_kind_over_all_of_them() {
     let ground = Ground::new(&[(".git/HEAD", "")]);
-    let place = Place { store: ground.scratch.path().join("state/checkpoints/store"), ..ground.place() };
-    let mut keeper = Keeper::open(place, Arc::default()).unwrap();
+    let place = CheckpointContext { store: ground.scratch.path().join("state/checkpoints/store"), ..ground.place() };
+    let mut keeper = RunCheckpoints::open(place, Arc::default()).unwrap();
     ground.write("tests/moved.py", "a text that is long enough to be known again\n");
     ground.write("check.sh", "true");
     keeper.take("one", None).unwrap();
@@ -150,12 +152,12 @@ fn changes_are_counted_by_kind_over_all_of_them() {
     keeper.take("two", Some("one")).unwrap();
     let protected = |path: &[u8]| path == b"check.sh";
     let (measured, tally) = keeper.measure_by_kind(Some("one"), "two", &protected).unwrap();
-    assert_eq!(tally, Tally { files: 302, protected: 1, tests: 150, folders: 0 });
-    assert_eq!((tally.work(), tally.is_test_only()), (301, false));
+    assert_eq!(tally, ChangeCount { files: 302, protected: 1, tests: 150, folders: 0 });
+    assert_eq!((tally.work(), tally.work() == tally.tests), (301, false));
     assert!(measured.names.len() <= 100 && measured.changes.unwrap().files == 302);
     ground.write("tests/f1", "2");
     ground.write("check.sh", "true");
     keeper.take("three", Some("two")).unwrap();
     let (_, tally) = keeper.measure_by_kind(Some("two"), "three", &protected).unwrap();
-    assert!(tally.is_test_only() && tally == Tally { files: 2, protected: 1, tests: 1, folders: 0 });
+    assert!(tally.work() == tally.tests && tally == ChangeCount { files: 2, protected: 1, tests: 1, folders: 0 });
 }

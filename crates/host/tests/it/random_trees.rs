@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loop_host::checkpoint::{
-    Ask, Checkpoint, Depth, Hint, KeptWhat, Restored, Rules, Store, Taken, Way, open_folder, restore,
+    Checkpoint, Depth, RestorePlan, RestoreResult, Rules, ScanHint, Store, StoredKind, TakeOutcome, TakeRequest,
+    open_folder, restore,
 };
 
 use super::checkpoint_trees::{NEVER, ask, saved};
@@ -25,7 +26,7 @@ struct Story {
     after: Sight,
     target: Checkpoint,
     now: Checkpoint,
-    done: Restored,
+    done: RestoreResult,
 }
 
 /// One tree; says what is wrong, and what was in it.
@@ -38,10 +39,10 @@ fn one(seed: u64) -> (Vec<String>, Vec<&'static str>) {
     let workspace = open_folder(&root).unwrap();
     let rules = Rules::new(true, &[], false);
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
-    let mut picture = store.picture("run").unwrap();
+    let mut cache = store.cache("run").unwrap();
     let before = walk(&root);
     let mut there = features(&root, &before);
-    let (first, measured) = saved(store.save(&workspace, &mut picture, &ask("run/initial", &rules)).unwrap());
+    let (first, measured) = saved(store.save(&workspace, &mut cache, &ask("run/initial", &rules)).unwrap());
     for _ in 0..garden.dice.roll(10) + 1 {
         garden.change();
     }
@@ -50,31 +51,34 @@ fn one(seed: u64) -> (Vec<String>, Vec<&'static str>) {
     there.extend(before.keys().chain(changed.keys()).any(is_edited).then_some("an agent that edits ignore files"));
     // Every second one as another process would.
     if seed.is_multiple_of(2) {
-        store.write_picture(&mut picture).unwrap();
+        store.write_cache(&mut cache).unwrap();
         store = Store::open(&scratch.path().join("store")).unwrap();
-        picture = store.picture("run").unwrap();
+        cache = store.cache("run").unwrap();
     }
-    let undo = Ask { parent: Some(first), ..ask("run/undo", &rules) };
-    let (now, _) = saved(store.save(&workspace, &mut picture, &undo).unwrap());
-    let way = Way { target: first, before: now, cancel: &NEVER };
-    let done = restore(&store, &store, &workspace, &mut picture, &way).unwrap();
+    let undo = TakeRequest { parent: Some(first), ..ask("run/undo", &rules) };
+    let (now, _) = saved(store.save(&workspace, &mut cache, &undo).unwrap());
+    let way = RestorePlan { target: first, before: now, cancel: &NEVER };
+    let done = restore(&store, &store, &workspace, &mut cache, &way).unwrap();
     let (target, now) = (store.load(first).unwrap(), store.load(now).unwrap());
     let story = Story { before, changed, after: walk(&root), target, now, done };
     let mut wrong = story.judge();
     // A look at what we touched ourselves finds the same as one at everything.
-    let hinted = Ask { hint: Hint::Paths(&[]), ..ask("run/again", &rules) };
-    let (id, again) = saved(store.save(&workspace, &mut picture, &hinted).unwrap());
+    let hinted = TakeRequest { hint: ScanHint::Paths(&[]), ..ask("run/again", &rules) };
+    let (id, again) = saved(store.save(&workspace, &mut cache, &hinted).unwrap());
     let is_all_back = story.done.moved_aside.is_empty() && story.done.left.is_empty() && wrong.is_empty();
     let as_it_was = (again.parts.files, again.parts.manifest) == (measured.parts.files, measured.parts.manifest);
     // What was ignored since and stays may be in scope again.
     if is_all_back && story.is_same_scope() && !as_it_was {
         wrong.push(format!("the tree has another id: {:?}", store.between(&first, &id).unwrap()));
     }
-    let measure = Ask { depth: Depth::Ids, ..ask("run/none", &rules) };
-    let mut other = store.picture("run").unwrap();
+    let measure = TakeRequest { depth: Depth::Ids, ..ask("run/none", &rules) };
+    let mut other = store.cache("run").unwrap();
     match store.save(&workspace, &mut other, &measure).unwrap() {
-        Taken::Measured(whole) if whole.parts == again.parts => {}
-        other @ (Taken::Saved(..) | Taken::Measured(_) | Taken::Unreadable(_) | Taken::Cancelled) => {
+        TakeOutcome::NotWritten(whole) if whole.parts == again.parts => {}
+        other @ (TakeOutcome::Saved(..)
+        | TakeOutcome::NotWritten(_)
+        | TakeOutcome::Unreadable(_)
+        | TakeOutcome::Cancelled) => {
             wrong.push(format!("a whole look sees something else: {other:?}"));
         }
     }
@@ -141,7 +145,7 @@ impl Story {
         }
         let made_up = |path: &&Vec<u8>| !self.before.contains_key(*path);
         wrong.extend(self.target.names.keys().find(made_up).map(|path| format!("{path:?} was never there")));
-        let files = self.target.names.iter().filter(|(_, kept)| kept.what == KeptWhat::Folder);
+        let files = self.target.names.iter().filter(|(_, kept)| kept.what == StoredKind::Folder);
         let odd = files.filter(|(path, _)| !is_folder(&self.before, path));
         wrong.extend(odd.map(|(path, _)| format!("{path:?} is no folder")));
     }
@@ -239,14 +243,14 @@ fn a_tree_that_came_back_otherwise_would_be_found_out() {
     fs::write(root.join("x.log"), "ignored").unwrap();
     let rules = Rules::new(true, &[], false);
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
-    let mut picture = store.picture("run").unwrap();
+    let mut cache = store.cache("run").unwrap();
     let workspace = open_folder(&root).unwrap();
-    let (id, _) = saved(store.save(&workspace, &mut picture, &ask("run/initial", &rules)).unwrap());
+    let (id, _) = saved(store.save(&workspace, &mut cache, &ask("run/initial", &rules)).unwrap());
     let story = |spoil: &dyn Fn(&mut Story)| {
         let sight = walk(&root);
         let [target, now] = [(); 2].map(|()| store.load(id).unwrap());
         let (before, changed, after) = (sight.clone(), sight.clone(), sight);
-        let mut story = Story { before, changed, after, target, now, done: Restored::default() };
+        let mut story = Story { before, changed, after, target, now, done: RestoreResult::default() };
         spoil(&mut story);
         story.judge().len()
     };

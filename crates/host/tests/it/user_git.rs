@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use loop_host::checkpoint::user_git::{BroughtBack, KeptGit, Limits, bring_back, keep};
+use loop_host::checkpoint::user_git::{Limits, RestoredGit, SavedGit, restore, save};
 
 /// A repository of a user who has configured nothing.
 pub(crate) struct Repo {
@@ -83,12 +83,12 @@ impl Repo {
         self.scratch.path().join("store/user-git/run")
     }
 
-    pub(crate) fn keep(&self) -> KeptGit {
-        keep(&self.work, &self.kept_at(), Limits::default()).unwrap()
+    pub(crate) fn keep(&self) -> SavedGit {
+        save(&self.work, &self.kept_at(), Limits::default()).unwrap()
     }
 
-    fn bring_back(&self) -> BroughtBack {
-        bring_back(&self.kept_at(), &self.work).unwrap()
+    fn restore(&self) -> RestoredGit {
+        restore(&self.kept_at(), &self.work).unwrap()
     }
 
     fn facts(&self) -> Facts {
@@ -148,18 +148,18 @@ fn put_files_back(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
 
 /// Keeps, damages, brings back: git must see what it saw, find nothing amiss, and see it again when it is done twice.
 #[track_caller]
-fn comes_back(repo: &Repo, damage: impl FnOnce(&Repo)) -> (KeptGit, BroughtBack) {
+fn comes_back(repo: &Repo, damage: impl FnOnce(&Repo)) -> (SavedGit, RestoredGit) {
     let (facts, files) = (repo.facts(), files_of(&repo.work));
     let before = all_of(&repo.work);
     let kept = repo.keep();
     assert!(kept.kept, "{:?}", kept.said);
     assert_eq!(all_of(&repo.work), before, "keeping changes nothing");
     damage(repo);
-    let back = repo.bring_back();
+    let back = repo.restore();
     put_files_back(&repo.work, &files);
     assert_eq!(repo.facts(), facts, "{back:#?}");
     repo.fsck();
-    let again = repo.bring_back();
+    let again = repo.restore();
     assert!(again.refs.is_empty() && again.files.is_empty() && !again.objects, "{again:#?}");
     assert_eq!(repo.facts(), facts);
     (kept, back)
@@ -303,7 +303,7 @@ fn a_deleted_branch_comes_back_and_one_made_since_stays_and_is_named() {
     repo.git(&["checkout", "--quiet", "-b", "elsewhere"]);
     repo.commits(2);
     let theirs = repo.git(&["rev-parse", "HEAD"]);
-    let back = repo.bring_back();
+    let back = repo.restore();
     assert_eq!(back.refs, ["refs/heads/feature"]);
     assert_eq!(back.stayed, ["refs/heads/a/b", "refs/heads/elsewhere", "refs/heads/new"]);
     assert!(back.said.iter().any(|said| said.contains("refs/heads/a/b was made since")), "{back:#?}");
@@ -322,9 +322,9 @@ fn what_was_there_before_can_be_brought_back_itself() {
     repo.git(&["add", "staged"]);
     let facts = repo.facts();
     let files = files_of(&repo.work);
-    let back = repo.bring_back();
+    let back = repo.restore();
     assert_ne!(repo.facts(), facts);
-    bring_back(&back.undo.unwrap(), &repo.work).unwrap();
+    restore(&back.undo.unwrap(), &repo.work).unwrap();
     put_files_back(&repo.work, &files);
     assert_eq!(repo.facts(), facts);
     repo.fsck();
@@ -353,21 +353,21 @@ fn what_a_remote_has_is_not_kept_and_comes_back_with_a_fetch() {
     repo.git(&["checkout", "--quiet", "--force", "main"]);
     repo.git(&["branch", "-D", "local"]);
     prune(&repo);
-    let back = repo.bring_back();
+    let back = repo.restore();
     repo.write("staged", "staged\n");
     repo.write("folder 1/mine", "mine\n");
     assert_eq!(repo.facts(), facts, "{back:#?}");
     repo.fsck();
     // And without them, after a fetch.
     repo.remove_git();
-    let back = repo.bring_back();
+    let back = repo.restore();
     assert!(back.waiting.iter().any(|name| name.starts_with("refs/heads/local")), "{back:#?}");
     assert!(back.said.iter().any(|said| said.contains("git fetch")), "{back:#?}");
     repo.fsck();
     repo.git(&["status"]);
     repo.git(&["fetch", "--quiet"]);
     assert_eq!(repo.git(&["rev-parse", "origin/main"]), fetched);
-    let back = repo.bring_back();
+    let back = repo.restore();
     assert!(back.waiting.is_empty(), "{back:#?}");
     assert_eq!(repo.facts(), facts, "{back:#?}");
     repo.fsck();
@@ -404,7 +404,7 @@ fn a_worktree_comes_back_and_its_repository_with_it() {
     let tree = Repo { work: main.scratch.path().join("tree"), ..main };
     tree.keep();
     std::fs::remove_dir_all(tree.scratch.path().join("work/.git")).unwrap();
-    let refused = bring_back(&tree.kept_at(), &tree.work).unwrap_err();
+    let refused = restore(&tree.kept_at(), &tree.work).unwrap_err();
     assert!(refused.to_string().contains("no longer at"), "{refused}");
 }
 
@@ -444,11 +444,11 @@ fn a_pointer_that_nothing_points_back_to_is_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let pointer = format!("gitdir: {}\n", secret.work.join(".git").display());
     std::fs::write(folder.path().join(".git"), pointer).unwrap();
-    let kept = keep(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
+    let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
     assert!(!kept.kept && kept.said[0].contains("does not say that it belongs"), "{kept:?}");
     std::fs::remove_file(folder.path().join(".git")).unwrap();
     std::os::unix::fs::symlink(secret.work.join(".git"), folder.path().join(".git")).unwrap();
-    let kept = keep(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
+    let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
     assert!(!kept.kept && !kept.said.is_empty(), "{kept:?}");
     assert!(!folder.path().join("kept").exists());
 }
@@ -460,7 +460,7 @@ fn nothing_is_written_through_links_and_nothing_while_git_runs() {
     std::fs::write(repo.work.join(".git/index.lock"), "").unwrap();
     repo.git(&["update-ref", "refs/heads/main", "HEAD~2"]);
     let before = all_of(&repo.work);
-    let refused = bring_back(&repo.kept_at(), &repo.work).unwrap_err();
+    let refused = restore(&repo.kept_at(), &repo.work).unwrap_err();
     assert!(refused.to_string().contains("index.lock"), "{refused}");
     assert_eq!(all_of(&repo.work), before);
     std::fs::remove_file(repo.work.join(".git/index.lock")).unwrap();
@@ -470,14 +470,14 @@ fn nothing_is_written_through_links_and_nothing_while_git_runs() {
     std::os::unix::fs::symlink(outside.path(), repo.work.join(".git/refs/heads")).unwrap();
     std::fs::remove_dir_all(repo.work.join(".git/logs")).unwrap();
     std::os::unix::fs::symlink(outside.path(), repo.work.join(".git/logs")).unwrap();
-    let back = repo.bring_back();
+    let back = repo.restore();
     assert!(back.said.iter().any(|said| said.contains("in the way")), "{back:#?}");
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     // Objects that lie elsewhere are not guessed about.
     std::fs::rename(repo.work.join(".git/objects"), outside.path().join("objects")).unwrap();
     std::os::unix::fs::symlink(outside.path().join("objects"), repo.work.join(".git/objects")).unwrap();
     let before = all_of(outside.path());
-    assert!(bring_back(&repo.kept_at(), &repo.work).is_err());
+    assert!(restore(&repo.kept_at(), &repo.work).is_err());
     assert_eq!(all_of(outside.path()), before);
 }
 
@@ -508,10 +508,10 @@ fn shallow_and_foreign_repositories_are_said() {
     assert!(kept.objects < 10, "{kept:?}");
     let folder = tempfile::tempdir().unwrap();
     git_in(folder.path(), folder.path(), &["init", "--quiet", "--object-format=sha256"]).unwrap();
-    let kept = keep(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
+    let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
     assert!(!kept.kept && kept.said[0].contains("sha256"), "{kept:?}");
     let empty = tempfile::tempdir().unwrap();
-    assert_eq!(keep(empty.path(), &empty.path().join("kept"), Limits::default()).unwrap(), KeptGit::default());
+    assert_eq!(save(empty.path(), &empty.path().join("kept"), Limits::default()).unwrap(), SavedGit::default());
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn objects_of_another_repository_are_found_and_too_many_are_said() {
         Limits { time: std::time::Duration::ZERO, ..Limits::default() },
     ] {
         for work in ["work", "shared"] {
-            let kept = keep(&shared.scratch.path().join(work), &shared.kept_at(), limits).unwrap();
+            let kept = save(&shared.scratch.path().join(work), &shared.kept_at(), limits).unwrap();
             assert!(kept.kept && kept.objects == 0, "{kept:?}");
             assert!(kept.said.iter().any(|said| said.contains("are not kept, because")), "{kept:?}");
             assert!(!shared.kept_at().join("objects.pack").exists());

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use loop_host::checkpoint::user_git::{Limits, User, bring_back, keep, rules_of, tracked};
+use loop_host::checkpoint::user_git::{GitUser, Limits, restore, rules_of, save, tracked};
 
 use crate::user_git::{Repo, git_in};
 
@@ -99,9 +99,9 @@ fn damage_of_any_kind_is_said_or_without_consequence_and_never_ends_us() {
         damage(&path, &mut chance);
         let began = Instant::now();
         tracked(&work).ok();
-        assert!(rules_of(&work, &User::default()).is_repository);
+        assert!(rules_of(&work, &GitUser::default()).is_repository);
         let at = scratch.path().join(format!("kept-{round}"));
-        let kept = keep(&work, &at, Limits::default()).unwrap_or_else(|why| panic!("{round} {path:?}: {why}"));
+        let kept = save(&work, &at, Limits::default()).unwrap_or_else(|why| panic!("{round} {path:?}: {why}"));
         assert!(began.elapsed() < Duration::from_secs(20), "{round} {path:?}");
         if !kept.kept {
             none += 1;
@@ -111,9 +111,9 @@ fn damage_of_any_kind_is_said_or_without_consequence_and_never_ends_us() {
         let pipe = fs::symlink_metadata(&path).is_ok_and(|stat| stat.file_type().is_fifo());
         let before = if pipe { None } else { sound(&work, scratch.path()) };
         // Over the damage, and onto nothing.
-        bring_back(&at, &work).map(drop).unwrap_or_else(|why| assert!(!why.to_string().is_empty()));
+        restore(&at, &work).map(drop).unwrap_or_else(|why| assert!(!why.to_string().is_empty()));
         fs::remove_dir_all(work.join(".git")).unwrap();
-        let back = bring_back(&at, &work).unwrap_or_else(|why| panic!("{round} {path:?}: {why}"));
+        let back = restore(&at, &work).unwrap_or_else(|why| panic!("{round} {path:?}: {why}"));
         if kept.said.is_empty() {
             said_nothing += 1;
             if let Some(before) = before.filter(|_| back.waiting.is_empty()) {
@@ -148,7 +148,7 @@ fn a_pack_with_one_wrong_bit_is_always_said() {
         bytes[place] ^= 1 << chance.below(8);
         fs::remove_file(pack).unwrap();
         fs::write(pack, bytes).unwrap();
-        let kept = keep(&repo.work, &at, Limits::default()).unwrap();
+        let kept = save(&repo.work, &at, Limits::default()).unwrap();
         assert!(!kept.said.is_empty(), "byte {place} of {}: {kept:?}", whole.len());
         // What is left of it can still be read by git.
         if kept.objects > 0 {

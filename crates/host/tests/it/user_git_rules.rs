@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use loop_host::checkpoint::user_git::{RulesFound, User, excludes, rules_of, tracked};
+use loop_host::checkpoint::user_git::{GitUser, IgnoreTexts, excludes, rules_of, tracked};
 
 use crate::user_git::Repo;
 
@@ -37,7 +37,7 @@ fn the_index_is_read_as_git_reads_it_in_each_version() {
 fn rules_come_from_the_user_and_the_repository_but_not_from_its_configuration() {
     let repo = Repo::new();
     let home = tempfile::tempdir().unwrap();
-    let user = User { home: Some(home.path().to_owned()), config: None };
+    let user = GitUser { home: Some(home.path().to_owned()), config: None };
     let put = |name: &str, text: &str| {
         let path = home.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -54,9 +54,9 @@ fn rules_come_from_the_user_and_the_repository_but_not_from_its_configuration() 
     put("all", "*\n");
     repo.git(&["config", "core.excludesFile", &home.path().join("all").display().to_string()]);
     assert_eq!(excludes(&repo.work, &user), ["*.mine\n", "excluded\n"]);
-    assert_eq!(excludes(&repo.work, &User::default()), ["excluded\n"]);
+    assert_eq!(excludes(&repo.work, &GitUser::default()), ["excluded\n"]);
     let nothing = rules_of(home.path(), &user);
-    assert_eq!(nothing, RulesFound { is_repository: false, texts: vec!["*.mine\n".to_owned()], said: Vec::new() });
+    assert_eq!(nothing, IgnoreTexts { is_repository: false, texts: vec!["*.mine\n".to_owned()], said: Vec::new() });
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn a_part_of_a_repository_has_the_rules_of_the_folders_above() {
     repo.write("a/.gitignore", "b/*.tmp\n/x\n");
     repo.write("a/b/file", "");
     fs::write(repo.work.join(".git/info/exclude"), "a/b/excluded\n").unwrap();
-    let found = rules_of(&repo.work.join("a/b"), &User::default());
+    let found = rules_of(&repo.work.join("a/b"), &GitUser::default());
     assert!(found.is_repository);
     assert_eq!(found.texts, ["/excluded\n", "/deep\n*.o\n!/kept.o\nlogs/\n", "/*.tmp\n"]);
     // A folder that the repository ignores is none of its, unless it tracks something there.
     repo.write("logs/one", "");
-    assert!(!rules_of(&repo.work.join("logs"), &User::default()).is_repository);
+    assert!(!rules_of(&repo.work.join("logs"), &GitUser::default()).is_repository);
     repo.git(&["add", "-f", "logs/one"]);
-    assert!(rules_of(&repo.work.join("logs"), &User::default()).is_repository);
+    assert!(rules_of(&repo.work.join("logs"), &GitUser::default()).is_repository);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use loop_host::checkpoint::{Rules, open_folder};
-use loop_host::workspace::watch::{Hint, Watch, Why};
+use loop_host::workspace::watch::{NoListReason, Watch, WatchHint};
 
 struct Scene {
     scratch: tempfile::TempDir,
@@ -24,7 +24,7 @@ impl Scene {
             fs::write(root.join(name), "as it was").unwrap();
         }
         let mut watch = watched(&root);
-        assert_eq!(watch.take(), Hint::Everything(Why::Start));
+        assert_eq!(watch.take(), WatchHint::Everything(NoListReason::Start));
         assert_eq!(said(&mut watch), [""; 0]);
         Self { scratch, watch }
     }
@@ -54,8 +54,8 @@ fn watched(root: &Path) -> Watch {
 /// The list as text: folders that are meant whole end with a slash.
 fn said(watch: &mut Watch) -> Vec<String> {
     match watch.take() {
-        Hint::Everything(why) => vec![format!("everything: {why:?}")],
-        Hint::Changes(changes) => {
+        WatchHint::Everything(why) => vec![format!("everything: {why:?}")],
+        WatchHint::Changes(changes) => {
             let text = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
             let folders = changes.folders.iter().map(|path| format!("{}/", text(path)));
             folders.chain(changes.names.iter().map(text)).collect()
@@ -288,7 +288,7 @@ fn a_folder_that_may_not_be_read_is_named_whole_and_watched_once_it_may() {
     mode(scene.path("shut"), 0);
     assert!(fs::read_dir(scene.path("shut")).is_err(), "this shows nothing");
     let mut watch = watched(&scene.path(""));
-    assert_eq!((watch.take(), watch.folders()), (Hint::Everything(Why::Start), 2));
+    assert_eq!((watch.take(), watch.folders()), (WatchHint::Everything(NoListReason::Start), 2));
     mode(scene.path("shut"), 0o700);
     assert_eq!(said(&mut watch), ["shut/"]);
     scene.write("shut/deep/file");
@@ -310,11 +310,11 @@ fn another_file_system_in_it_is_none_of_ours_and_the_same_one_twice_turns_it_off
     mount(&["-t", "tmpfs", "none"], "other");
     scene.write("other/new/file");
     let mut watch = watched(&scene.path(""));
-    assert_eq!((watch.take(), watch.folders(), watch.notice()), (Hint::Everything(Why::Start), 4, None));
+    assert_eq!((watch.take(), watch.folders(), watch.notice()), (WatchHint::Everything(NoListReason::Start), 4, None));
     let again = scene.path("a").display().to_string();
     mount(&["--bind", &again], "twice");
     let mut watch = watched(&scene.path(""));
-    assert_eq!(watch.take(), Hint::Everything(Why::Off));
+    assert_eq!(watch.take(), WatchHint::Everything(NoListReason::Off));
     assert!(watch.notice().unwrap().contains("mounted in it"));
     assert_eq!(scene.said(), [""; 0]);
 }
@@ -349,13 +349,13 @@ fn without_an_instance_left_it_is_off_from_the_start() {
     }
     let scratch = tempfile::tempdir().unwrap();
     let mut watch = watched(scratch.path());
-    assert_eq!(watch.take(), Hint::Everything(Why::Off));
+    assert_eq!(watch.take(), WatchHint::Everything(NoListReason::Off));
     assert!(watch.notice().unwrap().starts_with("the kernel gives no watch"));
 }
 
 #[test]
 fn where_other_machines_may_write_it_is_off() {
     let mut watch = Watch::new(&open_folder(Path::new("/proc/self")).unwrap(), &Rules::new(false, &[], false)).unwrap();
-    assert_eq!(watch.take(), Hint::Everything(Why::Off));
+    assert_eq!(watch.take(), WatchHint::Everything(NoListReason::Off));
     assert!(watch.notice().unwrap().contains("file system"));
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use loop_host::checkpoint::{Rules, open_folder};
-use loop_host::workspace::watch::{Hint, Watch, Why};
+use loop_host::workspace::watch::{NoListReason, Watch, WatchHint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, RenameFlags};
 
@@ -105,10 +105,10 @@ struct Painter<'a> {
 }
 
 impl Painter<'_> {
-    fn follow(&mut self, hint: &Hint) {
+    fn follow(&mut self, hint: &WatchHint) {
         match hint {
-            Hint::Everything(_) => self.picture = self.full(),
-            Hint::Changes(changes) => {
+            WatchHint::Everything(_) => self.picture = self.full(),
+            WatchHint::Changes(changes) => {
                 for path in &changes.names {
                     self.picture.remove(path);
                     self.again(path, false);
@@ -315,13 +315,13 @@ fn storm(seed: u64, reading: Reading) -> Outcome {
     let mut painter = Painter { root: &root, base, reading, picture: Picture::new() };
     let mut outcome = Outcome::default();
     let hint = watch.take();
-    assert_eq!(hint, Hint::Everything(Why::Start), "{:?}", watch.notice());
+    assert_eq!(hint, WatchHint::Everything(NoListReason::Start), "{:?}", watch.notice());
     painter.follow(&hint);
     let mut look = |watch: &mut Watch, outcome: &mut Outcome| {
         let hint = watch.take();
         match &hint {
-            Hint::Everything(_) => outcome.everything += 1,
-            Hint::Changes(changes) => {
+            WatchHint::Everything(_) => outcome.everything += 1,
+            WatchHint::Changes(changes) => {
                 outcome.lists += 1;
                 outcome.named += changes.names.len() + changes.folders.len();
             }

@@ -1,11 +1,10 @@
-//! What an agent must leave alone, said of names and texts only: the scripts that a gate runs, the usual tests, and what
-//! a project's own files say about how its tests are run.
+//! What an agent must leave alone, said of names and texts only: the scripts that a gate runs, the usual tests, and which
+//! part of a project's own files defines how its tests are run.
 mod script;
 mod target;
-mod target_make;
 
 pub use script::{scripts_at, scripts_in};
-pub use target::{is_target_file, new_target, target_changes, target_content, test_target};
+pub use target::{is_target_file, new_target, target_change, test_definition};
 
 /// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any
 /// depth, the rest are names of files at any depth.

@@ -1,12 +1,11 @@
 //! Checkpoints as read-only snapshots of btrfs, beside the workspace's subvolume. Each takes a few milliseconds,
-//! however many files there are; going back copies from it in place.
-pub(crate) mod content;
-pub(crate) mod ioctl;
-mod place;
-mod shelf;
+//! however many files there are; a restore copies from it in place.
 mod snapshot;
+mod snapshot_dir;
+pub(super) mod snapshot_store;
+mod subvolume;
 
-pub(crate) use place::is_on_btrfs;
-pub use place::{Place, trial};
-pub use shelf::{Of, Shelf};
 pub use snapshot::Snapshot;
+pub use snapshot_dir::{SnapshotDir, SnapshotOwner};
+pub(crate) use subvolume::is_on_btrfs;
+pub use subvolume::{SnapshotMaker, trial};

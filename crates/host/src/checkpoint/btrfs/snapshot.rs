@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::content::{fill, open_file};
-use crate::checkpoint::object::Id;
-use crate::checkpoint::restore::Content;
+use crate::checkpoint::git::object::Id;
+use crate::checkpoint::restore::tree::FileContent;
+use crate::fs::content::fill;
+use crate::fs::handle::open_file;
 
 /// A snapshot of a workspace, open for reading. Nobody changes it.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Snapshot {
     }
 }
 
-impl Content for Snapshot {
+impl FileContent for Snapshot {
     /// Shared where both lie on the same file system.
     fn write(&self, path: &[u8], _: &Id, to: &mut File) -> io::Result<()> {
         fill(&self.file(path)?, to).map(drop)

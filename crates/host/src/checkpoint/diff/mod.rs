@@ -12,8 +12,8 @@ use loop_core::text;
 
 pub use patch::{Piece, patch, quoted};
 
-use super::object::{Id, Kind};
-use super::store::Store;
+use super::git::object::{Id, ObjectKind};
+use super::git::store::Store;
 
 /// How much is done at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -382,8 +382,8 @@ impl Contents for Store {
     fn read(&self, id: &Id, bytes_max: usize) -> io::Result<Content> {
         let mut bounded = Bounded { bytes: Vec::new(), bytes_max, full: false };
         match self.copy(id, &mut bounded) {
-            Ok(Kind::Blob) => Ok(Content::Whole(bounded.bytes)),
-            Ok(Kind::Commit | Kind::Tree) => Err(io::Error::other(format!("object {id} is no file"))),
+            Ok(ObjectKind::Blob) => Ok(Content::Whole(bounded.bytes)),
+            Ok(ObjectKind::Commit | ObjectKind::Tree) => Err(io::Error::other(format!("object {id} is no file"))),
             Err(_) if bounded.full => Ok(Content::Beginning(bounded.bytes)),
             Err(error) => Err(error),
         }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 
-use super::super::object::Id;
-use super::super::picture::split;
 use super::lines::is_binary;
 use super::{Content, Pair, Reader, SIMILARITY_MIN, Side, Sort};
+use crate::checkpoint::git::object::Id;
+use crate::fs::handle::split;
 
 /// Pieces that files are compared by: lines, but no longer than this.
 const PIECE_BYTES_MAX: usize = 64;

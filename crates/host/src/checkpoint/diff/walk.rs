@@ -2,10 +2,10 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::super::between::Differences;
-use super::super::object::{Id, Kind};
-use super::super::store::{Kept, KeptWhat, Store};
 use super::{Pair, Side, Sort};
+use crate::checkpoint::git::between::Differences;
+use crate::checkpoint::git::object::{Id, ObjectKind};
+use crate::checkpoint::git::store::{Store, StoredEntry, StoredKind};
 
 /// What differs, without a look into any file.
 #[derive(Debug, Default)]
@@ -24,7 +24,8 @@ pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked
         Some(from) => store.between(&from, &to)?,
         None => store.load(to)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
     };
-    let full = |path: &[u8], of: fn(&(Option<Kept>, Option<Kept>)) -> bool| is_full(&differences, path, of);
+    let full =
+        |path: &[u8], of: fn(&(Option<StoredEntry>, Option<StoredEntry>)) -> bool| is_full(&differences, path, of);
     let mut pairs = Vec::new();
     for (path, (one, other)) in &differences {
         let (from, to) = (one.as_ref().map(side_of), other.as_ref().map(side_of));
@@ -46,17 +47,21 @@ pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked
 }
 
 /// Whether something in a folder came, or went, with it.
-fn is_full(differences: &Differences, path: &[u8], of: fn(&(Option<Kept>, Option<Kept>)) -> bool) -> bool {
+fn is_full(
+    differences: &Differences,
+    path: &[u8],
+    of: fn(&(Option<StoredEntry>, Option<StoredEntry>)) -> bool,
+) -> bool {
     let inside = [path, b"/"].concat();
     let mut below = differences.range(inside.clone()..).take_while(|(path, _)| path.starts_with(&inside));
     below.any(|(_, pair)| of(pair))
 }
 
-fn side_of(kept: &Kept) -> Side {
+fn side_of(kept: &StoredEntry) -> Side {
     let (sort, id) = match &kept.what {
-        KeptWhat::File(id) => (Sort::File, Some(*id)),
-        KeptWhat::Link(leads) => (Sort::Link, Some(Id::of(Kind::Blob, leads))),
-        KeptWhat::Folder => (Sort::Folder, None),
+        StoredKind::File(id) => (Sort::File, Some(*id)),
+        StoredKind::Link(leads) => (Sort::Link, Some(Id::of(ObjectKind::Blob, leads))),
+        StoredKind::Folder => (Sort::Folder, None),
     };
     Side { sort, mode: kept.mode, id }
 }

@@ -10,10 +10,10 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 
-use super::objects::{HELD_BYTES_MAX, Lies, Loose, Objects};
+use super::objects::{HELD_BYTES_MAX, Loose, ObjectPlace, Objects};
 use super::packs::Form;
 use super::walk::{Limits, Stopped, Wanted};
-use crate::checkpoint::object::Id;
+use crate::checkpoint::git::object::Id;
 
 const PIECE_BYTES: usize = 64 * 1024;
 /// A difference to an object that is named.
@@ -104,16 +104,16 @@ impl Writer {
     fn take(&mut self, objects: &mut Objects, wanted: &Wanted, id: &Id, whole: bool) -> io::Result<bool> {
         match objects.find(id) {
             None => return Ok(false),
-            Some(Lies::Loose(folder)) => {
+            Some(ObjectPlace::Loose(folder)) => {
                 let Some(loose) = objects.loose(folder, id) else { return Ok(false) };
                 return self.add_loose(id, loose);
             }
-            Some(Lies::Packed(pack, at)) if !whole => {
+            Some(ObjectPlace::Packed(pack, at)) if !whole => {
                 if let Some(copied) = self.add_as_it_is(objects, wanted, id, (pack, at))? {
                     return Ok(copied);
                 }
             }
-            Some(Lies::Packed(..)) => {}
+            Some(ObjectPlace::Packed(..)) => {}
         }
         let Ok(Some((sort, bytes))) = objects.read(id, HELD_BYTES_MAX) else { return Ok(false) };
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::folder::Folder;
 use super::ignores::above;
-use super::place::Place;
+use super::location::GitLocation;
 use super::refs::is_name;
 
 /// A file with one ref is a line.
@@ -16,7 +16,7 @@ const STEPS_MAX: usize = 8;
 /// commit yet, or nothing that can be understood (refs that are kept as a table, say).
 #[must_use]
 pub fn head_of(workspace: &Path) -> Option<String> {
-    let place = Place::of(&above(workspace)?.folder).ok()??;
+    let place = GitLocation::of(&above(workspace)?.folder).ok()??;
     let mut text = place.git.read(b"HEAD", REF_BYTES_MAX).ok()??;
     for _ in 0..STEPS_MAX {
         let Some(name) = text.strip_prefix(b"ref:").map(<[u8]>::trim_ascii) else { return commit(&text) };

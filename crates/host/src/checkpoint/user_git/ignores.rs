@@ -15,7 +15,7 @@ use ignore::gitignore::GitignoreBuilder;
 use super::config;
 use super::folder::{Folder, joined, read_bounded};
 use super::index::Index;
-use super::place::{CONFIG_BYTES_MAX, Place};
+use super::location::{CONFIG_BYTES_MAX, GitLocation};
 
 /// A list that is longer is none.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
@@ -24,7 +24,7 @@ const ABOVE_MAX: usize = 64;
 
 /// The user's folders, as the caller found them in the environment at the start.
 #[derive(Debug, Clone, Default)]
-pub struct User {
+pub struct GitUser {
     /// `$HOME`.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, if it is set.
@@ -33,7 +33,7 @@ pub struct User {
 
 /// What rules a workspace has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RulesFound {
+pub struct IgnoreTexts {
     /// Whether it is a repository, or a part of one that does not ignore it as a whole.
     pub is_repository: bool,
     /// The texts, the weakest first, with patterns as seen from the workspace.
@@ -44,20 +44,20 @@ pub struct RulesFound {
 
 /// The texts of ignore rules that hold everywhere in a workspace, the weakest first.
 #[must_use]
-pub fn excludes(workspace: &Path, user: &User) -> Vec<String> {
+pub fn excludes(workspace: &Path, user: &GitUser) -> Vec<String> {
     rules_of(workspace, user).texts
 }
 
 /// Everything about a workspace's rules but the `.gitignore` files in it.
 #[must_use]
-pub fn rules_of(workspace: &Path, user: &User) -> RulesFound {
-    let mut found = RulesFound { texts: users_own(user).into_iter().collect(), ..RulesFound::default() };
+pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
+    let mut found = IgnoreTexts { texts: users_own(user).into_iter().collect(), ..IgnoreTexts::default() };
     let top = match above(workspace) {
         None => return found,
         Some(top) => top,
     };
     found.is_repository = true;
-    let place = match Place::of(&top.folder) {
+    let place = match GitLocation::of(&top.folder) {
         Ok(place) => place,
         Err(why) => {
             found.said.push(why);
@@ -76,7 +76,7 @@ pub fn rules_of(workspace: &Path, user: &User) -> RulesFound {
     if top.ignores_workspace(&lists) && !place.is_some_and(|place| tracks(&place, &top.below)) {
         // A folder that a repository ignores (a home folder under version control, say) is none of its.
         let texts = users_own(user).into_iter().collect();
-        return RulesFound { is_repository: false, texts, said: found.said };
+        return IgnoreTexts { is_repository: false, texts, said: found.said };
     }
     found.texts =
         lists.iter().map(|(depth, text)| seen_from_below(text, top.below.get(*depth..).unwrap_or(&[]))).collect();
@@ -89,7 +89,7 @@ pub fn rules_of(workspace: &Path, user: &User) -> RulesFound {
 /// Why the index could not be understood, as a sentence.
 pub fn tracked(workspace: &Path) -> Result<Vec<Vec<u8>>, String> {
     let Some(top) = above(workspace) else { return Ok(Vec::new()) };
-    let Some(place) = Place::of(&top.folder)? else { return Ok(Vec::new()) };
+    let Some(place) = GitLocation::of(&top.folder)? else { return Ok(Vec::new()) };
     let paths = Index::of(&place.git)?.paths();
     if top.below.is_empty() {
         return Ok(paths);
@@ -175,7 +175,7 @@ fn prefix_of(below: &[Vec<u8>]) -> Vec<u8> {
     below.iter().flat_map(|name| [name.as_slice(), b"/"].concat()).collect()
 }
 
-fn tracks(place: &Place, below: &[Vec<u8>]) -> bool {
+fn tracks(place: &GitLocation, below: &[Vec<u8>]) -> bool {
     let prefix = prefix_of(below);
     Index::of(&place.git).is_ok_and(|index| index.entries.iter().any(|entry| entry.path.starts_with(&prefix)))
 }
@@ -223,7 +223,7 @@ fn behind<'a>(parts: &'a [&'a str], names: &[Vec<u8>]) -> Vec<&'a [&'a str]> {
 }
 
 /// The list that the user's own configuration names, or the one at its usual place.
-fn users_own(user: &User) -> Option<String> {
+fn users_own(user: &GitUser) -> Option<String> {
     let folder = user.config.clone().or_else(|| user.home.as_ref().map(|home| home.join(".config")))?;
     let files = [Some(folder.join("git/config")), user.home.as_ref().map(|home| home.join(".gitconfig"))];
     // The later one counts.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use sha1::{Digest, Sha1};
 
 use super::folder::Folder;
-use crate::checkpoint::object::Id;
+use crate::checkpoint::git::object::Id;
 
 /// An index longer than this is not read.
 pub(super) const INDEX_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -50,7 +50,7 @@ impl Index {
 
     /// The paths, each once and sorted. What stands for a whole folder outside of a sparse checkout is none.
     pub(super) fn paths(self) -> Vec<Vec<u8>> {
-        let plain = |entry: &IndexEntry| entry.mode != crate::checkpoint::object::FOLDER;
+        let plain = |entry: &IndexEntry| entry.mode != crate::checkpoint::git::object::FOLDER;
         let paths: BTreeSet<Vec<u8>> =
             self.entries.into_iter().filter(plain).map(|entry| entry.path).filter(|path| is_path(path)).collect();
         paths.into_iter().collect()

@@ -1,30 +1,31 @@
 //! The user's own repository, read as data: what its ignore rules and its index say, and what of it is kept at the
 //! start of a run so that it can be brought back after anything. No git program is run, nothing that the repository
-//! configures is obeyed, and nothing in it is changed unless it is asked for ([`bring_back`]).
-mod bring;
-mod bring_files;
+//! configures is obeyed, and nothing in it is changed unless it is asked for ([`restore`]).
 mod config;
 mod copy;
 mod folder;
 mod head;
 mod ignores;
 mod index;
-mod keep;
-mod kept;
+mod location;
 mod objects;
+pub(super) mod of_run;
 mod packs;
-mod place;
 mod present;
-mod put;
 mod refs;
-mod said;
+mod remarks;
+mod restore;
+mod restore_files;
+mod save;
+mod saved;
 mod state;
 mod walk;
+mod write;
 
-pub use bring::{BroughtBack, bring_back};
 pub use head::head_of;
-pub use ignores::{RulesFound, User, excludes, rules_of, tracked};
-pub use keep::{KeptGit, keep};
+pub use ignores::{GitUser, IgnoreTexts, excludes, rules_of, tracked};
+pub use restore::{RestoredGit, restore};
+pub use save::{SavedGit, save};
 pub use walk::Limits;
 
 /// Why a repository could not be kept or brought back.

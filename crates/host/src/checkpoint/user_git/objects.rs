@@ -11,8 +11,8 @@ use sha1::{Digest, Sha1};
 
 use super::folder::{Folder, is_absent};
 use super::packs::{Bases, Body, Sort, UserPack};
-use super::said::Said;
-use crate::checkpoint::object::Id;
+use super::remarks::Remarks;
+use crate::checkpoint::git::object::Id;
 
 /// An object that has to be held in memory is at most this long. Git makes no deltas of longer ones.
 pub(super) const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -35,7 +35,7 @@ pub(super) struct Objects {
 
 /// Where an object lies.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Lies {
+pub(super) enum ObjectPlace {
     Loose(usize),
     /// The number of the pack, and of the object in its index.
     Packed(usize, usize),
@@ -50,7 +50,7 @@ pub(super) struct Loose {
 
 impl Objects {
     /// Those of a repository. What cannot be opened is said and done without.
-    pub(super) fn of(common: &Folder, path: &Path, said: &mut Said) -> Self {
+    pub(super) fn of(common: &Folder, path: &Path, said: &mut Remarks) -> Self {
         let mut objects = Self::default();
         match common.below(b"objects") {
             Ok(folder) => objects.take(folder, said),
@@ -78,7 +78,7 @@ impl Objects {
         objects
     }
 
-    fn take(&mut self, folder: Folder, said: &mut Said) {
+    fn take(&mut self, folder: Folder, said: &mut Remarks) {
         if let Ok(packs) = folder.below(b"pack") {
             for (name, _) in packs.names().unwrap_or_default() {
                 if !name.ends_with(b".idx") {
@@ -99,13 +99,13 @@ impl Objects {
 
     /// Where an object lies. The first pack counts: so a difference lies where its base does, and no circle of
     /// differences can arise over several packs.
-    pub(super) fn find(&self, id: &Id) -> Option<Lies> {
+    pub(super) fn find(&self, id: &Id) -> Option<ObjectPlace> {
         let packed = self.packs.iter().enumerate().find_map(|(pack, packed)| Some((pack, packed.find(id)?)));
         if let Some((pack, at)) = packed {
-            return Some(Lies::Packed(pack, at));
+            return Some(ObjectPlace::Packed(pack, at));
         }
         let path = loose_path(id);
-        self.folders.iter().position(|folder| folder.has(path.as_bytes())).map(Lies::Loose)
+        self.folders.iter().position(|folder| folder.has(path.as_bytes())).map(ObjectPlace::Loose)
     }
 
     /// A loose object.
@@ -132,13 +132,13 @@ impl Objects {
     pub(super) fn read(&mut self, id: &Id, most: u64) -> Result<Option<Body>, ()> {
         let body = match self.find(id) {
             None => return Ok(None),
-            Some(Lies::Loose(folder)) => {
+            Some(ObjectPlace::Loose(folder)) => {
                 let mut loose = self.loose(folder, id).filter(|loose| loose.size <= most).ok_or(())?;
                 let mut bytes = Vec::new();
                 loose.bytes.read_to_end(&mut bytes).map_err(drop)?;
                 (loose.sort, Rc::new(bytes))
             }
-            Some(Lies::Packed(at, number)) => {
+            Some(ObjectPlace::Packed(at, number)) => {
                 let pack = self.packs.get(at).ok_or(())?;
                 let place = pack.place_of(number).ok_or(())?;
                 pack.read(at, place, most, &mut self.bases).ok_or(())?
@@ -170,7 +170,7 @@ impl Objects {
 }
 
 /// The folders of objects that a list names.
-fn others(folder: &Folder, path: &Path, said: &mut Said) -> Vec<PathBuf> {
+fn others(folder: &Folder, path: &Path, said: &mut Remarks) -> Vec<PathBuf> {
     let text = match folder.read(b"info/alternates", OTHERS_BYTES_MAX) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::folder::{Folder, read_bounded};
-use crate::checkpoint::object::Id;
+use crate::checkpoint::git::object::Id;
 
 /// An index of a pack that is longer is not read: it would be more than twenty million objects.
 const INDEX_BYTES_MAX: u64 = 640 * 1024 * 1024;

@@ -8,12 +8,12 @@ use std::path::Path;
 use sha1::{Digest, Sha1};
 
 use super::folder::Folder;
-use super::kept::{Kept, PACK};
 use super::objects::{HELD_BYTES_MAX, Objects};
 use super::packs::{Bases, Sort, UserPack};
-use super::said::Said;
+use super::remarks::Remarks;
+use super::saved::{PACK, SavedState};
 use super::walk::{named_by_tag, parents_of};
-use crate::checkpoint::object::Id;
+use crate::checkpoint::git::object::Id;
 
 /// The objects of a repository and the kept ones.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ pub(super) struct Present {
 impl Present {
     /// Puts the kept objects into a repository unless it has them all. Whether it was needed.
     pub(super) fn restore(
-        kept: &Kept,
+        kept: &SavedState,
         folder: &Path,
         (common, path): (&Folder, &Path),
-        said: &mut Said,
+        said: &mut Remarks,
     ) -> io::Result<(Self, bool)> {
         let pack = match kept.has_objects {
             false => None,

@@ -2,8 +2,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::folder::{Folder, joined};
-use super::said::Said;
-use crate::checkpoint::object::Id;
+use super::remarks::Remarks;
+use crate::checkpoint::git::object::Id;
 
 /// A file with one ref is a line.
 const REF_BYTES_MAX: u64 = 8 * 1024;
@@ -14,13 +14,13 @@ const DEPTH_MAX: usize = 64;
 
 /// What a ref, or HEAD, says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Says {
+pub(super) enum RefValue {
     Id(Id),
     /// The name of another ref.
     Ref(Vec<u8>),
 }
 
-impl Says {
+impl RefValue {
     /// From the content of a file.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let text = text.trim_ascii_end();
@@ -43,7 +43,7 @@ impl Says {
 }
 
 /// All refs by their names.
-pub(super) type Refs = BTreeMap<Vec<u8>, Says>;
+pub(super) type Refs = BTreeMap<Vec<u8>, RefValue>;
 
 /// Whether a ref may be called so. A hostile name never becomes a path.
 pub(super) fn is_name(name: &[u8]) -> bool {
@@ -58,7 +58,7 @@ pub(super) fn is_name(name: &[u8]) -> bool {
 }
 
 /// The refs of a repository. Those that say nothing that can be understood are said.
-pub(super) fn read(common: &Folder, said: &mut Said) -> Refs {
+pub(super) fn read(common: &Folder, said: &mut Remarks) -> Refs {
     let mut refs = Refs::new();
     match common.read(b"packed-refs", PACKED_BYTES_MAX) {
         Ok(text) => packed(&text.unwrap_or_default(), &mut refs, said),
@@ -72,7 +72,7 @@ pub(super) fn read(common: &Folder, said: &mut Said) -> Refs {
     refs
 }
 
-fn packed(text: &[u8], refs: &mut Refs, said: &mut Said) {
+fn packed(text: &[u8], refs: &mut Refs, said: &mut Remarks) {
     for line in text.split(|byte| *byte == b'\n') {
         if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"^") {
             continue;
@@ -82,14 +82,14 @@ fn packed(text: &[u8], refs: &mut Refs, said: &mut Said) {
         let name = parts.and_then(|(_, name)| name.strip_prefix(b" ")).map(<[u8]>::trim_ascii_end);
         match (id, name) {
             (Some(id), Some(name)) if is_name(name) && refs.len() < REFS_MAX => {
-                refs.insert(name.to_vec(), Says::Id(id));
+                refs.insert(name.to_vec(), RefValue::Id(id));
             }
             _ => said.say(format!("packed-refs has a line that is no ref: {}", shown(line))),
         }
     }
 }
 
-fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut Said) {
+fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut Remarks) {
     let names = match folder.names() {
         Ok(names) => names,
         Err(error) => return said.say(format!("{} cannot be read: {error}", shown(path))),
@@ -107,7 +107,7 @@ fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut
             continue;
         }
         let says = folder.read(&name, REF_BYTES_MAX).ok().flatten();
-        match says.as_deref().and_then(Says::parse) {
+        match says.as_deref().and_then(RefValue::parse) {
             Some(says) if is_name(&path) && refs.len() < REFS_MAX => {
                 refs.insert(path, says);
             }
@@ -117,12 +117,12 @@ fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut
 }
 
 /// The commit that a ref says at the end, through other refs.
-pub(super) fn resolve(says: &Says, refs: &Refs) -> Option<Id> {
+pub(super) fn resolve(says: &RefValue, refs: &Refs) -> Option<Id> {
     let mut says = says;
     for _ in 0..8 {
         match says {
-            Says::Id(id) => return Some(*id),
-            Says::Ref(name) => says = refs.get(name)?,
+            RefValue::Id(id) => return Some(*id),
+            RefValue::Ref(name) => says = refs.get(name)?,
         }
     }
     None
@@ -159,8 +159,8 @@ mod tests {
         {
             assert!(!is_name(name.as_bytes()), "{name}");
         }
-        assert_eq!(Says::parse(b"ref: refs/heads/main\n"), Some(Says::Ref(b"refs/heads/main".to_vec())));
-        assert_eq!(Says::parse(b"ref: ../../x\n"), None);
-        assert_eq!(Says::parse(b"\xff\xff"), None);
+        assert_eq!(RefValue::parse(b"ref: refs/heads/main\n"), Some(RefValue::Ref(b"refs/heads/main".to_vec())));
+        assert_eq!(RefValue::parse(b"ref: ../../x\n"), None);
+        assert_eq!(RefValue::parse(b"\xff\xff"), None);
     }
 }

@@ -1,9 +1,9 @@
 //! The files of a repository that are kept as they are, and which of them mean that something is under way.
 use super::folder::{Folder, joined};
 use super::index::{INDEX_BYTES_MAX, Index, shared_name};
-use super::place::Place;
+use super::location::GitLocation;
 use super::refs::shown;
-use super::said::Said;
+use super::remarks::Remarks;
 
 /// Files of the working tree: where it is, what is staged, what is under way.
 const OWN_FILES: &[&str] =
@@ -72,7 +72,7 @@ const DEPTH_MAX: usize = 32;
 
 /// A file that is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KeptFile {
+pub(super) struct SavedFile {
     /// Whether it lies in what all working trees share.
     pub(super) shared: bool,
     pub(super) path: Vec<u8>,
@@ -80,7 +80,7 @@ pub(super) struct KeptFile {
 }
 
 /// All files of a repository that are kept. What is too large or cannot be read is said.
-pub(super) fn read(place: &Place, said: &mut Said) -> Vec<KeptFile> {
+pub(super) fn read(place: &GitLocation, said: &mut Remarks) -> Vec<SavedFile> {
     let mut reading = Reading { files: Vec::new(), bytes: 0, said };
     let own = OWN_FILES.iter().chain(UNDER_WAY);
     for name in own {
@@ -105,7 +105,7 @@ pub(super) fn read(place: &Place, said: &mut Said) -> Vec<KeptFile> {
 }
 
 /// Names what else is there and not kept.
-fn say_the_rest(place: &Place, said: &mut Said) {
+fn say_the_rest(place: &GitLocation, said: &mut Remarks) {
     let hooks = place.common.below(b"hooks").and_then(|hooks| hooks.names()).unwrap_or_default();
     let hooks: Vec<String> =
         hooks.iter().map(|(name, _)| shown(name)).filter(|name| !name.ends_with(".sample")).collect();
@@ -135,9 +135,9 @@ pub(super) fn list(names: &[String]) -> String {
 }
 
 struct Reading<'a> {
-    files: Vec<KeptFile>,
+    files: Vec<SavedFile>,
     bytes: usize,
-    said: &'a mut Said,
+    said: &'a mut Remarks,
 }
 
 impl Reading<'_> {
@@ -149,7 +149,7 @@ impl Reading<'_> {
             };
         }
         match folder.read(path, most) {
-            Ok(Some(bytes)) => self.add(KeptFile { shared, path: path.to_vec(), bytes }),
+            Ok(Some(bytes)) => self.add(SavedFile { shared, path: path.to_vec(), bytes }),
             Ok(None) => {}
             Err(error) => self.said.say(format!("{} is not kept: {error}", shown(path))),
         }
@@ -167,7 +167,7 @@ impl Reading<'_> {
             }
             if !is_folder {
                 match folder.read(&name, FILE_BYTES_MAX) {
-                    Ok(Some(bytes)) => self.add(KeptFile { shared, path, bytes }),
+                    Ok(Some(bytes)) => self.add(SavedFile { shared, path, bytes }),
                     Ok(None) => {}
                     Err(error) => self.said.say(format!("{} is not kept: {error}", shown(&path))),
                 }
@@ -180,7 +180,7 @@ impl Reading<'_> {
         }
     }
 
-    fn add(&mut self, file: KeptFile) {
+    fn add(&mut self, file: SavedFile) {
         if self.bytes + file.bytes.len() > FILES_BYTES_MAX || self.files.len() >= FILES_MAX {
             return self.said.say(format!("{} is not kept: there is too much of it", shown(&file.path)));
         }

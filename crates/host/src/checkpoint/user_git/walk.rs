@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::index::COMMIT_MODE;
 use super::objects::{HELD_BYTES_MAX, Objects};
 use super::packs::Sort;
-use crate::checkpoint::object::{FOLDER, Id, TreeEntry, read_tree};
+use crate::checkpoint::git::object::{FOLDER, Id, TreeEntry, read_tree};
 
 /// A tag may name a tag; not without end.
 const TAGS_MAX: usize = 16;

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, linkat, mkdirat, openat, symlinkat};
 
 use super::plant::{above, last};
-use crate::checkpoint::{Checkpoint, Content, Kept, KeptWhat};
-use crate::workspace::clear::open_below;
+use crate::checkpoint::{Checkpoint, FileContent, StoredEntry, StoredKind};
+use crate::fs::handle::open_below;
 
 /// Makes everything that a checkpoint holds. Files have the present time.
-pub(super) fn check_out(then: &Checkpoint, content: &dyn Content, to: &OwnedFd) -> io::Result<()> {
+pub(super) fn check_out(then: &Checkpoint, content: &dyn FileContent, to: &OwnedFd) -> io::Result<()> {
     let mut folder = (Vec::new(), open_below(to.as_fd(), b"")?);
     let others: BTreeSet<&Vec<u8>> = then.manifest.same.iter().flat_map(|names| names.iter().skip(1)).collect();
     // A folder comes before what is in it.
@@ -28,17 +28,17 @@ pub(super) fn check_out(then: &Checkpoint, content: &dyn Content, to: &OwnedFd) 
             linkat(&from, last(first), open_below(to.as_fd(), above(other))?, last(other), AtFlags::empty())?;
         }
     }
-    for (path, kept) in then.names.iter().rev().filter(|(_, kept)| kept.what == KeptWhat::Folder) {
+    for (path, kept) in then.names.iter().rev().filter(|(_, kept)| kept.what == StoredKind::Folder) {
         fchmod(open_below(to.as_fd(), path)?, Mode::from_raw_mode(kept.mode))?;
     }
     Ok(())
 }
 
-fn put(folder: &OwnedFd, path: &[u8], kept: &Kept, content: &dyn Content) -> io::Result<()> {
+fn put(folder: &OwnedFd, path: &[u8], kept: &StoredEntry, content: &dyn FileContent) -> io::Result<()> {
     match &kept.what {
-        KeptWhat::Folder => mkdirat(folder, last(path), Mode::RWXU).map_err(Into::into),
-        KeptWhat::Link(leads) => symlinkat(leads.as_slice(), folder, last(path)).map_err(Into::into),
-        KeptWhat::File(id) => {
+        StoredKind::Folder => mkdirat(folder, last(path), Mode::RWXU).map_err(Into::into),
+        StoredKind::Link(leads) => symlinkat(leads.as_slice(), folder, last(path)).map_err(Into::into),
+        StoredKind::File(id) => {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mut file = File::from(openat(folder, last(path), flags, Mode::RUSR | Mode::WUSR)?);
             content.write(path, id, &mut file)?;

@@ -15,11 +15,11 @@ use rustix::io::Errno;
 
 use self::overlay::{TREE, UPPER};
 use self::register::{Owned, checked, names};
-use crate::checkpoint::btrfs::content::{WITHIN, open_file};
-use crate::checkpoint::btrfs::{Snapshot, ioctl};
-use crate::checkpoint::{Checkpoint, Store};
-use crate::workspace::clear::{open_below, open_inside, remove_folder};
-use crate::workspace::walk::walk;
+use crate::checkpoint::{Checkpoint, ContentSource};
+use crate::fs::btrfs;
+use crate::fs::clear::remove_folder;
+use crate::fs::handle::{WITHIN, open_below, open_file, open_inside};
+use crate::fs::walk::walk;
 
 pub use register::{Swept, sweep};
 
@@ -33,7 +33,7 @@ const BELOW: &str = "below";
 
 /// How copies are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyMethod {
     /// A writable snapshot of btrfs.
     Snapshot,
     /// An overlay over a shared checkout.
@@ -42,32 +42,23 @@ pub enum Way {
     Checkout,
 }
 
-/// Where the content of a checkpoint is.
-#[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
-    /// In the store.
-    Store(&'a Store),
-    /// In a snapshot.
-    Snapshot(&'a Snapshot),
-}
-
 /// What copies shall be of.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct CopyRequest<'a> {
     /// The checkpoint.
     pub checkpoint: &'a Checkpoint,
     /// Where its content is.
-    pub source: Source<'a>,
+    pub source: ContentSource<'a>,
     /// A name for it, such as the id of its commit: the same name is the same checkpoint.
     pub key: &'a str,
     /// What is brought along that no checkpoint holds.
-    pub along: Along<'a>,
+    pub along: CopyExtras<'a>,
 }
 
 /// What is brought along that no checkpoint holds. Where the source is a snapshot it comes from there, and is as it was
 /// then; else it comes from the workspace as it is now.
 #[derive(Debug, Clone, Copy)]
-pub struct Along<'a> {
+pub struct CopyExtras<'a> {
     /// The workspace.
     pub workspace: &'a OwnedFd,
     /// What it holds in scope now: all else that is there is what its rules leave out.
@@ -80,9 +71,9 @@ pub struct Along<'a> {
 
 /// Copies that were made.
 #[derive(Debug)]
-pub struct Made {
+pub struct CopiesMade {
     /// How.
-    pub way: Way,
+    pub way: CopyMethod,
     /// Why in this way, for people.
     pub why: String,
     /// Where each is.
@@ -149,11 +140,11 @@ impl Copies {
     ///
     /// # Errors
     /// When that way does not work, or the machine would not let us. Then none of them is there.
-    pub fn make(&self, wish: &Wish<'_>, only: Option<Way>, names: &[&str]) -> io::Result<Made> {
-        if is_inside(&self.folder, wish.along.workspace)? {
+    pub fn make(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>, names: &[&str]) -> io::Result<CopiesMade> {
+        if is_inside(&self.folder, request.along.workspace)? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "copies cannot lie in the workspace itself"));
         }
-        let (way, why) = self.choose(wish, only)?;
+        let (way, why) = self.choose(request, only)?;
         let there = self.list()?;
         for name in names {
             checked(name)?;
@@ -162,23 +153,23 @@ impl Copies {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
             }
         }
-        if let Err(error) = self.make_all(wish, way, names) {
+        if let Err(error) = self.make_all(request, way, names) {
             for name in names.iter().flat_map(|name| [unfinished(name.as_bytes()), name.as_bytes().to_vec()]) {
                 self.remove_bytes(&name).ok();
             }
             return Err(error);
         }
-        Ok(Made { way, why, paths: names.iter().map(|name| self.path(name)).collect() })
+        Ok(CopiesMade { way, why, paths: names.iter().map(|name| self.path(name)).collect() })
     }
 
     /// All of them, safe on disk before one of them has its name.
-    fn make_all(&self, wish: &Wish<'_>, way: Way, names: &[&str]) -> io::Result<()> {
+    fn make_all(&self, request: &CopyRequest<'_>, way: CopyMethod, names: &[&str]) -> io::Result<()> {
         let copies = self.part(COPIES)?;
         for name in names {
             let unfinished = unfinished(name.as_bytes());
             mkdirat(&copies, unfinished.as_slice(), Mode::RWXU)?;
             let own = open_inside(copies.as_fd(), &unfinished)?;
-            self.make_one(wish, way, &own, names.len() > 1)?;
+            self.make_one(request, way, &own, names.len() > 1)?;
         }
         rustix::fs::syncfs(&copies)?;
         for name in names {
@@ -188,21 +179,21 @@ impl Copies {
     }
 
     /// The best way that works, and why the better ones do not.
-    fn choose(&self, wish: &Wish<'_>, only: Option<Way>) -> io::Result<(Way, String)> {
+    fn choose(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>) -> io::Result<(CopyMethod, String)> {
         let mut whys = Vec::new();
-        for way in [Way::Snapshot, Way::Overlay, Way::Checkout] {
+        for way in [CopyMethod::Snapshot, CopyMethod::Overlay, CopyMethod::Checkout] {
             if only.is_some_and(|only| only != way) {
                 continue;
             }
             let tried = match way {
-                Way::Snapshot => self.try_snapshot(wish),
-                Way::Overlay => overlay::trial(self.own.folder.as_fd()),
-                Way::Checkout => Ok(()),
+                CopyMethod::Snapshot => self.try_snapshot(request),
+                CopyMethod::Overlay => overlay::trial(self.own.folder.as_fd()),
+                CopyMethod::Checkout => Ok(()),
             };
             let is = match way {
-                Way::Snapshot => "writable snapshots of btrfs",
-                Way::Overlay => "overlays over one checkout",
-                Way::Checkout => "a checkout each",
+                CopyMethod::Snapshot => "writable snapshots of btrfs",
+                CopyMethod::Overlay => "overlays over one checkout",
+                CopyMethod::Checkout => "a checkout each",
             };
             match tried {
                 Ok(()) if whys.is_empty() => return Ok((way, is.to_owned())),
@@ -213,13 +204,13 @@ impl Copies {
         Err(io::Error::other(whys.join("; ")))
     }
 
-    fn try_snapshot(&self, wish: &Wish<'_>) -> Result<(), String> {
-        let Source::Snapshot(snapshot) = wish.source else {
+    fn try_snapshot(&self, request: &CopyRequest<'_>) -> Result<(), String> {
+        let ContentSource::Snapshot(snapshot) = request.source else {
             return Err("the checkpoint is no snapshot".to_owned());
         };
         let folder = &self.own.folder;
-        let same = ioctl::is_btrfs(folder).and_then(|is| {
-            Ok(is && ioctl::file_system(folder.as_fd())? == ioctl::file_system(snapshot.folder().as_fd())?)
+        let same = btrfs::is_btrfs(folder).and_then(|is| {
+            Ok(is && btrfs::file_system(folder.as_fd())? == btrfs::file_system(snapshot.folder().as_fd())?)
         });
         match same {
             Ok(true) => Ok(()),
@@ -228,23 +219,23 @@ impl Copies {
         }
     }
 
-    fn make_one(&self, wish: &Wish<'_>, way: Way, own: &OwnedFd, several: bool) -> io::Result<()> {
+    fn make_one(&self, request: &CopyRequest<'_>, way: CopyMethod, own: &OwnedFd, several: bool) -> io::Result<()> {
         match way {
-            Way::Snapshot => snapshot_copy(wish, own),
-            Way::Overlay => {
-                let shared = self.shared(wish)?;
-                let key = shared_key(wish)?;
+            CopyMethod::Snapshot => snapshot_copy(request, own),
+            CopyMethod::Overlay => {
+                let shared = self.shared(request)?;
+                let key = shared_key(request)?;
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let below = openat2(own, BELOW, flags, Mode::RUSR | Mode::WUSR, WITHIN)?;
                 io::Write::write_all(&mut std::fs::File::from(below), &key)?;
                 overlay::lay(own.as_fd(), shared.as_fd())
             }
-            Way::Checkout => {
+            CopyMethod::Checkout => {
                 let tree = make_folder(own, TREE)?;
                 if !several {
-                    return check_out(wish, &tree);
+                    return check_out(request, &tree);
                 }
-                let shared = self.shared(wish)?;
+                let shared = self.shared(request)?;
                 plant::plant(&shared, &tree, &|_| true)
             }
         }
@@ -264,8 +255,8 @@ impl Copies {
     }
 
     /// The checkout that the copies of a checkpoint share, made once. Nobody works in it.
-    fn shared(&self, wish: &Wish<'_>) -> io::Result<OwnedFd> {
-        let key = shared_key(wish)?;
+    fn shared(&self, request: &CopyRequest<'_>) -> io::Result<OwnedFd> {
+        let key = shared_key(request)?;
         let shared = self.part(SHARED)?;
         match open_inside(shared.as_fd(), &key) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -273,7 +264,7 @@ impl Copies {
         }
         let new = unfinished(&key);
         remove_folder(shared.as_fd(), &new)?;
-        check_out(wish, &make_folder(&shared, &new)?)?;
+        check_out(request, &make_folder(&shared, &new)?)?;
         renameat(&shared, new.as_slice(), &shared, key.as_slice())?;
         open_inside(shared.as_fd(), &key)
     }
@@ -321,10 +312,10 @@ fn unfinished(name: &[u8]) -> Vec<u8> {
 }
 
 /// The name of a shared checkout: what is brought along makes it another one.
-fn shared_key(wish: &Wish<'_>) -> io::Result<Vec<u8>> {
-    let ignored = if wish.along.ignored { "-with-ignored" } else { "" };
-    let git = if wish.along.git { "-with-git" } else { "" };
-    Ok([checked(wish.key)?, ignored.as_bytes(), git.as_bytes()].concat())
+fn shared_key(request: &CopyRequest<'_>) -> io::Result<Vec<u8>> {
+    let ignored = if request.along.ignored { "-with-ignored" } else { "" };
+    let git = if request.along.git { "-with-git" } else { "" };
+    Ok([checked(request.key)?, ignored.as_bytes(), git.as_bytes()].concat())
 }
 
 fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
@@ -336,20 +327,20 @@ fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Puts a checkpoint into an empty folder, with what is brought along.
-fn check_out(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
-    put(wish, to)?;
-    bring(wish, to)
+fn check_out(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
+    put(request, to)?;
+    bring(request, to)
 }
 
 /// Puts a checkpoint into an empty folder, and nothing else.
 ///
 /// # Errors
 /// When something of it is missing, or cannot be written.
-pub fn put(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
-    let then = wish.checkpoint;
-    match wish.source {
-        Source::Store(store) => checkout::check_out(then, store, to),
-        Source::Snapshot(snapshot) => plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path)),
+pub fn put(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
+    let then = request.checkpoint;
+    match request.source {
+        ContentSource::Store(store) => checkout::check_out(then, store, to),
+        ContentSource::Snapshot(snapshot) => plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path)),
     }
 }
 
@@ -357,34 +348,34 @@ pub fn put(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
 ///
 /// # Errors
 /// When something of it cannot be read or written.
-pub fn bring(wish: &Wish<'_>, to: &OwnedFd) -> io::Result<()> {
-    let then = wish.checkpoint;
-    let (from, now) = match wish.source {
-        Source::Store(_) => (wish.along.workspace, wish.along.now),
-        Source::Snapshot(snapshot) => (snapshot.folder(), then),
+pub fn bring(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
+    let then = request.checkpoint;
+    let (from, now) = match request.source {
+        ContentSource::Store(_) => (request.along.workspace, request.along.now),
+        ContentSource::Snapshot(snapshot) => (snapshot.folder(), then),
     };
-    if wish.along.ignored {
+    if request.along.ignored {
         plant::plant_ignored(from, to, now, then)?;
     }
-    if wish.along.git { plant::plant_repository(from, to) } else { Ok(()) }
+    if request.along.git { plant::plant_repository(from, to) } else { Ok(()) }
 }
 
 /// A writable snapshot, without what was not asked for.
-fn snapshot_copy(wish: &Wish<'_>, own: &OwnedFd) -> io::Result<()> {
-    let Source::Snapshot(snapshot) = wish.source else {
+fn snapshot_copy(request: &CopyRequest<'_>, own: &OwnedFd) -> io::Result<()> {
+    let ContentSource::Snapshot(snapshot) = request.source else {
         return Err(io::Error::other("the checkpoint is no snapshot"));
     };
-    ioctl::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
+    btrfs::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
     let tree = open_inside(own.as_fd(), TREE)?;
     // A repository that is only pointed to is somebody else's.
-    if !wish.along.git || open_inside(tree.as_fd(), b".git").is_err() {
+    if !request.along.git || open_inside(tree.as_fd(), b".git").is_err() {
         remove_name(&tree, b".git")?;
     }
-    if wish.along.ignored {
+    if request.along.ignored {
         return Ok(());
     }
     for name in walk(&tree, &|path| path != b".git")? {
-        if !wish.checkpoint.names.contains_key(&name.path) {
+        if !request.checkpoint.names.contains_key(&name.path) {
             remove_name(&tree, &name.path)?;
         }
     }

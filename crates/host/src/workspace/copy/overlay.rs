@@ -8,8 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use crate::workspace::clear::{open_inside, remove_folder};
-use crate::workspace::mounts::{mounts_at, path_of_handle, shown};
+use crate::fs::clear::remove_folder;
+use crate::fs::handle::{open_inside, path_of_handle};
+use crate::fs::mounts::{mounts_at, shown};
 
 /// Where the parts of an overlay lie in the folder of a copy.
 pub(super) const UPPER: &[u8] = b"upper";
@@ -47,7 +48,7 @@ pub(super) fn lay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io::Result<(
 /// Tries whether overlays can be had in a folder, by making one and removing it.
 pub(super) fn trial(folder: BorrowedFd<'_>) -> Result<(), String> {
     let tried = || -> io::Result<()> {
-        let name = format!(".trial-{}", crate::runs::fresh_id()?).into_bytes();
+        let name = format!(".trial-{}", crate::fs::fresh_id()?).into_bytes();
         mkdirat(folder, name.as_slice(), Mode::RWXU)?;
         let own = open_inside(folder, &name)?;
         mkdirat(&own, "lower", Mode::RWXU)?;

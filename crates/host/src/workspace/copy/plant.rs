@@ -9,10 +9,10 @@ use rustix::fs::{
     AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, linkat, mkdirat, openat, symlinkat,
 };
 
-use crate::checkpoint::btrfs::content::{fill, open_file};
-use crate::checkpoint::{Checkpoint, KeptWhat};
-use crate::workspace::clear::{open_below, open_inside};
-use crate::workspace::walk::{Kind, Name, walk};
+use crate::checkpoint::{Checkpoint, StoredKind};
+use crate::fs::content::fill;
+use crate::fs::handle::{open_below, open_file, open_inside};
+use crate::fs::walk::{Name, NameKind, walk};
 
 /// Plants the names of a folder that are wanted into an empty one. Times are kept.
 pub(super) fn plant(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
@@ -29,18 +29,18 @@ pub(super) fn plant(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> b
 pub(super) fn plant_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then: &Checkpoint) -> io::Result<()> {
     let mut planting = Planting::new(from, to);
     let mut folders: BTreeSet<Vec<u8>> = BTreeSet::from([Vec::new()]);
-    let then_folders = then.names.iter().filter(|(_, kept)| kept.what == KeptWhat::Folder);
+    let then_folders = then.names.iter().filter(|(_, kept)| kept.what == StoredKind::Folder);
     folders.extend(then_folders.map(|(path, _)| path.clone()));
     for name in walk(from, &|path| path != b".git")? {
         let [now, then] = [now, then].map(|checkpoint| checkpoint.names.get(&name.path).map(|kept| &kept.what));
         if then.is_some() {
-            if then == now && matches!(then, Some(KeptWhat::File(_))) {
+            if then == now && matches!(then, Some(StoredKind::File(_))) {
                 planting.same_time(&name)?;
             }
         } else if now.is_none() && folders.contains(above(&name.path)) {
             // What is new since the checkpoint is no part of it, nor is what lies in a new folder.
             planting.name(&name)?;
-            if name.kind == Kind::Folder {
+            if name.kind == NameKind::Folder {
                 folders.insert(name.path);
             }
         }
@@ -83,13 +83,13 @@ impl<'a> Planting<'a> {
     fn name(&mut self, name: &Name) -> io::Result<()> {
         let path = name.path.as_slice();
         match &name.kind {
-            Kind::Folder => {
+            NameKind::Folder => {
                 mkdirat(self.folder(above(path))?, last(path), Mode::RWXU)?;
                 self.modes.push((path.to_vec(), name.stat.st_mode));
             }
-            Kind::Link(leads) => symlinkat(leads.as_slice(), self.folder(above(path))?, last(path))?,
-            Kind::File => self.file(path, &name.stat)?,
-            Kind::Other => {}
+            NameKind::Link(leads) => symlinkat(leads.as_slice(), self.folder(above(path))?, last(path))?,
+            NameKind::File => self.file(path, &name.stat)?,
+            NameKind::Other => {}
         }
         Ok(())
     }

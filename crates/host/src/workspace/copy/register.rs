@@ -10,10 +10,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::overlay::unmount_all;
-use crate::checkpoint::btrfs::content::WITHIN;
-use crate::checkpoint::open_folder;
-use crate::workspace::clear::{open_inside, remove_folder};
-use crate::workspace::walk::names_in;
+use crate::fs::clear::remove_folder;
+use crate::fs::handle::{WITHIN, open_folder, open_inside};
+use crate::fs::walk::names_in;
 
 const LOCK: &str = "lock";
 const MARK: &str = "mark";
@@ -97,7 +96,7 @@ fn locked(lock: &File) -> io::Result<bool> {
 }
 
 fn mark_of(own: &OwnedFd) -> Option<Mark> {
-    let file = crate::checkpoint::btrfs::content::open_file(own, MARK.as_bytes()).ok()?;
+    let file = crate::fs::handle::open_file(own, MARK.as_bytes()).ok()?;
     let mut bytes = Vec::new();
     file.take(MARK_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let mark: Mark = serde_json::from_slice(&bytes).ok()?;
@@ -167,7 +166,7 @@ pub fn sweep(folder: &Path) -> io::Result<Swept> {
     for name in names(&all)? {
         let Some(owner) = String::from_utf8(name).ok().filter(|name| checked(name).is_ok()) else { continue };
         let Ok(own) = open_inside(all.as_fd(), owner.as_bytes()) else { continue };
-        let Ok(file) = crate::checkpoint::btrfs::content::open_file(&own, LOCK.as_bytes()) else { continue };
+        let Ok(file) = crate::fs::handle::open_file(&own, LOCK.as_bytes()) else { continue };
         if mark_of(&own).is_none_or(|mark| mark.copies_of != owner) && !only_begun(&own)? {
             continue;
         }

@@ -2,7 +2,7 @@
 //! below it along.
 use std::collections::{BTreeMap, HashMap};
 
-use crate::checkpoint::Scope;
+use crate::checkpoint::DirRules;
 
 /// Deeper than any folder that is watched: who climbs so far goes round in circles.
 const CLIMB_MAX: usize = 600;
@@ -18,7 +18,7 @@ struct Folder {
     place: Place,
     /// Watched folders in it.
     inside: BTreeMap<Vec<u8>, Number>,
-    scope: Scope,
+    scope: DirRules,
 }
 
 /// All folders that are watched.
@@ -33,7 +33,7 @@ impl Folders {
     }
 
     /// What holds for the names in a folder.
-    pub(super) fn scope(&self, number: Number) -> Option<&Scope> {
+    pub(super) fn scope(&self, number: Number) -> Option<&DirRules> {
         self.known.get(&number).map(|folder| &folder.scope)
     }
 
@@ -86,7 +86,7 @@ impl Folders {
 
     /// Notes where a folder lies. One that is known elsewhere was moved. None if it cannot lie there; else what is
     /// known to have lain there before and is to be forgotten.
-    pub(super) fn put(&mut self, number: Number, place: Place, scope: Scope) -> Option<Vec<Number>> {
+    pub(super) fn put(&mut self, number: Number, place: Place, scope: DirRules) -> Option<Vec<Number>> {
         let mut gone = Vec::new();
         if let Some((above, name)) = &place {
             if self.lies_below(*above, number) {

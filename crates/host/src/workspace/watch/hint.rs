@@ -6,16 +6,16 @@ const PATHS_MAX: usize = 8192;
 
 /// Where something may have changed since the last time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hint {
+pub enum WatchHint {
     /// Anywhere.
-    Everything(Why),
+    Everything(NoListReason),
     /// Here, as far as the kernel tells: a hint, never a proof.
     Changes(Changes),
 }
 
 /// Why there is no list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum NoListReason {
     /// The watch has just begun.
     Start,
     /// The kernel dropped events.
@@ -42,7 +42,7 @@ pub struct Changes {
     pub folders: BTreeSet<Vec<u8>>,
 }
 
-impl Hint {
+impl WatchHint {
     /// Whether a change at a path is no surprise.
     #[must_use]
     pub fn covers(&self, path: &[u8]) -> bool {
@@ -98,14 +98,14 @@ impl List {
     }
 
     /// The list, each path once.
-    pub(super) fn finish(self) -> Hint {
+    pub(super) fn finish(self) -> WatchHint {
         if self.too_long {
-            return Hint::Everything(Why::TooMany);
+            return WatchHint::Everything(NoListReason::TooMany);
         }
         let all = self.changes;
         let inner = |path: &&Vec<u8>| !all.lies_in_a_folder(path);
         let names = all.names.iter().filter(inner).filter(|path| !all.folders.contains(*path)).cloned().collect();
         let folders = all.folders.iter().filter(inner).cloned().collect();
-        Hint::Changes(Changes { names, folders })
+        WatchHint::Changes(Changes { names, folders })
     }
 }

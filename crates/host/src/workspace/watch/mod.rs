@@ -1,19 +1,19 @@
-//! Watching a workspace: one inotify instance over its folders in scope, asked only when a checkpoint is due, so
+//! Watching a workspace: one inotify instance over its folders in scope, asked only when somebody wants to know, so
 //! that nothing wakes an idle harness. What it gives is a hint of where to look, never a proof that nothing else
 //! has changed.
 //!
-//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint.
+//! Checkpoints do not use it: a comparison that walks everything is fast enough and needs no proof
+//! (docs/decisions/0029). Other parts of the program may.
 //!
-//! With a hint the engine must look, besides what is named, at
+//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint. Besides what is
+//! named, look at
 //! - every file that had more than one name when last looked at, and whatever is the same file as one that is named
 //!   and has more than one: writing by one name tells nothing of the others;
-//! - every path that is held although the rules leave it out: ignored folders are not watched.
+//! - every path that counts although the rules leave it out: ignored folders are not watched.
 //!
 //! The kernel does not tell of: writing through memory while the mapping lasts (its end is told); writing by a
 //! hard link that lies elsewhere, or that was made and removed in between; what is mounted over a folder; what
-//! another machine writes. Hence the engine walks in full all the same: for the first checkpoint of a run or of a
-//! resumed one, for the one that a rollback makes just before it removes and writes, for the one that *done* is
-//! decided on, and for every `HINTS_IN_A_ROW`th in between.
+//! another machine writes.
 mod folders;
 mod hint;
 
@@ -25,14 +25,12 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, statat};
 use rustix::io::Errno;
 
-pub use self::hint::{Changes, Hint, Why};
+pub use hint::{Changes, NoListReason, WatchHint};
 
 use self::folders::{Folders, Number, Place};
 use self::hint::List;
-use crate::checkpoint::{Rules, Scope};
+use crate::checkpoint::{DirRules, Rules};
 
-/// So many checkpoints in a row may rest on hints.
-pub const HINTS_IN_A_ROW: u32 = 16;
 /// The kernel keeps about a kilobyte for each, and other programs of the user need some too.
 const FOLDERS_MAX: usize = 65_536;
 /// As deep as the walk goes.
@@ -56,7 +54,7 @@ pub struct Watch {
     inotify: Option<OwnedFd>,
     folders: Folders,
     /// Why the next hint is no list.
-    doubt: Option<Why>,
+    doubt: Option<NoListReason>,
     /// The folders known may not be those that are there.
     stale: bool,
     off: Option<String>,
@@ -66,7 +64,7 @@ pub struct Watch {
 /// Why a list cannot be had.
 enum Trouble {
     /// This time.
-    Doubt(Why),
+    Doubt(NoListReason),
     /// Ever.
     Off(String),
 }
@@ -97,7 +95,7 @@ impl Watch {
             exclude: None,
             inotify: None,
             folders: Folders::default(),
-            doubt: Some(Why::Start),
+            doubt: Some(NoListReason::Start),
             stale: false,
             off: None,
             notice: None,
@@ -113,21 +111,24 @@ impl Watch {
 
     /// Where something may have changed since the last time. It does not wait.
     ///
-    /// After `Why::Rules` the rules are to be read again; if they are others, a new watch takes the place of this one.
-    pub fn take(&mut self) -> Hint {
+    /// After `NoListReason::Rules` the rules are to be read again; if they are others, a new watch takes the place of this one.
+    pub fn take(&mut self) -> WatchHint {
         if self.off.is_some() {
-            return Hint::Everything(Why::Off);
+            return WatchHint::Everything(NoListReason::Off);
         }
         let mut list = List::default();
-        let began = if self.stale || self.is_gone() { Err(Trouble::Doubt(Why::Doubt)) } else { self.drain(&mut list) };
+        let began =
+            if self.stale || self.is_gone() { Err(Trouble::Doubt(NoListReason::Doubt)) } else { self.drain(&mut list) };
         let doubt = self.doubt.take();
         match began {
-            Ok(()) if self.exclude == self.look_at_exclude() => doubt.map_or_else(|| list.finish(), Hint::Everything),
-            Ok(()) => self.again(Why::Rules),
+            Ok(()) if self.exclude == self.look_at_exclude() => {
+                doubt.map_or_else(|| list.finish(), WatchHint::Everything)
+            }
+            Ok(()) => self.again(NoListReason::Rules),
             Err(Trouble::Doubt(why)) => self.again(why),
             Err(Trouble::Off(why)) => {
                 self.turn_off(why);
-                Hint::Everything(Why::Off)
+                WatchHint::Everything(NoListReason::Off)
             }
         }
     }
@@ -157,10 +158,10 @@ impl Watch {
     }
 
     /// Watches anew, so that the walk that follows misses nothing that comes later.
-    fn again(&mut self, why: Why) -> Hint {
+    fn again(&mut self, why: NoListReason) -> WatchHint {
         self.begin();
         self.doubt = None;
-        Hint::Everything(if self.off.is_some() { Why::Off } else { why })
+        WatchHint::Everything(if self.off.is_some() { NoListReason::Off } else { why })
     }
 
     fn begin(&mut self) {
@@ -183,7 +184,7 @@ impl Watch {
         if self.is_gone() {
             return Err(Trouble::Off("it is gone".to_owned()));
         }
-        let scope = Scope::above_all();
+        let scope = DirRules::above_all();
         self.enter(top, None, (Vec::new(), &scope), 0)
     }
 
@@ -216,7 +217,7 @@ impl Watch {
                 // One folder by two names has one watch only.
                 Err(Trouble::Off("a part of the same file system is mounted in it".to_owned()))
             }
-            Err(_) => Err(Trouble::Doubt(Why::Doubt)),
+            Err(_) => Err(Trouble::Doubt(NoListReason::Doubt)),
         }
     }
 
@@ -226,17 +227,17 @@ impl Watch {
         &mut self,
         folder: OwnedFd,
         place: Place,
-        (path, above): (Vec<u8>, &Scope),
+        (path, above): (Vec<u8>, &DirRules),
         depth: usize,
     ) -> Result<(), Trouble> {
         let Some(number) = self.add(&folder, place.is_none())? else { return Ok(()) };
         let scope = above.inside(folder.as_fd(), &path);
-        let gone = self.folders.put(number, place, scope.clone()).ok_or(Trouble::Doubt(Why::Doubt))?;
+        let gone = self.folders.put(number, place, scope.clone()).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         self.give_up(&gone);
-        let mut folder = Dir::new(folder).map_err(|_| Trouble::Doubt(Why::Doubt))?;
+        let mut folder = Dir::new(folder).map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
         let mut names = Vec::new();
         for entry in &mut folder {
-            let entry = entry.map_err(|_| Trouble::Doubt(Why::Doubt))?;
+            let entry = entry.map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
             let name = entry.file_name().to_bytes();
             let may_be = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
             if may_be && name != b"." && name != b".." {
@@ -248,7 +249,7 @@ impl Watch {
             if depth >= DEPTH_MAX || self.is_out(&scope, &path) {
                 continue;
             }
-            let handle = folder.fd().map_err(|_| Trouble::Doubt(Why::Doubt))?;
+            let handle = folder.fd().map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
             if let Some(inside) = self.open_in_scope(handle, &name)? {
                 self.enter(inside, Some((number, name)), (path, &scope), depth + 1)?;
             }
@@ -256,13 +257,13 @@ impl Watch {
         Ok(())
     }
 
-    fn is_out(&self, scope: &Scope, path: &[u8]) -> bool {
+    fn is_out(&self, scope: &DirRules, path: &[u8]) -> bool {
         path == b".git" || scope.leaves_out(&self.rules, path)
     }
 
     /// Asks the kernel to tell of a folder. None if it may not be read.
     fn add(&self, folder: &OwnedFd, is_top: bool) -> Result<Option<Number>, Trouble> {
-        let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(Why::Doubt)) };
+        let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(NoListReason::Doubt)) };
         if self.folders.len() >= FOLDERS_MAX {
             return Err(Trouble::Off(format!("it has more than {FOLDERS_MAX} folders")));
         }
@@ -286,7 +287,7 @@ impl Watch {
                 Err(Trouble::Off("the user has no watches left (fs.inotify.max_user_watches)".to_owned()))
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Trouble::Off("there is no /proc to watch by".to_owned())),
-            Err(_) => Err(Trouble::Doubt(Why::Doubt)),
+            Err(_) => Err(Trouble::Doubt(NoListReason::Doubt)),
         }
     }
 
@@ -305,14 +306,14 @@ impl Watch {
         let mut piece = vec![MaybeUninit::uninit(); PIECE];
         let mut seen = 0;
         loop {
-            let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(Why::Doubt)) };
+            let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(NoListReason::Doubt)) };
             let events = read_piece(inotify, &mut piece)?;
             if events.is_empty() {
                 return Ok(());
             }
             seen += events.len();
             if seen > EVENTS_MAX {
-                return Err(Trouble::Doubt(Why::TooMany));
+                return Err(Trouble::Doubt(NoListReason::TooMany));
             }
             for event in events {
                 self.event(event, list)?;
@@ -323,12 +324,12 @@ impl Watch {
     fn event(&mut self, event: Event, list: &mut List) -> Result<(), Trouble> {
         let Event { number, what, name } = event;
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            return Err(Trouble::Doubt(Why::Overflow));
+            return Err(Trouble::Doubt(NoListReason::Overflow));
         }
         let itself = ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF | ReadFlags::IGNORED;
         let is_top = self.folders.is_top(number);
         if what.contains(ReadFlags::UNMOUNT) || (is_top && what.intersects(itself)) {
-            return Err(Trouble::Doubt(Why::Moved));
+            return Err(Trouble::Doubt(NoListReason::Moved));
         }
         if what.contains(ReadFlags::IGNORED) {
             let gone = self.folders.forget(number);
@@ -338,7 +339,7 @@ impl Watch {
         // What is told of a folder that is not known any more was put on the list as a whole when it went.
         let (Some(name), Some(_)) = (name, self.folders.scope(number)) else { return Ok(()) };
         if name == b".gitignore" || (is_top && name == b".git") {
-            return Err(Trouble::Doubt(Why::Rules));
+            return Err(Trouble::Doubt(NoListReason::Rules));
         }
         let is_folder = what.contains(ReadFlags::ISDIR);
         let is_known = self.folders.at(number, &name).is_some();
@@ -347,14 +348,14 @@ impl Watch {
         if came_or_went || (is_folder && !is_known) {
             return self.look_again(number, &name, list);
         }
-        let folder = self.folders.path(number).ok_or(Trouble::Doubt(Why::Doubt))?;
+        let folder = self.folders.path(number).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         list.name(joined(&folder, &name));
         Ok(())
     }
 
     /// A folder came, went or was swapped: whatever is there now is watched, and all of it is on the list.
     fn look_again(&mut self, above: Number, name: &[u8], list: &mut List) -> Result<(), Trouble> {
-        let doubt = || Trouble::Doubt(Why::Doubt);
+        let doubt = || Trouble::Doubt(NoListReason::Doubt);
         let folder = self.folders.path(above).ok_or_else(doubt)?;
         let depth = folder.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).count();
         let path = joined(&folder, name);
@@ -396,7 +397,7 @@ fn read_piece(inotify: &OwnedFd, piece: &mut [MaybeUninit<u8>]) -> Result<Vec<Ev
             }
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => return Ok(events),
-            Err(_) => return Err(Trouble::Doubt(Why::Doubt)),
+            Err(_) => return Err(Trouble::Doubt(NoListReason::Doubt)),
         }
         if reader.is_buffer_empty() {
             return Ok(events);

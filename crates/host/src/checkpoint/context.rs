@@ -1,0 +1,89 @@
+//! What the checkpoints of a run need to know: which run, which store, which workspace, what is in scope; and how a
+//! workspace can be recorded at all.
+use std::path::{Path, PathBuf};
+
+use loop_core::agent::Agent;
+use loop_core::run::RunSpec;
+use loop_core::settings::{CheckpointBackend, CheckpointSettings, Values, keys};
+
+use super::btrfs;
+use super::user_git::GitUser;
+use crate::paths::path_of;
+use crate::runs::RunFolder;
+
+/// The stores of all workspaces lie in this folder of the state folder.
+const CHECKPOINTS: &str = "checkpoints";
+
+/// The backend that keeps contents as snapshots.
+pub(super) const BTRFS: &str = "btrfs";
+
+/// What the checkpoints of a run are taken of, and how.
+#[derive(Debug, Clone)]
+pub struct CheckpointContext {
+    /// The run, which names its checkpoints.
+    pub run: String,
+    /// Where the store is.
+    pub store: PathBuf,
+    /// Where the work is done.
+    pub workspace: PathBuf,
+    /// What is kept and how.
+    pub settings: CheckpointSettings,
+    /// Who keeps the contents of files: `git` or `btrfs`.
+    pub backend: String,
+    /// What the agent leaves lying about, as rules: no part of the work either.
+    pub litter: Vec<String>,
+    /// Whose excludes hold.
+    pub user: GitUser,
+}
+
+impl RunFolder {
+    /// Its checkpoints.
+    #[must_use]
+    pub fn checkpoints(&self, spec: &RunSpec) -> CheckpointContext {
+        let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        let described = spec.described.as_slice();
+        let agent = Agent::find(spec.settings.text(keys::agent()), described, "");
+        CheckpointContext {
+            litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),
+            run: self.id.to_string(),
+            store: state.join(CHECKPOINTS).join(&spec.store),
+            workspace: path_of(&spec.workspace.path),
+            settings: Values::of(&spec.settings).checkpoint,
+            backend: spec.backend.clone(),
+            user: GitUser { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
+        }
+    }
+}
+
+fn folder_of(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// How a workspace is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// `git`, `btrfs` or `none`.
+    pub backend: &'static str,
+    /// Why it is not btrfs, where the workspace lies on it and nobody said otherwise.
+    pub why: Option<String>,
+}
+
+/// How a workspace can be kept: as it was asked for, or the best that can be had.
+///
+/// # Errors
+/// Why what was asked for cannot be had.
+pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<Chosen, String> {
+    let (backend, why) = match asked {
+        CheckpointBackend::None => ("none", None),
+        CheckpointBackend::Git => ("git", None),
+        CheckpointBackend::Auto | CheckpointBackend::Btrfs => match btrfs::trial(workspace) {
+            Ok(context) => {
+                context.drop_if_empty();
+                (BTRFS, None)
+            }
+            Err(why) if asked == CheckpointBackend::Btrfs => return Err(why),
+            Err(why) => ("git", Some(why).filter(|_| btrfs::is_on_btrfs(workspace))),
+        },
+    };
+    Ok(Chosen { backend, why })
+}

@@ -1,0 +1,427 @@
+//! Going back: the workspace is made what a checkpoint says, name by name, in place. What the checkpoint taken just
+//! before does not hold is never removed, and what somebody changed since is kept aside.
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{AtFlags, Mode, linkat, mkdirat, statat, symlinkat, unlinkat};
+use rustix::io::Errno;
+
+use super::entry::{TargetName, Was, is_folder, new_part, set_mode};
+use super::unsynced::Unsynced;
+use crate::checkpoint::git::between::{Differences, Side, differences};
+use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
+use crate::checkpoint::git::store::{Store, StoredEntry, StoredKind};
+use crate::checkpoint::scan::cache::{Arena, ScanCache};
+use crate::checkpoint::scan::rules::{FolderRules, Rules, Scope, ignore_rules};
+use crate::fs::handle::{folder_beneath, joined, split};
+
+/// Where the contents of files come from.
+pub trait FileContent {
+    /// Writes the content of a file, which was kept under this path, into an empty one.
+    ///
+    /// # Errors
+    /// When it is not there, damaged, or cannot be written.
+    fn write(&self, path: &[u8], id: &Id, to: &mut File) -> io::Result<()>;
+}
+
+impl FileContent for Store {
+    fn write(&self, _path: &[u8], id: &Id, to: &mut File) -> io::Result<()> {
+        let mut to = Holes { to, at: 0 };
+        self.copy(id, &mut to)?;
+        to.to.set_len(to.at)
+    }
+}
+
+/// Leaves out what is empty: a file that had holes does not fill the disk.
+struct Holes<'a> {
+    to: &'a mut File,
+    at: u64,
+}
+
+/// A block of a file system.
+const BLOCK: usize = 4096;
+
+impl io::Write for Holes<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let piece = &piece[..piece.len().min(BLOCK)];
+        let length = u64::try_from(piece.len()).unwrap_or(0);
+        if piece.len() < BLOCK || piece.iter().any(|byte| *byte != 0) {
+            std::os::unix::fs::FileExt::write_all_at(self.to, piece, self.at)?;
+        }
+        self.at += length;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where from and where to.
+#[derive(Debug, Clone, Copy)]
+pub struct RestorePlan<'a> {
+    /// The checkpoint to go back to.
+    pub target: Id,
+    /// The checkpoint of what is there now, just taken with the cache.
+    pub before: Id,
+    /// ScanOutcome at before every name. What was done until then stays done; going back again goes on.
+    pub cancel: &'a AtomicBool,
+}
+
+/// What going back did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RestoreResult {
+    /// Names that were written.
+    pub written: u64,
+    /// Names that were removed.
+    pub removed: u64,
+    /// What stood in the way and is not ours to remove: it was moved there.
+    pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What somebody changed since the checkpoint taken just before: it was moved there.
+    pub kept: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What stays though the target does not hold it: under the rules of then it was not in scope, or it is a folder
+    /// with something in it that is not ours.
+    pub left: Vec<Vec<u8>>,
+    /// Whether it was cancelled.
+    pub is_cancelled: bool,
+}
+
+/// Makes the workspace what a checkpoint says. The cache must be as the checkpoint taken just before left it.
+///
+/// # Errors
+/// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
+/// again goes on.
+pub fn restore(
+    store: &Store,
+    content: &dyn FileContent,
+    workspace: &OwnedFd,
+    cache: &mut ScanCache,
+    way: &RestorePlan<'_>,
+) -> io::Result<RestoreResult> {
+    let (target, before) = (store.parts(&way.target)?, store.parts(&way.before)?);
+    let manifests = (store.manifest(&before)?, store.manifest(&target)?);
+    let (before, target) = (Side::new(before, &manifests.0), Side::new(target, &manifests.1));
+    let differences = differences(store, &before, &target)?;
+    for path in std::mem::take(&mut cache.leftovers) {
+        let (above, name) = split(&path);
+        folder_beneath(workspace, above).and_then(|folder| Ok(unlinkat(folder, name, AtFlags::empty())?)).ok();
+    }
+    let mut work = Work {
+        store,
+        content,
+        workspace,
+        arena: &cache.arena,
+        cancel: way.cancel,
+        restored: RestoreResult::default(),
+        touched: Vec::new(),
+        opened: BTreeMap::new(),
+        unsynced: Unsynced::default(),
+        target: way.target,
+    };
+    let done = work.all(&differences, &before, &target);
+    let closed = work.close(&differences);
+    let Work { restored, touched, unsynced, .. } = work;
+    cache.doubts.extend(touched);
+    // What is not done is done again, whatever became of it on disk.
+    done.and(closed).and_then(|()| unsynced.sync(workspace)).map(|()| restored)
+}
+
+struct Work<'a> {
+    store: &'a Store,
+    content: &'a dyn FileContent,
+    workspace: &'a OwnedFd,
+    arena: &'a Arena,
+    cancel: &'a AtomicBool,
+    restored: RestoreResult,
+    /// What has to be looked at again.
+    touched: Vec<Vec<u8>>,
+    /// Folders that get permissions at the end: what they have now.
+    opened: BTreeMap<Vec<u8>, u32>,
+    unsynced: Unsynced,
+    /// The checkpoint that is gone back to.
+    target: Id,
+}
+
+impl Work<'_> {
+    fn all(&mut self, differences: &Differences, before: &Side<'_>, target: &Side<'_>) -> io::Result<()> {
+        let again = linked_otherwise(before, target);
+        let mut then = Then::new(self.store, target, self.target);
+        for (path, (now, kept)) in differences.iter().rev() {
+            let same_kind = |now: &StoredEntry, kept: &StoredEntry| {
+                std::mem::discriminant(&now.what) == std::mem::discriminant(&kept.what)
+            };
+            match (now, kept) {
+                (Some(now), Some(kept)) if same_kind(now, kept) => {}
+                (Some(now), kept) => self.remove(path, now, kept.is_some(), &mut then).map_err(at(path))?,
+                (None, _) => {}
+            }
+            if self.is_cancelled() {
+                return Ok(());
+            }
+        }
+        for (path, (now, kept)) in differences {
+            if let Some(kept) = kept {
+                self.put(path, kept, now.as_ref().filter(|_| !again.contains(path))).map_err(at(path))?;
+            }
+            if self.is_cancelled() {
+                return Ok(());
+            }
+        }
+        for path in again.iter().filter(|path| !differences.contains_key(*path)) {
+            if let Some(kept) = target.find(self.store, path)? {
+                self.put(path, &kept, None)?;
+            }
+        }
+        self.link(target, differences, &again)
+    }
+
+    fn is_cancelled(&mut self) -> bool {
+        self.restored.is_cancelled |= self.cancel.load(Ordering::Relaxed);
+        self.restored.is_cancelled
+    }
+
+    /// The folder of a path, made enterable.
+    fn above(&mut self, path: &[u8]) -> io::Result<OwnedFd> {
+        let (above, _) = split(path);
+        let mut part = Vec::new();
+        for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            part = joined(&part, name);
+            let mode = self.arena.entry(&part).map(|entry| u32::from(entry.mode));
+            if let Some(mode) = mode.filter(|mode| mode & 0o700 != 0o700 && !self.opened.contains_key(&part)) {
+                let (above, name) = split(&part);
+                let folder = folder_beneath(self.workspace, above)?;
+                if is_folder(&folder, name) {
+                    set_mode(&folder, name, mode | 0o700)?;
+                    self.opened.insert(part.clone(), mode);
+                }
+            }
+        }
+        let folder = folder_beneath(self.workspace, above)?;
+        self.unsynced.folder(above, || folder.try_clone());
+        Ok(folder)
+    }
+
+    /// Removes what is there now and was not there then. Only what the checkpoint of now holds.
+    fn remove(&mut self, path: &[u8], now: &StoredEntry, is_replaced: bool, then: &mut Then<'_>) -> io::Result<()> {
+        let is_folder = now.what == StoredKind::Folder;
+        let size = self.arena.entry(path).map_or(0, |entry| entry.stamp.size);
+        if !is_replaced && !then.would_hold(path, is_folder, size)? {
+            self.restored.left.push(path.to_vec());
+            return Ok(());
+        }
+        let folder = self.above(path)?;
+        let (_, name) = split(path);
+        self.touched.push(path.to_vec());
+        if is_folder {
+            match unlinkat(&folder, name, AtFlags::REMOVEDIR) {
+                Ok(()) => self.restored.removed += 1,
+                // Something in it is not ours to remove.
+                Err(Errno::NOTEMPTY | Errno::EXIST) if !is_replaced => self.restored.left.push(path.to_vec()),
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            return Ok(());
+        }
+        let place = TargetName { folder: &folder, name, entry: self.arena.entry(path) };
+        let was = place.take_out()?;
+        self.note(path, was);
+        Ok(())
+    }
+
+    fn note(&mut self, path: &[u8], was: Was) {
+        let (above, _) = split(path);
+        let (list, aside) = match was {
+            Was::Nothing => return,
+            Was::Removed => {
+                self.restored.removed += 1;
+                return;
+            }
+            Was::ChangedSince(aside) => (&mut self.restored.kept, joined(above, &aside)),
+            Was::Aside(aside) => (&mut self.restored.moved_aside, joined(above, &aside)),
+        };
+        self.touched.push(aside.clone());
+        list.push((path.to_vec(), aside));
+    }
+
+    fn put(&mut self, path: &[u8], kept: &StoredEntry, now: Option<&StoredEntry>) -> io::Result<()> {
+        let folder = self.above(path)?;
+        let (_, name) = split(path);
+        self.touched.push(path.to_vec());
+        let entry = self.arena.entry(path);
+        let place = TargetName { folder: &folder, name, entry };
+        self.restored.written += 1;
+        let was = match &kept.what {
+            StoredKind::Folder => {
+                self.opened.insert(path.to_vec(), kept.mode);
+                let was = if is_folder(&folder, name) {
+                    set_mode(&folder, name, kept.mode | 0o700)?;
+                    Was::Removed
+                } else {
+                    let was = place.make_room()?;
+                    mkdirat(&folder, name, Mode::from_raw_mode(0o700))?;
+                    was
+                };
+                // It gets its permissions at the end, and may not be opened any more then.
+                self.unsynced.folder(path, || folder_beneath(self.workspace, path));
+                was
+            }
+            // Another name of the same file is somebody else's matter.
+            StoredKind::File(_) if now.is_some_and(|now| now.what == kept.what) && place.is_unchanged(1) => {
+                self.unsynced.named(&folder, name);
+                return set_mode(&folder, name, kept.mode);
+            }
+            StoredKind::File(id) => {
+                let (new, mut file) = new_part(&folder)?;
+                let written = self
+                    .content
+                    .write(path, id, &mut file)
+                    .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(kept.mode)).map_err(Into::into));
+                if let Err(error) = written {
+                    unlinkat(&folder, new.as_slice(), AtFlags::empty()).ok();
+                    return Err(error);
+                }
+                let was = place.move_in(&new)?;
+                self.unsynced.file(file);
+                was
+            }
+            StoredKind::Link(leads) => {
+                let new = crate::checkpoint::restore::entry::part_name()?;
+                symlinkat(leads.as_slice(), &folder, new.as_slice())?;
+                place.move_in(&new)?
+            }
+        };
+        // What was replaced and is in the checkpoint of now is nothing to speak of.
+        if was != Was::Removed {
+            self.note(path, was);
+        }
+        Ok(())
+    }
+
+    /// Names that were one file are one again.
+    fn link(&mut self, target: &Side<'_>, differences: &Differences, again: &BTreeSet<Vec<u8>>) -> io::Result<()> {
+        let touched = |path: &Vec<u8>| differences.contains_key(path) || again.contains(path);
+        for names in target.manifest.same.iter().filter(|names| names.iter().any(touched)) {
+            let Some((first, others)) = names.split_first() else { continue };
+            let from = self.above(first)?;
+            let (_, name) = split(first);
+            let inode = statat(&from, name, AtFlags::SYMLINK_NOFOLLOW)?.st_ino;
+            for path in others {
+                let to = self.above(path)?;
+                let (_, other) = split(path);
+                if statat(&to, other, AtFlags::SYMLINK_NOFOLLOW)?.st_ino != inode {
+                    let new = crate::checkpoint::restore::entry::part_name()?;
+                    linkat(&from, name, &to, new.as_slice(), AtFlags::empty())?;
+                    rustix::fs::renameat(&to, new.as_slice(), &to, other)?;
+                    self.touched.push(path.clone());
+                }
+            }
+            self.touched.push(first.clone());
+        }
+        Ok(())
+    }
+
+    /// Every folder that was opened gets its permissions, the deepest first.
+    fn close(&mut self, differences: &Differences) -> io::Result<()> {
+        let mut first = Ok(());
+        for (path, mode) in std::mem::take(&mut self.opened).into_iter().rev() {
+            let kept = differences.get(&path).and_then(|(_, kept)| kept.as_ref());
+            let mode = kept.filter(|kept| kept.what == StoredKind::Folder).map_or(mode, |kept| kept.mode);
+            let (above, name) = split(&path);
+            let closed = folder_beneath(self.workspace, above)
+                .and_then(|folder| if is_folder(&folder, name) { set_mode(&folder, name, mode) } else { Ok(()) });
+            // Where it was is a file or a link by now.
+            let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|errno| Some(errno.raw_os_error()));
+            let is_gone = closed.as_ref().is_err_and(|error| gone.contains(&error.raw_os_error()));
+            if first.is_ok() && !is_gone {
+                first = closed;
+            }
+        }
+        first
+    }
+}
+
+/// An error says where.
+fn at(path: &[u8]) -> impl FnOnce(io::Error) -> io::Error {
+    let path = loop_core::text::one_line(&loop_core::text::escape_path(path), 200);
+    move |error| io::Error::new(error.kind(), format!("{path}: {error}"))
+}
+
+/// Names that are linked otherwise than they shall be: these are written anew and linked afterwards.
+fn linked_otherwise(before: &Side<'_>, target: &Side<'_>) -> BTreeSet<Vec<u8>> {
+    let [now, then] = [before, target].map(|side| side.manifest.same.iter().collect::<BTreeSet<_>>());
+    now.symmetric_difference(&then).flat_map(|names| names.iter().cloned()).collect()
+}
+
+/// What the rules of a checkpoint say.
+struct Then<'a> {
+    store: &'a Store,
+    target: &'a Side<'a>,
+    rules: Rules,
+    left_out: BTreeSet<&'a [u8]>,
+    /// By folder: the rules in it, whether it is ignored itself, and its tree.
+    folders: HashMap<Vec<u8>, (FolderRules, bool, Option<Id>)>,
+    commit: Id,
+    /// The files of the run's checkpoints until then, once they were asked for.
+    earlier: Option<Vec<(Id, BTreeSet<Vec<u8>>)>>,
+}
+
+impl<'a> Then<'a> {
+    fn new(store: &'a Store, target: &'a Side<'a>, commit: Id) -> Self {
+        let rules = Rules::of(target.manifest.rules.clone());
+        let left_out = target.manifest.left_out.iter().map(|(path, _)| path.as_slice()).collect();
+        Self { store, target, rules, left_out, folders: HashMap::new(), commit, earlier: None }
+    }
+
+    /// Whether a checkpoint of the run held a path by then: what was kept once stays in scope.
+    fn was_held(&mut self, path: &[u8]) -> io::Result<bool> {
+        if self.earlier.is_none() {
+            self.earlier = Some(self.store.until(&self.commit)?);
+        }
+        for (files, folders) in self.earlier.iter().flatten() {
+            if folders.contains(path) || self.store.has_path(files, path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the checkpoint would hold a path if it had been there: else it is not ours to remove.
+    fn would_hold(&mut self, path: &[u8], is_folder: bool, size: u64) -> io::Result<bool> {
+        let (above, _) = split(path);
+        let (rules, ignored, _) = self.folder(above)?;
+        let is_big = !is_folder && size > self.rules.size_max();
+        let above = (1..=path.len()).filter(|end| path.get(*end).is_none_or(|byte| *byte == b'/'));
+        let is_left_out = above.into_iter().any(|end| self.left_out.contains(&path[..end]));
+        if is_big || is_left_out {
+            return Ok(false);
+        }
+        let is_in = !ignored && self.rules.scope(&rules, path, is_folder) == Scope::In;
+        Ok(is_in || self.was_held(path)?)
+    }
+
+    fn folder(&mut self, path: &[u8]) -> io::Result<(FolderRules, bool, Option<Id>)> {
+        if let Some(known) = self.folders.get(path) {
+            return Ok(known.clone());
+        }
+        let (rules, ignored, tree) = if path.is_empty() {
+            (FolderRules::default(), false, Some(self.target.parts.files))
+        } else {
+            let (above, name) = split(path);
+            let (rules, ignored, tree) = self.folder(above)?;
+            let ignored = ignored || self.rules.scope(&rules, path, true) != Scope::In;
+            let entries = tree.map_or_else(|| Ok(Vec::new()), |tree| self.store.tree(&tree))?;
+            let tree = entries.into_iter().find(|entry| entry.mode == FOLDER && entry.name == name);
+            (rules, ignored, tree.map(|entry| entry.id))
+        };
+        let entries = tree.map_or_else(|| Ok(Vec::new()), |tree| self.store.tree(&tree))?;
+        let own = entries.into_iter().find(|entry| entry.name == b".gitignore" && entry.mode & 0o170_000 == 0o100_000);
+        let own = own.map(|entry| self.store.read(&entry.id, ObjectKind::Blob)).transpose()?;
+        let own = own.map(|text| ignore_rules(path, &text));
+        let known = (rules.below(own.as_ref()), ignored, tree);
+        self.folders.insert(path.to_vec(), known.clone());
+        Ok(known)
+    }
+}

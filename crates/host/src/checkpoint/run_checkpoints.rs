@@ -1,0 +1,433 @@
+//! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`RunCheckpoints`] has the workspace's lock.
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
+use loop_core::text;
+
+use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::btrfs::{self, SnapshotOwner};
+use super::context::{BTRFS, CheckpointContext};
+use super::diff::{self, Bounds, Difference};
+use super::git::object::tree;
+use super::restore::tree::restore;
+use super::scope::{self, rules_of};
+use super::user_git::{self, of_run};
+use super::{
+    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome,
+    TakeRequest, TreeEntry,
+};
+use crate::fs::handle::open_folder;
+
+/// The most that is named of anything in an answer.
+const NAMED_MAX: usize = 20;
+/// So many names that are left out are said at a time.
+const LEFT_OUT_SAID_MAX: usize = 8;
+/// A path in a sentence.
+const PATH_LETTERS_MAX: usize = 200;
+/// The file of a store that says whose rollback is under way.
+pub(super) const ROLLING_BACK: &str = "rolling-back";
+
+/// The checkpoints of one run.
+#[derive(Debug)]
+pub struct RunCheckpoints {
+    context: CheckpointContext,
+    store: Store,
+    workspace: OwnedFd,
+    rules: Rules,
+    cache: ScanCache,
+    cancel: Arc<AtomicBool>,
+    snapshots: Option<Snapshots>,
+    /// What the newest checkpoint does not hold, and why.
+    left_out: Vec<(Vec<u8>, String)>,
+    /// What of it was said.
+    said: BTreeSet<Vec<u8>>,
+}
+
+/// Where a run takes snapshots.
+#[derive(Debug)]
+struct Snapshots {
+    maker: btrfs::SnapshotMaker,
+    snapshot_store: SnapshotStore,
+    /// Whether those that nothing leads to were removed since this was opened.
+    is_swept: bool,
+}
+
+/// A snapshot: whose, and its name.
+struct SnapshotName<'a> {
+    owner: SnapshotOwner<'a>,
+    name: &'a str,
+}
+
+/// A workspace, and what is remembered of it.
+struct Scanned<'a> {
+    workspace: &'a OwnedFd,
+    cache: &'a mut ScanCache,
+}
+
+/// What came of keeping the workspace.
+enum Made {
+    /// A checkpoint, and what changed while it was read.
+    New(Id, Vec<String>),
+    /// None was needed; the hash of the tree.
+    Same(String),
+}
+
+/// Why a checkpoint was not taken, or not gone back to.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// Nothing was changed.
+    #[error("{0}")]
+    Refused(String),
+    /// Something has to be mended first.
+    #[error("{0}")]
+    Blocked(String),
+    /// Somebody did not want to wait.
+    #[error("it was stopped")]
+    Cancelled,
+}
+
+impl From<io::Error> for CheckpointError {
+    fn from(error: io::Error) -> Self {
+        Self::Blocked(format!("the workspace cannot be kept: {error}"))
+    }
+}
+
+impl RunCheckpoints {
+    /// Opens the store, or makes it. When `cancel` is set, what is under way is given up.
+    ///
+    /// # Errors
+    /// When the machine would not let us.
+    pub fn open(context: CheckpointContext, cancel: Arc<AtomicBool>) -> io::Result<Self> {
+        let workspace = open_folder(&context.workspace)?;
+        let rules = rules_of(&context);
+        let store = Store::open(&context.store)?;
+        let mut cache = store.cache(&context.run)?;
+        // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
+        cache.hold(user_git::tracked(&context.workspace).unwrap_or_default());
+        let snapshots = if context.backend == BTRFS { Some(Snapshots::open(&context, &store)?) } else { None };
+        Ok(Self {
+            context,
+            store,
+            workspace,
+            rules,
+            cache,
+            cancel,
+            snapshots,
+            left_out: Vec::new(),
+            said: BTreeSet::new(),
+        })
+    }
+
+    /// What is in scope may have changed with the user's or the repository's rules.
+    fn refresh_rules(&mut self) {
+        let rules = rules_of(&self.context);
+        if rules.texts() != self.rules.texts() {
+            self.rules = rules;
+        }
+    }
+
+    /// What is not kept and was not said yet.
+    fn left_out(&mut self) -> Vec<String> {
+        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.said.contains(path)).cloned().collect();
+        self.said.extend(fresh.iter().map(|(path, _)| path.clone()));
+        let more = fresh.len().saturating_sub(LEFT_OUT_SAID_MAX);
+        let told = fresh.iter().take(LEFT_OUT_SAID_MAX);
+        let mut said: Vec<String> = told.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
+        if more > 0 {
+            said.push(format!("not kept: {more} more names"));
+        }
+        said
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}/{name}", self.context.run)
+    }
+
+    fn id(&self, name: &str) -> Option<Id> {
+        let full = self.full(name);
+        let id = self.store.named(&full).ok()?;
+        // Somebody may have removed the snapshot.
+        let is_there = |snapshots: &Snapshots| snapshots.snapshot_store.snapshot(&full).is_ok();
+        self.snapshots.as_ref().is_none_or(is_there).then_some(id)
+    }
+
+    /// Keeps the workspace as it is now. One of that name that exists already stays as it is.
+    ///
+    /// # Errors
+    /// When something of it cannot be kept; then nothing of it is.
+    pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
+        if let Some(id) = self.id(name) {
+            return Ok(self.saved(name, id)?);
+        }
+        let parent = parent.and_then(|parent| self.id(parent));
+        let mut said = if name == INITIAL { of_run::keep(&self.context) } else { Vec::new() };
+        let mut made = self.save_new(name, parent)?;
+        let tracked = scope::tracked_inside(&self.context, &self.cache);
+        if !tracked.is_empty() {
+            // Only now is it known which repositories are in it: it is kept once more, with what they track.
+            self.cache.hold(tracked);
+            self.store.remove(&self.full(name))?;
+            made = self.save_new(name, parent)?;
+        }
+        said.extend(self.left_out());
+        let (id, unstable) = made;
+        Ok(CheckpointReport { unstable, remarks: said, ..self.saved(name, id)? })
+    }
+
+    /// Keeps the workspace only if it is not what the newest checkpoint holds.
+    ///
+    /// # Errors
+    /// When something of it cannot be kept; then nothing of it is.
+    pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
+        let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
+        // One of that name says what was there then, and not what is there now.
+        let (mut name, mut last) = (name.to_owned(), None);
+        while let Some(id) = self.id(&name) {
+            last = Some((name.clone(), id));
+            name.push('+');
+        }
+        let known = last.as_ref().map(|(_, id)| *id).or(before.map(|(_, id)| id));
+        let (name, id, unstable) = match (self.save(&name, known, known)?, last) {
+            (Made::New(id, unstable), _) => (name, id, unstable),
+            (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
+            (Made::Same(tree), _) => return Ok(CheckpointReport { tree: Some(tree), ..CheckpointReport::default() }),
+        };
+        let changes = Some(self.difference(before, (&name, id))?.totals());
+        Ok(CheckpointReport { unstable, changes, ..self.saved(&name, id)? })
+    }
+
+    /// A new checkpoint whatever there was before.
+    fn save_new(&mut self, name: &str, parent: Option<Id>) -> Result<(Id, Vec<String>), CheckpointError> {
+        match self.save(name, parent, None)? {
+            Made::New(id, unstable) => Ok((id, unstable)),
+            Made::Same(_) => Err(CheckpointError::Blocked("a bug of loop: a checkpoint was not written".to_owned())),
+        }
+    }
+
+    /// A checkpoint, unless the workspace is what `unless` holds.
+    fn save(&mut self, name: &str, parent: Option<Id>, unless: Option<Id>) -> Result<Made, CheckpointError> {
+        let (full, cancel) = (self.full(name), Arc::clone(&self.cancel));
+        self.refresh_rules();
+        let ask = TakeRequest {
+            name: &full,
+            parent,
+            rules: &self.rules,
+            hint: ScanHint::Everything,
+            depth: Depth::Whole,
+            unless,
+            cancel: &cancel,
+        };
+        let taken = match &mut self.snapshots {
+            None => self.store.save(&self.workspace, &mut self.cache, &ask)?,
+            Some(snapshots) => {
+                snapshots.sweep(&self.store)?;
+                let owner = SnapshotOwner { store: &snapshots.snapshot_store.key, run: &self.context.run };
+                let scanned = Scanned { workspace: &self.workspace, cache: &mut self.cache };
+                snapshots.take(SnapshotName { owner, name }, &mut self.store, scanned, &ask)?
+            }
+        };
+        match taken {
+            TakeOutcome::Saved(id, measured) => {
+                self.left_out = measured.left_out;
+                // Only a saving of time.
+                self.store.join_small().ok();
+                Ok(Made::New(id, named(&measured.unstable)))
+            }
+            TakeOutcome::NotWritten(measured) => Ok(Made::Same(hash_of(measured.parts.files, measured.parts.manifest))),
+            TakeOutcome::Unreadable(list) => Err(CheckpointError::Blocked(unreadable(&list))),
+            TakeOutcome::Cancelled => Err(CheckpointError::Cancelled),
+        }
+    }
+
+    fn saved(&self, name: &str, id: Id) -> io::Result<CheckpointReport> {
+        let parts = self.store.parts(&id)?;
+        Ok(CheckpointReport {
+            checkpoint: Some(name.to_owned()),
+            tree: Some(hash_of(parts.files, parts.manifest)),
+            id: Some(id.to_string()),
+            changes: None,
+            unstable: Vec::new(),
+            remarks: Vec::new(),
+        })
+    }
+
+    fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Difference> {
+        let (before, after) = (from.map(|(name, id)| (self.full(name), id)), (self.full(to.0), to.1));
+        let before = before.as_ref().map(|(name, id)| (name.as_str(), *id));
+        let snapshot_store = self.snapshots.as_ref().map(|snapshots| &snapshots.snapshot_store);
+        let contents = Held::new(&self.store, snapshot_store, before, (&after.0, after.1))?;
+        let both = (from.map(|(_, id)| id), to.1);
+        diff::changes_by(&self.store, &contents, both, &Bounds::default())
+    }
+
+    /// What changed from one checkpoint to another.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn measure(&self, from: Option<&str>, to: &str) -> Result<Measurement, CheckpointError> {
+        self.compare(from, to).map(|difference| measured(&difference))
+    }
+
+    pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, CheckpointError> {
+        let missing = |name: &str| CheckpointError::Blocked(format!("checkpoint {name} is not there any more"));
+        let from = from.map(|from| self.id(from).map(|id| (from, id)).ok_or_else(|| missing(from))).transpose()?;
+        Ok(self.difference(from, (to, self.id(to).ok_or_else(|| missing(to))?))?)
+    }
+
+    /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint, or something cannot be kept or written.
+    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
+        let Some(target) = self.id(to) else {
+            return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
+        };
+        // Where one was cut off, the first is what was there before; what is there now is kept beside it.
+        let begun = self.id(undo).is_some();
+        let name = if begun { self.free(undo) } else { undo.to_owned() };
+        let kept = self.save_new(&name, None);
+        let (before, _) = kept.map_err(|error| match error {
+            CheckpointError::Blocked(why) if !begun => CheckpointError::Refused(why),
+            error @ (CheckpointError::Blocked(_) | CheckpointError::Refused(_) | CheckpointError::Cancelled) => error,
+        })?;
+        self.mark(Some(to))?;
+        let way = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
+        let snapshot =
+            self.snapshots.as_ref().map(|snapshots| snapshots.snapshot_store.snapshot(&self.full(to))).transpose()?;
+        let content: &dyn FileContent = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
+        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &way);
+        let done = done.map_err(|error| CheckpointError::Blocked(format!("the rollback is not done: {error}")))?;
+        let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
+        self.mark(None)?;
+        let left = done.left.iter().take(NAMED_MAX);
+        let left = left.map(|path| format!("{} stays: no checkpoint of then could have held it", short(path)));
+        let (whole, of_git) = match git {
+            true => of_run::restore(&self.context, to),
+            false => (true, of_run::missing(&self.context).into_iter().collect()),
+        };
+        Ok(RollbackReport {
+            to: to.to_owned(),
+            // One that undoes what was cut off leaves behind what was there in between.
+            undo: if to == undo { name } else { undo.to_owned() },
+            tree: self.saved(to, target)?.tree,
+            written: done.written,
+            removed: done.removed,
+            aside: named(&aside),
+            remarks: left.chain(of_git).collect(),
+            git,
+            incomplete: !whole,
+        })
+    }
+
+    /// Says in the store that a rollback is under way, so that nobody begins on what is neither this nor that.
+    fn mark(&self, to: Option<&str>) -> io::Result<()> {
+        let path = self.context.store.join(ROLLING_BACK);
+        match to {
+            Some(to) => fs::write(path, format!("{} {to}\n", self.context.run)),
+            // Somebody may have tidied it away.
+            None => fs::remove_file(path)
+                .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }),
+        }
+    }
+
+    fn free(&self, name: &str) -> String {
+        let free = |name: &String| self.id(name).is_none();
+        (2..u32::MAX).map(|number| format!("{name}.{number}")).find(free).unwrap_or_else(|| name.to_owned())
+    }
+}
+
+impl Snapshots {
+    fn open(context: &CheckpointContext, store: &Store) -> io::Result<Self> {
+        let at = btrfs::SnapshotMaker::open(&context.workspace).map_err(io::Error::other)?;
+        let above = at.path().parent().unwrap_or(at.path());
+        let snapshot_store = SnapshotStore::in_folder(store, above)?;
+        Ok(Self { maker: at, snapshot_store, is_swept: false })
+    }
+
+    /// Removes what somebody who was killed left: snapshots that never became checkpoints, or were none any more.
+    fn sweep(&mut self, store: &Store) -> io::Result<()> {
+        if !std::mem::replace(&mut self.is_swept, true) {
+            let _alone = store.lock(true)?;
+            // What cannot be removed takes room and does no other harm.
+            self.snapshot_store.sweep(store).ok();
+        }
+        Ok(())
+    }
+
+    /// Takes a snapshot and records it in the store. Only both together are a checkpoint.
+    fn take(
+        &self,
+        SnapshotName { owner, name }: SnapshotName<'_>,
+        store: &mut Store,
+        Scanned { workspace, cache }: Scanned<'_>,
+        ask: &TakeRequest<'_>,
+    ) -> io::Result<TakeOutcome> {
+        if let Some(unless) = ask.unless {
+            // Mostly nothing has changed, and then there is no snapshot to be made and removed again.
+            let ids = store.save(workspace, cache, &TakeRequest { depth: Depth::Ids, ..*ask })?;
+            let TakeOutcome::NotWritten(measured) = &ids else { return Ok(ids) };
+            let was = store.parts(&unless)?;
+            if (was.files, was.manifest) == (measured.parts.files, measured.parts.manifest) {
+                return Ok(ids);
+            }
+        }
+        // Who cleans up takes a snapshot without a name for one that is left over.
+        let _lock = store.lock(false)?;
+        let still = SnapshotMoment::of(workspace)?;
+        let snapshot = self.maker.take(owner, name)?;
+        let ask = TakeRequest { depth: Depth::Trees, ..*ask };
+        let taken = store.save_still(workspace, (snapshot.folder(), still), cache, &ask);
+        if !matches!(taken, Ok(TakeOutcome::Saved(..))) {
+            self.maker.remove(owner, name).ok();
+        }
+        taken
+    }
+}
+
+impl Drop for RunCheckpoints {
+    fn drop(&mut self) {
+        // Without it the next process reads more.
+        self.store.write_cache(&mut self.cache).ok();
+    }
+}
+
+/// The rollback of a workspace that was cut off: whose, and to what.
+#[must_use]
+pub fn cut_off(store: &Path) -> Option<(String, String)> {
+    let text = fs::read_to_string(store.join(ROLLING_BACK)).ok()?;
+    let (run, to) = text.trim_end().split_once(' ')?;
+    Some((run.to_owned(), to.to_owned()))
+}
+
+/// What differs, as a fact has it.
+pub(super) fn measured(difference: &Difference) -> Measurement {
+    Measurement { changes: Some(difference.totals()), names: difference.names(), ..Measurement::default() }
+}
+
+fn short(path: &[u8]) -> String {
+    text::one_line(&text::escape_path(path), PATH_LETTERS_MAX)
+}
+
+fn named(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().take(NAMED_MAX).map(|path| text::escape_path(path)).collect()
+}
+
+fn unreadable(list: &[(Vec<u8>, String)]) -> String {
+    let shown: Vec<String> = list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", short(path))).collect();
+    let more = list.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("the workspace cannot be kept: {}{more}", shown.join(", "))
+}
+
+/// The same text means the same files with the same permissions.
+pub(super) fn hash_of(files: Id, manifest: Id) -> String {
+    let entry = |mode, name: &[u8], id| TreeEntry { mode, name: name.to_vec(), id };
+    let both = vec![entry(0o40000, b"files", files), entry(0o100_644, b"manifest", manifest)];
+    Id::of(ObjectKind::Tree, &tree(both)).to_string()
+}

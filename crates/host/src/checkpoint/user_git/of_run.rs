@@ -1,0 +1,71 @@
+//! The user's own repository beside the checkpoints: kept before anything is done, brought back when that is wanted.
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use loop_core::text;
+
+use super::Limits;
+use crate::checkpoint::context::CheckpointContext;
+use crate::checkpoint::user_git;
+use crate::paths::{path_of, text_of};
+
+/// The most that is said of a repository.
+const SAID_MAX: usize = 10;
+
+/// Where it is kept.
+fn folder_of(context: &CheckpointContext) -> PathBuf {
+    context.store.join("user-git").join(&context.run)
+}
+
+/// Keeps it as it is before anything is done. That it cannot be kept is said and no hindrance: a loop does not need it.
+pub(in crate::checkpoint) fn keep(context: &CheckpointContext) -> Vec<String> {
+    let folder = folder_of(context);
+    if folder.exists() {
+        return Vec::new();
+    }
+    let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
+    let kept = made.map_err(|error| error.to_string()).and_then(|()| {
+        user_git::save(&context.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
+    });
+    let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
+    said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
+}
+
+/// What a person should know who goes back without it.
+pub(in crate::checkpoint) fn missing(context: &CheckpointContext) -> Option<String> {
+    let gone = folder_of(context).is_dir() && !context.workspace.join(".git").exists();
+    gone.then(|| {
+        format!("your repository (.git) is gone; it comes back by: loop rollback {} initial --restore-git", context.run)
+    })
+}
+
+/// Brings it back; what cannot be is said. Whether it is whole comes first.
+pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (bool, Vec<String>) {
+    let folder = folder_of(context);
+    let undone = folder.with_extension("undo");
+    let folder = match fs::read_to_string(&undone) {
+        Ok(path) if to.starts_with("undo") => path_of(path.trim_end()),
+        Ok(_) | Err(_) => folder,
+    };
+    if !folder.is_dir() {
+        return (false, vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()]);
+    }
+    let back = match user_git::restore(&folder, &context.workspace) {
+        Ok(back) => back,
+        Err(error) => return (false, vec![format!("your repository was not brought back: {error}")]),
+    };
+    if let Some(undo) = &back.undo {
+        // Without it there is no way back, which is no reason to stop half way.
+        fs::write(&undone, text_of(undo)).ok();
+    }
+    let mut said = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
+    if !back.stayed.is_empty() {
+        said.push(format!("made since, and still there: {}", back.stayed.join(", ")));
+    }
+    if !back.waiting.is_empty() {
+        let waiting = text::one_line(&back.waiting.join(", "), 300);
+        said.push(format!("only a remote has what these need: {waiting}; git fetch, then the same again"));
+    }
+    (back.waiting.is_empty(), said.into_iter().chain(back.said).take(SAID_MAX).collect())
+}

@@ -1,0 +1,297 @@
+//! Restoring a repository back to what was kept of it, after anything: objects first, then refs and files. Nothing
+//! that was made since is removed; what is overwritten is kept aside before, in a form that can itself be brought
+//! back. Done again it finishes what was cut off.
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::UserGitError;
+use super::folder::{Folder, is_folder};
+use super::location::Shape;
+use super::present::Present;
+use super::refs::{self, RefValue, Refs, resolve, shown};
+use super::remarks::Remarks;
+use super::save::{head_of, save_parts};
+use super::saved::SavedState;
+use super::state::list;
+use crate::checkpoint::git::object::Id;
+
+/// While one of these is there, a git command runs or was killed.
+const LOCKS: &[(bool, &str)] =
+    &[(false, "index.lock"), (false, "HEAD.lock"), (true, "packed-refs.lock"), (true, "config.lock")];
+
+/// What was brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RestoredGit {
+    /// Refs that were set to what they were, or made again.
+    pub refs: Vec<String>,
+    /// Files of the repository that were written: HEAD, index, config …
+    pub files: Vec<String>,
+    /// Whether objects were missing and were put back.
+    pub objects: bool,
+    /// Branches, tags and stashes that were made since: they stay.
+    pub stayed: Vec<String>,
+    /// Refs that could not be set, because what is behind them was on a remote only.
+    pub waiting: Vec<String>,
+    /// What was there before, to be brought back itself with the same call; none if there was no repository.
+    pub undo: Option<PathBuf>,
+    /// What else a person should know, in sentences.
+    pub said: Vec<String>,
+}
+
+/// Brings the repository of a workspace back to what was kept in a folder.
+///
+/// # Errors
+/// When it is refused, and nothing was changed; or when something cannot be written, and doing it again goes on.
+pub fn restore(saved_folder: &Path, workspace: &Path) -> Result<RestoredGit, UserGitError> {
+    let failed = |source: io::Error| UserGitError::Io { what: "bringing the repository back".to_owned(), source };
+    let kept = SavedState::read(saved_folder)
+        .map_err(|source| UserGitError::Io { what: format!("reading {}", saved_folder.display()), source })?;
+    let mut said = Remarks::default();
+    check(&kept, workspace)?;
+    let mut moved = Vec::new();
+    let undo = make_room(&kept, workspace, saved_folder, (&mut said, &mut moved))?;
+    let (git, common) = open(&kept, workspace, &mut moved).map_err(failed)?;
+    let (present, objects) =
+        Present::restore(&kept, saved_folder, (&common, &kept.common_path), &mut said).map_err(failed)?;
+    let now = refs::read(&common, &mut Remarks::default());
+    let mut bringing = Restoring {
+        kept: &kept,
+        git,
+        common,
+        present,
+        now,
+        said,
+        moved,
+        changed: BTreeMap::new(),
+        back: RestoredGit { objects, undo, ..RestoredGit::default() },
+    };
+    bringing.refs().map_err(failed)?;
+    bringing.files().map_err(failed)?;
+    bringing.name_the_rest();
+    rustix::fs::syncfs(&bringing.common.0).map_err(|error| failed(error.into()))?;
+    let Restoring { mut back, said, .. } = bringing;
+    back.said = said.all();
+    Ok(back)
+}
+
+/// What forbids it, before anything is changed.
+fn check(kept: &SavedState, workspace: &Path) -> Result<(), UserGitError> {
+    let refused = |why: String| Err(UserGitError::Refused(why));
+    let cannot = |error: io::Error| UserGitError::Refused(format!("{}: {error}", workspace.display()));
+    let (git, common) = match kept.shape {
+        Shape::Folder => {
+            let git = Folder::open(workspace).map_err(cannot)?.below(b".git").ok();
+            (git, Folder::open(workspace).map_err(cannot)?.below(b".git").ok())
+        }
+        Shape::Pointer => {
+            let common = Folder::open_without_links(&kept.common_path).ok();
+            let same = common.as_ref().is_some_and(|common| common.identity().is_ok_and(|at| at == kept.identity));
+            if !same {
+                let at = kept.common_path.display();
+                return refused(format!("the repository that this working tree belongs to is no longer at {at}"));
+            }
+            (Folder::open_without_links(&kept.git_path).ok(), common)
+        }
+    };
+    for (shared, lock) in LOCKS {
+        let folder = if *shared { &common } else { &git };
+        if folder.as_ref().is_some_and(|folder| folder.has(lock.as_bytes())) {
+            return refused(format!(
+                "{lock} is there: a git command runs, or one was killed. If none runs, remove it and try again."
+            ));
+        }
+    }
+    for name in ["objects", "objects/pack", "refs"] {
+        let stat = common.as_ref().and_then(|common| common.stat(name.as_bytes()).ok().flatten());
+        if stat.is_some_and(|stat| !is_folder(&stat)) {
+            return refused(format!("{name} of the repository is a link or a file: nothing is written through it"));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the present state aside and makes `.git` what it was: a folder, or a file that leads to one.
+fn make_room(
+    kept: &SavedState,
+    workspace: &Path,
+    saved_folder: &Path,
+    (said, moved): (&mut Remarks, &mut Vec<Vec<u8>>),
+) -> Result<Option<PathBuf>, UserGitError> {
+    let failed = |source: io::Error| UserGitError::Io { what: "keeping what is there now".to_owned(), source };
+    let top = Folder::open(workspace).map_err(failed)?;
+    let stat = top.stat(b".git").map_err(failed)?;
+    let fits = match (&stat, kept.shape) {
+        (None, _) => true,
+        (Some(stat), Shape::Folder) => is_folder(stat),
+        (Some(_), Shape::Pointer) => top.read(b".git", 64 * 1024).ok().flatten() == Some(kept.pointer.clone()),
+    };
+    let mut away = |top: &Folder, why: &str| -> Result<(), UserGitError> {
+        let new = top.aside(b".git").map_err(failed)?;
+        said.say(format!("{why}; it is now called {}", shown(&new)));
+        Ok(())
+    };
+    if !fits {
+        away(&top, "`.git` was something else than before")?;
+    }
+    if kept.shape == Shape::Pointer && (!fits || stat.is_none()) {
+        top.put(b".git", &kept.pointer, moved).map_err(failed)?;
+    }
+    if kept.shape == Shape::Pointer {
+        tie(kept, moved).map_err(failed)?;
+    } else if stat.is_none() || !fits {
+        return Ok(None);
+    }
+    let undo = fresh_place(saved_folder).map_err(failed)?;
+    let before = save_parts(workspace, &undo, None)?;
+    if before.kept {
+        return Ok(Some(undo));
+    }
+    if kept.shape == Shape::Folder {
+        let why = before.said.first().cloned().unwrap_or_default();
+        away(&top, &format!("what `.git` is now could not be kept aside ({why})"))?;
+        return Ok(None);
+    }
+    Err(UserGitError::Refused(before.said.join(" ")))
+}
+
+fn fresh_place(saved_folder: &Path) -> io::Result<PathBuf> {
+    Ok(saved_folder.join(format!("before-{}", crate::fs::fresh_id()?)))
+}
+
+/// What ties a worktree to its repository, where that was removed.
+fn tie(kept: &SavedState, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
+    let common = Folder::open_without_links(&kept.common_path)?;
+    let git = common.made(&below_common(kept), moved)?;
+    for name in [&b"commondir"[..], b"gitdir", b"HEAD"] {
+        if let Some(bytes) = kept.own(name).filter(|_| !git.has(name)) {
+            git.put(name, bytes, moved)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the working tree's own part lies in what all share.
+fn below_common(kept: &SavedState) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    let below = kept.git_path.strip_prefix(&kept.common_path).unwrap_or(Path::new(""));
+    below.as_os_str().as_bytes().to_vec()
+}
+
+fn open(kept: &SavedState, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Result<(Folder, Folder)> {
+    let common = match kept.shape {
+        Shape::Folder => Folder::open(workspace)?.made(b".git", moved)?,
+        Shape::Pointer => Folder::open_without_links(&kept.common_path)?,
+    };
+    for name in [&b"objects/info"[..], b"objects/pack", b"refs/heads", b"refs/tags"] {
+        common.made(name, moved)?;
+    }
+    Ok((common.made(&below_common(kept), moved)?, common))
+}
+
+/// Restoring back under way.
+pub(super) struct Restoring<'a> {
+    pub(super) kept: &'a SavedState,
+    pub(super) git: Folder,
+    pub(super) common: Folder,
+    pub(super) present: Present,
+    /// The refs as they were found.
+    pub(super) now: Refs,
+    pub(super) said: Remarks,
+    /// What had to make room.
+    pub(super) moved: Vec<Vec<u8>>,
+    /// Refs that were set, with what they said before and say now.
+    pub(super) changed: BTreeMap<Vec<u8>, (Option<Id>, Id)>,
+    pub(super) back: RestoredGit,
+}
+
+impl Restoring<'_> {
+    fn refs(&mut self) -> io::Result<()> {
+        for (name, says) in &self.kept.refs {
+            if self.now.get(name) == Some(says) {
+                continue;
+            }
+            let Some(id) = resolve(says, &self.kept.refs) else { continue };
+            if !self.present.is_complete(&id) {
+                self.back.waiting.push(format!("{} ({id})", shown(name)));
+                continue;
+            }
+            if let Some(other) = self.in_the_way(name) {
+                self.said.say(format!(
+                    "{} ({id}) could not be made again, because {} was made since",
+                    shown(name),
+                    shown(&other)
+                ));
+                continue;
+            }
+            match self.common.put(name, &says.text(), &mut self.moved) {
+                Ok(()) => {
+                    let before = self.now.get(name).and_then(|says| resolve(says, &self.now));
+                    self.changed.insert(name.clone(), (before, id));
+                    self.back.refs.push(shown(name));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.said.say(format!("{} is locked and was not set to {id}", shown(name)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A ref that is there now and cannot be there together with another: `a` and `a/b`.
+    fn in_the_way(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let below = [name, b"/"].concat();
+        let other = |other: &&Vec<u8>| {
+            let above = name.strip_prefix(other.as_slice()).is_some_and(|rest| rest.starts_with(b"/"));
+            above || other.starts_with(&below)
+        };
+        self.now.keys().find(other).cloned()
+    }
+
+    /// Whether what HEAD names is there, or was never there (a repository without a commit).
+    pub(super) fn head_is_complete(&mut self) -> bool {
+        head_of(self.kept, &self.kept.refs).is_none_or(|id| self.present.is_complete(&id))
+    }
+
+    fn name_the_rest(&mut self) {
+        let since = |name: &&Vec<u8>| !self.kept.refs.contains_key(*name) && !name.starts_with(b"refs/remotes/");
+        self.back.stayed = self.now.keys().filter(since).map(|name| shown(name)).collect();
+        if let Some(RefValue::Ref(branch)) = self.kept.head() {
+            for tree in self.trees_at(&branch) {
+                self.said.say(format!("{} is checked out in another working tree as well: {tree}", shown(&branch)));
+            }
+        }
+        if !self.moved.is_empty() {
+            let names: Vec<String> = self.moved.iter().map(|name| shown(name)).collect();
+            self.said.say(format!("these stood in the way and are now called {}", list(&names)));
+        }
+        if !self.back.waiting.is_empty() {
+            self.said.say(format!(
+                "{} could not be brought back yet: the objects behind were on a remote only. Run `git fetch`, then \
+                 bring it back again.",
+                list(&self.back.waiting)
+            ));
+        }
+        if self.back.undo.is_none() {
+            self.said.say("hooks are programs and are not brought back");
+        }
+    }
+
+    /// The other working trees that have a branch checked out.
+    fn trees_at(&self, branch: &[u8]) -> Vec<String> {
+        let own = below_common(self.kept);
+        let names = self.common.below(b"worktrees").and_then(|folder| folder.names()).unwrap_or_default();
+        let mut folders: Vec<Vec<u8>> =
+            names.into_iter().map(|(name, _)| [b"worktrees/", name.as_slice()].concat()).collect();
+        folders.push(Vec::new());
+        folders.retain(|folder| *folder != own);
+        let at_branch = |folder: &Vec<u8>| {
+            let path = crate::checkpoint::user_git::folder::joined(folder, b"HEAD");
+            let head = self.common.read(&path, 64 * 1024).ok().flatten();
+            head.and_then(|text| RefValue::parse(&text)) == Some(RefValue::Ref(branch.to_vec()))
+        };
+        let shown = |folder: &Vec<u8>| if folder.is_empty() { "the main one".to_owned() } else { shown(folder) };
+        folders.iter().filter(|folder| at_branch(folder)).map(shown).collect()
+    }
+}

@@ -1,0 +1,295 @@
+//! Keeping a repository at the start of a run: HEAD, refs, logs, index, configuration and what is under way as they
+//! are, and as one pack the objects that no remote is known to have.
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::copy::{Failed, copy};
+use super::folder::Folder;
+use super::index::{COMMIT_MODE, Index};
+use super::location::{CONFIG_BYTES_MAX, GitLocation, Shape};
+use super::objects::Objects;
+use super::refs::{self, RefValue, Refs, resolve, shown};
+use super::remarks::Remarks;
+use super::saved::{PACK, SavedState};
+use super::walk::{Limits, Stopped, Tips, Walk, Wanted};
+use super::{UserGitError, config, state};
+use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
+
+/// Ids in a file that is longer are no names of commits under way.
+const SHORT_FILE_BYTES: usize = 8 * 1024;
+
+/// What was kept of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SavedGit {
+    /// Whether there is anything that could be brought back. If not, `said` has why; empty where there simply is no
+    /// repository.
+    pub kept: bool,
+    /// How many refs.
+    pub refs: usize,
+    /// How many objects, in the pack.
+    pub objects: usize,
+    /// How long the pack is.
+    pub bytes: u64,
+    /// How many objects had to be read to know which to keep.
+    pub gone_through: usize,
+    /// What is not kept, or only in part, in sentences.
+    pub said: Vec<String>,
+}
+
+/// Keeps the repository of a workspace in a folder that is not there yet: complete and safe on disk, or absent.
+/// Nothing in the repository is changed.
+///
+/// # Errors
+/// When the folder cannot be written. What is odd about the repository is no error: it is said.
+pub fn save(workspace: &Path, folder: &Path, limits: Limits) -> Result<SavedGit, UserGitError> {
+    save_parts(workspace, folder, Some(limits))
+}
+
+/// The same; without limits, without objects.
+pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>) -> Result<SavedGit, UserGitError> {
+    let not = |said: Vec<String>| Ok(SavedGit { said, ..SavedGit::default() });
+    let place = match GitLocation::of(workspace) {
+        Ok(Some(place)) => place,
+        Ok(None) if crate::checkpoint::user_git::ignores::above(workspace).is_some() => {
+            return not(vec!["the repository lies in a folder above the workspace: it is not kept".to_owned()]);
+        }
+        Ok(None) => return not(Vec::new()),
+        Err(why) => return not(vec![format!("{why}. The repository is not kept.")]),
+    };
+    if let Some(why) = foreign(&place) {
+        return not(vec![why]);
+    }
+    let failed = |source: io::Error| UserGitError::Io { what: format!("keeping {}", folder.display()), source };
+    let making = Making::begin(folder).map_err(failed)?;
+    let mut said = Remarks::default();
+    let mut kept = read(&place, workspace, &mut said).map_err(failed)?;
+    let mut result = SavedGit { kept: true, refs: kept.refs.len(), ..SavedGit::default() };
+    if let Some(limits) = limits {
+        match objects(&place, &mut kept, &making.path, (limits, &mut said)) {
+            Ok(counts) => (result.objects, result.bytes, result.gone_through) = counts,
+            Err(Failed::Io(error)) => return Err(failed(error)),
+            Err(Failed::Stopped(why)) => {
+                making.without_objects().map_err(failed)?;
+                kept.leans_on = tips_of(&kept, &place).ours;
+                said.say(format!(
+                    "the objects of the repository are not kept, because {why}: branches can be brought back only \
+                     while `.git` still has them"
+                ));
+            }
+        }
+    }
+    kept.said = said.all();
+    result.said.clone_from(&kept.said);
+    making.finish(&kept, folder).map_err(failed)?;
+    Ok(result)
+}
+
+/// What of a kind that is not understood is said and left.
+fn foreign(place: &GitLocation) -> Option<String> {
+    let config = place.common.read(b"config", CONFIG_BYTES_MAX).ok().flatten().unwrap_or_default();
+    // Two words out of the repository's own configuration: they say how it is written and have nothing run.
+    let of = |key: &str| config::value(&config, "extensions", key).unwrap_or_default();
+    if of("objectformat").eq_ignore_ascii_case("sha256") {
+        return Some("the repository names its objects by sha256: it is not kept".to_owned());
+    }
+    let tables = of("refstorage").eq_ignore_ascii_case("reftable") || place.common.has_folder(b"reftable");
+    tables.then(|| "the repository keeps its refs as a reftable: it is not kept".to_owned())
+}
+
+/// A folder that is being made beside its place.
+struct Making {
+    path: PathBuf,
+}
+
+impl Making {
+    fn begin(folder: &Path) -> io::Result<Self> {
+        if fs::symlink_metadata(folder).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let parent = folder.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        let path = parent.join(format!("new-{}", crate::fs::fresh_id()?));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self { path })
+    }
+
+    /// Half a pack is none.
+    fn without_objects(&self) -> io::Result<()> {
+        match fs::remove_file(self.path.join(PACK)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(self, kept: &SavedState, folder: &Path) -> io::Result<()> {
+        kept.write(&self.path)?;
+        crate::fs::sync_folder(&self.path)?;
+        fs::rename(&self.path, folder)?;
+        folder.parent().map_or(Ok(()), crate::fs::sync_folder)
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        // Gone already where it was finished.
+        fs::remove_dir_all(&self.path).ok();
+    }
+}
+
+fn read(place: &GitLocation, workspace: &Path, said: &mut Remarks) -> io::Result<SavedState> {
+    let pointer = match place.shape {
+        Shape::Folder => Vec::new(),
+        Shape::Pointer => Folder::open(workspace)?.read(b".git", CONFIG_BYTES_MAX)?.unwrap_or_default(),
+    };
+    let mut kept = SavedState::of(place, pointer)?;
+    kept.refs = refs::read(&place.common, said);
+    kept.files = state::read(place, said);
+    if kept.head().is_none() {
+        said.say("HEAD is missing or cannot be understood");
+    }
+    for lock in ["index.lock", "HEAD.lock"] {
+        if place.git.has(lock.as_bytes()) {
+            said.say(format!("{lock} is there: a git command runs, or one was killed"));
+        }
+    }
+    Ok(kept)
+}
+
+fn is_remote(name: &[u8]) -> bool {
+    name.starts_with(b"refs/remotes/")
+}
+
+fn tips_of(kept: &SavedState, place: &GitLocation) -> Tips {
+    let mut tips = Tips::default();
+    for (name, says) in &kept.refs {
+        if let Some(id) = resolve(says, &kept.refs) {
+            if is_remote(name) { &mut tips.theirs } else { &mut tips.ours }.insert(id);
+        }
+    }
+    tips.ours.extend(head_of(kept, &kept.refs));
+    for file in &kept.files {
+        let path = file.path.as_slice();
+        if path.starts_with(b"logs/refs/remotes/") {
+            continue;
+        }
+        if path.starts_with(b"logs/") || path.starts_with(b"worktrees/") && path.ends_with(b"logs/HEAD") {
+            refs::of_log(&file.bytes, &mut tips.remembered);
+        } else if file.shared && path.starts_with(b"worktrees/") && path.ends_with(b"/HEAD") {
+            let says = RefValue::parse(&file.bytes);
+            tips.ours.extend(says.and_then(|says| resolve(&says, &kept.refs)));
+        } else if !file.shared && file.bytes.len() <= SHORT_FILE_BYTES {
+            // MERGE_HEAD, rebase-merge/onto and the like.
+            refs::of_log(&file.bytes, &mut tips.remembered);
+        }
+    }
+    // Another working tree has HEAD here.
+    if place.git_path != place.common_path {
+        let head = place.common.read(b"HEAD", CONFIG_BYTES_MAX).ok().flatten();
+        tips.ours.extend(head.and_then(|text| resolve(&RefValue::parse(&text)?, &kept.refs)));
+    }
+    tips.shallow = kept.shallow().into_iter().collect();
+    tips
+}
+
+/// The commit that HEAD is at.
+pub(super) fn head_of(kept: &SavedState, refs: &Refs) -> Option<Id> {
+    resolve(&kept.head()?, refs)
+}
+
+/// Keeps the objects as a pack. How many, how long it is, and how many were gone through.
+fn objects(
+    place: &GitLocation,
+    kept: &mut SavedState,
+    folder: &Path,
+    (limits, said): (Limits, &mut Remarks),
+) -> Result<(usize, u64, usize), Failed> {
+    let began = Instant::now();
+    let mut objects = Objects::of(&place.common, &place.common_path, said);
+    let tips = tips_of(kept, place);
+    let mut wanted = match everything(&objects, &tips, limits) {
+        Some(wanted) => wanted,
+        None => reachable(place, kept, &mut objects, (&tips, limits, began, said)).map_err(Failed::Stopped)?,
+    };
+    let written = copy(&mut objects, &mut wanted, folder, (limits, began))?;
+    kept.leans_on = std::mem::take(&mut wanted.leans_on);
+    kept.has_objects = written.is_some();
+    say_missing(&wanted, !tips.shallow.is_empty(), said);
+    let missing = wanted.ids.iter().filter(|id| wanted.missing.contains(id)).count();
+    let (count, bytes) = written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes));
+    Ok((count, bytes, wanted.gone_through))
+}
+
+/// Where no remote is known, everything has to be kept: then nothing has to be gone through. None where there are
+/// remotes, or objects of others, or where it is too much.
+fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<Wanted> {
+    if !tips.theirs.is_empty() || objects.leans_on_others {
+        return None;
+    }
+    let loose = objects.all_loose().ok()?;
+    let bytes = objects.packs.iter().map(|pack| pack.end).chain(loose.iter().map(|(_, length)| *length));
+    let count = objects.packs.iter().map(|pack| pack.count).sum::<usize>() + loose.len();
+    let too_much = bytes.fold(0, u64::saturating_add) > limits.bytes || count > limits.objects;
+    if too_much {
+        return None;
+    }
+    let mut wanted = Wanted::default();
+    for pack in &objects.packs {
+        for id in pack.in_order() {
+            wanted.add(id);
+        }
+    }
+    for (id, _) in loose {
+        wanted.add(id);
+    }
+    for id in &tips.ours {
+        if !wanted.known.contains(id) {
+            wanted.miss(*id);
+        }
+    }
+    Some(wanted)
+}
+
+fn reachable(
+    place: &GitLocation,
+    kept: &SavedState,
+    objects: &mut Objects,
+    (tips, limits, began, said): (&Tips, Limits, Instant, &mut Remarks),
+) -> Result<Wanted, Stopped> {
+    let mut walk = Walk::new(objects, limits, began);
+    walk.run(tips)?;
+    let index = Index::of(&place.git).unwrap_or_else(|why| {
+        said.say(format!("{why}. What is staged is kept only as far as commits have it."));
+        Index::default()
+    });
+    let committed = match head_of(kept, &kept.refs) {
+        Some(head) if !index.entries.is_empty() => walk.ids_in_tree_of(&head)?,
+        Some(_) | None => HashSet::new(),
+    };
+    // A name without content yet (`git add -N`) has the id of nothing, which need not be there.
+    let empty = Id::of(ObjectKind::Blob, b"");
+    for entry in index.entries {
+        if entry.mode == COMMIT_MODE || entry.id == empty || committed.contains(&entry.id) {
+            continue;
+        }
+        if entry.mode == FOLDER {
+            walk.tree(entry.id, Vec::new())?;
+        } else {
+            walk.wanted.add(entry.id);
+        }
+    }
+    Ok(walk.done())
+}
+
+fn say_missing(wanted: &Wanted, shallow: bool, said: &mut Remarks) {
+    let Some(first) = wanted.missing.first() else { return };
+    let why = if shallow { " (it is a shallow clone)" } else { "" };
+    let count = wanted.missing.len();
+    said.say(format!(
+        "{count} objects that the repository names are not in it, or damaged{why}, and so are not kept: {}, …",
+        shown(first.to_string().as_bytes())
+    ));
+}

@@ -1,0 +1,179 @@
+//! Orders about checkpoints are carried out beside the driver: they read and write whole workspaces, and the
+//! driver must hear people and processes meanwhile. One thread, one order after the other.
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use loop_core::ids::OrderId;
+use loop_core::run::{Answer, CheckpointName, CheckpointReport, Order, RunState};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::guarding;
+use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
+use crate::guarding::Guarding;
+
+/// The thread, once there is one, and the ways to it and back.
+#[derive(Debug)]
+pub(crate) struct CheckpointWorker {
+    work: Sender<(OrderId, Work)>,
+    done: Receiver<(OrderId, Answer)>,
+    wake: OwnedFd,
+    /// Set when what is under way is not wanted any more.
+    cancel: Arc<AtomicBool>,
+}
+
+/// An order with what the state knows about it.
+#[derive(Debug)]
+enum Work {
+    Take {
+        name: String,
+        parent: Option<String>,
+    },
+    TakeIfChanged {
+        name: String,
+        newest: Option<String>,
+    },
+    Keep {
+        name: String,
+    },
+    Measure {
+        from: Option<String>,
+        to: String,
+    },
+    GoBack {
+        to: String,
+        undo: String,
+        git: bool,
+    },
+    Guard(guarding::Look),
+    /// Where nothing is kept: what is there.
+    Look,
+    /// And whether that has changed.
+    Notice,
+}
+
+impl CheckpointWorker {
+    /// Starts the thread.
+    pub(crate) fn new(context: CheckpointContext, run: &Path) -> std::io::Result<Self> {
+        let (work, orders) = channel::<(OrderId, Work)>();
+        let (answers, done) = channel();
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let bell = wake.try_clone()?;
+        let cancel = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&cancel);
+        let run = run.to_owned();
+        thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
+            let mut kept = Kept { keeper: None, guarding: Guarding::new(&run, &context) };
+            for (id, work) in orders {
+                let answer = do_it(&mut kept, (&context, &asked), work);
+                if answers.send((id, answer)).is_err() {
+                    return;
+                }
+                // Nobody who waits can be woken if this fails; the driver's own deadline is left.
+                rustix::io::write(&bell, &1_u64.to_ne_bytes()).ok();
+            }
+        })?;
+        Ok(Self { work, done, wake, cancel })
+    }
+
+    /// Gives up what is under way; its answer still comes.
+    pub(crate) fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// Hands an order over; its answer comes later.
+    pub(crate) fn begin(&self, id: OrderId, order: &Order, state: &RunState) {
+        let (newest, before) =
+            (state.checkpoints.newest().map(str::to_owned), state.checkpoints.before().map(str::to_owned));
+        let keeps = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
+        let work = match order {
+            Order::Checkpoint { .. } if !keeps => Work::Look,
+            Order::Measure { .. } if !keeps => Work::Notice,
+            Order::Checkpoint { name: name @ CheckpointName::BetweenIterations(_) } => {
+                Work::TakeIfChanged { name: name.to_string(), newest }
+            }
+            Order::Checkpoint { name } => Work::Take { name: name.to_string(), parent: newest },
+            // No parent: it must not keep those of the run alive.
+            Order::ManualCheckpoint { name } => Work::Keep { name: name.clone() },
+            Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
+            Order::Rollback { to, undo, git, .. } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
+            Order::Guard { point } => Work::Guard(guarding::Look::of(*point, state)),
+            Order::CleanUp { .. }
+            | Order::RunAgent { .. }
+            | Order::Hold { .. }
+            | Order::RunGate { .. }
+            | Order::Reserve { .. }
+            | Order::Certify { .. }
+            | Order::Notify { .. } => return,
+        };
+        self.cancel.store(false, Ordering::Relaxed);
+        self.work.send((id, work)).ok();
+    }
+
+    pub(crate) fn wants(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// What has come to an end.
+    pub(crate) fn take(&self) -> Vec<(OrderId, Answer)> {
+        let mut count = [0; 8];
+        rustix::io::read(&self.wake, &mut count).ok();
+        self.done.try_iter().collect()
+    }
+}
+
+/// What the thread has at hand.
+struct Kept {
+    keeper: Option<RunCheckpoints>,
+    guarding: Guarding,
+}
+
+fn do_it(kept: &mut Kept, (context, cancel): (&CheckpointContext, &Arc<AtomicBool>), work: Work) -> Answer {
+    let Kept { keeper, guarding } = kept;
+    match &work {
+        Work::Guard(look) if context.backend == "none" => return guarding.look(look, None),
+        Work::Look => {
+            guarding.notices();
+            return Answer::Checkpoint(CheckpointReport::default());
+        }
+        Work::Notice => return Answer::Measurement(guarding.noticed()),
+        Work::Take { .. }
+        | Work::TakeIfChanged { .. }
+        | Work::Keep { .. }
+        | Work::Measure { .. }
+        | Work::GoBack { .. }
+        | Work::Guard(_) => {}
+    }
+    let opened = match keeper {
+        Some(keeper) => Ok(keeper),
+        None => RunCheckpoints::open(context.clone(), Arc::clone(cancel)).map(|opened| keeper.insert(opened)),
+    };
+    let done = opened.map_err(CheckpointError::from).and_then(|keeper| match &work {
+        Work::Take { name, parent } => {
+            guarding.begins();
+            keeper.take(name, parent.as_deref()).map(Answer::Checkpoint)
+        }
+        Work::TakeIfChanged { name, newest } => {
+            guarding.goes_on();
+            keeper.take_if_changed(name, newest.as_deref()).map(Answer::Checkpoint)
+        }
+        Work::Keep { name } => keeper.take(name, None).map(Answer::ManualCheckpoint),
+        Work::Guard(look) => Ok(guarding.look(look, Some(keeper))),
+        Work::Look | Work::Notice => Ok(Answer::Measurement(guarding.noticed())),
+        Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measurement),
+        Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
+    });
+    match done {
+        Ok(answer) => answer,
+        Err(CheckpointError::Cancelled) if matches!(work, Work::Keep { .. } | Work::GoBack { .. }) => {
+            Answer::Refused { why: "it was stopped before anything was changed".to_owned() }
+        }
+        Err(CheckpointError::Cancelled) => Answer::Failed { what: "keeping the workspace was stopped".to_owned() },
+        Err(CheckpointError::Refused(why)) => Answer::Refused { why },
+        Err(CheckpointError::Blocked(why)) if matches!(work, Work::Keep { .. }) => Answer::Refused { why },
+        Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },
+    }
+}

@@ -1,0 +1,30 @@
+//! Tools for files that other rooms share: ids, durable writes, locks, folders and files by handle, walking and
+//! removing trees. Nothing here knows runs, checkpoints or workspaces, and nothing here uses another room.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `id` | fresh random ids, bytes as hexadecimal digits |
+//! | `durable` | writing so that a power cut loses nothing, or leaves the old file |
+//! | `lock` | a file that one process holds |
+//! | `handle` | folders and files by handle: through no link and never outside |
+//! | `content` | the content of one file into another, shared where the file system can |
+//! | `walk`, `clear` | all names of a tree; removing a tree, whatever was done to it |
+//! | `mounts`, `btrfs` | what is mounted where; the system calls for subvolumes |
+//! | `size` | how much a tree takes on disk |
+pub(crate) mod btrfs;
+pub(crate) mod clear;
+pub(crate) mod content;
+mod durable;
+pub(crate) mod handle;
+mod id;
+mod lock;
+pub(crate) mod mounts;
+mod size;
+pub(crate) mod walk;
+
+pub use durable::sync_folder;
+pub(crate) use durable::{write_beside, write_synced};
+pub use handle::open_folder;
+pub use id::{fresh_id, hex};
+pub(crate) use lock::lock;
+pub use size::bytes_of;
