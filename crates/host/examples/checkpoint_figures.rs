@@ -83,9 +83,7 @@ impl Ours {
                 self.last = Some(id);
                 Ok(id)
             }
-            other => {
-                Err(format!("no checkpoint: {other:?}").into())
-            }
+            other => Err(format!("no checkpoint: {other:?}").into()),
         }
     }
 }

@@ -27,11 +27,7 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// The container that the attempt belongs in; none if it works on this machine.
-    pub(crate) fn of(
-        run: &RunFolder,
-        settings: &AgentSettings,
-        folder: &Path,
-    ) -> io::Result<Option<Self>> {
+    pub(crate) fn of(run: &RunFolder, settings: &AgentSettings, folder: &Path) -> io::Result<Option<Self>> {
         if !settings.in_container() {
             return Ok(None);
         }
