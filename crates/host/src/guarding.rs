@@ -188,7 +188,8 @@ impl Guarding {
         let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
         let (mut measured, tally) = checkpoints.measure_by_kind(from, to, &is_protected)?;
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        (measured.protected, measured.tests) = (number(tally.protected), number(tally.tests));
+        measured.protected = number(tally.protected);
+        measured.tests = number(tally.tests);
         if tally.work() == 0 {
             let now = self.ignored_now();
             let differ = self.ignored.is_some() && now.is_some() && now != self.ignored;
