@@ -36,20 +36,20 @@ enum Work {
         name: String,
         newest: Option<String>,
     },
-    Keep {
+    TakeManual {
         name: String,
     },
     Measure {
         from: Option<String>,
         to: String,
     },
-    GoBack {
+    RollBack {
         to: String,
         undo: String,
         git: bool,
     },
     Guard(guarding::Look),
-    /// Where nothing is kept: what is there.
+    /// Where nothing is recorded: what is there.
     Look,
     /// And whether that has changed.
     Notice,
@@ -66,9 +66,10 @@ impl CheckpointWorker {
         let asked = Arc::clone(&cancel);
         let run = run.to_owned();
         thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
-            let mut kept = Kept { keeper: None, guarding: Guarding::new(&run, &context) };
+            let mut state =
+                ThreadState { checkpoints: None, guarding: Guarding::new(&run, &context), context, cancel: asked };
             for (id, work) in orders {
-                let answer = do_it(&mut kept, (&context, &asked), work);
+                let answer = state.carry_out(work);
                 if answers.send((id, answer)).is_err() {
                     return;
                 }
@@ -97,9 +98,9 @@ impl CheckpointWorker {
             }
             Order::Checkpoint { name } => Work::Take { name: name.to_string(), parent: newest },
             // No parent: it must not keep those of the run alive.
-            Order::ManualCheckpoint { name } => Work::Keep { name: name.clone() },
+            Order::ManualCheckpoint { name } => Work::TakeManual { name: name.clone() },
             Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
-            Order::Rollback { to, undo, git, .. } => Work::GoBack { to: to.clone(), undo: undo.clone(), git: *git },
+            Order::Rollback { to, undo, git, .. } => Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git },
             Order::Guard { point } => Work::Guard(guarding::Look::of(*point, state)),
             Order::CleanUp { .. }
             | Order::RunAgent { .. }
@@ -126,54 +127,61 @@ impl CheckpointWorker {
 }
 
 /// What the thread has at hand.
-struct Kept {
-    keeper: Option<RunCheckpoints>,
+struct ThreadState {
+    context: CheckpointContext,
+    /// Set when what is under way is not wanted any more.
+    cancel: Arc<AtomicBool>,
+    checkpoints: Option<RunCheckpoints>,
     guarding: Guarding,
 }
 
-fn do_it(kept: &mut Kept, (context, cancel): (&CheckpointContext, &Arc<AtomicBool>), work: Work) -> Answer {
-    let Kept { keeper, guarding } = kept;
-    match &work {
-        Work::Guard(look) if context.backend == "none" => return guarding.look(look, None),
-        Work::Look => {
-            guarding.notices();
-            return Answer::Checkpoint(CheckpointReport::default());
+impl ThreadState {
+    fn carry_out(&mut self, work: Work) -> Answer {
+        let Self { context, cancel, checkpoints, guarding } = self;
+        match &work {
+            Work::Guard(look) if context.backend == "none" => return guarding.look(look, None),
+            Work::Look => {
+                guarding.notices();
+                return Answer::Checkpoint(CheckpointReport::default());
+            }
+            Work::Notice => return Answer::Measurement(guarding.noticed()),
+            Work::Take { .. }
+            | Work::TakeIfChanged { .. }
+            | Work::TakeManual { .. }
+            | Work::Measure { .. }
+            | Work::RollBack { .. }
+            | Work::Guard(_) => {}
         }
-        Work::Notice => return Answer::Measurement(guarding.noticed()),
-        Work::Take { .. }
-        | Work::TakeIfChanged { .. }
-        | Work::Keep { .. }
-        | Work::Measure { .. }
-        | Work::GoBack { .. }
-        | Work::Guard(_) => {}
-    }
-    let opened = match keeper {
-        Some(keeper) => Ok(keeper),
-        None => RunCheckpoints::open(context.clone(), Arc::clone(cancel)).map(|opened| keeper.insert(opened)),
-    };
-    let done = opened.map_err(CheckpointError::from).and_then(|keeper| match &work {
-        Work::Take { name, parent } => {
-            guarding.begins();
-            keeper.take(name, parent.as_deref()).map(Answer::Checkpoint)
+        let opened = match checkpoints {
+            Some(checkpoints) => Ok(checkpoints),
+            None => RunCheckpoints::open(context.clone(), Arc::clone(cancel)).map(|opened| checkpoints.insert(opened)),
+        };
+        let done = opened.map_err(CheckpointError::from).and_then(|checkpoints| match &work {
+            Work::Take { name, parent } => {
+                guarding.begins();
+                checkpoints.take(name, parent.as_deref()).map(Answer::Checkpoint)
+            }
+            Work::TakeIfChanged { name, newest } => {
+                guarding.goes_on();
+                checkpoints.take_if_changed(name, newest.as_deref()).map(Answer::Checkpoint)
+            }
+            Work::TakeManual { name } => checkpoints.take(name, None).map(Answer::ManualCheckpoint),
+            Work::Guard(look) => Ok(guarding.look(look, Some(checkpoints))),
+            Work::Look | Work::Notice => Ok(Answer::Measurement(guarding.noticed())),
+            Work::Measure { from, to } => guarding.measure(checkpoints, from.as_deref(), to).map(Answer::Measurement),
+            Work::RollBack { to, undo, git } => {
+                checkpoints.roll_back(to, undo, *git).map(Box::new).map(Answer::RolledBack)
+            }
+        });
+        match done {
+            Ok(answer) => answer,
+            Err(CheckpointError::Cancelled) if matches!(work, Work::TakeManual { .. } | Work::RollBack { .. }) => {
+                Answer::Refused { why: "it was stopped before anything was changed".to_owned() }
+            }
+            Err(CheckpointError::Cancelled) => Answer::Failed { what: "keeping the workspace was stopped".to_owned() },
+            Err(CheckpointError::Refused(why)) => Answer::Refused { why },
+            Err(CheckpointError::Blocked(why)) if matches!(work, Work::TakeManual { .. }) => Answer::Refused { why },
+            Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },
         }
-        Work::TakeIfChanged { name, newest } => {
-            guarding.goes_on();
-            keeper.take_if_changed(name, newest.as_deref()).map(Answer::Checkpoint)
-        }
-        Work::Keep { name } => keeper.take(name, None).map(Answer::ManualCheckpoint),
-        Work::Guard(look) => Ok(guarding.look(look, Some(keeper))),
-        Work::Look | Work::Notice => Ok(Answer::Measurement(guarding.noticed())),
-        Work::Measure { from, to } => guarding.measure(keeper, from.as_deref(), to).map(Answer::Measurement),
-        Work::GoBack { to, undo, git } => keeper.go_back(to, undo, *git).map(Box::new).map(Answer::RolledBack),
-    });
-    match done {
-        Ok(answer) => answer,
-        Err(CheckpointError::Cancelled) if matches!(work, Work::Keep { .. } | Work::GoBack { .. }) => {
-            Answer::Refused { why: "it was stopped before anything was changed".to_owned() }
-        }
-        Err(CheckpointError::Cancelled) => Answer::Failed { what: "keeping the workspace was stopped".to_owned() },
-        Err(CheckpointError::Refused(why)) => Answer::Refused { why },
-        Err(CheckpointError::Blocked(why)) if matches!(work, Work::Keep { .. }) => Answer::Refused { why },
-        Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },
     }
 }

@@ -118,8 +118,8 @@ impl Guarding {
     }
 
     /// Looks at the protected files and does what is wanted about those that were changed.
-    pub(crate) fn look(&mut self, look: &Look, keeper: Option<&mut RunCheckpoints>) -> Answer {
-        match self.looked(look, keeper) {
+    pub(crate) fn look(&mut self, look: &Look, checkpoints: Option<&mut RunCheckpoints>) -> Answer {
+        match self.looked(look, checkpoints) {
             Ok(guarded) => Answer::Guard(Box::new(guarded)),
             Err(Failed::Guard(error)) => {
                 Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
@@ -133,7 +133,7 @@ impl Guarding {
         }
     }
 
-    fn looked(&mut self, look: &Look, keeper: Option<&mut RunCheckpoints>) -> Result<GuardReport, Failed> {
+    fn looked(&mut self, look: &Look, checkpoints: Option<&mut RunCheckpoints>) -> Result<GuardReport, Failed> {
         let wanted = ProtectRequest { globs: &look.wanted.globs, scripts: &look.wanted.scripts };
         let mut said = Vec::new();
         if self.originals.is_none() {
@@ -148,7 +148,7 @@ impl Guarding {
             GuardPoint::Gates(GatePoint::Baseline) => released(originals)?,
             GuardPoint::Agent(..) | GuardPoint::Gates(_) => {
                 let kept = self.run.join("guard").join(look.name());
-                judged(originals, look, (keeper, &kept), &mut self.asides)?
+                judged(originals, look, (checkpoints, &kept), &mut self.asides)?
             }
         };
         // Also after the agent: what it did to test commands is not taken for a person's later.
@@ -167,7 +167,7 @@ impl Guarding {
     /// What an iteration changed, and what kind of files. Ignored ones are looked at only where nothing else changed.
     pub(crate) fn measure(
         &mut self,
-        keeper: &RunCheckpoints,
+        checkpoints: &RunCheckpoints,
         from: Option<&str>,
         to: &str,
     ) -> Result<Measurement, CheckpointError> {
@@ -176,9 +176,10 @@ impl Guarding {
         }
         let originals = self.originals.as_ref();
         let is_protected = |path: &[u8]| is_theirs(originals, &self.asides, path);
-        let (mut measured, tally) = keeper.measure_by_kind(from, to, &is_protected)?;
+        let (mut measured, tally) = checkpoints.measure_by_kind(from, to, &is_protected)?;
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        (measured.protected, measured.tests) = (number(tally.protected), number(tally.tests));
+        measured.protected = number(tally.protected);
+        measured.tests = number(tally.tests);
         if tally.work() == 0 {
             let now = self.ignored_now();
             let differ = self.ignored.is_some() && now.is_some() && now != self.ignored;
@@ -238,7 +239,7 @@ fn released(originals: &mut Originals) -> std::io::Result<GuardReport> {
 fn judged(
     originals: &mut Originals,
     look: &Look,
-    (keeper, folder): (Option<&mut RunCheckpoints>, &Path),
+    (checkpoints, folder): (Option<&mut RunCheckpoints>, &Path),
     asides: &mut Vec<Vec<u8>>,
 ) -> Result<GuardReport, Failed> {
     let found = originals.look()?;
@@ -252,8 +253,8 @@ fn judged(
         // Told once, not after each iteration.
         OnTamper::Allow => guarded.remarks = originals.adopt(&found)?,
         OnTamper::Restore => {
-            if let Some(keeper) = keeper {
-                let saved = keeper.take(&look.name(), look.parent.as_deref()).map_err(Failed::Checkpoint)?;
+            if let Some(checkpoints) = checkpoints {
+                let saved = checkpoints.take(&look.name(), look.parent.as_deref()).map_err(Failed::Checkpoint)?;
                 guarded.checkpoint = saved.checkpoint;
             }
             // A checkpoint lacks what is ignored, and there may be none.

@@ -2,7 +2,7 @@
 use std::io::{self, Write};
 
 use loop_host::checkpoint::Comparison;
-use loop_host::checkpoint::diff::{Bounds, Piece};
+use loop_host::checkpoint::diff::{Bounds, PatchPiece};
 use loop_host::runs::RunFolder;
 
 use super::{history, visit};
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, folder: &RunFolder, words: &str, manner: Ma
         let mut line = |piece, bytes: &[u8]| show::line(sink, &printer, terminal, piece, bytes);
         if !by_agent {
             let words = format!("# not by the agent: changed between {from} and {to}\n");
-            line(Piece::Note, words.as_bytes())?;
+            line(PatchPiece::Note, words.as_bytes())?;
         }
         if manner.stat {
             let paint = |paint, text: &str| printer.paint(paint, text);

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use loop_core::run::Changes;
 use loop_core::text;
-use loop_host::checkpoint::diff::{Change, Difference, Lines, Piece, Side, Sort, What, quoted};
+use loop_host::checkpoint::diff::{Change, Difference, Lines, PatchPiece, Side, Sort, What, quoted};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -42,7 +42,7 @@ pub(crate) fn line(
     to: &mut dyn Write,
     printer: &Printer,
     terminal: bool,
-    piece: Piece,
+    piece: PatchPiece,
     bytes: &[u8],
 ) -> io::Result<()> {
     if !terminal {
@@ -50,12 +50,12 @@ pub(crate) fn line(
     }
     let shown = visible(bytes.strip_suffix(b"\n").unwrap_or(bytes));
     let paint = match piece {
-        Piece::Head => Paint::Head,
-        Piece::Place => Paint::Place,
-        Piece::Added => Paint::Good,
-        Piece::Removed => Paint::Bad,
-        Piece::Note => Paint::Warn,
-        Piece::Context => return writeln!(to, "{shown}"),
+        PatchPiece::Head => Paint::Head,
+        PatchPiece::Place => Paint::Place,
+        PatchPiece::Added => Paint::Good,
+        PatchPiece::Removed => Paint::Bad,
+        PatchPiece::Note => Paint::Warn,
+        PatchPiece::Context => return writeln!(to, "{shown}"),
     };
     // A pager shows colours only to the end of a line.
     shown.split('\n').try_for_each(|shown| writeln!(to, "{}", printer.paint(paint, shown)))

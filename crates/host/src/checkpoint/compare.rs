@@ -3,7 +3,7 @@ use std::io;
 
 use super::btrfs::snapshot_store::{Held, SnapshotStore};
 use super::context::{BTRFS, CheckpointContext};
-use super::diff::{self, Bounds, Difference, Piece};
+use super::diff::{self, Bounds, Difference, PatchPiece};
 use super::git::gc::CheckpointRow;
 use super::git::object::Id;
 use super::git::store::Store;
@@ -78,7 +78,7 @@ impl Comparison {
         &self,
         difference: &Difference,
         bounds: &Bounds,
-        out: &mut dyn FnMut(Piece, &[u8]) -> io::Result<()>,
+        out: &mut dyn FnMut(PatchPiece, &[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         diff::patch(difference, &self.contents()?, bounds, out)
     }

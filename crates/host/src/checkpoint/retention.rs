@@ -81,7 +81,7 @@ pub fn collect(home: &Home, limit: Limit, now_ms: u64, dry_run: bool) -> io::Res
         let mut store = Store::open(&path)?;
         let mut going = Vec::new();
         for (run, names) in by_run(&store)? {
-            match decide(runs.get(&run), (limit.retention_ms, now_ms), &store, &names) {
+            match decide(runs.get(&run), limit.retention_ms, now_ms, &store, &names) {
                 Decision::Remove => going.extend(names),
                 Decision::RemoveIfFull(ended) => left.push((ended, path.clone(), run, names)),
                 Decision::Keep => {}
@@ -156,7 +156,7 @@ enum Decision {
     Keep,
 }
 
-fn decide(run: Option<&Listed>, (retention, now): (Option<u64>, u64), store: &Store, names: &[String]) -> Decision {
+fn decide(run: Option<&Listed>, retention: Option<u64>, now: u64, store: &Store, names: &[String]) -> Decision {
     let Some(listed) = run else {
         let newest =
             names.iter().filter_map(|name| store.commit(&store.named(name).ok()?).ok()).map(|made| made.seconds);

@@ -284,7 +284,7 @@ impl RunCheckpoints {
     ///
     /// # Errors
     /// When there is no such checkpoint, or something cannot be kept or written.
-    pub fn go_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
+    pub fn roll_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
         let Some(target) = self.id(to) else {
             return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };

@@ -168,12 +168,13 @@ impl Seen {
                 return Ok(Some(TakeOutcome::Cancelled));
             }
             if matches!(hint, ScanHint::Paths(_)) && cache.has_unknown_twin() {
-                (hint, cache.in_doubt) = (ScanHint::Everything, true);
+                hint = ScanHint::Everything;
+                cache.in_doubt = true;
                 continue;
             }
             hint = ScanHint::Doubts;
             let mut wanted = Vec::new();
-            gather(&cache.arena, (TOP, &[]), sink, &mut wanted);
+            gather(&cache.arena, TOP, &[], sink, &mut wanted);
             let Some(got) = read_all(workspace, &wanted, sink, ask.cancel)? else {
                 cache.in_doubt = true;
                 return Ok(Some(TakeOutcome::Cancelled));
@@ -217,7 +218,10 @@ impl Seen {
                     let is_new = entry.state == State::Unread && !entry.stored;
                     let changed = (entry.id, entry.mode) != (id, mode) || is_new;
                     entry.stored &= entry.id == id;
-                    (entry.id, entry.stamp, entry.mode, entry.state) = (id, stamp, mode, state);
+                    entry.id = id;
+                    entry.stamp = stamp;
+                    entry.mode = mode;
+                    entry.state = state;
                     if changed {
                         cache.arena.dirty(folder);
                     }
@@ -232,12 +236,12 @@ impl Seen {
 }
 
 /// What has to be read: what changed, and what the store does not have.
-fn gather(arena: &Arena, (index, path): (u32, &[u8]), sink: &Sink<'_>, wanted: &mut Vec<Wanted>) {
+fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut Vec<Wanted>) {
     let Some(folder) = arena.get(index).filter(|folder| folder.stale) else { return };
     for (at, entry) in folder.entries.iter().enumerate() {
         if entry.sort == Sort::Folder {
             if arena.get(entry.folder).is_some_and(|below| below.stale) {
-                gather(arena, (entry.folder, &joined(path, &entry.name)), sink, wanted);
+                gather(arena, entry.folder, &joined(path, &entry.name), sink, wanted);
             }
             continue;
         }
@@ -430,7 +434,8 @@ fn note(
 fn mark_stored(arena: &mut Arena, index: u32) {
     let Some(mut folder) = arena.take(index) else { return };
     if folder.stale {
-        (folder.stale, folder.stored) = (false, true);
+        folder.stale = false;
+        folder.stored = true;
         for entry in &mut folder.entries {
             entry.stored = true;
             if entry.sort == Sort::Folder {

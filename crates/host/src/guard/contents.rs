@@ -86,7 +86,8 @@ impl Read for At<'_> {
         let Some(buffer) = buffer.get_mut(..room) else { return Ok(0) };
         let read = self.file.read_at(buffer, self.at)?;
         let moved = u64::try_from(read).unwrap_or(0);
-        (self.at, self.left) = (self.at + moved, self.left.saturating_sub(moved));
+        self.at += moved;
+        self.left = self.left.saturating_sub(moved);
         Ok(read)
     }
 }

@@ -208,9 +208,10 @@ pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closel
     if is_untouched && same_mode {
         return None;
     }
-    match is_same_content(folder, name, (kept, stamp.size)) {
+    match is_same_content(folder, name, kept, stamp.size) {
         Ok(true) if same_mode => {
-            (kept.stamp, kept.is_sure) = (Quick::of(&stamp), stamp.is_sure(read_at));
+            kept.stamp = Quick::of(&stamp);
+            kept.is_sure = stamp.is_sure(read_at);
             None
         }
         Ok(true) => Some(Tamper::Mode),
@@ -220,7 +221,7 @@ pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closel
     }
 }
 
-fn is_same_content(folder: &OwnedFd, name: &[u8], (kept, size): (&Original, u64)) -> io::Result<bool> {
+fn is_same_content(folder: &OwnedFd, name: &[u8], kept: &Original, size: u64) -> io::Result<bool> {
     match &kept.what {
         What::Link { leads } => Ok(escape_path(readlinkat(folder, name, Vec::new())?.as_bytes()) == *leads),
         What::File { bytes, .. } if *bytes != size => Ok(false),

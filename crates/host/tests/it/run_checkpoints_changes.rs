@@ -108,7 +108,7 @@ fn many_checkpoints_are_few_packs_and_each_can_still_be_gone_back_to() {
     let packs = fs::read_dir(scratch.path().join("many/objects/pack")).unwrap().count();
     assert!(packs < 300, "{packs} files for 300 checkpoints");
     for round in [1, 128, 129, 130, 256, 300] {
-        keeper.go_back(&format!("iter-{round:03}"), &format!("undo-{round}"), false).unwrap();
+        keeper.roll_back(&format!("iter-{round:03}"), &format!("undo-{round}"), false).unwrap();
         assert_eq!(fs::read_to_string(work.join("file")).unwrap(), format!("{round}"));
     }
     let fsck = std::process::Command::new("git")

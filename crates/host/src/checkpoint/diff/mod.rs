@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use loop_core::run::Changes;
 use loop_core::text;
 
-pub use patch::{Piece, patch, quoted};
+pub use patch::{PatchPiece, patch, quoted};
 
 use super::git::object::{Id, ObjectKind};
 use super::git::store::Store;

@@ -8,7 +8,7 @@ use super::{Bounds, Change, Content, Contents, Difference, Lines, Side, Sort, Wh
 
 /// What a line of the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub enum PatchPiece {
     /// About a file.
     Head,
     /// Where in it.
@@ -24,7 +24,7 @@ pub enum Piece {
 }
 
 /// Takes the text line by line.
-type Out<'a> = &'a mut dyn FnMut(Piece, &[u8]) -> io::Result<()>;
+type Out<'a> = &'a mut dyn FnMut(PatchPiece, &[u8]) -> io::Result<()>;
 
 /// How many digits of an id are shown.
 const DIGITS: usize = 10;
@@ -52,7 +52,7 @@ pub fn patch(difference: &Difference, contents: &dyn Contents, bounds: &Bounds, 
 }
 
 fn note(out: Out<'_>, words: &str) -> io::Result<()> {
-    out(Piece::Note, format!("# {words}\n").as_bytes())
+    out(PatchPiece::Note, format!("# {words}\n").as_bytes())
 }
 
 struct Writer<'a> {
@@ -70,7 +70,7 @@ struct Section<'a> {
 
 impl Writer<'_> {
     fn head(&mut self, line: &str) -> io::Result<()> {
-        (self.out)(Piece::Head, format!("{line}\n").as_bytes())
+        (self.out)(PatchPiece::Head, format!("{line}\n").as_bytes())
     }
 
     fn change(&mut self, change: &Change) -> io::Result<()> {
@@ -191,19 +191,19 @@ impl Writer<'_> {
 
     fn hunk(&mut self, hunk: &Hunk<'_>) -> io::Result<()> {
         let place = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
-        (self.out)(Piece::Place, place.as_bytes())?;
+        (self.out)(PatchPiece::Place, place.as_bytes())?;
         for line in &hunk.lines {
             let (piece, sign, text) = match *line {
-                Line::Context(text) => (Piece::Context, b' ', text),
-                Line::Removed(text) => (Piece::Removed, b'-', text),
-                Line::Added(text) => (Piece::Added, b'+', text),
+                Line::Context(text) => (PatchPiece::Context, b' ', text),
+                Line::Removed(text) => (PatchPiece::Removed, b'-', text),
+                Line::Added(text) => (PatchPiece::Added, b'+', text),
             };
             let mut whole = vec![sign];
             whole.extend_from_slice(text);
             if text.last() != Some(&b'\n') {
                 whole.push(b'\n');
                 (self.out)(piece, &whole)?;
-                (self.out)(Piece::Context, b"\\ No newline at end of file\n")?;
+                (self.out)(PatchPiece::Context, b"\\ No newline at end of file\n")?;
             } else {
                 (self.out)(piece, &whole)?;
             }

@@ -269,7 +269,8 @@ fn entry_header(kind: ObjectKind, length: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while rest > 0 {
         bytes.push(byte | 0x80);
-        (byte, rest) = (low(rest, 0x7f), rest >> 7);
+        byte = low(rest, 0x7f);
+        rest >>= 7;
     }
     bytes.push(byte);
     bytes

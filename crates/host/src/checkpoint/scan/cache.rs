@@ -260,7 +260,8 @@ impl Arena {
     pub(in crate::checkpoint) fn dirty(&mut self, mut index: u32) {
         while let Some(folder) = self.get_mut(index) {
             folder.tree = Tree::Dirty;
-            (folder.stored, folder.stale) = (false, true);
+            folder.stored = false;
+            folder.stale = true;
             if index == TOP {
                 break;
             }
@@ -443,7 +444,8 @@ impl ScanCache {
     /// Everything has to be asked of the store again.
     pub(in crate::checkpoint) fn forget_stored(&mut self) {
         for folder in self.arena.folders.iter_mut().flatten() {
-            (folder.stored, folder.stale) = (false, true);
+            folder.stored = false;
+            folder.stale = true;
             folder.entries.iter_mut().for_each(|entry| entry.stored = false);
         }
     }

@@ -179,7 +179,8 @@ impl Store {
         let mut cache = other.map_or_else(|| ScanCache::empty(run), |(cache, _)| cache);
         if cache.run != run {
             cache.held.clear();
-            (cache.is_of_run, cache.run) = (false, run.to_owned());
+            cache.is_of_run = false;
+            cache.run = run.to_owned();
         }
         cache.hold(self.held_since(run, &[])?);
         Ok(cache)

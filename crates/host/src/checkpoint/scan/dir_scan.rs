@@ -196,7 +196,8 @@ impl Scanner<'_> {
         let new = !dir.added.is_empty() || !dir.new_below.is_empty();
         let nothing = folder.entries.is_empty() && folder.has_outside != dir.has_outside;
         dir.is_dirty |= folder.entries.len() < before || new || nothing;
-        (folder.left_out, folder.has_outside) = (std::mem::take(&mut dir.left_out), dir.has_outside);
+        folder.left_out = std::mem::take(&mut dir.left_out);
+        folder.has_outside = dir.has_outside;
         folder.entries.append(&mut dir.added);
         let mut tasks = Vec::new();
         let task = |index: u32, name: &[u8], ignored: bool| Task {
@@ -333,7 +334,8 @@ impl Scanner<'_> {
         if !is_sure {
             dir.is_dirty |= entry.stamp.names != stamp.names;
             dir.is_stale = true;
-            (entry.state, entry.stamp) = (State::Unread, stamp);
+            entry.state = State::Unread;
+            entry.stamp = stamp;
         }
     }
 

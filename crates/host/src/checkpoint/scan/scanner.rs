@@ -159,13 +159,16 @@ impl ScanCache {
         }
         if !looked.is_cancelled {
             self.in_doubt = !looked.unreadable.is_empty();
-            (self.is_of_run, self.rules) = (true, rules.texts().clone());
+            self.is_of_run = true;
+            self.rules = rules.texts().clone();
         }
         Ok(looked)
     }
 
     fn whole(&mut self, top: &Arc<OwnedFd>) -> Task {
-        (self.doubts, self.racy, self.leftovers) = (Vec::new(), Vec::new(), Vec::new());
+        self.doubts = Vec::new();
+        self.racy = Vec::new();
+        self.leftovers = Vec::new();
         let (name, path, rules) = (b".".to_vec(), Vec::new(), FolderRules::default());
         Task { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, extent: Extent::Deep }
     }

@@ -245,7 +245,8 @@ fn head(number: u8, size: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while rest > 0 {
         bytes.push(byte | 0x80);
-        (byte, rest) = (low(rest), rest >> 7);
+        byte = low(rest);
+        rest >>= 7;
     }
     bytes.push(byte);
     bytes
