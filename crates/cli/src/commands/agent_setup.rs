@@ -1,7 +1,7 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use std::io::{IsTerminal, Write};
 
-use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, words};
+use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, shell_words as words};
 use loop_core::settings::{Layer, Resolved, Valued};
 use loop_core::text;
 use loop_host::attempt::{ambient, permissions};

@@ -13,7 +13,7 @@ pub enum SystemBy {
 
 /// Which signal lets the program end in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gentle {
+pub enum StopSignal {
     /// SIGTERM.
     Terminate,
     /// SIGINT.
@@ -45,7 +45,7 @@ pub struct Adapter {
     /// Whether a session can be gone on with.
     pub continues: bool,
     /// The signal that it ends on in order.
-    pub gentle: Gentle,
+    pub stop_signal: StopSignal,
     /// What it leaves in the workspace, as globs.
     pub litter: &'static [&'static str],
     /// Beginnings of the names of its own variables, such as `ANTHROPIC_`; a whole name is a beginning of itself.

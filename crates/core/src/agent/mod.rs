@@ -2,51 +2,35 @@
 pub mod acp;
 pub mod adapter;
 mod aider;
-mod aider_text;
 pub mod ask;
-pub mod catalogue;
+pub mod claims;
 mod claude;
-mod claude_fault;
-mod claude_lines;
-mod claude_reset;
-mod claude_result;
-mod claude_stream;
 mod cline;
-mod cline_stream;
-mod codex;
-pub mod codex_args;
-mod codex_stream;
-mod codex_words;
+pub mod codex;
 mod cursor;
-mod cursor_stream;
 pub mod described;
-pub mod environment;
-pub mod failure;
+pub mod env;
 mod gemini;
-mod gemini_stream;
-pub mod limits;
-pub mod markers;
 mod opencode;
-mod own_words;
-mod provider_words;
+pub mod plain_text;
+pub mod provider;
 mod qwen;
 pub mod reading;
-pub mod secrets;
+pub mod shell_words;
 pub mod signature;
-pub mod status_block;
 pub mod stream;
-pub mod text;
 mod which;
-pub mod words;
 
-pub use adapter::{Adapter, Begin, Gentle, SystemBy};
+pub use adapter::{Adapter, Begin, StopSignal, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
+pub use claims::status_block::{Claim, DIALECTS, Dialect};
 pub use described::Described;
-pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, choose_inside, everything, is_token};
-pub use failure::{FAILURES, Failure, Reset, ResetSource};
+pub use env::environment::{
+    AgentEnv, AgentEnvError, AgentVariables, WithheldReason, choose, choose_inside, everything, is_token,
+};
+pub use env::secrets::{Redactor, Secrets};
+pub use provider::failure::{FAILURES, Failure, Reset, ResetSource};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
-pub use secrets::{Redactor, Secrets};
-pub use status_block::{Claim, DIALECTS, Dialect};
 pub use stream::Stream;
 pub use which::Agent;
 
@@ -78,5 +62,5 @@ pub fn adapter(name: &str) -> Option<&'static Adapter> {
 /// The reader of the one of that name; of text where there is none.
 fn known_reader(name: &str, begin: Begin) -> Box<dyn Reader> {
     adapter(name)
-        .map_or_else(|| Box::new(text::TextReader::default()) as Box<dyn Reader>, |found| (found.reader)(begin))
+        .map_or_else(|| Box::new(plain_text::TextReader::default()) as Box<dyn Reader>, |found| (found.reader)(begin))
 }

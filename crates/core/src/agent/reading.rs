@@ -1,8 +1,8 @@
 //! What the bytes of one attempt amounted to: the same form for every agent.
 use serde::{Deserialize, Serialize};
 
-use super::failure::{Failure, Reset};
-use super::status_block::Claim;
+use super::claims::status_block::Claim;
+use super::provider::failure::{Failure, Reset};
 use super::stream::LINE_BYTES_MAX;
 use crate::run::Ended;
 
@@ -180,13 +180,13 @@ pub trait Reader: std::fmt::Debug + Send {
         LINE_BYTES_MAX
     }
     /// Takes a piece of its stderr, where some tell that they wait.
-    fn aside(&mut self, _bytes: &[u8]) {}
+    fn stderr(&mut self, _bytes: &[u8]) {}
     /// Whether its stderr is for us alone, and nothing that a person would want to see.
-    fn keeps_aside(&self) -> bool {
+    fn stderr_is_private(&self) -> bool {
         false
     }
     /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
-    fn retrying(&self) -> bool {
+    fn is_retrying(&self) -> bool {
         false
     }
     /// What it all amounted to.

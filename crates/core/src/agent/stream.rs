@@ -1,6 +1,6 @@
 //! Bytes to lines to a reader. Memory is bounded by one line, whatever the length of the stream.
+use super::claims::{markers, status_block};
 use super::reading::{End, Live, Reader, Reading};
-use super::{markers, status_block};
 
 /// A line longer than this is skipped whole and counted.
 pub const LINE_BYTES_MAX: usize = 10 * 1024 * 1024;
@@ -57,20 +57,20 @@ impl Stream {
     }
 
     /// Takes what the program wrote beside its stream.
-    pub fn aside(&mut self, bytes: &[u8]) {
-        self.reader.aside(bytes);
+    pub fn stderr(&mut self, bytes: &[u8]) {
+        self.reader.stderr(bytes);
     }
 
     /// Whether what it writes beside its stream is for us alone.
     #[must_use]
-    pub fn keeps_aside(&self) -> bool {
-        self.reader.keeps_aside()
+    pub fn stderr_is_private(&self) -> bool {
+        self.reader.stderr_is_private()
     }
 
     /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
     #[must_use]
-    pub fn retrying(&self) -> bool {
-        self.reader.retrying()
+    pub fn is_retrying(&self) -> bool {
+        self.reader.is_retrying()
     }
 
     /// What it all amounted to.

@@ -14,8 +14,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use loop_core::agent::text::TextReader;
-use loop_core::agent::{Begin, End, Reading, Stream, adapter, limits, markers, status_block};
+use loop_core::agent::claims::{markers, status_block};
+use loop_core::agent::plain_text::TextReader;
+use loop_core::agent::provider::reset as limits;
+use loop_core::agent::{Begin, End, Reading, Stream, adapter};
 use loop_core::run::Ended;
 
 /// The targets together take a minute.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reader::{cumulative_reader, reader};
-use crate::agent::adapter::{Adapter, Gentle, SystemBy};
+use crate::agent::adapter::{Adapter, StopSignal, SystemBy};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
 
 /// Every one of them.
@@ -77,7 +77,7 @@ const COMMON: Adapter = Adapter {
     tried: None,
     system: SystemBy::Call,
     continues: true,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     litter: &[],
     variables: &[],
     keys: &[],

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::permission::{Tool, Tools, is_allowing};
 use super::{at, choose, list_at, text_at, trouble};
 use crate::agent::adapter::Begin;
-use crate::agent::failure::{Failure, Reset};
+use crate::agent::provider::failure::{Failure, Reset};
 use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::text_at;
-use crate::agent::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::reading::End;
 
 /// The kinds that claude-agent-acp names in `data.errorKind`.

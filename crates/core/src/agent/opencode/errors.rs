@@ -1,8 +1,8 @@
 //! What an error of `opencode` means: the provider's status, headers and body first, words last.
 use serde_json::Value;
 
-use crate::agent::failure::{Failure, Reset, ResetSource};
-use crate::agent::limits::{self, Clock};
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::reset::{self, Clock};
 
 /// How old an error may be for its own moment to be counted from, and how long ago a limit may have ended.
 const RECENT_MS: u64 = 10 * 60 * 1000;
@@ -36,7 +36,7 @@ pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> Found {
     let told = moments.into_iter().filter(|at| likely(*at, now_ms)).max();
     let reset = told.map(|at_ms| Reset { at_ms, source: ResetSource::Provider }).or_else(|| {
         let clock = Clock { now_ms: from_ms, ..clock };
-        limits::reset(&message, clock).filter(|reset| likely(reset.at_ms, now_ms))
+        reset::reset(&message, clock).filter(|reset| likely(reset.at_ms, now_ms))
     });
     Found { failure, reset: reset.filter(|_| waits), message }
 }

@@ -3,7 +3,7 @@ mod call;
 mod errors;
 mod reader;
 
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
+use super::adapter::{Adapter, Begin, StopSignal, SystemBy};
 use super::reading::Reader;
 
 /// How it is driven.
@@ -15,7 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("1.18.33"),
     system: SystemBy::Call,
     continues: true,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     litter: &[],
     variables: &[
         "OPENCODE",

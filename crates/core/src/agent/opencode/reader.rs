@@ -2,9 +2,9 @@
 use serde_json::Value;
 
 use super::errors;
-use crate::agent::codex_words::names_a_session;
-use crate::agent::failure::Failure;
-use crate::agent::limits::Clock;
+use crate::agent::codex::words::names_a_session;
+use crate::agent::provider::failure::Failure;
+use crate::agent::provider::reset::Clock;
 use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;

@@ -15,7 +15,7 @@ const AGENTS: [&str; 9] = ["claude", "codex", "gemini", "opencode", "qwen", "cli
 fn read(agent: &str, talk: &Talk) -> Reading {
     let reader = match adapter(agent) {
         Some(Adapter { reader, .. }) => reader(Begin::default()),
-        None => Box::new(loop_core::agent::text::TextReader::default()),
+        None => Box::new(loop_core::agent::plain_text::TextReader::default()),
     };
     let mut stream = Stream::new(reader);
     for piece in formats::stdout(agent, &talk.steps).chunks(777) {

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::failure::{Failure, Reset, ResetSource};
-use super::provider_words;
-use super::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::wording;
+use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -44,7 +44,7 @@ const NOISE: [&str; 9] = [
 ];
 
 /// As long as the words that are looked for, and not much more.
-const ASIDE_BYTES_KEPT: usize = 32;
+const STDERR_BYTES_KEPT: usize = 32;
 
 /// Reads it.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ pub(super) struct GeminiReader {
     told: Option<String>,
     result: Option<Value>,
     /// The end of its stderr, to find words that came in two pieces.
-    aside: Vec<u8>,
+    stderr_tail: Vec<u8>,
     /// It waits by itself.
     waits: bool,
     malformed: u32,
@@ -103,14 +103,14 @@ impl Reader for GeminiReader {
         self.session.as_deref()
     }
 
-    fn aside(&mut self, bytes: &[u8]) {
-        self.aside.extend_from_slice(bytes);
-        self.waits |= memchr::memmem::find(&self.aside, b"Retrying after").is_some();
-        let surplus = self.aside.len().saturating_sub(ASIDE_BYTES_KEPT);
-        self.aside.drain(..surplus);
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.stderr_tail.extend_from_slice(bytes);
+        self.waits |= memchr::memmem::find(&self.stderr_tail, b"Retrying after").is_some();
+        let surplus = self.stderr_tail.len().saturating_sub(STDERR_BYTES_KEPT);
+        self.stderr_tail.drain(..surplus);
     }
 
-    fn retrying(&self) -> bool {
+    fn is_retrying(&self) -> bool {
         self.waits && self.result.is_none()
     }
 
@@ -257,7 +257,7 @@ impl GeminiReader {
     /// `--output-format json`, whose errors are on stderr, and `text`, which has no end but its exit code.
     fn other_format(&mut self, end: &End<'_>, stderr: &str) {
         let plain = String::from_utf8_lossy(&self.plain).into_owned();
-        let failed = stderr.rfind("{\n  \"").and_then(|at| provider_words::object_in(stderr.get(at..)?, "error"));
+        let failed = stderr.rfind("{\n  \"").and_then(|at| wording::object_in(stderr.get(at..)?, "error"));
         let object = failed.or_else(|| serde_json::from_str::<Value>(&plain).ok().filter(Value::is_object));
         if let Some(mut object) = object {
             self.malformed = 0;
@@ -276,7 +276,7 @@ impl GeminiReader {
 
 /// Why it came to nothing, and when that is over. `certain` says that the error is the run's own, not just the last words.
 fn why(certain: bool, error: &str, end: &End<'_>) -> (Option<Failure>, Option<Reset>) {
-    let body = provider_words::object_in(error, "error");
+    let body = wording::object_in(error, "error");
     let body = body.as_ref().map(|body| &body["error"]);
     let code = match end.ended {
         Ended::Exit(code) => Some(*code),
@@ -287,7 +287,7 @@ fn why(certain: bool, error: &str, end: &End<'_>) -> (Option<Failure>, Option<Re
         Some(code @ 144..=255) => u64::try_from(code + 256).ok(),
         Some(_) | None => None,
     });
-    let by_words = provider_words::failure(error);
+    let by_words = wording::failure(error);
     let class = match by_words {
         Some(words @ (Failure::Context | Failure::Billing | Failure::Refusal)) => Some(words),
         _ => status.and_then(Failure::of_status).or(by_words),
@@ -311,10 +311,10 @@ fn reset(body: Option<&Value>, error: &str, now_ms: u64) -> Option<Reset> {
     if ["perday", "daily quota", "quotaid\":\"daily"].iter().any(|word| lower.contains(word)) {
         return None;
     }
-    let told = details.iter().find_map(|detail| provider_words::duration_ms(detail["retryDelay"].as_str()?));
+    let told = details.iter().find_map(|detail| wording::duration_ms(detail["retryDelay"].as_str()?));
     let (wait, source) = match told {
         Some(wait) => (wait, ResetSource::Provider),
-        None => (provider_words::wait_ms(error)?, ResetSource::Text),
+        None => (wording::wait_ms(error)?, ResetSource::Text),
     };
     Some(Reset { at_ms: now_ms.saturating_add(wait), source })
 }

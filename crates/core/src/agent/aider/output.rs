@@ -1,9 +1,9 @@
 //! What aider prints: a head of its own, then answers of the model, each closed by a line that counts tokens, and errors between.
 //!
 //! An error counts only if no answer was closed after it: so words of the model that look like one do not.
-use super::failure::Failure;
-use super::limits::{self, Clock};
-use super::reading::{End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::provider::failure::Failure;
+use crate::agent::provider::reset::{self, Clock};
+use crate::agent::reading::{End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -102,7 +102,7 @@ impl AiderReader {
 
 impl Reader for AiderReader {
     /// The log of what was said to the model, without which nobody could tell whose words are whose.
-    fn keeps_aside(&self) -> bool {
+    fn stderr_is_private(&self) -> bool {
         true
     }
 
@@ -139,7 +139,7 @@ impl Reader for AiderReader {
         None
     }
 
-    fn retrying(&self) -> bool {
+    fn is_retrying(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| {
             let now = matches!(class(&trouble.words), Failure::RateLimit | Failure::Auth | Failure::Billing);
             trouble.retried && (now || self.retries > RETRIES_MAX)
@@ -161,7 +161,7 @@ impl Reader for AiderReader {
         Reading {
             text: logged.unwrap_or_else(|| self.text.as_deref().map(answer).unwrap_or_default()),
             terminal,
-            reset: error.as_deref().filter(|_| waits).and_then(|words| limits::reset(words, clock)),
+            reset: error.as_deref().filter(|_| waits).and_then(|words| reset::reset(words, clock)),
             failure,
             error,
             usage: self.usage,

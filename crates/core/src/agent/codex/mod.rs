@@ -1,9 +1,13 @@
 //! `codex`: Codex CLI, driven by `codex exec --json`.
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call, Permissions};
-use super::codex_args::has_any;
-use super::codex_stream::CodexReader;
-use super::reading::Reader;
+pub mod args;
+mod stream;
+pub(super) mod words;
+
+use self::args::has_any;
+use self::stream::CodexReader;
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions};
+use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -14,7 +18,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("0.166.0"),
     system: SystemBy::Call,
     continues: true,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     litter: &[],
     variables: &["CODEX_", "OPENAI_"],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],

@@ -4,7 +4,7 @@
 
 /// Why a line cannot be split, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum WordsError {
+pub enum ShellWordsError {
     /// A quote has no end.
     #[error("the {quote} at letter {at} is never closed")]
     Open {
@@ -27,7 +27,7 @@ pub enum WordsError {
     },
 }
 
-impl WordsError {
+impl ShellWordsError {
     /// What to do.
     #[must_use]
     pub fn hint(self) -> &'static str {
@@ -43,7 +43,7 @@ impl WordsError {
 ///
 /// # Errors
 /// When a quote is not closed, or a backslash ends the line.
-pub fn split(line: &str) -> Result<Vec<String>, WordsError> {
+pub fn split(line: &str) -> Result<Vec<String>, ShellWordsError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars().enumerate();
@@ -55,11 +55,11 @@ pub fn split(line: &str) -> Result<Vec<String>, WordsError> {
             '\\' => match letters.next() {
                 // A line that goes on.
                 Some((_, '\n')) => {}
-                Some((_, '\0')) => return Err(WordsError::Nul { at: at + 2 }),
+                Some((_, '\0')) => return Err(ShellWordsError::Nul { at: at + 2 }),
                 Some((_, letter)) => word.get_or_insert_default().push(letter),
-                None => return Err(WordsError::Backslash { at: at + 1 }),
+                None => return Err(ShellWordsError::Backslash { at: at + 1 }),
             },
-            '\0' => return Err(WordsError::Nul { at: at + 1 }),
+            '\0' => return Err(ShellWordsError::Nul { at: at + 1 }),
             letter => word.get_or_insert_default().push(letter),
         }
     }
@@ -69,27 +69,27 @@ pub fn split(line: &str) -> Result<Vec<String>, WordsError> {
 
 type Letters<'a> = std::iter::Enumerate<std::str::Chars<'a>>;
 
-fn single(letters: &mut Letters<'_>, opened: usize, word: &mut String) -> Result<(), WordsError> {
+fn single(letters: &mut Letters<'_>, opened: usize, word: &mut String) -> Result<(), ShellWordsError> {
     for (at, letter) in letters {
         match letter {
             '\'' => return Ok(()),
-            '\0' => return Err(WordsError::Nul { at: at + 1 }),
+            '\0' => return Err(ShellWordsError::Nul { at: at + 1 }),
             letter => word.push(letter),
         }
     }
-    Err(WordsError::Open { quote: '\'', at: opened + 1 })
+    Err(ShellWordsError::Open { quote: '\'', at: opened + 1 })
 }
 
-fn double(letters: &mut Letters<'_>, opened: usize, word: &mut String) -> Result<(), WordsError> {
-    let open = WordsError::Open { quote: '"', at: opened + 1 };
+fn double(letters: &mut Letters<'_>, opened: usize, word: &mut String) -> Result<(), ShellWordsError> {
+    let open = ShellWordsError::Open { quote: '"', at: opened + 1 };
     while let Some((at, letter)) = letters.next() {
         match letter {
             '"' => return Ok(()),
-            '\0' => return Err(WordsError::Nul { at: at + 1 }),
+            '\0' => return Err(ShellWordsError::Nul { at: at + 1 }),
             '\\' => match letters.next() {
                 Some((_, '\n')) => {}
                 Some((_, letter @ ('$' | '`' | '"' | '\\'))) => word.push(letter),
-                Some((at, '\0')) => return Err(WordsError::Nul { at: at + 1 }),
+                Some((at, '\0')) => return Err(ShellWordsError::Nul { at: at + 1 }),
                 Some((_, letter)) => word.extend(['\\', letter]),
                 None => return Err(open),
             },

@@ -7,12 +7,14 @@
 //! It knows no more than all tools or none without asking: *work* is *all*. *edit* takes the shell away by a settings file
 //! of ours, in place of the user's own preferences for that run; where the user names such a file, everything is refused
 //! instead. Its retries (six requests, up to a minute) have no setting.
+mod stream;
+
 use serde_json::json;
 
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call, Permissions, Stdin};
-use super::cline_stream::ClineReader;
-use super::reading::Reader;
+use self::stream::ClineReader;
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -23,7 +25,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("3.0.65"),
     system: SystemBy::Prompt,
     continues: false,
-    gentle: Gentle::Interrupt,
+    stop_signal: StopSignal::Interrupt,
     litter: &[],
     variables: &["CLINE_"],
     keys: &["CLINE_API_KEY"],

@@ -1,32 +1,32 @@
 //! The line in which Claude and programs like it say how a run came out.
 use serde_json::Value;
 
-use super::claude_reset::whole_or_text;
-use super::reading::{Denials, Usage};
+use super::reset::whole_or_text;
+use crate::agent::reading::{Denials, Usage};
 
 /// How a run came out by the program's own account.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(in crate::agent) struct Outcome {
     /// In an error.
-    pub(super) error: bool,
+    pub(in crate::agent) error: bool,
     /// In which way: `success`, `error_max_turns` and the like.
-    pub(super) subtype: String,
+    pub(in crate::agent) subtype: String,
     /// The final text, or the words of the error.
-    pub(super) words: String,
+    pub(in crate::agent) words: String,
     /// The status of the provider's answer.
-    pub(super) status: Option<u64>,
+    pub(in crate::agent) status: Option<u64>,
     /// The model would not.
-    pub(super) refused: bool,
+    pub(in crate::agent) refused: bool,
     /// What it used.
-    pub(super) usage: Usage,
+    pub(in crate::agent) usage: Usage,
     /// What was refused.
-    pub(super) denials: Denials,
+    pub(in crate::agent) denials: Denials,
     /// The session.
-    pub(super) session: Option<String>,
+    pub(in crate::agent) session: Option<String>,
 }
 
 /// Reads that line. Nothing where it does not say how the run came out.
-pub(super) fn read(line: &[u8], asks: &[&str]) -> Option<Outcome> {
+pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<Outcome> {
     let text = String::from_utf8_lossy(line);
     let result: Value = serde_json::from_str(&text).ok()?;
     let subtype = result.get("subtype").and_then(Value::as_str).unwrap_or_default();
@@ -62,7 +62,7 @@ fn words(result: &Value) -> String {
 
 /// A number that may have been written with a fraction.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds are checked before")]
-pub(super) fn whole(value: &Value) -> Option<u64> {
+pub(in crate::agent) fn whole(value: &Value) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let number = value.as_f64().filter(|number| (0.0..=EXACT).contains(number));
     value.as_u64().or(number.map(|number| number as u64))
@@ -110,7 +110,7 @@ fn denials(result: &Value, asks: &[&str]) -> Denials {
     let mut refused = all.iter().filter(|denial| !asks.contains(&tool(denial).as_str())).peekable();
     let first = refused.peek().map(|denial| {
         let input = denial.get("tool_input").map(ToString::to_string).unwrap_or_default();
-        match (tool(denial), super::claude_lines::telling(&input)) {
+        match (tool(denial), super::lines::telling(&input)) {
             (tool, telling) if telling.is_empty() => tool,
             (tool, command) if SHELLS.contains(&tool.as_str()) => command,
             (tool, telling) => format!("{tool} {telling}"),

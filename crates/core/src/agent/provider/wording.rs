@@ -114,19 +114,19 @@ const BEFORE_WAIT: [&str; 6] =
 const OBJECTS_MAX: usize = 8;
 
 /// The cause, as far as the words tell it.
-pub(super) fn failure(text: &str) -> Option<Failure> {
+pub(in crate::agent) fn failure(text: &str) -> Option<Failure> {
     let text = text.to_lowercase();
     WORDS.iter().find(|(_, words)| words.iter().any(|word| text.contains(word))).map(|(failure, _)| *failure)
 }
 
 /// How long the words say to wait, in milliseconds.
-pub(super) fn wait_ms(text: &str) -> Option<u64> {
+pub(in crate::agent) fn wait_ms(text: &str) -> Option<u64> {
     let text = text.to_lowercase();
     BEFORE_WAIT.iter().find_map(|before| text.split_once(before).and_then(|(_, rest)| duration_ms(rest)))
 }
 
 /// The duration that a text begins with: `12.5s`, `1h2m3s`, `20 seconds`.
-pub(super) fn duration_ms(text: &str) -> Option<u64> {
+pub(in crate::agent) fn duration_ms(text: &str) -> Option<u64> {
     let mut words = text.split_ascii_whitespace();
     let first = words.next()?.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
     let whole = if first.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
@@ -140,7 +140,7 @@ pub(super) fn duration_ms(text: &str) -> Option<u64> {
 }
 
 /// The first JSON object within a text that has this member.
-pub(super) fn object_in(text: &str, member: &str) -> Option<Value> {
+pub(in crate::agent) fn object_in(text: &str, member: &str) -> Option<Value> {
     text.match_indices('{').take(OBJECTS_MAX).find_map(|(at, _)| {
         let rest = text.get(at..)?;
         let value = serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()?;

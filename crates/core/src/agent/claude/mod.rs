@@ -1,8 +1,14 @@
 //! `claude`: Claude Code.
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call, Permissions, Stdin};
-use super::claude_stream::{ClaudeStream, Habits};
-use super::reading::Reader;
+mod fault;
+mod lines;
+mod reset;
+mod result;
+pub(super) mod stream;
+
+use self::stream::{ClaudeStream, Habits};
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -13,7 +19,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("2.1.197"),
     system: SystemBy::Call,
     continues: true,
-    gentle: Gentle::Interrupt,
+    stop_signal: StopSignal::Interrupt,
     litter: &[],
     variables: &["ANTHROPIC_", "CLAUDE_", "AWS_", "VERTEX_", "GOOGLE_", "CLOUD_ML_REGION", "IS_SANDBOX"],
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],

@@ -6,32 +6,32 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::adapter::Begin;
-use super::claude_fault::{Fault, status_in};
-use super::claude_lines::{
+use super::fault::{Fault, status_in};
+use super::lines::{
     Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
 };
-use super::claude_reset;
-use super::claude_result::{self, Outcome};
-use super::failure::{Failure, Reset, ResetSource};
-use super::limits::Clock;
-use super::reading::{End, Live, Reader, Reading, Terminal, Usage};
+use super::reset;
+use super::result::{self, Outcome};
+use crate::agent::adapter::Begin;
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::reset::Clock;
+use crate::agent::reading::{End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
 /// In what programs differ that write this stream.
 #[derive(Debug)]
-pub(super) struct Habits {
+pub(in crate::agent) struct Habits {
     /// Tools by which it asks a person something.
-    pub(super) asks: &'static [&'static str],
+    pub(in crate::agent) asks: &'static [&'static str],
     /// How a message begins that is an error of the provider's, told as if the model had said it.
-    pub(super) error_as_message: Option<&'static str>,
+    pub(in crate::agent) error_as_message: Option<&'static str>,
     /// Its input tokens include those from a cache, and it counts over the whole session.
-    pub(super) counts_all: bool,
+    pub(in crate::agent) counts_all: bool,
     /// Words that say that a session is not there.
-    pub(super) lost: &'static [&'static str],
+    pub(in crate::agent) lost: &'static [&'static str],
     /// Words on its stderr that people need explained, and the explanation.
-    pub(super) explained: &'static [(&'static str, &'static str)],
+    pub(in crate::agent) explained: &'static [(&'static str, &'static str)],
 }
 
 /// The end of a message that is kept: a status block stands last.
@@ -54,7 +54,7 @@ const IDLE: [&str; 10] = [
 
 /// Reads one attempt.
 #[derive(Debug)]
-pub(super) struct ClaudeStream {
+pub(in crate::agent) struct ClaudeStream {
     habits: &'static Habits,
     /// What the session had used before.
     used: Usage,
@@ -88,7 +88,7 @@ pub(super) struct ClaudeStream {
 }
 
 impl ClaudeStream {
-    pub(super) fn new(habits: &'static Habits, begin: Begin) -> Self {
+    pub(in crate::agent) fn new(habits: &'static Habits, begin: Begin) -> Self {
         Self {
             habits,
             used: begin.used,
@@ -263,7 +263,7 @@ impl ClaudeStream {
         // Of several limits that are reached, the one that lasts longest is to be waited for.
         self.resets_ms = self.resets_ms.filter(|_| self.rejected);
         if self.rejected {
-            self.resets_ms = self.resets_ms.max(claude_reset::in_field(info));
+            self.resets_ms = self.resets_ms.max(reset::in_field(info));
             live.push(Live::Note(format!("the {kind} limit is reached")));
         } else if status == "allowed_warning" {
             let used =
@@ -286,7 +286,7 @@ impl ClaudeStream {
         if self.result.is_empty() {
             return;
         }
-        let Some(outcome) = claude_result::read(&self.result, self.habits.asks) else {
+        let Some(outcome) = result::read(&self.result, self.habits.asks) else {
             // One that was cut is counted already.
             self.malformed += u32::from(self.result.ends_with(b"}"));
             return;
@@ -403,7 +403,7 @@ impl ClaudeStream {
         if reading.failure == Some(Failure::RateLimit) {
             let told = self.resets_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
             let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
-            reading.reset = told.or_else(|| claude_reset::in_words(&words, clock));
+            reading.reset = told.or_else(|| reset::in_words(&words, clock));
         }
         if end.continued && self.habits.lost.iter().any(|part| words.contains(part)) {
             (reading.session_lost, reading.session) = (true, None);

@@ -28,7 +28,7 @@ enum Entry {
 pub struct AgentEnvError {
     /// What was written, without a value.
     pub entry: String,
-    /// Why not.
+    /// WithheldReason not.
     pub why: &'static str,
 }
 
@@ -65,7 +65,7 @@ impl AgentEnv {
         self
     }
 
-    pub(super) fn names(&self, name: &str) -> bool {
+    pub(in crate::agent) fn names(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Pass(known) if known == name))
     }
 
@@ -134,9 +134,9 @@ pub(crate) fn glob_fits(glob: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Why a variable is not passed.
+/// WithheldReason a variable is not passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum WithheldReason {
     /// No family has it.
     Unlisted,
     /// A family would pass it, and its name says that it is a secret of something else.
@@ -149,7 +149,7 @@ pub enum Why {
     Token,
 }
 
-impl Why {
+impl WithheldReason {
     /// In words, for a table.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -165,16 +165,16 @@ impl Why {
 
 /// What an agent gets and what it does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct AgentVariables {
     /// Name and value of what it gets.
     pub passed: BTreeMap<String, String>,
     /// What it does not get, by name.
-    pub withheld: BTreeMap<String, Why>,
+    pub withheld: BTreeMap<String, WithheldReason>,
     /// What was named by hand and is not set.
     pub unset: Vec<String>,
 }
 
-impl Chosen {
+impl AgentVariables {
     fn add(&mut self, extra: &AgentEnv) {
         for entry in &extra.entries {
             match entry {
@@ -190,8 +190,8 @@ impl Chosen {
 }
 
 /// Chooses from a person's variables. `own` are the beginnings of the names of the agent's own variables.
-pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
-    let mut chosen = Chosen::default();
+pub fn choose(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> AgentVariables {
+    let mut chosen = AgentVariables::default();
     for (name, value) in ambient {
         match judge(own, &name, extra) {
             Ok(()) => {
@@ -212,7 +212,11 @@ const PLACES: [&str; 5] = ["_HOME", "_DIR", "_PATH", "_FILE", "_CONFIG"];
 
 /// Chooses for an agent that works in a container, where paths and toolchains are others: its own, unless they name a place here, and
 /// those named by hand.
-pub fn choose_inside(own: &[&str], ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+pub fn choose_inside(
+    own: &[&str],
+    ambient: impl IntoIterator<Item = (String, String)>,
+    extra: &AgentEnv,
+) -> AgentVariables {
     let mut chosen = choose(own, ambient, extra);
     let is_own = |name: &str| own.iter().any(|beginning| !beginning.is_empty() && name.starts_with(beginning));
     let by_hand = |name: &str| extra.names(name) || extra.sets(name) || extra.fits(name);
@@ -223,9 +227,9 @@ pub fn choose_inside(own: &[&str], ambient: impl IntoIterator<Item = (String, St
 }
 
 /// Whether a variable is passed; else why not, where that is worth telling.
-fn judge(own: &[&str], name: &str, extra: &AgentEnv) -> Result<(), Option<Why>> {
+fn judge(own: &[&str], name: &str, extra: &AgentEnv) -> Result<(), Option<WithheldReason>> {
     if is_token(name) {
-        return Err(Some(Why::Token));
+        return Err(Some(WithheldReason::Token));
     }
     if extra.names(name) {
         return Ok(());
@@ -234,19 +238,19 @@ fn judge(own: &[&str], name: &str, extra: &AgentEnv) -> Result<(), Option<Why>> 
         return Err(None);
     }
     if MARKERS.iter().any(|marker| glob_fits(marker, name)) {
-        return Err(Some(Why::Marker));
+        return Err(Some(WithheldReason::Marker));
     }
     if SOCKETS.iter().any(|socket| glob_fits(socket, name)) {
-        return Err(Some(Why::Socket));
+        return Err(Some(WithheldReason::Socket));
     }
     if extra.fits(name) || own.iter().any(|beginning| !beginning.is_empty() && name.starts_with(beginning)) {
         return Ok(());
     }
     let mut listed = FAMILIES.iter().flat_map(|family| family.names).filter(|known| glob_fits(known, name));
     match listed.next() {
-        None => Err(Some(Why::Unlisted)),
+        None => Err(Some(WithheldReason::Unlisted)),
         // A name that is listed letter by letter was looked at; one that only fits a pattern was not.
-        Some(known) if known.contains('*') && is_secret(name) => Err(Some(Why::Secret)),
+        Some(known) if known.contains('*') && is_secret(name) => Err(Some(WithheldReason::Secret)),
         Some(_) => Ok(()),
     }
 }
@@ -263,11 +267,11 @@ pub fn is_token(name: &str) -> bool {
 }
 
 /// The whole of a person's variables less our tokens, and what was named by hand: for commands that the person wrote.
-pub fn everything(ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
-    let mut chosen = Chosen::default();
+pub fn everything(ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> AgentVariables {
+    let mut chosen = AgentVariables::default();
     for (name, value) in ambient {
         if is_token(&name) {
-            chosen.withheld.insert(name, Why::Token);
+            chosen.withheld.insert(name, WithheldReason::Token);
         } else {
             chosen.passed.insert(name, value);
         }

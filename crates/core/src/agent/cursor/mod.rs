@@ -1,8 +1,10 @@
 //! `cursor`: Cursor's command line, by its documentation: nobody here could try it.
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call, Permissions};
-use super::cursor_stream::CursorReader;
-use super::reading::Reader;
+mod stream;
+
+use self::stream::CursorReader;
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions};
+use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -13,7 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: None,
     system: SystemBy::Prompt,
     continues: true,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     litter: &[],
     variables: &["CURSOR_"],
     keys: &["CURSOR_API_KEY"],

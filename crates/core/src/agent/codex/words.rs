@@ -1,5 +1,5 @@
 //! What codex says in words alone: classes of errors, refusals on its stderr.
-use super::failure::Failure;
+use crate::agent::provider::failure::Failure;
 use crate::text;
 
 /// How many lines of stderr make up an error.
@@ -78,7 +78,7 @@ const SHELLS: [&str; 7] =
     ["exec_command", "shell", "shell_command", "local_shell", "container.exec", "unified_exec", "write_stdin"];
 
 /// What an error means.
-pub(super) fn class(message: &str) -> Failure {
+pub(in crate::agent) fn class(message: &str) -> Failure {
     // An address may hold any word.
     let said = message.split(", url: ").next().unwrap_or_default().to_lowercase();
     let by_status = status(&said).and_then(Failure::of_status);
@@ -100,17 +100,17 @@ fn status(said: &str) -> Option<u64> {
 }
 
 /// A retry that is announced.
-pub(super) struct Retry<'a> {
+pub(in crate::agent) struct Retry<'a> {
     /// Which one it is; 0 where it is not counted.
-    pub(super) count: u32,
+    pub(in crate::agent) count: u32,
     /// It would go on for ever.
-    pub(super) endless: bool,
+    pub(in crate::agent) endless: bool,
     /// What it retries because of.
-    pub(super) why: &'a str,
+    pub(in crate::agent) why: &'a str,
 }
 
 /// "Reconnecting... 2/5 (why)".
-pub(super) fn retry(message: &str) -> Option<Retry<'_>> {
+pub(in crate::agent) fn retry(message: &str) -> Option<Retry<'_>> {
     let rest = message.strip_prefix("Reconnecting")?.trim_start_matches(['.', '…', ' ']);
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let count = rest.get(..digits).and_then(|digits| digits.parse().ok()).unwrap_or(0);
@@ -120,17 +120,17 @@ pub(super) fn retry(message: &str) -> Option<Retry<'_>> {
 
 /// What is told of refusals on stderr alone.
 #[derive(Debug, Default)]
-pub(super) struct Refused {
+pub(in crate::agent) struct Refused {
     /// How many calls were refused.
-    pub(super) count: u32,
+    pub(in crate::agent) count: u32,
     /// The first of them.
-    pub(super) first: Option<String>,
+    pub(in crate::agent) first: Option<String>,
     /// It wanted to ask something.
-    pub(super) asked: bool,
+    pub(in crate::agent) asked: bool,
 }
 
 /// Tool calls that the program refused. The stream does not show them; its log does.
-pub(super) fn refused(stderr: &[u8]) -> Refused {
+pub(in crate::agent) fn refused(stderr: &[u8]) -> Refused {
     let mut refused = Refused::default();
     for line in text::clean(stderr).lines() {
         let Some((_, said)) = line.split_once("tools::router: error=") else { continue };
@@ -157,13 +157,13 @@ fn refusal(said: &str) -> Option<String> {
 }
 
 /// Whether a program's word can be the name of a session. It is given back as an argument: an option must not come of it.
-pub(super) fn names_a_session(word: &str) -> bool {
+pub(in crate::agent) fn names_a_session(word: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !word.is_empty() && !word.starts_with('-') && word.bytes().all(fits)
 }
 
 /// The session that was to be gone on with is gone.
-pub(super) fn session_lost(stderr: &[u8]) -> bool {
+pub(in crate::agent) fn session_lost(stderr: &[u8]) -> bool {
     let said = text::clean(stderr).to_lowercase();
     ["no rollout found", "thread not found", "session not found", "no saved session", "conversation not found"]
         .iter()
@@ -171,13 +171,13 @@ pub(super) fn session_lost(stderr: &[u8]) -> bool {
 }
 
 /// Whether a line that cannot be read would have been the last of a turn.
-pub(super) fn looks_like_an_end(head: &[u8]) -> bool {
+pub(in crate::agent) fn looks_like_an_end(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head.get(..200).unwrap_or(head)).replace([' ', '\t'], "");
     ["\"type\":\"turn.completed\"", "\"type\":\"turn.failed\""].iter().any(|end| head.contains(end))
 }
 
 /// What stderr says beside its log and its remarks on stdin.
-pub(super) fn plain(stderr: &[u8]) -> String {
+pub(in crate::agent) fn plain(stderr: &[u8]) -> String {
     let said = text::clean(stderr);
     let lines = said.lines().map(str::trim_end).filter(|line| {
         let remark = line.starts_with("Reading ") && line.ends_with("stdin...");
@@ -189,7 +189,7 @@ pub(super) fn plain(stderr: &[u8]) -> String {
 }
 
 /// A command without the shell that it was given to.
-pub(super) fn bare_command(command: &str) -> String {
+pub(in crate::agent) fn bare_command(command: &str) -> String {
     let inner = [" -lc ", " -c "].iter().find_map(|flag| {
         let (shell, rest) = command.split_once(flag)?;
         ["bash", "sh", "zsh"].iter().any(|name| shell == *name || shell.ends_with(&format!("/{name}"))).then_some(rest)

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::failure::{Failure, Reset, ResetSource};
-use super::provider_words;
-use super::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::wording;
+use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -104,7 +104,7 @@ impl Reader for ClineReader {
             let words = told.as_deref().unwrap_or_default();
             reading.failure = why(&class, words, end.ended);
             if matches!(reading.failure, Some(Failure::RateLimit | Failure::Overload)) {
-                let wait = provider_words::wait_ms(words);
+                let wait = wording::wait_ms(words);
                 reading.reset =
                     wait.map(|wait| Reset { at_ms: end.now_ms.saturating_add(wait), source: ResetSource::Text });
             }
@@ -250,7 +250,7 @@ fn why(class: &str, error: &str, ended: &Ended) -> Option<Failure> {
     };
     // A refused tool call is told as an error too, and is none of the run.
     let of_tools = error.contains("tool call(s) failed");
-    let found = by_class.or_else(|| if of_tools { None } else { provider_words::failure(error) });
+    let found = by_class.or_else(|| if of_tools { None } else { wording::failure(error) });
     match ended {
         Ended::ByUs => None,
         Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(found.unwrap_or(Failure::Crash)),

@@ -1,16 +1,16 @@
 //! Why a run of Claude, or of a program like it, came to nothing: the program's own word for it first, the
 //! provider's status next, and the words of the error last.
-use super::failure::Failure;
+use crate::agent::provider::failure::Failure;
 
 /// What is known of an error.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fault<'a> {
+pub(in crate::agent) struct Fault<'a> {
     /// The program's own word for it.
-    pub(super) word: Option<&'a str>,
+    pub(in crate::agent) word: Option<&'a str>,
     /// The status of the provider's answer.
-    pub(super) status: Option<u64>,
+    pub(in crate::agent) status: Option<u64>,
     /// What is said to people.
-    pub(super) words: &'a str,
+    pub(in crate::agent) words: &'a str,
 }
 
 /// Words of errors in small letters, and what they mean, the surest first.
@@ -63,7 +63,7 @@ const SAID: &[(&str, Failure)] = &[
 
 impl Fault<'_> {
     /// What it means; a crash where nothing better can be said.
-    pub(super) fn class(&self) -> Failure {
+    pub(in crate::agent) fn class(&self) -> Failure {
         let said = self.by_words();
         let short = said.filter(|class| matches!(class, Failure::Billing | Failure::Context));
         let status = self.status.and_then(Failure::of_status);
@@ -88,7 +88,7 @@ impl Fault<'_> {
 }
 
 /// The status that the words of an error name: `API Error: 429 …`.
-pub(super) fn status_in(words: &str) -> Option<u64> {
+pub(in crate::agent) fn status_in(words: &str) -> Option<u64> {
     let (_, rest) = words.split_once("API Error: ")?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     rest.get(..digits)?.parse().ok().filter(|status| (100..600).contains(status))

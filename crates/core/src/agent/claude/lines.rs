@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 /// A text in a line, not copied where it has no escapes.
 #[derive(Debug, Deserialize)]
-pub(super) struct Word<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(in crate::agent) struct Word<'a>(#[serde(borrow)] pub(in crate::agent) Cow<'a, str>);
 
 /// What somebody said: the model, a sub-agent, or the program in the model's place.
 #[derive(Debug, Deserialize)]
-pub(super) struct Assistant<'a> {
+pub(in crate::agent) struct Assistant<'a> {
     #[serde(borrow)]
-    pub(super) message: Message<'a>,
+    pub(in crate::agent) message: Message<'a>,
     #[serde(borrow)]
     parent_tool_use_id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -23,7 +23,7 @@ pub(super) struct Assistant<'a> {
 
 impl<'a> Assistant<'a> {
     /// Reads a line. Where its fields stand in the order of the real program, most of it is passed over.
-    pub(super) fn read(line: &'a [u8], marks: &Marks) -> Option<Self> {
+    pub(in crate::agent) fn read(line: &'a [u8], marks: &Marks) -> Option<Self> {
         Self::in_order(line, marks).or_else(|| serde_json::from_slice(line).ok())
     }
 
@@ -48,19 +48,19 @@ impl<'a> Assistant<'a> {
 
 impl Assistant<'_> {
     /// A sub-agent's words are told by the tool call that it works for.
-    pub(super) fn of_sub_agent(&self) -> bool {
+    pub(in crate::agent) fn of_sub_agent(&self) -> bool {
         self.parent_tool_use_id.is_some()
     }
 
     /// What the program says went wrong, in its own word for it.
-    pub(super) fn error(&self) -> Option<String> {
+    pub(in crate::agent) fn error(&self) -> Option<String> {
         self.error.map(plain)
     }
 }
 
 /// A message, or one block of it: blocks come one by one and share its id.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(in crate::agent) struct Message<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -70,27 +70,27 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) content: Content<'a>,
+    pub(in crate::agent) content: Content<'a>,
 }
 
 impl Message<'_> {
     /// Its id as it stands there, quotes and all: only good to be compared.
-    pub(super) fn id(&self) -> Option<&str> {
+    pub(in crate::agent) fn id(&self) -> Option<&str> {
         self.id.map(RawValue::get)
     }
 
     /// Whether no model wrote it.
-    pub(super) fn synthetic(&self) -> bool {
+    pub(in crate::agent) fn synthetic(&self) -> bool {
         self.model.is_some_and(|model| model.get() == "\"<synthetic>\"")
     }
 
     /// Whether the model would not.
-    pub(super) fn refused(&self) -> bool {
+    pub(in crate::agent) fn refused(&self) -> bool {
         self.stop_reason.is_some_and(|reason| reason.get() == "\"refusal\"")
     }
 
     /// Whether no model was paid for it.
-    pub(super) fn unused(&self) -> bool {
+    pub(in crate::agent) fn unused(&self) -> bool {
         #[derive(Deserialize)]
         struct Tokens {
             #[serde(default)]
@@ -105,23 +105,23 @@ impl Message<'_> {
 
 /// One piece of a message.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Block<'a> {
+pub(in crate::agent) struct Block<'a> {
     #[serde(rename = "type", borrow)]
-    pub(super) kind: Option<Word<'a>>,
+    pub(in crate::agent) kind: Option<Word<'a>>,
     #[serde(borrow)]
-    pub(super) text: Option<Word<'a>>,
+    pub(in crate::agent) text: Option<Word<'a>>,
     #[serde(borrow)]
-    pub(super) name: Option<Word<'a>>,
+    pub(in crate::agent) name: Option<Word<'a>>,
     #[serde(borrow)]
-    pub(super) input: Option<&'a RawValue>,
+    pub(in crate::agent) input: Option<&'a RawValue>,
     /// The most telling argument, where the line was cut and not parsed.
     #[serde(skip)]
-    pub(super) argument: Option<Cow<'a, str>>,
+    pub(in crate::agent) argument: Option<Cow<'a, str>>,
 }
 
 /// The pieces of a message. A bare string is one of text.
 #[derive(Debug, Default)]
-pub(super) struct Content<'a>(pub(super) Vec<Block<'a>>);
+pub(in crate::agent) struct Content<'a>(pub(in crate::agent) Vec<Block<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for Pieces {
 
 /// Whether the line tells something about the program that is of use: it often tells only that it still works, and
 /// how it began only once.
-pub(super) fn of_use(line: &[u8], began: bool) -> bool {
+pub(in crate::agent) fn of_use(line: &[u8], began: bool) -> bool {
     let subtype = line.strip_prefix(b"{\"type\":\"system\",\"subtype\":").and_then(quoted);
     let Some((subtype, _)) = subtype.filter(|_| line.ends_with(b"}")) else {
         return true;
@@ -179,23 +179,23 @@ pub(super) fn of_use(line: &[u8], began: bool) -> bool {
 
 /// What the program tells about itself.
 #[derive(Debug, Deserialize)]
-pub(super) struct System<'a> {
+pub(in crate::agent) struct System<'a> {
     #[serde(borrow)]
-    pub(super) subtype: Option<&'a RawValue>,
+    pub(in crate::agent) subtype: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) session_id: Option<&'a RawValue>,
+    pub(in crate::agent) session_id: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) model: Option<&'a RawValue>,
+    pub(in crate::agent) model: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) attempt: Option<&'a RawValue>,
+    pub(in crate::agent) attempt: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) max_retries: Option<&'a RawValue>,
+    pub(in crate::agent) max_retries: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) error_status: Option<&'a RawValue>,
+    pub(in crate::agent) error_status: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
+    pub(in crate::agent) error: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) fallback_model: Option<&'a RawValue>,
+    pub(in crate::agent) fallback_model: Option<&'a RawValue>,
 }
 
 /// The arguments of a tool, of which one says most to a person.
@@ -220,7 +220,7 @@ struct Arguments<'a> {
 }
 
 /// The most telling argument of a tool call; empty where none is known.
-pub(super) fn telling(input: &str) -> String {
+pub(in crate::agent) fn telling(input: &str) -> String {
     let Ok(known) = serde_json::from_str::<Arguments<'_>>(input) else {
         return String::new();
     };
@@ -238,12 +238,12 @@ pub(super) fn telling(input: &str) -> String {
 }
 
 /// A value as text: a string without its quotes, anything else as it stands.
-pub(super) fn plain(value: &RawValue) -> String {
+pub(in crate::agent) fn plain(value: &RawValue) -> String {
     serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().to_owned())
 }
 
 /// The kind of a line that begins with it, as every line of the real program does.
-pub(super) fn kind_first(line: &[u8]) -> Option<&str> {
+pub(in crate::agent) fn kind_first(line: &[u8]) -> Option<&str> {
     let rest = line.strip_prefix(b"{\"type\":")?;
     let rest = rest.strip_prefix(b" ").unwrap_or(rest).strip_prefix(b"\"")?;
     let kind = rest.get(..memchr(b'"', rest)?)?;
@@ -251,7 +251,7 @@ pub(super) fn kind_first(line: &[u8]) -> Option<&str> {
 }
 
 /// The kind of any other line; nothing where it is no object. An object without one has an empty kind.
-pub(super) fn kind_anywhere(line: &[u8]) -> Option<String> {
+pub(in crate::agent) fn kind_anywhere(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind<'a> {
         #[serde(rename = "type", borrow)]
@@ -292,7 +292,7 @@ fn one_block<'a>(bytes: &'a [u8], marks: &Marks) -> Option<(Content<'a>, &'a [u8
 
 /// What lines are searched for, prepared once.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(in crate::agent) struct Marks {
     text: memmem::Finder<'static>,
     /// Says that it is no sub-agent who speaks; a line that does not is read in full.
     main: memmem::Finder<'static>,
@@ -315,7 +315,7 @@ impl Default for Marks {
 
 /// A piece of text of the model's own in an event of its stream, if that is what the event brings.
 /// Most lines of a stream are such events, so the text is cut out and the rest of the line is not parsed.
-pub(super) fn delta<'a>(line: &'a [u8], marks: &Marks) -> Result<Option<Cow<'a, str>>, ()> {
+pub(in crate::agent) fn delta<'a>(line: &'a [u8], marks: &Marks) -> Result<Option<Cow<'a, str>>, ()> {
     if !line.ends_with(b"}") {
         return Err(());
     }

@@ -1,10 +1,10 @@
 //! The lines of `codex exec --json`: threads, turns and items.
 use serde_json::Value;
 
-use super::codex_words::{self, Refused};
-use super::failure::{Failure, Reset};
-use super::limits::{self, Clock};
-use super::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use super::words::{self, Refused};
+use crate::agent::provider::failure::{Failure, Reset};
+use crate::agent::provider::reset::{self, Clock};
+use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -25,7 +25,7 @@ struct Retry {
 
 /// Reads one attempt.
 #[derive(Debug, Default)]
-pub(super) struct CodexReader {
+pub(in crate::agent) struct CodexReader {
     used: Usage,
     session: Option<String>,
     text: String,
@@ -41,7 +41,7 @@ pub(super) struct CodexReader {
 }
 
 impl CodexReader {
-    pub(super) fn new(used: Usage) -> Self {
+    pub(in crate::agent) fn new(used: Usage) -> Self {
         Self { used, ..Self::default() }
     }
 
@@ -52,7 +52,7 @@ impl CodexReader {
         }
         match kind {
             "thread.started" => {
-                let name = Some(word(event, "thread_id")).filter(|name| codex_words::names_a_session(name));
+                let name = Some(word(event, "thread_id")).filter(|name| words::names_a_session(name));
                 self.session = name.map(str::to_owned);
             }
             "turn.started" => {}
@@ -73,11 +73,11 @@ impl CodexReader {
     /// A retry that is announced, or the last word before the end.
     fn failing(&mut self, message: &str, live: &mut Vec<Live>) {
         live.push(Live::Note(text::one_line(message, 300)));
-        let Some(retry) = codex_words::retry(message) else {
+        let Some(retry) = words::retry(message) else {
             self.error = Some(message.to_owned());
             return;
         };
-        let hopeless = match codex_words::class(retry.why) {
+        let hopeless = match words::class(retry.why) {
             Failure::RateLimit | Failure::Auth | Failure::Billing | Failure::Context | Failure::Refusal => true,
             Failure::Overload => retry.count >= 2,
             // It may be on its way from WebSockets to plain HTTPS.
@@ -174,7 +174,7 @@ impl CodexReader {
             Ended::Exit(0) | Ended::ByUs if well => None,
             // We stopped it; that it was retrying is why there was nothing to wait for.
             Ended::ByUs if self.terminal == Terminal::Missing => {
-                self.retry.as_ref().map(|retry| (codex_words::class(&retry.why), retry.why.clone()))
+                self.retry.as_ref().map(|retry| (words::class(&retry.why), retry.why.clone()))
             }
             Ended::NotStarted(why) => Some((Failure::Crash, why.clone())),
             _ if self.terminal == Terminal::Malformed => {
@@ -186,8 +186,8 @@ impl CodexReader {
             }
             Ended::Exit(_) | Ended::Signal(_) | Ended::ByUs => {
                 let words = if well { None } else { told };
-                let words = words.unwrap_or_else(|| codex_words::plain(end.stderr));
-                Some((codex_words::class(&words), words))
+                let words = words.unwrap_or_else(|| words::plain(end.stderr));
+                Some((words::class(&words), words))
             }
         }
     }
@@ -211,7 +211,7 @@ impl Reader for CodexReader {
 
     fn long_line(&mut self, head: &[u8]) {
         self.malformed_lines = self.malformed_lines.saturating_add(1);
-        if codex_words::looks_like_an_end(head) {
+        if words::looks_like_an_end(head) {
             self.terminal = Terminal::Malformed;
         }
     }
@@ -220,7 +220,7 @@ impl Reader for CodexReader {
         self.session.as_deref()
     }
 
-    fn retrying(&self) -> bool {
+    fn is_retrying(&self) -> bool {
         self.retry.as_ref().is_some_and(|retry| retry.hopeless)
     }
 
@@ -228,13 +228,13 @@ impl Reader for CodexReader {
         let failed = self.failure(end);
         let failure = failed.as_ref().map(|(failure, _)| *failure);
         let words = failed.map(|(_, words)| words).filter(|words| !words.is_empty());
-        let refused = codex_words::refused(end.stderr);
+        let refused = words::refused(end.stderr);
         let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
         let asked = refused
             .asked
             .then(|| if self.text.is_empty() { "request_user_input".to_owned() } else { self.text.clone() });
         Reading {
-            session_lost: end.continued && self.session.is_none() && codex_words::session_lost(end.stderr),
+            session_lost: end.continued && self.session.is_none() && words::session_lost(end.stderr),
             reset: reset(failure, words.as_deref(), clock),
             denials: self.denials(refused),
             failure,
@@ -255,7 +255,7 @@ impl Reader for CodexReader {
 /// When it goes on, where that is the kind of failure that ends by itself.
 fn reset(failure: Option<Failure>, words: Option<&str>, clock: Clock) -> Option<Reset> {
     let waits = matches!(failure, Some(Failure::RateLimit | Failure::Overload));
-    words.filter(|_| waits).and_then(|words| limits::reset(words, clock))
+    words.filter(|_| waits).and_then(|words| reset::reset(words, clock))
 }
 
 fn word<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -288,6 +288,6 @@ fn whole(value: &Value) -> Option<u64> {
 fn argument(item: &Value) -> String {
     let path = item.get("changes").and_then(|changes| changes.get(0)).map(|change| word(change, "path"));
     let told = ["command", "query", "tool"].iter().map(|name| word(item, name)).find(|told| !told.is_empty());
-    let command = codex_words::bare_command(told.or(path).unwrap_or_else(|| word(item, "type")));
+    let command = words::bare_command(told.or(path).unwrap_or_else(|| word(item, "type")));
     text::one_line(&command, 300)
 }

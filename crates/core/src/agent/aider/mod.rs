@@ -1,8 +1,10 @@
 //! `aider`: edits by text, no tools; its exit code says nothing.
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::aider_text::AiderReader;
-use super::ask::{Ask, Call, Permissions, Stdin};
-use super::reading::Reader;
+mod output;
+
+use self::output::AiderReader;
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -13,7 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("0.86.2"),
     system: SystemBy::Prompt,
     continues: false,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     // Not `.aider*`: a person's `.aider.conf.yml` is a part of the work.
     litter: &[".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache.v*"],
     variables: &[

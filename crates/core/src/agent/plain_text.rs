@@ -1,5 +1,5 @@
 //! Plain text: everything that a program prints is its message. Its exit code alone tells how it ended.
-use super::failure::Failure;
+use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
 use crate::run::Ended;
 use crate::text;

@@ -1,8 +1,8 @@
 //! `qwen`: Qwen Code. Its stream is Claude's, with errors of the provider's told as if they were the model's words.
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call, Permissions, Stdin};
-use super::claude_stream::{ClaudeStream, Habits};
-use super::reading::Reader;
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::claude::stream::{ClaudeStream, Habits};
+use crate::agent::reading::Reader;
 
 /// How it is driven. Its flag for an addition to the system prompt takes text only, and prompts do not go by argv.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -13,7 +13,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("0.15.10"),
     system: SystemBy::Prompt,
     continues: true,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     litter: &[],
     variables: &["QWEN_", "OPENAI_", "DASHSCOPE_", "BAILIAN_"],
     keys: &["OPENAI_API_KEY"],

@@ -51,7 +51,7 @@ const COMMANDS: [&str; 4] = ["resume", "review", "fork", "help"];
 
 /// The arguments without the prompt, and the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parted {
+pub struct SplitArgs {
     /// Everything else, unchanged and in order.
     pub args: Vec<String>,
     /// The prompt; `-` is stdin.
@@ -62,7 +62,7 @@ pub struct Parted {
 
 /// Why nobody can tell which word is the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PartError {
+pub enum SplitArgsError {
     /// Two words are.
     #[error("there are two prompts: {0:?} and {1:?}")]
     Two(String, String),
@@ -79,7 +79,7 @@ pub enum PartError {
     Command(String),
 }
 
-impl PartError {
+impl SplitArgsError {
     /// What to do.
     #[must_use]
     pub fn hint(&self) -> String {
@@ -107,8 +107,8 @@ fn is_flag(word: &str, flag: &str) -> bool {
 ///
 /// # Errors
 /// When it cannot be told.
-pub fn part(words: &[String]) -> Result<Parted, PartError> {
-    let mut parted = Parted::default();
+pub fn split(words: &[String]) -> Result<SplitArgs, SplitArgsError> {
+    let mut parted = SplitArgs::default();
     let mut words = words.iter().peekable();
     let is_word = |word: &str| !word.starts_with('-') || word == "-";
     while let Some(word) = words.next() {
@@ -118,7 +118,7 @@ pub fn part(words: &[String]) -> Result<Parted, PartError> {
         }
         if is_word(word) {
             if parted.prompt.is_none() && COMMANDS.contains(&word.as_str()) {
-                return Err(PartError::Command(word.clone()));
+                return Err(SplitArgsError::Command(word.clone()));
             }
             parted.take(word)?;
             continue;
@@ -136,7 +136,7 @@ pub fn part(words: &[String]) -> Result<Parted, PartError> {
         } else if is_unknown(word)
             && let Some(next) = words.next_if(|next| is_word(next))
         {
-            return Err(PartError::Unclear { flag: word.clone(), word: next.clone() });
+            return Err(SplitArgsError::Unclear { flag: word.clone(), word: next.clone() });
         }
     }
     Ok(parted)
@@ -148,10 +148,10 @@ fn is_unknown(word: &str) -> bool {
     alone && !NO_VALUE.contains(&word)
 }
 
-impl Parted {
-    fn take(&mut self, word: &str) -> Result<(), PartError> {
+impl SplitArgs {
+    fn take(&mut self, word: &str) -> Result<(), SplitArgsError> {
         match &self.prompt {
-            Some(before) => Err(PartError::Two(before.clone(), word.to_owned())),
+            Some(before) => Err(SplitArgsError::Two(before.clone(), word.to_owned())),
             None => {
                 self.prompt = Some(word.to_owned());
                 Ok(())
@@ -164,9 +164,9 @@ impl Parted {
 mod tests {
     use super::*;
 
-    fn parted(line: &str) -> Result<(String, Option<String>), PartError> {
+    fn parted(line: &str) -> Result<(String, Option<String>), SplitArgsError> {
         let words: Vec<String> = line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        part(&words).map(|parted| (parted.args.join(" "), parted.prompt))
+        split(&words).map(|parted| (parted.args.join(" "), parted.prompt))
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             ("-m", "-m", None),
         ] {
             match (line, parted(line)) {
-                ("do resume", got) => assert_eq!(got, Err(PartError::Two("do".to_owned(), "resume".to_owned()))),
+                ("do resume", got) => assert_eq!(got, Err(SplitArgsError::Two("do".to_owned(), "resume".to_owned()))),
                 (_, got) => assert_eq!(got, Ok((args.to_owned(), prompt.map(str::to_owned))), "{line}"),
             }
         }
@@ -199,9 +199,9 @@ mod tests {
     #[test]
     fn what_nobody_can_tell_is_refused() {
         // req: B-12
-        let unclear = PartError::Unclear { flag: "--new".to_owned(), word: "do".to_owned() };
+        let unclear = SplitArgsError::Unclear { flag: "--new".to_owned(), word: "do".to_owned() };
         assert_eq!(parted("--new do"), Err(unclear.clone()));
         assert_eq!(parted("--new do it"), Err(unclear));
-        assert_eq!(parted("resume --last"), Err(PartError::Command("resume".to_owned())));
+        assert_eq!(parted("resume --last"), Err(SplitArgsError::Command("resume".to_owned())));
     }
 }

@@ -8,12 +8,14 @@
 //! What it retries silently by itself (ten times, some four minutes in all) is a setting without a flag. A file of default
 //! settings takes it down to none, but Gemini CLI reads one only where it and all folders above belong to root and nobody
 //! else can write there. Elsewhere `general.maxAttempts` in the user's own settings decides.
+mod stream;
+
 use serde_json::json;
 
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
-use super::ask::{Ask, Call, Permissions, Stdin};
-use super::gemini_stream::GeminiReader;
-use super::reading::Reader;
+use self::stream::GeminiReader;
+use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -24,7 +26,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("0.61.0"),
     system: SystemBy::Prompt,
     continues: true,
-    gentle: Gentle::Terminate,
+    stop_signal: StopSignal::Terminate,
     litter: &[],
     variables: &["GEMINI_", "GOOGLE_"],
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],

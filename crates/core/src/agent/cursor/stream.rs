@@ -1,10 +1,10 @@
 //! The lines of `cursor-agent --output-format stream-json`, as its documentation tells of them.
 use serde_json::Value;
 
-use super::codex_words;
-use super::failure::Failure;
-use super::limits::{self, Clock};
-use super::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::codex::words;
+use crate::agent::provider::failure::Failure;
+use crate::agent::provider::reset::{self, Clock};
+use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -117,9 +117,9 @@ impl CursorReader {
                 Some((Failure::Crash, "its last line cannot be read".to_owned()))
             }
             Ended::Exit(_) | Ended::Signal(_) | Ended::ByUs => {
-                let words = self.error.clone().unwrap_or_else(|| codex_words::plain(end.stderr));
+                let words = self.error.clone().unwrap_or_else(|| words::plain(end.stderr));
                 let signed_out = words.contains("Authentication required") || words.contains("CURSOR_API_KEY");
-                Some((if signed_out { Failure::Auth } else { codex_words::class(&words) }, words))
+                Some((if signed_out { Failure::Auth } else { words::class(&words) }, words))
             }
         }
     }
@@ -155,8 +155,8 @@ impl Reader for CursorReader {
         let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
         let waits = matches!(failure, Some(Failure::RateLimit | Failure::Overload));
         Reading {
-            session_lost: end.continued && self.session.is_none() && codex_words::session_lost(end.stderr),
-            reset: error.as_deref().filter(|_| waits).and_then(|words| limits::reset(words, clock)),
+            session_lost: end.continued && self.session.is_none() && words::session_lost(end.stderr),
+            reset: error.as_deref().filter(|_| waits).and_then(|words| reset::reset(words, clock)),
             failure,
             error,
             text: if self.text.is_empty() { self.pieces } else { self.text },
