@@ -101,7 +101,7 @@ fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError
 /// The programs that are looked for, each once.
 fn programs() -> Vec<&'static str> {
     let mut all: Vec<&str> = Vec::new();
-    for adapter in &ADAPTERS {
+    for adapter in ADAPTERS {
         if !all.contains(&adapter.program) {
             all.push(adapter.program);
         }

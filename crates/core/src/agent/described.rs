@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use super::acp;
 use super::adapter::{Begin, StopSignal, SystemBy};
 use super::ask::{Ask, Call, Permissions, Stdin};
-use super::known_reader;
 use super::plain_text::TextReader;
 use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
+use super::registry::known_reader;
 use crate::run::Ended;
 
 /// In a command: where the arguments go that depend on the attempt; at its end where this is missing.

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claims::status_block::Claim;
 use super::provider::failure::{Failure, Reset};
+use super::provider::reset::{self, Clock};
 use super::stream::LINE_BYTES_MAX;
 use crate::run::Ended;
 
@@ -150,6 +151,22 @@ pub struct End<'a> {
     pub utc_offset_s: i32,
     /// Whether a session was to be gone on with.
     pub continued: bool,
+}
+
+impl End<'_> {
+    /// The clock by which words about a reset are to be understood.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        Clock { now_ms: self.now_ms, utc_offset_s: self.utc_offset_s }
+    }
+
+    /// When it goes on by the words of the error, where the failure is of a kind that ends by itself.
+    #[must_use]
+    pub fn reset_in(&self, failure: Option<Failure>, words: Option<&str>) -> Option<Reset> {
+        words
+            .filter(|_| failure.is_some_and(Failure::ends_by_itself))
+            .and_then(|words| reset::in_words(words, self.clock()))
+    }
 }
 
 /// Something to show while an agent works.

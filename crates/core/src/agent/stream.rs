@@ -47,7 +47,7 @@ impl Stream {
     /// The session, as soon as it is known.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        self.reader.session().filter(|id| is_sane(id))
+        self.reader.session().filter(|id| is_session_name(id))
     }
 
     /// Whether people can read it as it is.
@@ -80,11 +80,13 @@ impl Stream {
             self.finish_line(&mut Vec::new());
         }
         let mut reading = self.reader.end(end);
-        reading.session = reading.session.filter(|id| is_sane(id));
+        reading.session = reading.session.filter(|id| is_session_name(id));
         let block = status_block::last(&reading.text, end.asked);
-        (reading.claimed, reading.block_error) = (block.claim, block.error);
+        reading.claimed = block.claim;
+        reading.block_error = block.error;
         let marks = markers::find(&reading.text, end.asked);
-        (reading.promise, reading.progress) = (marks.promise, marks.progress);
+        reading.promise = marks.promise;
+        reading.progress = marks.progress;
         reading
     }
 
@@ -114,7 +116,7 @@ impl Stream {
 }
 
 /// Whether it can be the name of a session: it goes back to the program as an argument, and must not be a flag there.
-fn is_sane(id: &str) -> bool {
+pub(super) fn is_session_name(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     id.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && id.len() <= 128 && id.bytes().all(fits)
 }

@@ -7,7 +7,7 @@ use super::described::{Described, Output};
 use super::env::environment::{self, AgentEnv, AgentVariables};
 use super::plain_text::TextReader;
 use super::reading::Reader;
-use super::{ACP_ADAPTERS, ADAPTERS, adapter};
+use super::registry::{ADAPTERS, adapter};
 
 /// What one run of an agent that we know nothing about is taken to cost at worst, in millionths of a dollar.
 const WORST_COST_MICROS: u64 = 5_000_000;
@@ -235,7 +235,7 @@ impl Agent {
     #[must_use]
     pub fn is_behind_bridge(&self) -> bool {
         match self {
-            Self::Known(adapter) => ACP_ADAPTERS.iter().any(|known| known.name == adapter.name),
+            Self::Known(adapter) => adapter.behind_bridge,
             Self::Described(described) => described.output == Output::Acp,
             Self::Custom(_) => false,
         }

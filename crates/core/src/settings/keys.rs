@@ -127,7 +127,7 @@ const FIRST: &[Key] = &[
         name: "agent",
         kind: Kind::Word,
         default: "opencode",
-        doc: "Which agent works: opencode, claude, codex, gemini, aider, cursor, cline, qwen, gemini-acp, opencode-acp, claude-acp, codex-acp, custom (any command, see agent_cmd), or one that your own settings describe. loop agents lists them.",
+        doc: crate::agent::registry::KEY_DOC,
         flag: flag("agent", "NAME"),
         env: Some("LOOP_AGENT"),
         ..BASE

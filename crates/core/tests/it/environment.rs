@@ -1,6 +1,8 @@
 //! Which variables an agent gets, and how a line of arguments becomes words.
 use loop_core::agent::shell_words::{self as words, ShellWordsError};
-use loop_core::agent::{AgentEnv, AgentVariables, WithheldReason, adapter, choose, choose_inside, everything};
+use loop_core::agent::{
+    ADAPTERS, AgentEnv, AgentVariables, WithheldReason, adapter, choose, choose_inside, everything,
+};
 
 fn pairs(names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| ((*name).to_owned(), format!("value of {name}"))).collect()
@@ -93,6 +95,16 @@ fn what_agents_set_in_the_shells_of_their_tools_does_not_reach_the_agent_that_we
         ("cursor", "CURSOR_AGENT CURSOR_TRACE_ID"),
         ("cline", "CLINE_ACTIVE"),
     ];
+    let known = |agent: &str| sessions.iter().any(|(name, _)| *name == agent);
+    for agent in ADAPTERS {
+        // A marker with a star stands for names that begin so.
+        let names: Vec<String> = agent.markers.iter().map(|marker| marker.replace('*', "X")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(known(agent.name) || agent.markers.is_empty(), "{}: what does it set for its tools?", agent.name);
+        for other in ADAPTERS {
+            assert!(chosen(other.name, &names, "*").passed.is_empty(), "{}: {}", agent.name, other.name);
+        }
+    }
     for (_, names) in sessions {
         let names: Vec<&str> = names.split(' ').collect();
         for (agent, _) in sessions {

@@ -292,12 +292,19 @@ fn stream(agent: &'static str) {
 }
 
 macro_rules! streams {
-    ($($name:ident),*) => {$(
+    ($($name:ident),*) => {
+    $(
         #[test]
         fn $name() {
             stream(stringify!($name));
         }
-    )*};
+    )*
+
+        #[test]
+        fn every_agent_is_fuzzed() {
+            crate::registry::assert_named(&[$(stringify!($name)),*], &[]);
+        }
+    };
 }
 
 streams!(claude, codex, gemini, opencode, qwen, cline, cursor, aider);
@@ -323,7 +330,7 @@ fn text() {
         let half = (half..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let block = status_block::last(&text, &text[half..]);
         let marks = markers::find(&text, &text[..half]);
-        let reset = limits::reset(&text, limits::Clock { now_ms: 1_794_769_200_000, utc_offset_s: 3600 });
+        let reset = limits::in_words(&text, limits::Clock { now_ms: 1_794_769_200_000, utc_offset_s: 3600 });
         if block.claim.is_some() && block.error.is_some() {
             return Err("a claim and an error".to_owned());
         }

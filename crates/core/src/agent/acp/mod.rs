@@ -2,7 +2,7 @@
 //!
 //! A process of our own stands between the harness and such an agent. What it says and answers is decided by
 //! [`Conversation`], what both sides said is its stdout, and [`reader`] reads that like the stream of any other agent.
-mod agents;
+pub(super) mod agents;
 mod choose;
 mod machine;
 mod permission;
@@ -11,7 +11,6 @@ mod reader;
 mod tests;
 mod trouble;
 
-pub(super) use agents::ADAPTERS;
 pub(super) use agents::below_bridge;
 pub use machine::{AcpTask, Conversation, Finish, FinishReason};
 pub use reader::reader;

@@ -2,20 +2,19 @@
 mod output;
 
 use self::output::AiderReader;
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
 use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "aider",
+    title: "aider",
     program: "aider",
     install: "pip install aider-chat",
     sign_in: "set the key of your provider, for example ANTHROPIC_API_KEY",
     tried: Some("0.86.2"),
-    system: SystemBy::Prompt,
     continues: false,
-    stop_signal: StopSignal::Terminate,
     // Not `.aider*`: a person's `.aider.conf.yml` is a part of the work.
     litter: &[".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache.v*"],
     variables: &[
@@ -34,11 +33,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     keys: &["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"],
     signed_in_files: &[".aider.conf.yml", ".aider/oauth-keys.env"],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "running the commands as a gate: aider runs none by itself",
     call,
     reader,
+    ..BASE
 };
 
 /// Asked to say yes to everything, it would make a repository where there is none. So it is told whether there is one.

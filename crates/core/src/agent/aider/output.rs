@@ -2,7 +2,7 @@
 //!
 //! An error counts only if no answer was closed after it: so words of the model that look like one do not.
 use crate::agent::provider::failure::Failure;
-use crate::agent::provider::reset::{self, Clock};
+use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
@@ -155,13 +155,11 @@ impl Reader for AiderReader {
         };
         let failure = failed.as_ref().map(|(failure, _)| *failure);
         let error = failed.map(|(_, words)| words.split_whitespace().collect::<Vec<_>>().join(" "));
-        let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
-        let waits = matches!(failure, Some(Failure::RateLimit | Failure::Overload));
         let logged = logged(end.stderr).filter(|_| terminal == Terminal::Success);
         Reading {
             text: logged.unwrap_or_else(|| self.text.as_deref().map(answer).unwrap_or_default()),
             terminal,
-            reset: error.as_deref().filter(|_| waits).and_then(|words| reset::reset(words, clock)),
+            reset: end.reset_in(failure, error.as_deref()),
             failure,
             error,
             usage: self.usage,
@@ -218,49 +216,16 @@ fn error_name(line: &str) -> Option<&str> {
     (known && name.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(name)
 }
 
-/// What an error of its own means: its name first, then its words.
+/// What an error of its own means: its name counts as a code.
 fn class(words: &str) -> Failure {
-    let said = words.to_lowercase();
-    let has = |any: &[&str]| any.iter().any(|word| said.contains(word));
-    let by_words =
-        if has(&["context window", "context length", "context_length", "maximum context", "token limit", "too long"]) {
-            Some(Failure::Context)
-        } else if has(&[
-            "insufficient_quota",
-            "exceeded your current quota",
-            "credit balance",
-            "billing",
-            "payment required",
-        ]) {
-            Some(Failure::Billing)
-        } else if has(&[
-            "no api keys were provided",
-            "invalid api key",
-            "incorrect api key",
-            "api key not valid",
-            "api_key",
-        ]) {
-            Some(Failure::Auth)
-        } else {
-            None
-        };
-    let connection = has(&["connection error", "connection refused", "cannot connect", "timed out"]);
-    match error_name(words).unwrap_or_default() {
-        "AuthenticationError" | "PermissionDeniedError" => Failure::Auth,
-        "ContextWindowExceededError" => Failure::Context,
-        "BudgetExceededError" => Failure::Billing,
-        "ContentPolicyViolationError" => Failure::Refusal,
-        // A limit on requests may go on to say how billing would raise it; a quota that ends by itself says when.
-        "RateLimitError" | "RouterRateLimitError" => {
-            let spent =
-                has(&["insufficient_quota", "current quota", "credit balance"]) && !has(&["retry in", "try again in"]);
-            if spent { Failure::Billing } else { Failure::RateLimit }
-        }
-        "APIConnectionError" | "Timeout" => Failure::Network,
-        "InternalServerError" | "ServiceUnavailableError" | "BadGatewayError" if connection => Failure::Network,
-        "InternalServerError" | "ServiceUnavailableError" | "BadGatewayError" => Failure::Overload,
-        _ if connection => Failure::Network,
-        _ => by_words.unwrap_or(Failure::Crash),
+    let code = error_name(words);
+    let error = ProviderError { code, ..ProviderError::of_words(Vendor::Any, words) };
+    // Its library gives a connection that failed the name of an overload, and adds words about servers that are down.
+    let unreachable = ["Connection error", "Connection refused", "Cannot connect", "timed out"];
+    match error.class() {
+        Some(Failure::Overload) if unreachable.iter().any(|part| words.contains(part)) => Failure::Network,
+        Some(class) => class,
+        None => Failure::Crash,
     }
 }
 

@@ -1,34 +1,52 @@
 //! `claude`: Claude Code.
-mod fault;
 mod lines;
-mod reset;
 mod result;
 pub(super) mod stream;
 
 use self::stream::{ClaudeStream, Habits};
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin, StopSignal, SystemBy};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::json::JsonLines;
+use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "claude",
+    title: "Claude Code",
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
     sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
     tried: Some("2.1.197"),
     system: SystemBy::Call,
-    continues: true,
     stop_signal: StopSignal::Interrupt,
-    litter: &[],
     variables: &["ANTHROPIC_", "CLAUDE_", "AWS_", "VERTEX_", "GOOGLE_", "CLOUD_ML_REGION", "IS_SANDBOX"],
+    markers: &[
+        "CLAUDECODE",
+        "CLAUDE_CODE_AGENT_VIEW_RELAUNCH",
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_EXECPATH",
+        "CLAUDE_CODE_REMOTE",
+        "CLAUDE_CODE_REMOTE_*",
+        "CLAUDE_CODE_SESSION_*",
+        "CLAUDE_CODE_SSE_PORT",
+        "CLAUDE_CODE_TEAMMATE_COMMAND",
+        "CLAUDE_BG_*",
+        "CLAUDE_EFFORT",
+        "CLAUDE_ENV_FILE",
+        "CLAUDE_PROJECT_DIR",
+        "CLAUDE_PLUGIN_ROOT",
+        "CLAUDE_SESSION_*",
+        "CLAUDE_AGENT_SDK_VERSION",
+    ],
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     signed_in_files: &[".claude/.credentials.json"],
-    worst_cost_micros: 5_000_000,
     as_root: Some((AS_ROOT, "IS_SANDBOX")),
     allow_hint: "--permissions all, or permissions.allow in .claude/settings.json",
     call,
     reader,
+    ..BASE
 };
 
 /// Its stream has no habits but its own.
@@ -36,6 +54,7 @@ const HABITS: Habits = Habits {
     asks: &["AskUserQuestion"],
     error_as_message: None,
     counts_all: false,
+    vendor: Vendor::Anthropic,
     lost: &["No conversation found with session ID", "does not match any session"],
     explained: &[("cannot be used with root", AS_ROOT)],
 };
@@ -130,5 +149,5 @@ fn dollars(micros: u64) -> String {
 }
 
 fn reader(begin: Begin) -> Box<dyn Reader> {
-    Box::new(ClaudeStream::new(&HABITS, begin))
+    JsonLines::reader(ClaudeStream::new(&HABITS, begin))
 }

@@ -1,7 +1,7 @@
 //! The line in which Claude and programs like it say how a run came out.
 use serde_json::Value;
 
-use super::reset::whole_or_text;
+use crate::agent::json::{micros, number, number_or_text};
 use crate::agent::reading::{Denials, Usage};
 
 /// How a run came out by the program's own account.
@@ -39,7 +39,7 @@ pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<Outcome> {
         error: error || subtype.starts_with("error"),
         subtype: subtype.to_owned(),
         words: words(&result),
-        status: result.get("api_error_status").and_then(whole_or_text),
+        status: result.get("api_error_status").and_then(number_or_text),
         refused: result.get("stop_reason").and_then(Value::as_str) == Some("refusal"),
         usage: usage(&result),
         denials: denials(&result, asks),
@@ -60,19 +60,11 @@ fn words(result: &Value) -> String {
     listed.iter().chain(single).map(said).collect::<Vec<_>>().join("\n")
 }
 
-/// A number that may have been written with a fraction.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds are checked before")]
-pub(in crate::agent) fn whole(value: &Value) -> Option<u64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let number = value.as_f64().filter(|number| (0.0..=EXACT).contains(number));
-    value.as_u64().or(number.map(|number| number as u64))
-}
-
 fn usage(result: &Value) -> Usage {
     let cost = result.get("total_cost_usd").and_then(Value::as_f64);
-    let turns = result.get("num_turns").and_then(whole);
+    let turns = result.get("num_turns").and_then(number);
     let mut usage = by_model(result).or_else(|| of_thread(result)).unwrap_or_default();
-    usage.cost_micros = cost.and_then(|dollars| whole(&Value::from((dollars * 1_000_000.0).round())));
+    usage.cost_micros = cost.and_then(micros);
     usage.turns = turns.and_then(|turns| u32::try_from(turns).ok());
     usage
 }
@@ -81,7 +73,7 @@ fn usage(result: &Value) -> Usage {
 fn by_model(result: &Value) -> Option<Usage> {
     let models = result.get("modelUsage")?.as_object().filter(|models| !models.is_empty())?;
     let sum =
-        |name: &str| models.values().filter_map(|model| model.get(name).and_then(whole)).reduce(u64::saturating_add);
+        |name: &str| models.values().filter_map(|model| model.get(name).and_then(number)).reduce(u64::saturating_add);
     Some(Usage {
         input_tokens: Some(sum("inputTokens")?),
         output_tokens: sum("outputTokens"),
@@ -93,7 +85,7 @@ fn by_model(result: &Value) -> Option<Usage> {
 
 fn of_thread(result: &Value) -> Option<Usage> {
     let told = result.get("usage")?;
-    let count = |name: &str| told.get(name).and_then(whole);
+    let count = |name: &str| told.get(name).and_then(number);
     Some(Usage {
         input_tokens: count("input_tokens"),
         output_tokens: count("output_tokens"),

@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fault::{Fault, status_in};
 use super::lines::{
     Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
 };
-use super::reset;
 use super::result::{self, Outcome};
 use crate::agent::adapter::Begin;
+use crate::agent::json::{Events, LineCounts, LineKind};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
-use crate::agent::provider::reset::Clock;
-use crate::agent::reading::{End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::provider::reset;
+use crate::agent::provider::wording::{ProviderError, Vendor};
+use crate::agent::reading::{End, Live, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -28,6 +28,8 @@ pub(in crate::agent) struct Habits {
     pub(in crate::agent) error_as_message: Option<&'static str>,
     /// Its input tokens include those from a cache, and it counts over the whole session.
     pub(in crate::agent) counts_all: bool,
+    /// Who words its errors.
+    pub(in crate::agent) vendor: Vendor,
     /// Words that say that a session is not there.
     pub(in crate::agent) lost: &'static [&'static str],
     /// Words on its stderr that people need explained, and the explanation.
@@ -83,8 +85,6 @@ pub(in crate::agent) struct ClaudeStream {
     /// The last line that says how the run came out, and what it says.
     result: Vec<u8>,
     outcome: Outcome,
-    malformed: u32,
-    unknown: u32,
 }
 
 impl ClaudeStream {
@@ -109,12 +109,10 @@ impl ClaudeStream {
             terminal: Terminal::Missing,
             result: Vec::new(),
             outcome: Outcome::default(),
-            malformed: 0,
-            unknown: 0,
         }
     }
 
-    fn event(&mut self, kind: &str, line: &[u8], live: &mut Vec<Live>) {
+    fn take(&mut self, kind: &str, line: &[u8], live: &mut Vec<Live>) -> LineKind {
         let read = match kind {
             "stream_event" => self.piece(line, live),
             "user" => self.interrupt(line),
@@ -123,11 +121,10 @@ impl ClaudeStream {
             "rate_limit_event" => self.limit(line, live),
             "result" => self.result(line),
             idle if IDLE.contains(&idle) => Some(()),
-            _ => serde_json::from_slice::<serde::de::IgnoredAny>(line).ok().map(|_| self.unknown += 1),
+            _ if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() => return LineKind::Unknown,
+            _ => None,
         };
-        if read.is_none() {
-            self.malformed = self.malformed.saturating_add(1);
-        }
+        if read.is_none() { LineKind::Malformed } else { LineKind::Known }
     }
 
     fn piece(&mut self, line: &[u8], live: &mut Vec<Live>) -> Option<()> {
@@ -263,7 +260,8 @@ impl ClaudeStream {
         // Of several limits that are reached, the one that lasts longest is to be waited for.
         self.resets_ms = self.resets_ms.filter(|_| self.rejected);
         if self.rejected {
-            self.resets_ms = self.resets_ms.max(reset::in_field(info));
+            let moment = info.get("resetsAt").or_else(|| info.get("resets_at"));
+            self.resets_ms = self.resets_ms.max(moment.and_then(reset::in_field));
             live.push(Live::Note(format!("the {kind} limit is reached")));
         } else if status == "allowed_warning" {
             let used =
@@ -282,13 +280,13 @@ impl ClaudeStream {
     }
 
     /// Reads the last line that says how the run came out.
-    fn settle(&mut self) {
+    fn settle(&mut self, counts: &mut LineCounts) {
         if self.result.is_empty() {
             return;
         }
         let Some(outcome) = result::read(&self.result, self.habits.asks) else {
             // One that was cut is counted already.
-            self.malformed += u32::from(self.result.ends_with(b"}"));
+            counts.malformed += u32::from(self.result.ends_with(b"}"));
             return;
         };
         let error_as_message = self.error_words.is_some() && self.habits.error_as_message.is_some();
@@ -311,28 +309,25 @@ fn question(input: &str) -> String {
     first.and_then(Value::as_str).unwrap_or(input).to_owned()
 }
 
-impl Reader for ClaudeStream {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
+impl Events for ClaudeStream {
+    const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
+
+    /// Lines are long and many, so most of each stays unread.
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
         if let Some(kind) = kind_first(line) {
-            return self.event(kind, line, live);
-        }
-        if line.trim_ascii().is_empty() {
-            return;
+            return self.take(kind, line, live);
         }
         if line.starts_with(b"[")
             && let Ok(events) = serde_json::from_slice::<Vec<&RawValue>>(line)
         {
-            return events.iter().for_each(|event| self.line(event.get().as_bytes(), live));
+            let kinds = events.iter().map(|event| self.line(event.get().as_bytes(), live));
+            return kinds.fold(LineKind::Known, LineKind::worse);
         }
-        match kind_anywhere(line) {
-            Some(kind) => self.event(&kind, line, live),
-            None => self.malformed = self.malformed.saturating_add(1),
-        }
+        kind_anywhere(line).map_or(LineKind::Malformed, |kind| self.take(&kind, line, live))
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed = self.malformed.saturating_add(1);
-        if kind_first(head) == Some("result") {
+    fn malformed(&mut self, _head: &[u8], was_end: bool) {
+        if was_end {
             self.terminal = Terminal::Malformed;
             self.result.clear();
         }
@@ -342,8 +337,8 @@ impl Reader for ClaudeStream {
         self.session.as_deref()
     }
 
-    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
-        self.settle();
+    fn end(mut self, counts: &mut LineCounts, end: &End<'_>) -> Reading {
+        self.settle(counts);
         let mut reading = Reading {
             terminal: self.terminal,
             session: self.session.clone(),
@@ -352,8 +347,6 @@ impl Reader for ClaudeStream {
             tool_calls: self.tool_calls,
             denials: self.outcome.denials.clone(),
             question: self.question.clone(),
-            malformed_lines: self.malformed,
-            unknown_lines: self.unknown,
             ..Reading::default()
         };
         let well = self.terminal == Terminal::Success && *end.ended == Ended::Exit(0);
@@ -402,11 +395,11 @@ impl ClaudeStream {
         }
         if reading.failure == Some(Failure::RateLimit) {
             let told = self.resets_ms.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
-            let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
-            reading.reset = told.or_else(|| reset::in_words(&words, clock));
+            reading.reset = told.or_else(|| reset::in_words(&words, end.clock()));
         }
         if end.continued && self.habits.lost.iter().any(|part| words.contains(part)) {
-            (reading.session_lost, reading.session) = (true, None);
+            reading.session_lost = true;
+            reading.session = None;
         }
         let words = explained.map_or(words.as_str(), |(_, explanation)| explanation);
         reading.error = (!words.is_empty()).then(|| words.to_owned());
@@ -427,9 +420,13 @@ impl ClaudeStream {
         if self.refused || self.outcome.refused {
             return Failure::Refusal;
         }
-        let status = self.outcome.status.or_else(|| status_in(words));
-        let class = Fault { word: self.error_word.as_deref(), status, words }.class();
-        if class == Failure::Crash && self.rejected { Failure::RateLimit } else { class }
+        let code = self.error_word.as_deref();
+        let class = ProviderError { vendor: self.habits.vendor, code, status: self.outcome.status, words }.class();
+        match class {
+            None | Some(Failure::Crash) if self.rejected => Failure::RateLimit,
+            None => Failure::Crash,
+            Some(class) => class,
+        }
     }
 }
 

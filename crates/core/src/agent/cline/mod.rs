@@ -12,29 +12,29 @@ mod stream;
 use serde_json::json;
 
 use self::stream::ClineReader;
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin, StopSignal};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "cline",
+    title: "Cline",
     program: "cline",
     install: "npm install -g cline",
     sign_in: "run `cline auth` once",
     tried: Some("3.0.65"),
-    system: SystemBy::Prompt,
     continues: false,
     stop_signal: StopSignal::Interrupt,
-    litter: &[],
     variables: &["CLINE_"],
+    markers: &["CLINE_ACTIVE"],
     keys: &["CLINE_API_KEY"],
     signed_in_files: &[".cline/data/settings/providers.json", ".cline/data/secrets.json"],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions work",
     call,
     reader,
+    ..BASE
 };
 
 /// Turns stdin into a pipe. The program and its arguments are values to the shell, never text of its own.
@@ -75,5 +75,5 @@ fn call(ask: &Ask<'_>) -> Call {
 }
 
 fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(ClineReader::default())
+    JsonLines::reader(ClineReader::default())
 }

@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::agent::provider::failure::{Failure, Reset, ResetSource};
-use crate::agent::provider::wording;
-use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::json::{Events, LineCounts, LineKind, micros, number, word};
+use crate::agent::provider::failure::Failure;
+use crate::agent::provider::wording::{ProviderError, Vendor};
+use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -35,39 +36,47 @@ pub(super) struct ClineReader {
     denials: Denials,
     question: Option<String>,
     usage: Usage,
-    /// The last error, with its class by Cline's own word.
-    told: Option<(String, String)>,
+    /// The last error.
+    told: Option<ErrorEvent>,
     result: Option<Value>,
-    malformed: u32,
-    unknown: u32,
 }
 
-impl Reader for ClineReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        match serde_json::from_slice::<Value>(line) {
-            Ok(event) if event.get("type").is_some() => self.event(event, live),
-            Ok(_) => self.unknown += 1,
-            Err(_) if line.starts_with(b"{") => {
-                self.seen = true;
-                self.malformed += 1;
-                self.broken_end |= holds_the_end(line);
-            }
-            Err(_) if self.seen => self.malformed += u32::from(!line.trim_ascii().is_empty()),
-            Err(_) => self.plain_line(line, live),
+/// An error as an event tells it.
+#[derive(Debug, Default)]
+struct ErrorEvent {
+    /// Cline's own word for it.
+    code: String,
+    words: String,
+}
+
+impl Events for ClineReader {
+    /// Its kind comes after a time.
+    const ENDS: &'static [&'static str] = &["\"type\":\"run_result\""];
+
+    fn blank(&mut self, line: &[u8], live: &mut Vec<Live>) {
+        if !self.seen {
+            self.plain_line(line, live);
         }
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed += 1;
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
+        match serde_json::from_slice::<Value>(line) {
+            Ok(event) if event.get("type").is_some() => self.take(event, live),
+            Ok(_) => LineKind::Unknown,
+            Err(_) if self.seen || line.starts_with(b"{") => LineKind::Malformed,
+            Err(_) => {
+                self.plain_line(line, live);
+                LineKind::Known
+            }
+        }
+    }
+
+    fn malformed(&mut self, head: &[u8], was_end: bool) {
         self.seen |= head.starts_with(b"{");
-        self.broken_end |= holds_the_end(head);
+        self.broken_end |= was_end && head.starts_with(b"{");
     }
 
-    fn session(&self) -> Option<&str> {
-        None
-    }
-
-    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(mut self, _counts: &mut LineCounts, end: &End<'_>) -> Reading {
         let stderr = String::from_utf8_lossy(end.stderr).into_owned();
         let mut terminal = match &self.result {
             Some(result) if result["finishReason"] == "completed" => Terminal::Success,
@@ -94,28 +103,20 @@ impl Reader for ClineReader {
             tool_calls: self.seen.then_some(self.tool_calls),
             denials: self.denials,
             question: self.question,
-            malformed_lines: self.malformed,
-            unknown_lines: self.unknown,
             ..Reading::default()
         };
         if !well {
-            let (class, told) = self.told.unwrap_or_default();
-            let told = if told.is_empty() { last_words(&stderr) } else { Some(told) };
-            let words = told.as_deref().unwrap_or_default();
-            reading.failure = why(&class, words, end.ended);
-            if matches!(reading.failure, Some(Failure::RateLimit | Failure::Overload)) {
-                let wait = wording::wait_ms(words);
-                reading.reset =
-                    wait.map(|wait| Reset { at_ms: end.now_ms.saturating_add(wait), source: ResetSource::Text });
-            }
-            reading.error = told;
+            let told = self.told.unwrap_or_default();
+            reading.error = if told.words.is_empty() { last_words(&stderr) } else { Some(told.words) };
+            reading.failure = failure(&told.code, reading.error.as_deref().unwrap_or_default(), end.ended);
+            reading.reset = end.reset_in(reading.failure, reading.error.as_deref());
         }
         reading
     }
 }
 
 impl ClineReader {
-    fn event(&mut self, event: Value, live: &mut Vec<Live>) {
+    fn take(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {
         self.seen = true;
         self.plain = Vec::new();
         match event["type"].as_str().unwrap_or_default() {
@@ -125,17 +126,18 @@ impl ClineReader {
                 Some(_) | None => {}
             },
             "hook_event" => {}
-            "agent_event" => self.of_agent(&event["event"], live),
+            "agent_event" => return self.of_agent(&event["event"], live),
             "error" => self.error(&event, live),
             "run_result" => {
                 self.broken_end = false;
                 self.result = Some(event);
             }
-            _ => self.unknown += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
-    fn of_agent(&mut self, event: &Value, live: &mut Vec<Live>) {
+    fn of_agent(&mut self, event: &Value, live: &mut Vec<Live>) -> LineKind {
         let kind = event["type"].as_str().unwrap_or_default();
         match (kind, event["contentType"].as_str().unwrap_or_default()) {
             ("content_start", "text") => {
@@ -162,16 +164,17 @@ impl ClineReader {
                 | "notice",
                 _,
             ) => {}
-            _ => self.unknown += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     fn error(&mut self, event: &Value, live: &mut Vec<Live>) {
         let message = event.pointer("/error/message").or_else(|| event.get("message")).and_then(Value::as_str);
         if let Some(message) = message {
             live.push(Live::Note(text::one_line(message, BRIEF_LETTERS)));
-            let class = event["errorClass"].as_str().unwrap_or_default();
-            self.told = Some((class.to_owned(), message.to_owned()));
+            let code = word(event, "errorClass").to_owned();
+            self.told = Some(ErrorEvent { code, words: message.to_owned() });
         }
     }
 
@@ -234,26 +237,19 @@ fn tokens(told: &Value, names: [&str; 4]) -> Usage {
         output_tokens: output,
         cache_read_tokens: read,
         cache_creation_tokens: written,
-        cost_micros: told["totalCost"].as_f64().and_then(|cost| format!("{:.0}", cost * 1e6).parse().ok()),
+        cost_micros: told["totalCost"].as_f64().and_then(micros),
         turns: None,
     }
 }
 
 /// Why it came to nothing.
-fn why(class: &str, error: &str, ended: &Ended) -> Option<Failure> {
-    let by_class = match class {
-        "auth" => Some(Failure::Auth),
-        "rate_limit" => Some(Failure::RateLimit),
-        "network" => Some(Failure::Network),
-        "context" | "context_window" => Some(Failure::Context),
-        _ => None,
-    };
+fn failure(code: &str, words: &str, ended: &Ended) -> Option<Failure> {
     // A refused tool call is told as an error too, and is none of the run.
-    let of_tools = error.contains("tool call(s) failed");
-    let found = by_class.or_else(|| if of_tools { None } else { wording::failure(error) });
+    let words = if words.contains("tool call(s) failed") { "" } else { words };
+    let error = ProviderError { code: Some(code), ..ProviderError::of_words(Vendor::Any, words) };
     match ended {
         Ended::ByUs => None,
-        Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(found.unwrap_or(Failure::Crash)),
+        Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => Some(error.class().unwrap_or(Failure::Crash)),
     }
 }
 
@@ -273,21 +269,10 @@ fn after_the_last_tool(plain: &str) -> String {
     lines.join("\n")
 }
 
-/// A number that may have been written as a float.
-fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| format!("{:.0}", value.as_f64()?).parse().ok())
-}
-
 /// The argument that says most about a call.
 fn telling(input: &Value) -> String {
     let names = ["command", "path", "query", "url", "question", "prompt", "task"];
     let first = |name: &&str| input[*name].as_str();
     let value = input.pointer("/commands/0").and_then(Value::as_str).or_else(|| names.iter().find_map(first));
     text::one_line(value.unwrap_or_default(), BRIEF_LETTERS)
-}
-
-/// Whether a line that cannot be read would have been the last event. Its kind comes after a time.
-fn holds_the_end(line: &[u8]) -> bool {
-    let head: String = String::from_utf8_lossy(line.get(..96).unwrap_or(line)).split_ascii_whitespace().collect();
-    head.contains("\"type\":\"run_result\"")
 }

@@ -5,29 +5,39 @@ pub(super) mod words;
 
 use self::args::has_any;
 use self::stream::CodexReader;
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin, SystemBy};
 use crate::agent::ask::{Ask, Call, Permissions};
+use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "codex",
+    title: "Codex CLI",
     program: "codex",
     install: "npm install -g @openai/codex",
     sign_in: "run `codex login` once, or set CODEX_API_KEY",
     tried: Some("0.166.0"),
     system: SystemBy::Call,
-    continues: true,
-    stop_signal: StopSignal::Terminate,
-    litter: &[],
     variables: &["CODEX_", "OPENAI_"],
+    markers: &[
+        "CODEX_CI",
+        "CODEX_MANAGED_*",
+        "CODEX_SANDBOX",
+        "CODEX_SANDBOX_*",
+        "CODEX_SESSION_ID",
+        "CODEX_THREAD_ID",
+        "CODEX_TOOL_CALL_ID",
+        "CODEX_VERSION",
+        "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
+        "CODEX_INTERNAL_*",
+    ],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     signed_in_files: &[".codex/auth.json"],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions all, or --agent-network",
     call,
     reader,
+    ..BASE
 };
 
 /// Settings that hold in every mode: no waiting without end, no look-ups elsewhere. Given by `-c`, since an older or newer
@@ -105,5 +115,5 @@ fn instructions(ask: &Ask<'_>) -> Option<String> {
 }
 
 fn reader(begin: Begin) -> Box<dyn Reader> {
-    Box::new(CodexReader::new(begin.used))
+    JsonLines::reader(CodexReader::new(begin.used))
 }

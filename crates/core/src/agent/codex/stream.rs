@@ -2,9 +2,10 @@
 use serde_json::Value;
 
 use super::words::{self, Refused};
-use crate::agent::provider::failure::{Failure, Reset};
-use crate::agent::provider::reset::{self, Clock};
-use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::json::{Events, LineCounts, LineKind, number, word};
+use crate::agent::provider::failure::Failure;
+use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
+use crate::agent::stream::is_session_name;
 use crate::run::Ended;
 use crate::text;
 
@@ -36,8 +37,6 @@ pub(in crate::agent) struct CodexReader {
     tool_calls: u32,
     open: Vec<String>,
     denials: Denials,
-    malformed_lines: u32,
-    unknown_lines: u32,
 }
 
 impl CodexReader {
@@ -45,18 +44,18 @@ impl CodexReader {
         Self { used, ..Self::default() }
     }
 
-    fn event(&mut self, event: &Value, live: &mut Vec<Live>) {
+    fn take(&mut self, event: &Value, live: &mut Vec<Live>) -> LineKind {
         let kind = word(event, "type");
         if !["error", "thread.started"].contains(&kind) {
             self.retry = None;
         }
         match kind {
             "thread.started" => {
-                let name = Some(word(event, "thread_id")).filter(|name| words::names_a_session(name));
+                let name = Some(word(event, "thread_id")).filter(|name| is_session_name(name));
                 self.session = name.map(str::to_owned);
             }
             "turn.started" => {}
-            "item.started" | "item.updated" | "item.completed" => self.item(kind, event.get("item"), live),
+            "item.started" | "item.updated" | "item.completed" => return self.item(kind, event.get("item"), live),
             "turn.completed" => {
                 self.terminal = Terminal::Success;
                 self.usage = self.usage_of(event.get("usage"));
@@ -66,8 +65,9 @@ impl CodexReader {
                 self.error = message(event.get("error").unwrap_or(event)).or_else(|| self.error.take());
             }
             "error" => self.failing(&message(event).unwrap_or_default(), live),
-            _ => self.unknown_lines += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     /// A retry that is announced, or the last word before the end.
@@ -90,11 +90,8 @@ impl CodexReader {
         self.retry = Some(Retry { why: retry.why.to_owned(), hopeless });
     }
 
-    fn item(&mut self, phase: &str, item: Option<&Value>, live: &mut Vec<Live>) {
-        let Some(item) = item else {
-            self.unknown_lines += 1;
-            return;
-        };
+    fn item(&mut self, phase: &str, item: Option<&Value>, live: &mut Vec<Live>) -> LineKind {
+        let Some(item) = item else { return LineKind::Unknown };
         let done = phase == "item.completed";
         match word(item, "type").trim_start_matches("assistant_") {
             "agent_message" | "message" if done => {
@@ -109,8 +106,9 @@ impl CodexReader {
             | "dynamic_tool_call" | "image_generation" | "image_view" | "sleep") => {
                 self.tool(kind, item, done, live);
             }
-            _ => self.unknown_lines += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     /// A tool call that begins, goes on or ends. Words before its beginning were not the last ones.
@@ -137,7 +135,7 @@ impl CodexReader {
 
     /// What this attempt used: the program counts over the whole session.
     fn usage_of(&self, usage: Option<&Value>) -> Usage {
-        let count = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(whole);
+        let count = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(number);
         let read = count("cached_input_tokens");
         let now = Usage {
             input_tokens: count("input_tokens").map(|all| all.saturating_sub(read.unwrap_or(0))),
@@ -198,20 +196,15 @@ impl CodexReader {
     }
 }
 
-impl Reader for CodexReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        match serde_json::from_slice::<Value>(line) {
-            Ok(event) if event.is_object() => self.event(&event, live),
-            Ok(_) | Err(_) => self.long_line(line),
-        }
+impl Events for CodexReader {
+    const ENDS: &'static [&'static str] = &["\"type\":\"turn.completed\"", "\"type\":\"turn.failed\""];
+
+    fn event(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {
+        self.take(&event, live)
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed_lines = self.malformed_lines.saturating_add(1);
-        if words::looks_like_an_end(head) {
+    fn malformed(&mut self, _head: &[u8], was_end: bool) {
+        if was_end {
             self.terminal = Terminal::Malformed;
         }
     }
@@ -224,18 +217,17 @@ impl Reader for CodexReader {
         self.retry.as_ref().is_some_and(|retry| retry.hopeless)
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(self, _counts: &mut LineCounts, end: &End<'_>) -> Reading {
         let failed = self.failure(end);
         let failure = failed.as_ref().map(|(failure, _)| *failure);
         let words = failed.map(|(_, words)| words).filter(|words| !words.is_empty());
         let refused = words::refused(end.stderr);
-        let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
         let asked = refused
             .asked
             .then(|| if self.text.is_empty() { "request_user_input".to_owned() } else { self.text.clone() });
         Reading {
             session_lost: end.continued && self.session.is_none() && words::session_lost(end.stderr),
-            reset: reset(failure, words.as_deref(), clock),
+            reset: end.reset_in(failure, words.as_deref()),
             denials: self.denials(refused),
             failure,
             error: words.map(|words| text::head(&words, ERROR_BYTES_MAX).to_owned()),
@@ -245,21 +237,9 @@ impl Reader for CodexReader {
             session: self.session,
             usage: self.usage,
             tool_calls: Some(self.tool_calls),
-            malformed_lines: self.malformed_lines,
-            unknown_lines: self.unknown_lines,
             ..Reading::default()
         }
     }
-}
-
-/// When it goes on, where that is the kind of failure that ends by itself.
-fn reset(failure: Option<Failure>, words: Option<&str>, clock: Clock) -> Option<Reset> {
-    let waits = matches!(failure, Some(Failure::RateLimit | Failure::Overload));
-    words.filter(|_| waits).and_then(|words| reset::reset(words, clock))
-}
-
-fn word<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The words of an error, whether it is a text or holds one.
@@ -278,10 +258,6 @@ fn words_of(item: &Value) -> String {
         }
         _ => String::new(),
     }
-}
-
-fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_f64().and_then(|number| format!("{number:.0}").parse().ok()))
 }
 
 /// The most telling argument of a tool call.

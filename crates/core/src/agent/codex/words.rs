@@ -1,77 +1,10 @@
-//! What codex says in words alone: classes of errors, refusals on its stderr.
+//! What codex says in words alone: retries that it announces, refusals on its stderr.
 use crate::agent::provider::failure::Failure;
+use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::text;
 
 /// How many lines of stderr make up an error.
 const PLAIN_LINES_MAX: usize = 6;
-
-/// Words by which a class is known, in the order in which they are looked for.
-const CLASSES: [(Failure, &[&str]); 8] = [
-    (Failure::Context, &["context_length_exceeded", "context window", "context length", "input is too long"]),
-    // A limit on requests may go on to say how billing would raise it.
-    (Failure::RateLimit, &["usage limit", "rate limit", "rate_limit"]),
-    (
-        Failure::Billing,
-        &[
-            "quota exceeded",
-            "insufficient_quota",
-            "current quota",
-            "out of credits",
-            "billing",
-            "upgrade to plus",
-            "payment",
-        ],
-    ),
-    (Failure::RateLimit, &["too many requests", "limit reached"]),
-    (
-        Failure::Refusal,
-        &[
-            "content_filter",
-            "content_policy",
-            "content policy",
-            "cyber_policy",
-            "usage policies",
-            "usage policy",
-            "flagged as potentially violating",
-        ],
-    ),
-    (
-        Failure::Overload,
-        &["at capacity", "high demand", "overloaded", "internal server error", "service unavailable", "bad gateway"],
-    ),
-    (Failure::Auth, &SIGNED_OUT),
-    (Failure::Network, &UNREACHABLE),
-];
-
-/// Words of somebody who is not signed in.
-const SIGNED_OUT: [&str; 13] = [
-    "missing environment variable",
-    "not logged in",
-    "log in again",
-    "login again",
-    "sign in again",
-    "codex login",
-    "refresh token",
-    "could not be refreshed",
-    "unauthorized",
-    "authentication",
-    "invalid api key",
-    "incorrect api key",
-    "organization has been disabled",
-];
-
-/// Words of a connection that failed.
-const UNREACHABLE: [&str; 9] = [
-    "connection failed",
-    "stream disconnected",
-    "error sending request",
-    "connection refused",
-    "failed to lookup address",
-    "network error",
-    "timed out",
-    "timeout waiting",
-    "idle timeout",
-];
 
 /// Tools that are a shell by any of its names.
 const SHELLS: [&str; 7] =
@@ -79,24 +12,7 @@ const SHELLS: [&str; 7] =
 
 /// What an error means.
 pub(in crate::agent) fn class(message: &str) -> Failure {
-    // An address may hold any word.
-    let said = message.split(", url: ").next().unwrap_or_default().to_lowercase();
-    let by_status = status(&said).and_then(Failure::of_status);
-    let by_words =
-        CLASSES.iter().find(|(_, words)| words.iter().any(|word| said.contains(word))).map(|(class, _)| *class);
-    match (by_status, by_words) {
-        // Money and length come as 429 and 400, too.
-        (_, Some(class @ (Failure::Context | Failure::Billing))) => class,
-        (Some(class), _) | (None, Some(class)) => class,
-        (None, None) => Failure::Crash,
-    }
-}
-
-/// The HTTP status in "unexpected status 401 Unauthorized" or "last status: 429 Too Many Requests".
-fn status(said: &str) -> Option<u64> {
-    let rest = said.split_once("status")?.1.trim_start_matches([':', ' ', '=']);
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    rest.get(..digits).filter(|digits| digits.len() == 3)?.parse().ok()
+    ProviderError::of_words(Vendor::OpenAi, message).class().unwrap_or(Failure::Crash)
 }
 
 /// A retry that is announced.
@@ -156,24 +72,12 @@ fn refusal(said: &str) -> Option<String> {
     refused.then(|| text::one_line(said, 300))
 }
 
-/// Whether a program's word can be the name of a session. It is given back as an argument: an option must not come of it.
-pub(in crate::agent) fn names_a_session(word: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    !word.is_empty() && !word.starts_with('-') && word.bytes().all(fits)
-}
-
 /// The session that was to be gone on with is gone.
 pub(in crate::agent) fn session_lost(stderr: &[u8]) -> bool {
     let said = text::clean(stderr).to_lowercase();
     ["no rollout found", "thread not found", "session not found", "no saved session", "conversation not found"]
         .iter()
         .any(|words| said.contains(words))
-}
-
-/// Whether a line that cannot be read would have been the last of a turn.
-pub(in crate::agent) fn looks_like_an_end(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head.get(..200).unwrap_or(head)).replace([' ', '\t'], "");
-    ["\"type\":\"turn.completed\"", "\"type\":\"turn.failed\""].iter().any(|end| head.contains(end))
 }
 
 /// What stderr says beside its log and its remarks on stdin.

@@ -2,29 +2,26 @@
 mod stream;
 
 use self::stream::CursorReader;
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin};
 use crate::agent::ask::{Ask, Call, Permissions};
+use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "cursor",
+    title: "Cursor",
     program: "cursor-agent",
     install: "see the vendor's page for the Cursor CLI",
     sign_in: "run `cursor-agent login` once, or set CURSOR_API_KEY",
     tried: None,
-    system: SystemBy::Prompt,
-    continues: true,
-    stop_signal: StopSignal::Terminate,
-    litter: &[],
     variables: &["CURSOR_"],
+    markers: &["CURSOR_AGENT", "CURSOR_TRACE_ID", "CURSOR_INVOKED_AS"],
     keys: &["CURSOR_API_KEY"],
-    signed_in_files: &[],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions work, or \"permissions\" in ~/.cursor/cli-config.json",
     call,
     reader,
+    ..BASE
 };
 
 /// Its only switch is `--force`, without which it changes nothing when nobody watches. What may not be run even then stands in the
@@ -47,5 +44,5 @@ fn call(ask: &Ask<'_>) -> Call {
 }
 
 fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(CursorReader::default())
+    JsonLines::reader(CursorReader::default())
 }

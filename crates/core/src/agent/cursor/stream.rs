@@ -2,9 +2,10 @@
 use serde_json::Value;
 
 use crate::agent::codex::words;
+use crate::agent::json::{Events, LineCounts, LineKind, word};
 use crate::agent::provider::failure::Failure;
-use crate::agent::provider::reset::{self, Clock};
-use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::provider::wording::{ProviderError, Vendor};
+use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -25,16 +26,14 @@ pub(super) struct CursorReader {
     usage: Usage,
     tool_calls: u32,
     denials: Denials,
-    malformed_lines: u32,
-    unknown_lines: u32,
 }
 
 impl CursorReader {
-    fn event(&mut self, event: &Value, live: &mut Vec<Live>) {
+    fn take(&mut self, event: &Value, live: &mut Vec<Live>) -> LineKind {
         if let Some(session) = event.get("session_id").and_then(Value::as_str) {
             // Words of another session are not its words.
             if self.session.get_or_insert_with(|| session.to_owned()) != session {
-                return;
+                return LineKind::Known;
             }
         }
         match (word(event, "type"), word(event, "subtype")) {
@@ -44,8 +43,9 @@ impl CursorReader {
             ("tool_call", "completed") => self.tool_ended(event),
             ("result", _) => self.result(event),
             ("system" | "user" | "thinking" | "tool_call" | "interaction_query" | "connection" | "retry", _) => {}
-            _ => self.unknown_lines += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     /// A whole message, or a piece of one: pieces carry the time and no number of a call to the model.
@@ -118,28 +118,22 @@ impl CursorReader {
             }
             Ended::Exit(_) | Ended::Signal(_) | Ended::ByUs => {
                 let words = self.error.clone().unwrap_or_else(|| words::plain(end.stderr));
-                let signed_out = words.contains("Authentication required") || words.contains("CURSOR_API_KEY");
-                Some((if signed_out { Failure::Auth } else { words::class(&words) }, words))
+                let class = ProviderError::of_words(Vendor::Any, &words).class();
+                Some((class.unwrap_or(Failure::Crash), words))
             }
         }
     }
 }
 
-impl Reader for CursorReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        match serde_json::from_slice::<Value>(line) {
-            Ok(event) if event.is_object() => self.event(&event, live),
-            Ok(_) | Err(_) => self.long_line(line),
-        }
+impl Events for CursorReader {
+    const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
+
+    fn event(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {
+        self.take(&event, live)
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed_lines = self.malformed_lines.saturating_add(1);
-        let head = String::from_utf8_lossy(head.get(..200).unwrap_or(head)).replace([' ', '\t'], "");
-        if head.starts_with("{\"type\":\"result\"") {
+    fn malformed(&mut self, _head: &[u8], was_end: bool) {
+        if was_end {
             self.terminal = Terminal::Malformed;
         }
     }
@@ -148,15 +142,13 @@ impl Reader for CursorReader {
         self.session.as_deref()
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(self, _counts: &mut LineCounts, end: &End<'_>) -> Reading {
         let failed = self.failure(end);
         let failure = failed.as_ref().map(|(failure, _)| *failure);
         let error = failed.map(|(_, words)| words).filter(|words| !words.is_empty());
-        let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
-        let waits = matches!(failure, Some(Failure::RateLimit | Failure::Overload));
         Reading {
             session_lost: end.continued && self.session.is_none() && words::session_lost(end.stderr),
-            reset: error.as_deref().filter(|_| waits).and_then(|words| reset::reset(words, clock)),
+            reset: end.reset_in(failure, error.as_deref()),
             failure,
             error,
             text: if self.text.is_empty() { self.pieces } else { self.text },
@@ -166,15 +158,9 @@ impl Reader for CursorReader {
             usage: self.usage,
             tool_calls: Some(self.tool_calls),
             denials: self.denials,
-            malformed_lines: self.malformed_lines,
-            unknown_lines: self.unknown_lines,
             ..Reading::default()
         }
     }
-}
-
-fn word<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The words of a message: a text, or a list of parts.

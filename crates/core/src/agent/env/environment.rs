@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::catalogue::{FAMILIES, FIXED, MARKERS, SECRET_WORDS, SOCKETS};
+use crate::agent::registry::ADAPTERS;
 
 /// So many variables may be named by hand.
 const EXTRAS_MAX: usize = 256;
@@ -237,7 +238,8 @@ fn judge(own: &[&str], name: &str, extra: &AgentEnv) -> Result<(), Option<Withhe
     if FIXED.contains(&name) {
         return Err(None);
     }
-    if MARKERS.iter().any(|marker| glob_fits(marker, name)) {
+    let mut markers = ADAPTERS.iter().flat_map(|adapter| adapter.markers).chain(MARKERS);
+    if markers.any(|marker| glob_fits(marker, name)) {
         return Err(Some(WithheldReason::Marker));
     }
     if SOCKETS.iter().any(|socket| glob_fits(socket, name)) {

@@ -13,29 +13,27 @@ mod stream;
 use serde_json::json;
 
 use self::stream::GeminiReader;
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "gemini",
+    title: "Gemini CLI",
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
     sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
     tried: Some("0.61.0"),
-    system: SystemBy::Prompt,
-    continues: true,
-    stop_signal: StopSignal::Terminate,
-    litter: &[],
     variables: &["GEMINI_", "GOOGLE_"],
+    markers: &["GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_ACTIVITY_*"],
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     signed_in_files: &[".gemini/oauth_creds.json"],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions all, or a rule in ~/.gemini/policies",
     call,
     reader,
+    ..BASE
 };
 
 /// Weaker than any rule of the user's. What belongs to the shell, and the user's own skills, are offered with it.
@@ -138,5 +136,5 @@ fn defaults(ask: &Ask<'_>) -> String {
 }
 
 fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(GeminiReader::default())
+    JsonLines::reader(GeminiReader::default())
 }

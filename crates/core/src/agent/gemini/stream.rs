@@ -3,9 +3,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::agent::json::{Events, LineCounts, LineKind, number, owned};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
-use crate::agent::provider::wording;
-use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::provider::reset;
+use crate::agent::provider::wording::{self, ProviderError, Vendor};
+use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
 
@@ -43,6 +45,8 @@ const NOISE: [&str; 9] = [
     "Security Warning: Skipping system defaults",
 ];
 
+/// The exit code by which it says that nobody is signed in.
+const SIGNED_OUT: i32 = 41;
 /// As long as the words that are looked for, and not much more.
 const STDERR_BYTES_KEPT: usize = 32;
 
@@ -70,32 +74,32 @@ pub(super) struct GeminiReader {
     stderr_tail: Vec<u8>,
     /// It waits by itself.
     waits: bool,
-    malformed: u32,
-    unknown: u32,
 }
 
-impl Reader for GeminiReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        if line.trim_ascii().is_empty() {
-            self.keep_plain(line);
-            return;
-        }
+impl Events for GeminiReader {
+    const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
+
+    fn blank(&mut self, line: &[u8], _live: &mut Vec<Live>) {
+        self.keep_plain(line);
+    }
+
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
         match serde_json::from_slice::<Value>(line) {
-            Ok(event) if event.get("type").is_some() => self.event(event, live),
-            Ok(_) if self.seen => self.unknown += 1,
-            Ok(_) => self.keep_plain(line),
-            Err(_) => {
-                self.malformed += 1;
-                self.broken_end |= begins_like_the_end(line);
-                self.seen |= line.starts_with(b"{\"type\"");
+            Ok(event) if event.get("type").is_some() => self.take(event, live),
+            Ok(_) if self.seen => LineKind::Unknown,
+            Ok(_) => {
                 self.keep_plain(line);
+                LineKind::Known
+            }
+            Err(_) => {
+                self.keep_plain(line);
+                LineKind::Malformed
             }
         }
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed += 1;
-        self.broken_end |= begins_like_the_end(head);
+    fn malformed(&mut self, head: &[u8], was_end: bool) {
+        self.broken_end |= was_end;
         self.seen |= head.starts_with(b"{\"type\"");
     }
 
@@ -114,10 +118,10 @@ impl Reader for GeminiReader {
         self.waits && self.result.is_none()
     }
 
-    fn end(mut self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(mut self, counts: &mut LineCounts, end: &End<'_>) -> Reading {
         let stderr = String::from_utf8_lossy(end.stderr).into_owned();
         if !self.seen {
-            self.other_format(end, &stderr);
+            self.other_format(counts, end, &stderr);
         }
         let result = self.result.take();
         let terminal = match &result {
@@ -142,13 +146,15 @@ impl Reader for GeminiReader {
             tool_calls: result.as_ref().and_then(calls_made).or(self.seen.then_some(self.tool_calls)),
             denials: self.denials,
             question: self.question,
-            malformed_lines: self.malformed,
-            unknown_lines: self.unknown,
             ..Reading::default()
         };
         if !well {
             let certain = terminal == Terminal::Error || retrying.is_some();
-            (reading.failure, reading.reset) = why(certain, error.as_deref().unwrap_or_default(), end);
+            let words = error.as_deref().unwrap_or_default();
+            let body = wording::object_in(words, "error");
+            let body = body.as_ref().map(|body| &body["error"]);
+            reading.failure = failure(certain, body, words, end);
+            reading.reset = reset(reading.failure, body, words, end);
         }
         reading.error = error;
         reading
@@ -156,7 +162,7 @@ impl Reader for GeminiReader {
 }
 
 impl GeminiReader {
-    fn event(&mut self, event: Value, live: &mut Vec<Live>) {
+    fn take(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {
         self.seen = true;
         self.plain = Vec::new();
         match event["type"].as_str().unwrap_or_default() {
@@ -178,8 +184,9 @@ impl GeminiReader {
                 self.session = owned(&event["session_id"]).or(self.session.take());
                 self.result = Some(event);
             }
-            _ => self.unknown += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     fn message(&mut self, event: &Value, live: &mut Vec<Live>) {
@@ -255,29 +262,27 @@ impl GeminiReader {
     }
 
     /// `--output-format json`, whose errors are on stderr, and `text`, which has no end but its exit code.
-    fn other_format(&mut self, end: &End<'_>, stderr: &str) {
+    fn other_format(&mut self, counts: &mut LineCounts, end: &End<'_>, stderr: &str) {
         let plain = String::from_utf8_lossy(&self.plain).into_owned();
         let failed = stderr.rfind("{\n  \"").and_then(|at| wording::object_in(stderr.get(at..)?, "error"));
         let object = failed.or_else(|| serde_json::from_str::<Value>(&plain).ok().filter(Value::is_object));
         if let Some(mut object) = object {
-            self.malformed = 0;
+            counts.malformed = 0;
             self.session = owned(&object["session_id"]);
             self.said = owned(&object["response"]).unwrap_or_default();
             let well = object["error"].is_null() && object["response"].is_string();
             object["status"] = if well { "success" } else { "error" }.into();
             self.result = Some(object);
         } else if *end.ended == Ended::Exit(0) && !plain.trim().is_empty() && !plain.trim_start().starts_with('{') {
-            self.malformed = 0;
+            counts.malformed = 0;
             self.said = plain;
             self.result = Some(serde_json::json!({"status": "success"}));
         }
     }
 }
 
-/// Why it came to nothing, and when that is over. `certain` says that the error is the run's own, not just the last words.
-fn why(certain: bool, error: &str, end: &End<'_>) -> (Option<Failure>, Option<Reset>) {
-    let body = wording::object_in(error, "error");
-    let body = body.as_ref().map(|body| &body["error"]);
+/// Why it came to nothing. `certain` says that the error is the run's own, not just the last words.
+fn failure(certain: bool, body: Option<&Value>, words: &str, end: &End<'_>) -> Option<Failure> {
     let code = match end.ended {
         Ended::Exit(code) => Some(*code),
         Ended::Signal(_) | Ended::ByUs | Ended::NotStarted(_) => None,
@@ -287,36 +292,26 @@ fn why(certain: bool, error: &str, end: &End<'_>) -> (Option<Failure>, Option<Re
         Some(code @ 144..=255) => u64::try_from(code + 256).ok(),
         Some(_) | None => None,
     });
-    let by_words = wording::failure(error);
-    let class = match by_words {
-        Some(words @ (Failure::Context | Failure::Billing | Failure::Refusal)) => Some(words),
-        _ => status.and_then(Failure::of_status).or(by_words),
-    };
-    let class = if code == Some(41) { Some(Failure::Auth) } else { class };
-    let class = match class {
-        Some(class) if certain || code.is_some_and(|code| code != 0) => class,
-        Some(_) | None if *end.ended == Ended::ByUs => return (None, None),
-        Some(_) | None => Failure::Crash,
-    };
-    if !matches!(class, Failure::RateLimit | Failure::Overload) {
-        return (Some(class), None);
+    let error = ProviderError { status, ..ProviderError::of_words(Vendor::Google, words) };
+    let class = if code == Some(SIGNED_OUT) { Some(Failure::Auth) } else { error.class() };
+    match class {
+        Some(class) if certain || code.is_some_and(|code| code != 0) => Some(class),
+        Some(_) | None if *end.ended == Ended::ByUs => None,
+        Some(_) | None => Some(Failure::Crash),
     }
-    (Some(class), reset(body, error, end.now_ms))
 }
 
 /// When the provider goes on. A quota of the day comes with a short delay that means nothing.
-fn reset(body: Option<&Value>, error: &str, now_ms: u64) -> Option<Reset> {
-    let details = body.and_then(|body| body["details"].as_array()).map(Vec::as_slice).unwrap_or_default();
-    let lower = error.to_lowercase();
+fn reset(failure: Option<Failure>, body: Option<&Value>, words: &str, end: &End<'_>) -> Option<Reset> {
+    let lower = words.to_lowercase();
     if ["perday", "daily quota", "quotaid\":\"daily"].iter().any(|word| lower.contains(word)) {
         return None;
     }
-    let told = details.iter().find_map(|detail| wording::duration_ms(detail["retryDelay"].as_str()?));
-    let (wait, source) = match told {
-        Some(wait) => (wait, ResetSource::Provider),
-        None => (wording::wait_ms(error)?, ResetSource::Text),
-    };
-    Some(Reset { at_ms: now_ms.saturating_add(wait), source })
+    let details = body.and_then(|body| body["details"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let wait = details.iter().find_map(|detail| reset::duration_in_field(detail["retryDelay"].as_str()?));
+    let wait = wait.filter(|_| failure.is_some_and(Failure::ends_by_itself));
+    let told = wait.map(|wait| Reset { at_ms: end.now_ms.saturating_add(wait), source: ResetSource::Provider });
+    told.or_else(|| end.reset_in(failure, Some(words)))
 }
 
 /// The words of the error in an event or an object.
@@ -352,12 +347,12 @@ fn usage(result: &Value) -> Usage {
     let stats = &result["stats"];
     let by_model = |name: &str| {
         let models = stats["models"].as_object()?;
-        models.values().map(|model| number(model.pointer("/tokens")?.get(name))).sum::<Option<u64>>()
+        models.values().map(|model| model.pointer("/tokens")?.get(name).and_then(number)).sum::<Option<u64>>()
     };
-    let told = |name: &str, other: &str| number(stats.get(name)).or_else(|| by_model(other));
+    let told = |name: &str, other: &str| stats.get(name).and_then(number).or_else(|| by_model(other));
     let cached = told("cached", "cached");
     let all = told("input_tokens", "prompt");
-    let fresh = number(stats.get("input")).or_else(|| all.map(|all| all.saturating_sub(cached.unwrap_or(0))));
+    let fresh = stats.get("input").and_then(number).or_else(|| all.map(|all| all.saturating_sub(cached.unwrap_or(0))));
     Usage {
         input_tokens: fresh,
         output_tokens: told("output_tokens", "candidates"),
@@ -366,14 +361,9 @@ fn usage(result: &Value) -> Usage {
     }
 }
 
-/// A number that may have been written as a float.
-fn number(value: Option<&Value>) -> Option<u64> {
-    let value = value?;
-    value.as_u64().or_else(|| format!("{:.0}", value.as_f64()?).parse().ok())
-}
-
 fn calls_made(result: &Value) -> Option<u32> {
-    let told = ["/stats/tool_calls", "/stats/tools/totalCalls"].iter().find_map(|path| number(result.pointer(path)));
+    let told =
+        ["/stats/tool_calls", "/stats/tools/totalCalls"].iter().find_map(|path| result.pointer(path).and_then(number));
     told.and_then(|number| u32::try_from(number).ok())
 }
 
@@ -394,14 +384,4 @@ fn telling(parameters: &Value) -> String {
     let names = ["command", "file_path", "path", "pattern", "query", "url", "prompt"];
     let value = names.iter().find_map(|name| parameters[*name].as_str()).unwrap_or_default();
     text::one_line(value, BRIEF_LETTERS)
-}
-
-fn owned(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
-/// Whether a line that cannot be read would have been the last event.
-fn begins_like_the_end(line: &[u8]) -> bool {
-    let head: Vec<u8> = line.iter().take(64).filter(|byte| !byte.is_ascii_whitespace()).copied().collect();
-    head.starts_with(b"{\"type\":\"result\"")
 }

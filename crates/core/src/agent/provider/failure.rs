@@ -51,6 +51,12 @@ impl Failure {
         FAILURES.iter().find(|(failure, _)| *failure == self).map_or("crash", |(_, word)| *word)
     }
 
+    /// Whether it is over after a while without anybody doing anything.
+    #[must_use]
+    pub fn ends_by_itself(self) -> bool {
+        matches!(self, Self::RateLimit | Self::Overload)
+    }
+
     /// What an HTTP status of a provider means; none where it says nothing about the cause.
     #[must_use]
     pub fn of_status(status: u64) -> Option<Self> {

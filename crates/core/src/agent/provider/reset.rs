@@ -1,11 +1,14 @@
-//! When a limit ends, read from the words of an error: "try again at 7:45 PM", "resets Nov 18, 2:27am (UTC)", "retry in 6m0s".
+//! When a limit ends: from a field of an answer, or from the words of an error, such as "try again at 7:45 PM",
+//! "resets Nov 18, 2:27am (UTC)", "retry in 6m0s".
 //!
 //! Only for words of a program or a provider about a run that failed; what an agent says is never read for this.
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
+use serde_json::Value;
 
 use super::failure::{Reset, ResetSource};
+use crate::agent::json::number_or_text;
 
 /// Words after which a moment may stand.
 const ANCHORS: [&str; 8] = ["try again", "retry", "resets", "reset", "available", "wait", "until", "limit reached|"];
@@ -35,10 +38,12 @@ const REACH_BYTES: usize = 120;
 const JUST_NOW_MS: i64 = 10 * 60 * 1000;
 /// A clock time on the wall is cut to the minute, so the moment may be as late as its end.
 const REST_OF_MINUTE_MS: i64 = 59_000;
-/// Nobody limits for longer.
-const LONGEST_MS: u64 = 400 * 24 * 3600 * 1000;
+/// No limit lasts longer.
+pub(in crate::agent) const LONGEST_MS: u64 = 400 * 24 * 3600 * 1000;
 /// A number from here on is seconds since 1970.
 const EPOCH_S_FROM: u64 = 1_000_000_000;
+/// A number from here on is milliseconds since 1970.
+const EPOCH_MS_FROM: u64 = 100_000_000_000;
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// The clock by which the words are to be understood.
@@ -50,9 +55,36 @@ pub struct Clock {
     pub utc_offset_s: i32,
 }
 
-/// The moment that an error names, if it names one.
+/// The moment that a field of an answer names, in milliseconds since 1970: a number of seconds or milliseconds since
+/// then, the same as text, or a date with its time as ISO 8601 or a header writes it.
 #[must_use]
-pub fn reset(words: &str, clock: Clock) -> Option<Reset> {
+pub fn in_field(value: &Value) -> Option<u64> {
+    if let Some(number) = number_or_text(value) {
+        let at_ms = if number >= EPOCH_MS_FROM { number } else { number.checked_mul(1000)? };
+        return (number >= EPOCH_S_FROM).then_some(at_ms);
+    }
+    let text = value.as_str()?.trim();
+    let header = || Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp());
+    let moment = text.parse::<Timestamp>().ok().or_else(header)?;
+    u64::try_from(moment.as_millisecond()).ok()
+}
+
+/// The moment that is so many seconds after another one; none where no limit lasts that long.
+#[must_use]
+pub fn after(seconds: f64, from_ms: u64) -> Option<u64> {
+    let ms = format!("{:.0}", seconds * 1000.0).parse::<u64>().ok().filter(|ms| *ms <= LONGEST_MS)?;
+    Some(from_ms.saturating_add(ms))
+}
+
+/// A duration as fields have it, in milliseconds: "36s", "6m0s", "1h2m3.5s".
+#[must_use]
+pub fn duration_in_field(text: &str) -> Option<u64> {
+    duration(&text.trim().to_ascii_lowercase())
+}
+
+/// The moment that the words of an error name, if they name one.
+#[must_use]
+pub fn in_words(words: &str, clock: Clock) -> Option<Reset> {
     let words = words.to_ascii_lowercase().replace(['\u{202f}', '\u{a0}'], " ");
     let at_ms = ANCHORS.iter().find_map(|anchor| {
         words.match_indices(anchor).find_map(|(at, _)| {

@@ -1,28 +1,27 @@
 //! `qwen`: Qwen Code. Its stream is Claude's, with errors of the provider's told as if they were the model's words.
-use crate::agent::adapter::{Adapter, Begin, StopSignal, SystemBy};
+use crate::agent::adapter::{Adapter, BASE, Begin};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
 use crate::agent::claude::stream::{ClaudeStream, Habits};
+use crate::agent::json::JsonLines;
+use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::Reader;
 
 /// How it is driven. Its flag for an addition to the system prompt takes text only, and prompts do not go by argv.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "qwen",
+    title: "Qwen Code",
     program: "qwen",
     install: "npm install -g @qwen-code/qwen-code",
     sign_in: "run `qwen` once and sign in, or set OPENAI_API_KEY",
     tried: Some("0.15.10"),
-    system: SystemBy::Prompt,
-    continues: true,
-    stop_signal: StopSignal::Terminate,
-    litter: &[],
     variables: &["QWEN_", "OPENAI_", "DASHSCOPE_", "BAILIAN_"],
+    markers: &["QWEN_CODE", "QWEN_CODE_NO_RELAUNCH"],
     keys: &["OPENAI_API_KEY"],
     signed_in_files: &[".qwen/oauth_creds.json"],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions all, or tools.allowed in .qwen/settings.json",
     call,
     reader,
+    ..BASE
 };
 
 /// In what its stream differs.
@@ -30,6 +29,7 @@ const HABITS: Habits = Habits {
     asks: &["ask_user_question"],
     error_as_message: Some("[API Error: "),
     counts_all: true,
+    vendor: Vendor::Any,
     lost: &["No saved session found with ID"],
     explained: &[],
 };
@@ -79,5 +79,5 @@ fn permissions(permissions: Permissions) -> &'static [&'static str] {
 }
 
 fn reader(begin: Begin) -> Box<dyn Reader> {
-    Box::new(ClaudeStream::new(&HABITS, begin))
+    JsonLines::reader(ClaudeStream::new(&HABITS, begin))
 }

@@ -43,9 +43,9 @@ fn errors_have_a_class_and_a_reset() {
     }
     expect![[r#"
         rate_limit -: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"429"}
-        rate_limit 2640 s: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"Internal error: You've hit your session limit · resets 7:44pm (UTC)"}
-        rate_limit 199620 s: {"code":-32603,"message":"You've hit your weekly limit · resets Nov 18, 2:27am (UTC)"}
-        rate_limit 85500 s: {"code":-32603,"message":"You’ve hit your usage limit or try again at 7:45 PM."}
+        rate_limit 2699 s: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"Internal error: You've hit your session limit · resets 7:44pm (UTC)"}
+        rate_limit 199679 s: {"code":-32603,"message":"You've hit your weekly limit · resets Nov 18, 2:27am (UTC)"}
+        rate_limit 85559 s: {"code":-32603,"message":"You’ve hit your usage limit or try again at 7:45 PM."}
         rate_limit 12 s: {"code":429,"data":{"retryDelay":"12s"},"message":"Rate limit exceeded. Try again later."}
         crash -: {"code":-32603,"message":"Please retry in 1m30.5s."}
         overload -: {"code":500,"message":"Internal Server Error"}
