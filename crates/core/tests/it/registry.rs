@@ -42,7 +42,7 @@ fn missing(agents: &[Adapter], readme: &str, guide: &str) -> Vec<String> {
 
 fn document(path: &str) -> String {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect();
-    fs::read_to_string(root.join(path)).unwrap()
+    String::from_utf8(crate::bytes_of(root.join(path))).unwrap()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn the_doc_of_the_key_has_every_name_in_order() {
 #[test]
 fn every_folder_of_an_agent_has_its_line_in_the_list() {
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "src", "agent"].iter().collect();
-    let text = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    let text = |path: PathBuf| String::from_utf8(crate::bytes_of(path)).unwrap();
     let folders: BTreeSet<String> = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap())
