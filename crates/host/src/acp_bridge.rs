@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use loop_core::agent::Permissions;
-use loop_core::agent::acp::{Finish, Machine, Why, Wish};
+use loop_core::agent::acp::{AcpTask, Conversation, Finish, FinishReason};
 use loop_core::agent::stream::LINE_BYTES_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
@@ -74,7 +74,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            write_line(&Finish { why: Why::NotStarted, detail: error.to_string() }.line())?;
+            write_line(&Finish { why: FinishReason::NotStarted, detail: error.to_string() }.line())?;
             return Ok(127);
         }
     };
@@ -85,7 +85,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     ioctl_fionbio(&stdout, true)?;
     // As JSON a text may take six times its room.
     let prompt_bytes = wish.prompt.len().saturating_mul(6);
-    let (machine, first) = Machine::begin(wish);
+    let (machine, first) = Conversation::begin(wish);
     let mut bridge = Bridge {
         machine,
         child,
@@ -106,7 +106,7 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     bridge.last_line()
 }
 
-fn wish(errand: &Errand) -> io::Result<Wish> {
+fn wish(errand: &Errand) -> io::Result<AcpTask> {
     let text = |path: &PathBuf| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let mut prompt = text(&errand.prompt_file)?;
     let system = errand.system_file.as_ref().map(text).transpose()?.unwrap_or_default();
@@ -115,7 +115,7 @@ fn wish(errand: &Errand) -> io::Result<Wish> {
     }
     let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
     let variables: BTreeSet<String> = set.filter_map(|(name, _)| name.into_string().ok()).collect();
-    Ok(Wish {
+    Ok(AcpTask {
         workspace: std::env::current_dir()?.to_string_lossy().into_owned(),
         prompt,
         session: errand.session.clone(),
@@ -173,7 +173,7 @@ enum Stage {
 
 #[derive(Debug)]
 struct Bridge {
-    machine: Machine,
+    machine: Conversation,
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
@@ -392,7 +392,7 @@ impl Bridge {
     }
 
     fn last_line(&self) -> io::Result<u8> {
-        let unknown = Finish { why: Why::AgentEnded, detail: String::new() };
+        let unknown = Finish { why: FinishReason::AgentEnded, detail: String::new() };
         let finish = self.machine.finished().unwrap_or(&unknown);
         write_line(&finish.line())?;
         Ok(u8::from(!finish.is_well()))

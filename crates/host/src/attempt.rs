@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::{self, Agent, Ask, Begin, Call, Dialect, End, Gentle, Live, Reading, Stdin, Stream, SystemBy};
+use loop_core::agent::{
+    self, Agent, Ask, Begin, Call, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
+};
 use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, RunSettings, RunState, StreamReport, TextDigest};
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
@@ -43,7 +45,7 @@ struct Ready {
     env: Vec<(String, OsString)>,
     clear: bool,
     words: Words,
-    gentle: Gentle,
+    gentle: StopSignal,
 }
 
 /// Writes the prompt and starts the agent with it.
@@ -71,8 +73,8 @@ pub(crate) fn start(
     let task =
         Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))?;
     let task = match ready.gentle {
-        Gentle::Terminate => task,
-        Gentle::Interrupt => task.interrupted_gently(),
+        StopSignal::Terminate => task,
+        StopSignal::Interrupt => task.interrupted_gently(),
     };
     Ok((task, ready.words))
 }
@@ -136,11 +138,11 @@ fn ready(
     };
     if let Some(inside) = &words.inside {
         // Its stand-in on this side knows the signal that the agent ends on.
-        let (call, env) = inside.stand_in(call, env, agent.gentle());
-        return Ok(Ready { call, env, clear: true, words, gentle: Gentle::Terminate });
+        let (call, env) = inside.stand_in(call, env, agent.stop_signal());
+        return Ok(Ready { call, env, clear: true, words, gentle: StopSignal::Terminate });
     }
     // A command of the user's gets the whole environment, also what is no text in it.
-    Ok(Ready { call, env, clear: known, words, gentle: agent.gentle() })
+    Ok(Ready { call, env, clear: known, words, gentle: agent.stop_signal() })
 }
 
 /// Which of the person's variables the agent gets.
@@ -171,7 +173,7 @@ fn ask(
     let (workspace, folder) = (text(places.workspace), text(places.folder));
     let (prompt_file, system_file) = (text(&places.folder.join(PROMPT)), text(&places.folder.join(SYSTEM)));
     // The line was checked when it came in.
-    let args = agent::words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
+    let args = agent::shell_words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
     agent.call(&Ask {
         program: agent.program().unwrap_or_default(),
         harness: &harness,
@@ -226,9 +228,9 @@ impl Words {
     /// Takes what the agent wrote; gives what a person is to see of it.
     pub(crate) fn hear(&mut self, voice: Voice, bytes: &[u8]) -> Option<String> {
         if voice == Voice::Stderr {
-            self.stream.aside(bytes);
+            self.stream.stderr(bytes);
             // Some write there what is only for us.
-            return self.stream.keeps_aside().then(String::new);
+            return self.stream.stderr_is_private().then(String::new);
         }
         let live = self.stream.push(bytes);
         (!self.stream.is_plain()).then(|| live.iter().map(shown).collect())
@@ -243,7 +245,7 @@ impl Words {
 
     /// Whether the agent has begun to wait by itself for what only we wait for.
     pub(crate) fn retrying(&self) -> bool {
-        self.stream.retrying()
+        self.stream.is_retrying()
     }
 
     /// Whether it works in a container: what the machine shows of our own process there says nothing about it.

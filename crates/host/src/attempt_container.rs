@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::{Call, Gentle, Permissions};
+use loop_core::agent::{Call, Permissions, StopSignal};
 use loop_core::run::{Answer, Ended};
 use loop_core::settings::AgentSettings;
 
@@ -62,11 +62,11 @@ impl Inside {
         &self,
         call: Call,
         env: Vec<(String, OsString)>,
-        gentle: Gentle,
+        gentle: StopSignal,
     ) -> (Call, Vec<(String, OsString)>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let ours = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
-        let (kept, gentle) = (&self.kept, if gentle == Gentle::Interrupt { "INT" } else { "TERM" });
+        let (kept, gentle) = (&self.kept, if gentle == StopSignal::Interrupt { "INT" } else { "TERM" });
         let (socket, report) = (text(&kept.socket), text(&self.report));
         let words = [
             [ours.as_str(), "container-exec"],

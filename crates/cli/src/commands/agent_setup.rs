@@ -1,7 +1,7 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use std::io::{IsTerminal, Write};
 
-use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, words};
+use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, shell_words as words};
 use loop_core::settings::{AgentSettings, Key, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
 use loop_host::attempt::ambient;
@@ -99,7 +99,7 @@ fn not_installed(settings: &Resolved, agent: &Agent, line: &str) -> CommandError
 /// The programs that are looked for, each once.
 fn programs() -> Vec<&'static str> {
     let mut all: Vec<&str> = Vec::new();
-    for adapter in &ADAPTERS {
+    for adapter in ADAPTERS {
         if !all.contains(&adapter.program) {
             all.push(adapter.program);
         }

@@ -3,7 +3,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use loop_core::agent::{Agent, AgentEnv, Ask, Call, Chosen, PERMISSIONS, Permissions, Stdin, SystemBy, Why, words};
+use loop_core::agent::{
+    Agent, AgentEnv, AgentVariables, Ask, Call, PERMISSIONS, Permissions, Stdin, SystemBy, WithheldReason,
+    shell_words as words,
+};
 use loop_core::text::{self, nearest};
 use loop_host::agents::{SignIn, engine_sockets, find, number, sign_in, versions};
 use loop_host::attempt::ambient;
@@ -41,7 +44,7 @@ struct Row {
     path: Option<PathBuf>,
     version: Option<Result<String, String>>,
     sign_in: SignIn,
-    chosen: Chosen,
+    chosen: AgentVariables,
 }
 
 pub(crate) fn run(context: &Context, args: &AgentsArgs) -> Done {
@@ -251,7 +254,7 @@ fn call(agent: &Agent, permissions: Permissions) -> Call {
     })
 }
 
-fn variables_in_words(chosen: &Chosen) -> String {
+fn variables_in_words(chosen: &AgentVariables) -> String {
     let (passed, withheld) = (chosen.passed.len(), chosen.withheld.len());
     let mut text = format!("\nyour variables: {passed} are passed on, {withheld} are not");
     if withheld == 0 {
@@ -259,7 +262,7 @@ fn variables_in_words(chosen: &Chosen) -> String {
         return text;
     }
     text.push_str(" (--agent-env NAME passes one):\n");
-    for why in [Why::Unlisted, Why::Secret, Why::Socket, Why::Marker] {
+    for why in [WithheldReason::Unlisted, WithheldReason::Secret, WithheldReason::Socket, WithheldReason::Marker] {
         let names: Vec<&str> =
             chosen.withheld.iter().filter(|(_, because)| **because == why).map(|(name, _)| name.as_str()).collect();
         if !names.is_empty() {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use loop_core::agent::codex_args::{self, PartError, Parted};
+use loop_core::agent::codex::args::{self as codex_args, SplitArgs, SplitArgsError};
 use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::settings::profiles::loopr::{CONFIG, LooprError, from_config, from_variables};
 use loop_core::settings::{Given, Layer, Origin, keys};
@@ -109,7 +109,7 @@ fn run(context: &Context, args: &LoopArgs) -> Done {
     if let Some(text) = &args.max_iterations {
         all.push(given(keys::max_iterations(), text).map_err(|error| settings_error(&error))?);
     }
-    let parted = codex_args::part(&args.codex).map_err(|error| unclear(&error))?;
+    let parted = codex_args::split(&args.codex).map_err(|error| unclear(&error))?;
     let (prompt, prompt_file) = task(&root, &parted)?;
     all.extend(fixed(&text_of(&root.canonicalize().unwrap_or_else(|_| root.clone()))));
     let wish =
@@ -159,7 +159,7 @@ fn fixed(root: &str) -> Vec<Given> {
 }
 
 /// The task, or the file that holds it.
-fn task(root: &Path, parted: &Parted) -> Result<(Option<OsString>, Option<PathBuf>), CommandError> {
+fn task(root: &Path, parted: &SplitArgs) -> Result<(Option<OsString>, Option<PathBuf>), CommandError> {
     let file = root.join(".loopr/prompt.md");
     match parted.prompt.as_deref() {
         Some(prompt) if prompt != "-" => return Ok((Some(prompt.into()), None)),
@@ -189,14 +189,14 @@ fn wrong(error: LooprError) -> CommandError {
     CommandError::new(Kind::Wrong, error.to_string()).because(error.why).hint(error.hint)
 }
 
-fn unclear(error: &PartError) -> CommandError {
+fn unclear(error: &SplitArgsError) -> CommandError {
     let told = CommandError::new(Kind::Wrong, error.to_string());
     match error {
-        PartError::Unclear { flag, .. } if ["--max-iterations", "--loopr-root"].contains(&flag.as_str()) => told
+        SplitArgsError::Unclear { flag, .. } if ["--max-iterations", "--loopr-root"].contains(&flag.as_str()) => told
             .because("what stands behind the first argument of codex is codex's")
             .hint(format!("put {flag} before it")),
-        PartError::Unclear { .. } => told.because("this version does not know the flag").hint(error.hint()),
-        PartError::Two(..) => told.because("codex exec takes one").hint(error.hint()),
-        PartError::Command(_) => told.because("it would be called again and again").hint(error.hint()),
+        SplitArgsError::Unclear { .. } => told.because("this version does not know the flag").hint(error.hint()),
+        SplitArgsError::Two(..) => told.because("codex exec takes one").hint(error.hint()),
+        SplitArgsError::Command(_) => told.because("it would be called again and again").hint(error.hint()),
     }
 }

@@ -1,5 +1,6 @@
 //! What an adapter is: one agent program as values and two functions, from an ask to a call and from bytes to a reading.
 use super::ask::{Ask, Call};
+use super::plain_text::TextReader;
 use super::reading::{Reader, Usage};
 
 /// How what is added to the system prompt reaches the agent.
@@ -13,7 +14,7 @@ pub enum SystemBy {
 
 /// Which signal lets the program end in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gentle {
+pub enum StopSignal {
     /// SIGTERM.
     Terminate,
     /// SIGINT.
@@ -32,6 +33,8 @@ pub struct Begin {
 pub struct Adapter {
     /// What `--agent` calls it.
     pub name: &'static str,
+    /// What its maker calls it, for lists that people read.
+    pub title: &'static str,
     /// The program looked for on PATH.
     pub program: &'static str,
     /// How to install it.
@@ -45,11 +48,14 @@ pub struct Adapter {
     /// Whether a session can be gone on with.
     pub continues: bool,
     /// The signal that it ends on in order.
-    pub gentle: Gentle,
+    pub stop_signal: StopSignal,
     /// What it leaves in the workspace, as globs.
     pub litter: &'static [&'static str],
     /// Beginnings of the names of its own variables, such as `ANTHROPIC_`; a whole name is a beginning of itself.
     pub variables: &'static [&'static str],
+    /// Variables that it sets for what it starts, as seen in the shells of its tools or in its program; `*` stands for
+    /// anything. With them another agent would take itself for a part of that session, so none gets them.
+    pub markers: &'static [&'static str],
     /// Names of variables any of which signs it in.
     pub keys: &'static [&'static str],
     /// Files below HOME any of which says that somebody signed in.
@@ -60,8 +66,34 @@ pub struct Adapter {
     pub as_root: Option<(&'static str, &'static str)>,
     /// What to allow it more by, for the line that tells of refused commands.
     pub allow_hint: &'static str,
+    /// It speaks the Agent Client Protocol: a program of ours stands between us and it.
+    pub behind_bridge: bool,
     /// From an ask to a program.
     pub call: fn(&Ask<'_>) -> Call,
     /// A reader for its stdout.
     pub reader: fn(Begin) -> Box<dyn Reader>,
 }
+
+/// What most have in common; the names and both functions are each agent's own.
+pub(super) const BASE: Adapter = Adapter {
+    name: "",
+    title: "",
+    program: "",
+    install: "",
+    sign_in: "",
+    tried: None,
+    system: SystemBy::Prompt,
+    continues: true,
+    stop_signal: StopSignal::Terminate,
+    litter: &[],
+    variables: &[],
+    markers: &[],
+    keys: &[],
+    signed_in_files: &[],
+    worst_cost_micros: 5_000_000,
+    as_root: None,
+    allow_hint: "",
+    behind_bridge: false,
+    call: |_| Call::default(),
+    reader: |_| Box::new(TextReader::default()),
+};

@@ -2,12 +2,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::acp;
-use super::adapter::{Begin, Gentle, SystemBy};
+use super::adapter::{Begin, StopSignal, SystemBy};
 use super::ask::{Ask, Call, Permissions, Stdin};
-use super::failure::Failure;
-use super::known_reader;
+use super::plain_text::TextReader;
+use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
-use super::text::TextReader;
+use super::registry::known_reader;
 use crate::run::Ended;
 
 /// In a command: where the arguments go that depend on the attempt; at its end where this is missing.
@@ -136,8 +136,8 @@ impl Described {
 
     /// The signal that it ends on in order.
     #[must_use]
-    pub fn gentle(&self) -> Gentle {
-        if self.interrupt { Gentle::Interrupt } else { Gentle::Terminate }
+    pub fn stop_signal(&self) -> StopSignal {
+        if self.interrupt { StopSignal::Interrupt } else { StopSignal::Terminate }
     }
 
     /// Whether it was said how it keeps to this. *work* is how it works anyway; more than that need not be asked for.

@@ -1,82 +1,51 @@
 //! How agents are called and understood. Pure: argv, environment and bytes as values.
+//!
+//! | room | what is there |
+//! |---|---|
+//! | `<agent>/` | one program: its values and call in `mod.rs`, the reader of its stream beside it; qwen reads claude's |
+//! | `acp/` | agents that speak the Agent Client Protocol |
+//! | [`registry`] | the list of agents: everything else that names all agents comes from it |
+//! | [`adapter`] [`ask`] [`reading`] | what an adapter is, what it is asked for, what a stream amounted to |
+//! | [`stream`] `json` [`plain_text`] | bytes to lines; lines to events, counted; plain text |
+//! | [`provider`] | classes of failure, the wording of errors, when a limit ends |
+//! | [`claims`] | what an agent claims in its final message, and which words are its own |
+//! | [`env`] | which variables an agent gets; secrets taken out of bytes |
+//! | [`described`] `which` [`shell_words`] | an agent that a person described; the agent of a run; arguments split |
+//! | [`signature`] | an error as a short text that is the same when it comes again |
 pub mod acp;
 pub mod adapter;
 mod aider;
-mod aider_text;
 pub mod ask;
-pub mod catalogue;
+pub mod claims;
 mod claude;
-mod claude_fault;
-mod claude_lines;
-mod claude_reset;
-mod claude_result;
-mod claude_stream;
 mod cline;
-mod cline_stream;
-mod codex;
-pub mod codex_args;
-mod codex_stream;
-mod codex_words;
+pub mod codex;
 mod cursor;
-mod cursor_stream;
 pub mod described;
-pub mod environment;
-pub mod failure;
+pub mod env;
 mod gemini;
-mod gemini_stream;
-pub mod limits;
-pub mod markers;
+mod json;
 mod opencode;
-mod own_words;
-mod provider_words;
+pub mod plain_text;
+pub mod provider;
 mod qwen;
 pub mod reading;
-pub mod secrets;
+pub mod registry;
+pub mod shell_words;
 pub mod signature;
-pub mod status_block;
 pub mod stream;
-pub mod text;
 mod which;
-pub mod words;
 
-pub use adapter::{Adapter, Begin, Gentle, SystemBy};
+pub use adapter::{Adapter, Begin, StopSignal, SystemBy};
 pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
+pub use claims::status_block::{Claim, DIALECTS, Dialect};
 pub use described::Described;
-pub use environment::{AgentEnv, AgentEnvError, Chosen, Why, choose, choose_inside, everything, is_token};
-pub use failure::{FAILURES, Failure, Reset, ResetSource};
+pub use env::environment::{
+    AgentEnv, AgentEnvError, AgentVariables, WithheldReason, choose, choose_inside, everything, is_token,
+};
+pub use env::secrets::{Redactor, Secrets};
+pub use provider::failure::{FAILURES, Failure, Reset, ResetSource};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
-pub use secrets::{Redactor, Secrets};
-pub use status_block::{Claim, DIALECTS, Dialect};
+pub use registry::{ADAPTERS, adapter};
 pub use stream::Stream;
 pub use which::Agent;
-
-/// Every agent that is driven, the default first. A command of the user's is no entry: see [`Agent`].
-pub const ADAPTERS: [Adapter; 12] = [
-    opencode::ADAPTER,
-    claude::ADAPTER,
-    codex::ADAPTER,
-    gemini::ADAPTER,
-    aider::ADAPTER,
-    cursor::ADAPTER,
-    cline::ADAPTER,
-    qwen::ADAPTER,
-    ACP_ADAPTERS[0],
-    ACP_ADAPTERS[1],
-    ACP_ADAPTERS[2],
-    ACP_ADAPTERS[3],
-];
-
-/// Those among them that speak the Agent Client Protocol.
-pub const ACP_ADAPTERS: [Adapter; 4] = acp::ADAPTERS;
-
-/// The one of that name.
-#[must_use]
-pub fn adapter(name: &str) -> Option<&'static Adapter> {
-    ADAPTERS.iter().find(|adapter| adapter.name == name)
-}
-
-/// The reader of the one of that name; of text where there is none.
-fn known_reader(name: &str, begin: Begin) -> Box<dyn Reader> {
-    adapter(name)
-        .map_or_else(|| Box::new(text::TextReader::default()) as Box<dyn Reader>, |found| (found.reader)(begin))
-}

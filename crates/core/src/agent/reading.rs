@@ -1,8 +1,9 @@
 //! What the bytes of one attempt amounted to: the same form for every agent.
 use serde::{Deserialize, Serialize};
 
-use super::failure::{Failure, Reset};
-use super::status_block::Claim;
+use super::claims::status_block::Claim;
+use super::provider::failure::{Failure, Reset};
+use super::provider::reset::{self, Clock};
 use super::stream::LINE_BYTES_MAX;
 use crate::run::Ended;
 
@@ -152,6 +153,22 @@ pub struct End<'a> {
     pub continued: bool,
 }
 
+impl End<'_> {
+    /// The clock by which words about a reset are to be understood.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        Clock { now_ms: self.now_ms, utc_offset_s: self.utc_offset_s }
+    }
+
+    /// When it goes on by the words of the error, where the failure is of a kind that ends by itself.
+    #[must_use]
+    pub fn reset_in(&self, failure: Option<Failure>, words: Option<&str>) -> Option<Reset> {
+        words
+            .filter(|_| failure.is_some_and(Failure::ends_by_itself))
+            .and_then(|words| reset::in_words(words, self.clock()))
+    }
+}
+
 /// Something to show while an agent works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Live {
@@ -180,13 +197,13 @@ pub trait Reader: std::fmt::Debug + Send {
         LINE_BYTES_MAX
     }
     /// Takes a piece of its stderr, where some tell that they wait.
-    fn aside(&mut self, _bytes: &[u8]) {}
+    fn stderr(&mut self, _bytes: &[u8]) {}
     /// Whether its stderr is for us alone, and nothing that a person would want to see.
-    fn keeps_aside(&self) -> bool {
+    fn stderr_is_private(&self) -> bool {
         false
     }
     /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
-    fn retrying(&self) -> bool {
+    fn is_retrying(&self) -> bool {
         false
     }
     /// What it all amounted to.

@@ -1,6 +1,6 @@
 //! Bytes to lines to a reader. Memory is bounded by one line, whatever the length of the stream.
+use super::claims::{markers, status_block};
 use super::reading::{End, Live, Reader, Reading};
-use super::{markers, status_block};
 
 /// A line longer than this is skipped whole and counted.
 pub const LINE_BYTES_MAX: usize = 10 * 1024 * 1024;
@@ -47,7 +47,7 @@ impl Stream {
     /// The session, as soon as it is known.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        self.reader.session().filter(|id| is_sane(id))
+        self.reader.session().filter(|id| is_session_name(id))
     }
 
     /// Whether people can read it as it is.
@@ -57,20 +57,20 @@ impl Stream {
     }
 
     /// Takes what the program wrote beside its stream.
-    pub fn aside(&mut self, bytes: &[u8]) {
-        self.reader.aside(bytes);
+    pub fn stderr(&mut self, bytes: &[u8]) {
+        self.reader.stderr(bytes);
     }
 
     /// Whether what it writes beside its stream is for us alone.
     #[must_use]
-    pub fn keeps_aside(&self) -> bool {
-        self.reader.keeps_aside()
+    pub fn stderr_is_private(&self) -> bool {
+        self.reader.stderr_is_private()
     }
 
     /// The program has begun to retry by itself what only the harness waits for: it may be ended, and what it said holds.
     #[must_use]
-    pub fn retrying(&self) -> bool {
-        self.reader.retrying()
+    pub fn is_retrying(&self) -> bool {
+        self.reader.is_retrying()
     }
 
     /// What it all amounted to.
@@ -80,11 +80,13 @@ impl Stream {
             self.finish_line(&mut Vec::new());
         }
         let mut reading = self.reader.end(end);
-        reading.session = reading.session.filter(|id| is_sane(id));
+        reading.session = reading.session.filter(|id| is_session_name(id));
         let block = status_block::last(&reading.text, end.asked);
-        (reading.claimed, reading.block_error) = (block.claim, block.error);
+        reading.claimed = block.claim;
+        reading.block_error = block.error;
         let marks = markers::find(&reading.text, end.asked);
-        (reading.promise, reading.progress) = (marks.promise, marks.progress);
+        reading.promise = marks.promise;
+        reading.progress = marks.progress;
         reading
     }
 
@@ -114,7 +116,7 @@ impl Stream {
 }
 
 /// Whether it can be the name of a session: it goes back to the program as an argument, and must not be a flag there.
-fn is_sane(id: &str) -> bool {
+pub(super) fn is_session_name(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     id.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && id.len() <= 128 && id.bytes().all(fits)
 }

@@ -1,13 +1,13 @@
 //! The agent of a run, whichever kind it is: one that we know, one that a person described, or a command of theirs.
 use std::sync::Arc;
 
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
+use super::adapter::{Adapter, Begin, StopSignal, SystemBy};
 use super::ask::{Ask, Call, Permissions};
 use super::described::{Described, Output};
-use super::environment::{self, AgentEnv, Chosen};
+use super::env::environment::{self, AgentEnv, AgentVariables};
+use super::plain_text::TextReader;
 use super::reading::Reader;
-use super::text::TextReader;
-use super::{ACP_ADAPTERS, ADAPTERS, adapter};
+use super::registry::{ADAPTERS, adapter};
 
 /// What one run of an agent that we know nothing about is taken to cost at worst, in millionths of a dollar.
 const WORST_COST_MICROS: u64 = 5_000_000;
@@ -114,11 +114,11 @@ impl Agent {
 
     /// The signal that it ends on in order.
     #[must_use]
-    pub fn gentle(&self) -> Gentle {
+    pub fn stop_signal(&self) -> StopSignal {
         match self {
-            Self::Known(adapter) => adapter.gentle,
-            Self::Described(described) => described.gentle(),
-            Self::Custom(_) => Gentle::Terminate,
+            Self::Known(adapter) => adapter.stop_signal,
+            Self::Described(described) => described.stop_signal(),
+            Self::Custom(_) => StopSignal::Terminate,
         }
     }
 
@@ -159,7 +159,7 @@ impl Agent {
         }
     }
 
-    /// Why it will not be allowed everything as root, and the variable with which it will.
+    /// WithheldReason it will not be allowed everything as root, and the variable with which it will.
     #[must_use]
     pub fn as_root(&self) -> Option<(&'static str, &'static str)> {
         match self {
@@ -200,7 +200,7 @@ impl Agent {
 
     /// Which variables it gets.
     #[must_use]
-    pub fn environment(&self, ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+    pub fn environment(&self, ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> AgentVariables {
         match self {
             Self::Known(adapter) => environment::choose(adapter.variables, ambient, extra),
             Self::Described(described) => {
@@ -216,7 +216,11 @@ impl Agent {
 
     /// Which variables it gets in a container.
     #[must_use]
-    pub fn environment_inside(&self, ambient: impl IntoIterator<Item = (String, String)>, extra: &AgentEnv) -> Chosen {
+    pub fn environment_inside(
+        &self,
+        ambient: impl IntoIterator<Item = (String, String)>,
+        extra: &AgentEnv,
+    ) -> AgentVariables {
         match self {
             Self::Known(adapter) => environment::choose_inside(adapter.variables, ambient, extra),
             Self::Described(described) => {
@@ -231,7 +235,7 @@ impl Agent {
     #[must_use]
     pub fn is_behind_bridge(&self) -> bool {
         match self {
-            Self::Known(adapter) => ACP_ADAPTERS.iter().any(|known| known.name == adapter.name),
+            Self::Known(adapter) => adapter.behind_bridge,
             Self::Described(described) => described.output == Output::Acp,
             Self::Custom(_) => false,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::budget::{MICROS, money_exact, parse_money};
 use crate::agent::Usage;
-use crate::agent::environment::glob_fits;
+use crate::agent::env::environment::glob_fits;
 use crate::machine::Deciding;
 use crate::refusal::Refusal;
 use crate::text::nearest;

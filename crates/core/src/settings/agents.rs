@@ -4,7 +4,7 @@ use toml_edit::{Document, Item, Value};
 use super::error::SettingsError;
 use super::files::{line_of_yaml, place};
 use crate::agent::described::{ARGS, ByPermissions, OUTPUTS, Output, PLACEHOLDERS, PromptBy, Success, placeholder};
-use crate::agent::{Agent, Described, PERMISSIONS, words};
+use crate::agent::{Agent, Described, PERMISSIONS, shell_words as words};
 use crate::text::nearest;
 
 /// The table that holds them.

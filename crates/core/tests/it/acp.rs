@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use loop_core::agent::acp::{Machine, Wish};
+use loop_core::agent::acp::{AcpTask, Conversation};
 use loop_core::agent::{Adapter, adapter};
 use loop_core::run::Ended;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn recording(path: &std::path::Path) -> Recording {
 
 /// Our side of a conversation that is played again.
 struct Replay {
-    machine: Machine,
+    machine: Conversation,
     said: String,
     transcript: String,
     /// The number and method of our last request.
@@ -105,8 +105,9 @@ impl Replay {
 
 /// What we said, and the transcript that our own process would have left.
 fn replay(recording: &Recording) -> (String, String) {
-    let wish = Wish { workspace: "/workspace".to_owned(), prompt: "Create hello.txt".to_owned(), ..Wish::default() };
-    let (machine, first) = Machine::begin(wish);
+    let wish =
+        AcpTask { workspace: "/workspace".to_owned(), prompt: "Create hello.txt".to_owned(), ..AcpTask::default() };
+    let (machine, first) = Conversation::begin(wish);
     let open = (Value::Null, String::new());
     let mut replay = Replay { machine, said: String::new(), transcript: String::new(), open };
     replay.say(first);

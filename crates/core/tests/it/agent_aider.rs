@@ -117,7 +117,7 @@ fn tokens_and_cost_are_added_up() {
 fn a_retry_of_its_own_is_seen_and_is_the_reason_when_we_end_it() {
     let mut waiting = stream("aider", Usage::default());
     waiting.push(format!("{HEAD}{LIMITED}Retrying in 0.2 seconds...\n").as_bytes());
-    assert!(waiting.retrying());
+    assert!(waiting.is_retrying());
     let reading = end(waiting, &Played { ended: Ended::ByUs, ..Played::default() });
     assert_eq!(reading.failure, Some(Failure::RateLimit));
     assert_eq!(reading.reset.map(|reset| reset.at_ms), Some(crate::agent_play::NOW_MS + 20_000));
@@ -131,6 +131,6 @@ fn a_retry_of_its_own_is_seen_and_is_the_reason_when_we_end_it() {
 fn without_a_key_it_is_not_waited_for() {
     let mut waiting = stream("aider", Usage::default());
     waiting.push(b"Detected dumb terminal.\n\nNo LLM model was specified and no API keys were provided.\nOpenRouter provides\n\nWaiting up to 5 minutes\n");
-    assert!(waiting.retrying());
+    assert!(waiting.is_retrying());
     assert_eq!(end(waiting, &Played { ended: Ended::ByUs, ..Played::default() }).failure, Some(Failure::Auth));
 }

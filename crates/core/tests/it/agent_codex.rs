@@ -211,9 +211,9 @@ fn a_retry_of_its_own_is_seen_and_is_the_reason_when_we_end_it() {
     for (why, expected) in cases {
         let mut stream = stream("codex", Usage::default());
         stream.push(format!("{THREAD}\n{}", retry(why)).as_bytes());
-        assert_eq!(stream.retrying(), expected, "{why}");
+        assert_eq!(stream.is_retrying(), expected, "{why}");
         stream.push(format!("{}\n", said("it went on")).as_bytes());
-        assert!(!stream.retrying(), "{why}");
+        assert!(!stream.is_retrying(), "{why}");
     }
     let stopped = Played { ended: Ended::ByUs, ..Played::default() };
     let mut waiting = stream("codex", Usage::default());

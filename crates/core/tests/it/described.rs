@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use loop_core::agent::{
-    Agent, AgentEnv, Ask, Begin, Call, Described, End, Failure, Gentle, Permissions, Stdin, Stream, SystemBy, Terminal,
+    Agent, AgentEnv, Ask, Begin, Call, Described, End, Failure, Permissions, Stdin, StopSignal, Stream, SystemBy,
+    Terminal,
 };
 use loop_core::run::Ended;
 use loop_core::settings::*;
@@ -87,7 +88,7 @@ fn an_agent_that_was_described_is_called_as_it_was_described() {
     assert_eq!(mine.call(&bare).argv, ["/bin/agent", "--json", "--no-shell", "-"]);
     let all_of_it = Ask { permissions: Permissions::All, ..bare.clone() };
     assert_eq!(mine.call(&all_of_it).argv, ["/bin/agent", "--json", "--yolo", "-"]);
-    assert_eq!((mine.system(), mine.continues(), mine.gentle()), (SystemBy::Call, true, Gentle::Interrupt));
+    assert_eq!((mine.system(), mine.continues(), mine.stop_signal()), (SystemBy::Call, true, StopSignal::Interrupt));
     assert_eq!(
         (mine.program(), mine.install(), mine.litter()),
         (Some("my-agent"), "npm install -g my-agent", vec![".mine*"])

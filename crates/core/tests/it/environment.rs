@@ -1,12 +1,14 @@
 //! Which variables an agent gets, and how a line of arguments becomes words.
-use loop_core::agent::words::{self, WordsError};
-use loop_core::agent::{AgentEnv, Chosen, Why, adapter, choose, choose_inside, everything};
+use loop_core::agent::shell_words::{self as words, ShellWordsError};
+use loop_core::agent::{
+    ADAPTERS, AgentEnv, AgentVariables, WithheldReason, adapter, choose, choose_inside, everything,
+};
 
 fn pairs(names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| ((*name).to_owned(), format!("value of {name}"))).collect()
 }
 
-fn chosen(agent: &str, names: &[&str], extra: &str) -> Chosen {
+fn chosen(agent: &str, names: &[&str], extra: &str) -> AgentVariables {
     choose(adapter(agent).unwrap().variables, pairs(names), &AgentEnv::parse(extra).unwrap())
 }
 
@@ -37,23 +39,23 @@ fn an_agent_gets_families_and_its_own_variables_and_nothing_else() {
         "LD_LIBRARY_PATH",
     ];
     let withheld = [
-        ("GITHUB_TOKEN", Why::Unlisted),
-        ("DATABASE_URL", Why::Unlisted),
-        ("OPENAI_API_KEY", Why::Unlisted),
-        ("CARGO_REGISTRY_TOKEN", Why::Secret),
-        ("npm_config__authToken", Why::Secret),
-        ("GRADLE_PUBLISH_KEY", Why::Secret),
-        ("SSH_AUTH_SOCK", Why::Socket),
-        ("CARGO_ODD_SOCK", Why::Socket),
-        ("DBUS_SESSION_BUS_ADDRESS", Why::Socket),
-        ("XDG_RUNTIME_DIR", Why::Socket),
-        ("DISPLAY", Why::Socket),
-        ("DOCKER_HOST", Why::Socket),
-        ("CLAUDECODE", Why::Marker),
-        ("CLAUDE_CODE_ENTRYPOINT", Why::Marker),
-        ("CLAUDE_CODE_SESSION_ID", Why::Marker),
-        ("LOOP_WEB_TOKEN", Why::Token),
-        ("LOOPD_SOCKET", Why::Token),
+        ("GITHUB_TOKEN", WithheldReason::Unlisted),
+        ("DATABASE_URL", WithheldReason::Unlisted),
+        ("OPENAI_API_KEY", WithheldReason::Unlisted),
+        ("CARGO_REGISTRY_TOKEN", WithheldReason::Secret),
+        ("npm_config__authToken", WithheldReason::Secret),
+        ("GRADLE_PUBLISH_KEY", WithheldReason::Secret),
+        ("SSH_AUTH_SOCK", WithheldReason::Socket),
+        ("CARGO_ODD_SOCK", WithheldReason::Socket),
+        ("DBUS_SESSION_BUS_ADDRESS", WithheldReason::Socket),
+        ("XDG_RUNTIME_DIR", WithheldReason::Socket),
+        ("DISPLAY", WithheldReason::Socket),
+        ("DOCKER_HOST", WithheldReason::Socket),
+        ("CLAUDECODE", WithheldReason::Marker),
+        ("CLAUDE_CODE_ENTRYPOINT", WithheldReason::Marker),
+        ("CLAUDE_CODE_SESSION_ID", WithheldReason::Marker),
+        ("LOOP_WEB_TOKEN", WithheldReason::Token),
+        ("LOOPD_SOCKET", WithheldReason::Token),
     ];
     let names: Vec<&str> = passed.iter().copied().chain(withheld.map(|(name, _)| name)).chain(["PWD", "_"]).collect();
     let got = chosen("claude", &names, "");
@@ -93,6 +95,16 @@ fn what_agents_set_in_the_shells_of_their_tools_does_not_reach_the_agent_that_we
         ("cursor", "CURSOR_AGENT CURSOR_TRACE_ID"),
         ("cline", "CLINE_ACTIVE"),
     ];
+    let known = |agent: &str| sessions.iter().any(|(name, _)| *name == agent);
+    for agent in ADAPTERS {
+        // A marker with a star stands for names that begin so.
+        let names: Vec<String> = agent.markers.iter().map(|marker| marker.replace('*', "X")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(known(agent.name) || agent.markers.is_empty(), "{}: what does it set for its tools?", agent.name);
+        for other in ADAPTERS {
+            assert!(chosen(other.name, &names, "*").passed.is_empty(), "{}: {}", agent.name, other.name);
+        }
+    }
     for (_, names) in sessions {
         let names: Vec<&str> = names.split(' ').collect();
         for (agent, _) in sessions {
@@ -121,7 +133,7 @@ fn agent_env_passes_sets_and_matches_but_never_our_own_tokens() {
     ];
     assert_eq!(passed, expected, "a pattern never fetches a socket, a marker or a token");
     assert_eq!(got.unset, ["GONE"]);
-    assert_eq!(got.withheld["LOOPD_KEY"], Why::Token);
+    assert_eq!(got.withheld["LOOPD_KEY"], WithheldReason::Token);
     for (bad, words) in [
         ("LOOPD_KEY", "a token of this program's own"),
         ("LOOP_WEB_TOKEN=x", "a token of this program's own"),
@@ -161,10 +173,10 @@ fn a_line_is_split_as_a_shell_would() {
     ] {
         assert_eq!(words::split(line).unwrap(), words, "{line:?}");
     }
-    assert_eq!(words::split("a 'b").unwrap_err(), WordsError::Open { quote: '\'', at: 3 });
-    assert_eq!(words::split("ä \"b\\").unwrap_err(), WordsError::Open { quote: '"', at: 3 });
+    assert_eq!(words::split("a 'b").unwrap_err(), ShellWordsError::Open { quote: '\'', at: 3 });
+    assert_eq!(words::split("ä \"b\\").unwrap_err(), ShellWordsError::Open { quote: '"', at: 3 });
     assert_eq!(words::split("ab\\").unwrap_err().to_string(), "the \\ at letter 3 has nothing after it");
-    assert_eq!(words::split("a 'b\0'").unwrap_err(), WordsError::Nul { at: 5 });
+    assert_eq!(words::split("a 'b\0'").unwrap_err(), ShellWordsError::Nul { at: 5 });
 }
 
 #[test]

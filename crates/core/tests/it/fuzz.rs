@@ -14,8 +14,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use loop_core::agent::text::TextReader;
-use loop_core::agent::{Begin, End, Reading, Stream, adapter, limits, markers, status_block};
+use loop_core::agent::claims::{markers, status_block};
+use loop_core::agent::plain_text::TextReader;
+use loop_core::agent::provider::reset as limits;
+use loop_core::agent::{Begin, End, Reading, Stream, adapter};
 use loop_core::run::Ended;
 
 /// The targets together take a minute.
@@ -290,12 +292,19 @@ fn stream(agent: &'static str) {
 }
 
 macro_rules! streams {
-    ($($name:ident),*) => {$(
+    ($($name:ident),*) => {
+    $(
         #[test]
         fn $name() {
             stream(stringify!($name));
         }
-    )*};
+    )*
+
+        #[test]
+        fn every_agent_is_fuzzed() {
+            crate::registry::assert_named(&[$(stringify!($name)),*], &[]);
+        }
+    };
 }
 
 streams!(claude, codex, gemini, opencode, qwen, cline, cursor, aider);
@@ -321,7 +330,7 @@ fn text() {
         let half = (half..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let block = status_block::last(&text, &text[half..]);
         let marks = markers::find(&text, &text[..half]);
-        let reset = limits::reset(&text, limits::Clock { now_ms: 1_794_769_200_000, utc_offset_s: 3600 });
+        let reset = limits::in_words(&text, limits::Clock { now_ms: 1_794_769_200_000, utc_offset_s: 3600 });
         if block.claim.is_some() && block.error.is_some() {
             return Err("a claim and an error".to_owned());
         }

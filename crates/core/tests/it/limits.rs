@@ -1,5 +1,5 @@
 //! Moments in the words of limits.
-use loop_core::agent::limits::{Clock, reset};
+use loop_core::agent::provider::reset::{Clock, in_words as reset};
 
 /// 2026-11-15T19:00:00Z, a Sunday.
 const NOW_MS: u64 = 1_794_769_200_000;

@@ -1,5 +1,5 @@
 //! `<promise>` and `<progress>`: what counts and what does not.
-use loop_core::agent::markers::{PROGRESS_MAX, find};
+use loop_core::agent::claims::markers::{PROGRESS_MAX, find};
 
 fn promise(text: &str) -> Option<String> {
     find(text, "").promise

@@ -1,6 +1,6 @@
 //! The status block: what counts, what does not, and what it says.
 use expect_test::expect;
-use loop_core::agent::status_block::last;
+use loop_core::agent::claims::status_block::last;
 use loop_core::agent::{Claim, DIALECTS, Dialect};
 use loop_core::prompt::{status_instructions, system_prompt};
 

@@ -147,7 +147,8 @@ pub(crate) fn cut_cases(agent: &Adapter, cases: &[Case]) {
 }
 
 macro_rules! recorded {
-    ($($name:ident),*) => {$(
+    ($($name:ident),*) => {
+    $(
         mod $name {
             // req: C-05
             #[test]
@@ -160,7 +161,13 @@ macro_rules! recorded {
                 super::cut(stringify!($name));
             }
         }
-    )*};
+    )*
+
+        #[test]
+        fn every_agent_is_recorded_but_one_that_nobody_could_try() {
+            crate::registry::assert_named(&[$(stringify!($name)),*], &["cursor"]);
+        }
+    };
 }
 
 recorded!(opencode, claude, codex, gemini, aider, cline, qwen);

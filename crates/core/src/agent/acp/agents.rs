@@ -2,16 +2,16 @@
 //! before it does a thing.
 use serde_json::{Value, json};
 
-use super::reader::{cumulative_reader, reader};
-use crate::agent::adapter::{Adapter, Gentle, SystemBy};
+use super::reader::reader_of;
+use crate::agent::adapter::{Adapter, BASE, SystemBy};
 use crate::agent::ask::{Ask, Call, Permissions, Stdin};
-
-/// Every one of them.
-pub(in crate::agent) const ADAPTERS: [Adapter; 4] = [OPENCODE, CLAUDE, CODEX, GEMINI];
+use crate::agent::provider::wording::Vendor;
+use crate::agent::reading::Usage;
 
 /// opencode by the protocol.
-const OPENCODE: Adapter = Adapter {
+pub(in crate::agent) const OPENCODE: Adapter = Adapter {
     name: "opencode-acp",
+    title: "opencode",
     program: "opencode",
     install: "npm install -g opencode-ai",
     sign_in: "run `opencode auth login`, or set the provider's key",
@@ -21,13 +21,14 @@ const OPENCODE: Adapter = Adapter {
     signed_in_files: &[".local/share/opencode/auth.json"],
     call: opencode,
     // What it costs is told for the whole session, from whichever process.
-    reader: cumulative_reader,
+    reader: |begin| reader_of(Vendor::Opencode, begin.used),
     ..COMMON
 };
 
 /// Claude Code by the protocol.
-const CLAUDE: Adapter = Adapter {
+pub(in crate::agent) const CLAUDE: Adapter = Adapter {
     name: "claude-acp",
+    title: "Claude Code",
     program: "claude-agent-acp",
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
     sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
@@ -36,12 +37,14 @@ const CLAUDE: Adapter = Adapter {
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     signed_in_files: &[".claude/.credentials.json", ".claude.json"],
     call: claude,
+    reader: |_| reader_of(Vendor::Anthropic, Usage::default()),
     ..COMMON
 };
 
 /// Codex by the protocol. Its sandbox needs `bwrap` on PATH: without it commands fail, and edits are asked for.
-const CODEX: Adapter = Adapter {
+pub(in crate::agent) const CODEX: Adapter = Adapter {
     name: "codex-acp",
+    title: "Codex CLI",
     program: "codex-acp",
     install: "npm install -g @zed-industries/codex-acp",
     sign_in: "run `codex login`, or set OPENAI_API_KEY",
@@ -55,8 +58,9 @@ const CODEX: Adapter = Adapter {
 
 /// Gemini CLI by the protocol. It loses a session that is loaded within the minute in which it began: its new file
 /// for it has the name of the old one. That is told like any other session that is not there.
-const GEMINI: Adapter = Adapter {
+pub(in crate::agent) const GEMINI: Adapter = Adapter {
     name: "gemini-acp",
+    title: "Gemini CLI",
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
     sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
@@ -65,28 +69,17 @@ const GEMINI: Adapter = Adapter {
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     signed_in_files: &[".gemini/oauth_creds.json"],
     call: gemini,
+    reader: |_| reader_of(Vendor::Google, Usage::default()),
     ..COMMON
 };
 
 /// What they have in common.
 const COMMON: Adapter = Adapter {
-    name: "",
-    program: "",
-    install: "",
-    sign_in: "",
-    tried: None,
     system: SystemBy::Call,
-    continues: true,
-    gentle: Gentle::Terminate,
-    litter: &[],
-    variables: &[],
-    keys: &[],
-    signed_in_files: &[],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions work or all",
-    call: codex,
-    reader,
+    behind_bridge: true,
+    reader: |_| reader_of(Vendor::OpenAi, Usage::default()),
+    ..BASE
 };
 
 /// Whether the model goes to the agent by the protocol, or by its own flag.

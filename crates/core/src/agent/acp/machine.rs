@@ -17,7 +17,7 @@ const SIGN_IN_FIRST: i64 = -32000;
 
 /// What is wanted of an agent.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct AcpTask {
     /// Where it works, an absolute path.
     pub workspace: String,
     /// Everything it is asked.
@@ -36,9 +36,9 @@ pub struct Wish {
     pub variables: BTreeSet<String>,
 }
 
-/// Why the conversation is over.
+/// FinishReason the conversation is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum FinishReason {
     /// The prompt was answered; the word is the agent's own reason to stop.
     Answered,
     /// The agent answered with an error.
@@ -57,7 +57,7 @@ pub enum Why {
     NotStarted,
 }
 
-impl Why {
+impl FinishReason {
     /// Its word in the last line of a transcript.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -77,8 +77,8 @@ impl Why {
 /// The end of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finish {
-    /// Why.
-    pub why: Why,
+    /// FinishReason.
+    pub why: FinishReason,
     /// The reason to stop, or what went wrong.
     pub detail: String,
 }
@@ -87,7 +87,7 @@ impl Finish {
     /// Whether the agent did what it was asked for by its own account.
     #[must_use]
     pub fn is_well(&self) -> bool {
-        self.why == Why::Answered && self.detail == "end_turn"
+        self.why == FinishReason::Answered && self.detail == "end_turn"
     }
 
     /// The last line of a transcript. Its first word tells what it is even where the rest is lost.
@@ -115,8 +115,8 @@ enum Awaiting {
 
 /// One conversation with an agent.
 #[derive(Debug)]
-pub struct Machine {
-    wish: Wish,
+pub struct Conversation {
+    wish: AcpTask,
     policy: Policy,
     awaiting: Awaiting,
     /// The id of our last request.
@@ -132,10 +132,10 @@ pub struct Machine {
     finish: Option<Finish>,
 }
 
-impl Machine {
+impl Conversation {
     /// A conversation that has not begun, and what to say first.
     #[must_use]
-    pub fn begin(wish: Wish) -> (Self, Vec<Value>) {
+    pub fn begin(wish: AcpTask) -> (Self, Vec<Value>) {
         let policy = Policy { permissions: wish.permissions, network: wish.network, workspace: wish.workspace.clone() };
         let mut machine = Self {
             wish,
@@ -183,7 +183,7 @@ impl Machine {
         let head = String::from_utf8_lossy(head);
         // An answer has no method; whatever it answered, there is no going on without it.
         if !head.contains("\"method\"") {
-            self.finish(Why::Malformed, "an answer of the agent is too long to be read");
+            self.finish(FinishReason::Malformed, "an answer of the agent is too long to be read");
         }
     }
 
@@ -194,7 +194,7 @@ impl Machine {
         }
         self.cancelling = true;
         if self.awaiting != Awaiting::Prompt {
-            self.finish(Why::Cancelled, "before the prompt was sent");
+            self.finish(FinishReason::Cancelled, "before the prompt was sent");
             return Vec::new();
         }
         vec![json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self.session}})]
@@ -202,12 +202,12 @@ impl Machine {
 
     /// The agent is gone.
     pub fn gone(&mut self, how: &str) {
-        self.finish(Why::AgentEnded, how);
+        self.finish(FinishReason::AgentEnded, how);
     }
 
     /// It cannot be gone on with, for a reason that is not in what it says.
     pub fn give_up(&mut self, why: &str) {
-        self.finish(Why::Protocol, why);
+        self.finish(FinishReason::Protocol, why);
     }
 
     /// How it ended, once it has.
@@ -216,7 +216,7 @@ impl Machine {
         self.finish.as_ref()
     }
 
-    fn finish(&mut self, why: Why, detail: &str) {
+    fn finish(&mut self, why: FinishReason, detail: &str) {
         self.finish.get_or_insert_with(|| Finish { why, detail: detail.to_owned() });
     }
 
@@ -271,7 +271,7 @@ impl Machine {
             Awaiting::Initialize => {
                 let version = result.get("protocolVersion").and_then(Value::as_u64);
                 if version.is_some_and(|version| version != PROTOCOL_VERSION) {
-                    self.finish(Why::Protocol, "the agent speaks another version of the protocol");
+                    self.finish(FinishReason::Protocol, "the agent speaks another version of the protocol");
                     return Vec::new();
                 }
                 self.initialized = result.clone();
@@ -284,7 +284,7 @@ impl Machine {
                     self.settle(result)
                 }
                 None => {
-                    self.finish(Why::Protocol, "the agent named no session");
+                    self.finish(FinishReason::Protocol, "the agent named no session");
                     Vec::new()
                 }
             },
@@ -295,7 +295,7 @@ impl Machine {
             Awaiting::Setting { .. } => self.next_setting(),
             Awaiting::Prompt => {
                 let stop = text_at(result, &["stopReason"]).unwrap_or_default().to_owned();
-                self.finish(Why::Answered, &stop);
+                self.finish(FinishReason::Answered, &stop);
                 Vec::new()
             }
         }
@@ -315,7 +315,7 @@ impl Machine {
         match self.awaiting {
             Awaiting::Resume if code == Some(NO_METHOD) && self.loads() => return self.load(),
             Awaiting::Resume | Awaiting::Load if code != Some(SIGN_IN_FIRST) => {
-                self.finish(Why::SessionLost, &words);
+                self.finish(FinishReason::SessionLost, &words);
             }
             Awaiting::Setting { needed: false } => return self.next_setting(),
             Awaiting::Initialize
@@ -324,7 +324,7 @@ impl Machine {
             | Awaiting::Resume
             | Awaiting::Load
             | Awaiting::Setting { needed: true }
-            | Awaiting::Prompt => self.finish(Why::Error, &words),
+            | Awaiting::Prompt => self.finish(FinishReason::Error, &words),
         }
         Vec::new()
     }
@@ -342,7 +342,7 @@ impl Machine {
         if self.loads() {
             return self.load();
         }
-        self.finish(Why::SessionLost, "the agent cannot go on with a session");
+        self.finish(FinishReason::SessionLost, "the agent cannot go on with a session");
         Vec::new()
     }
 
@@ -362,7 +362,7 @@ impl Machine {
     /// Chooses what has to be set before the prompt.
     fn settle(&mut self, session: &Value) -> Vec<Value> {
         let Ok(model) = choose::model(session, self.wish.model.as_deref()) else {
-            self.finish(Why::Protocol, "the agent has no way to choose a model");
+            self.finish(FinishReason::Protocol, "the agent has no way to choose a model");
             return Vec::new();
         };
         let mode = choose::mode(session, self.wish.permissions, self.wish.mode.as_deref());

@@ -1,8 +1,8 @@
 //! Agents that speak the Agent Client Protocol on their stdio: newline-delimited JSON-RPC.
 //!
 //! A process of our own stands between the harness and such an agent. What it says and answers is decided by
-//! [`Machine`], what both sides said is its stdout, and [`reader`] reads that like the stream of any other agent.
-mod agents;
+//! [`Conversation`], what both sides said is its stdout, and [`reader`] reads that like the stream of any other agent.
+pub(super) mod agents;
 mod choose;
 mod machine;
 mod permission;
@@ -11,9 +11,8 @@ mod reader;
 mod tests;
 mod trouble;
 
-pub(super) use agents::ADAPTERS;
 pub(super) use agents::below_bridge;
-pub use machine::{Finish, Machine, Why, Wish};
+pub use machine::{AcpTask, Conversation, Finish, FinishReason};
 pub use reader::reader;
 
 use serde_json::Value;

@@ -8,7 +8,10 @@ use serde_json::value::RawValue;
 use super::permission::{Tool, Tools, is_allowing};
 use super::{at, choose, list_at, text_at, trouble};
 use crate::agent::adapter::Begin;
-use crate::agent::failure::{Failure, Reset};
+use crate::agent::json::{Events, JsonLines, LineCounts, LineKind, micros, number};
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::reset;
+use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 use crate::run::Ended;
 use crate::text;
@@ -51,6 +54,7 @@ struct Request {
 /// Keeps what the end needs; everything in it is bounded.
 #[derive(Debug, Default)]
 struct AcpReader {
+    vendor: Vendor,
     begin: Usage,
     asked: BTreeMap<String, Asked>,
     requests: BTreeMap<String, Request>,
@@ -77,52 +81,49 @@ struct AcpReader {
     denials: Denials,
     question: Option<String>,
     malformed_end: bool,
-    malformed_lines: u32,
-    unknown_lines: u32,
 }
 
 /// A reader for the stdout of our own process between the harness and an agent.
 #[must_use]
 pub fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(AcpReader::default())
+    reader_of(Vendor::Any, Usage::default())
 }
 
-/// The same for an agent whose cost is that of the whole session, not of its process.
-pub(super) fn cumulative_reader(begin: Begin) -> Box<dyn Reader> {
-    Box::new(AcpReader { begin: begin.used, ..AcpReader::default() })
+/// The same for an agent whose errors this vendor words. `begin`: what the session had cost before, where the agent
+/// tells the cost of the whole session and not of its process.
+pub(super) fn reader_of(vendor: Vendor, begin: Usage) -> Box<dyn Reader> {
+    JsonLines::reader(AcpReader { vendor, begin, ..AcpReader::default() })
 }
 
-impl Reader for AcpReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        let Ok(read) = serde_json::from_slice::<Line<'_>>(line) else {
-            self.malformed_lines = self.malformed_lines.saturating_add(1);
-            self.malformed_end = self.malformed_end || is_end(line);
-            return;
-        };
+impl Events for AcpReader {
+    const ENDS: &'static [&'static str] = &["{\"dir\":\"end\""];
+
+    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {
+        let Ok(read) = serde_json::from_slice::<Line<'_>>(line) else { return LineKind::Malformed };
         let message = read.msg.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap_or_default());
         match (read.dir, message) {
-            ("end", _) => (self.why, self.detail) = (read.why, read.detail),
+            ("end", _) => {
+                self.why = read.why;
+                self.detail = read.detail;
+            }
             ("->", Some(message)) => self.ours(&message),
-            ("<-", Some(message)) => self.theirs(&message, live),
+            ("<-", Some(message)) => return self.theirs(&message, live),
             // What the agent printed that is no message: a warning, a stack trace.
-            ("<-", None) => self.malformed_lines = self.malformed_lines.saturating_add(1),
-            (_, _) => self.unknown_lines = self.unknown_lines.saturating_add(1),
+            ("<-", None) => return LineKind::Malformed,
+            (_, _) => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed_lines = self.malformed_lines.saturating_add(1);
-        self.malformed_end = self.malformed_end || is_end(head);
+    fn malformed(&mut self, _head: &[u8], was_end: bool) {
+        self.malformed_end |= was_end;
     }
 
     fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(self, _counts: &mut LineCounts, end: &End<'_>) -> Reading {
         let terminal = self.terminal();
         let (failure, error) = self.failure(terminal, end);
         // Some agents say the error as if the model had: those are not its words.
@@ -134,24 +135,16 @@ impl Reader for AcpReader {
             session_lost: self.session_lost || self.why.as_deref() == Some("session_lost"),
             usage: self.used(),
             tool_calls: self.prompted.then_some(self.tool_calls),
-            reset: reset.filter(|_| matches!(failure, Some(Failure::RateLimit | Failure::Overload))),
+            reset: reset.filter(|_| failure.is_some_and(Failure::ends_by_itself)),
             failure,
             error,
             session: self.session,
             model: self.model,
             denials: self.denials,
             question: self.question,
-            malformed_lines: self.malformed_lines,
-            unknown_lines: self.unknown_lines,
             ..Reading::default()
         }
     }
-}
-
-/// Whether a line would have been the last one.
-fn is_end(line: &[u8]) -> bool {
-    let head: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(12).collect();
-    head == b"{\"dir\":\"end\""
 }
 
 impl AcpReader {
@@ -185,7 +178,8 @@ impl AcpReader {
         }
         self.prompted = true;
         self.text.clear();
-        (self.stop, self.error) = (None, None);
+        self.stop = None;
+        self.error = None;
         self.cost_before = self.cost.or(self.cost_before);
     }
 
@@ -200,10 +194,10 @@ impl AcpReader {
     }
 
     /// Something that the agent said.
-    fn theirs(&mut self, message: &Value, live: &mut Vec<Live>) {
+    fn theirs(&mut self, message: &Value, live: &mut Vec<Live>) -> LineKind {
         let id = message.get("id").filter(|id| !id.is_null()).map(Value::to_string);
         match (text_at(message, &["method"]), id) {
-            (Some("session/update"), _) => self.update(message, live),
+            (Some("session/update"), _) => return self.update(message, live),
             (Some("session/request_permission"), Some(id)) => self.permission_asked(id, message),
             (Some("elicitation/create" | "session/elicitation"), _) => {
                 let words = text_at(message, &["params", "message"]).unwrap_or("a question without words");
@@ -214,8 +208,9 @@ impl AcpReader {
                 self.answered(asked, message);
             }
             (Some(_), _) => {}
-            (None, None) => self.unknown_lines = self.unknown_lines.saturating_add(1),
+            (None, None) => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     fn permission_asked(&mut self, id: String, message: &Value) {
@@ -231,7 +226,7 @@ impl AcpReader {
 
     fn answered(&mut self, asked: Option<Asked>, message: &Value) {
         if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-            let lost = asked == Some(Asked::Known) && trouble::class(error) != Some(Failure::Auth);
+            let lost = asked == Some(Asked::Known) && trouble::class(self.vendor, error) != Some(Failure::Auth);
             self.session_lost = lost || (self.session_lost && asked != Some(Asked::Known));
             self.error = Some(error.clone());
             return;
@@ -240,11 +235,13 @@ impl AcpReader {
         match asked {
             Some(Asked::Session) => {
                 self.session = text_at(result, &["sessionId"]).map(str::to_owned);
-                (self.error, self.session_lost) = (None, false);
+                self.error = None;
+                self.session_lost = false;
                 self.model_told(result);
             }
             Some(Asked::Known) => {
-                (self.error, self.session_lost) = (None, false);
+                self.error = None;
+                self.session_lost = false;
                 self.model_told(result);
             }
             Some(Asked::Prompt) => {
@@ -261,7 +258,7 @@ impl AcpReader {
         self.model = model.map(str::to_owned).or(self.model.take());
     }
 
-    fn update(&mut self, message: &Value, live: &mut Vec<Live>) {
+    fn update(&mut self, message: &Value, live: &mut Vec<Live>) -> LineKind {
         let update = at(message, &["params", "update"]).unwrap_or(&Value::Null);
         let of = text_at(message, &["params", "sessionId"]);
         let other = of.is_some() && self.session.is_some() && of != self.session.as_deref();
@@ -281,14 +278,14 @@ impl AcpReader {
             | "available_commands_update"
             | "current_mode_update"
             | "session_info_update" => {}
-            _ => self.unknown_lines = self.unknown_lines.saturating_add(1),
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     fn said(&mut self, update: &Value, live: &mut Vec<Live>) {
         if let Some(usage) = at(update, &["_meta", "usage"]) {
-            add(&mut self.summed, &tokens(usage));
-            self.summed.turns = Some(self.summed.turns.unwrap_or(0).saturating_add(1));
+            self.summed = self.summed.plus(Usage { turns: Some(1), ..tokens(usage) });
         }
         let piece = text_at(update, &["content", "text"]).or_else(|| text_at(update, &["content"])).unwrap_or_default();
         if piece.is_empty() {
@@ -302,11 +299,7 @@ impl AcpReader {
             self.message = message.map(str::to_owned);
         }
         self.text.push_str(piece);
-        if self.text.len() > 2 * TEXT_BYTES_MAX {
-            let least = self.text.len() - TEXT_BYTES_MAX;
-            let from = (least..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
-            self.text.drain(..from.unwrap_or(least));
-        }
+        text::keep_end(&mut self.text, TEXT_BYTES_MAX);
         live.push(Live::Text(text::clean(piece.as_bytes())));
     }
 
@@ -333,8 +326,9 @@ impl AcpReader {
         if let Some(limit) = at(update, &["_meta", "_claude/rateLimit"])
             && text_at(limit, &["status"]) == Some("rejected")
         {
-            let moment = limit.get("resetsAt").and_then(Value::as_u64);
-            self.limit_reset = moment.map(trouble::at_seconds_or_millis).or(self.limit_reset);
+            let moment = limit.get("resetsAt").and_then(reset::in_field);
+            let told = moment.map(|at_ms| Reset { at_ms, source: ResetSource::Provider });
+            self.limit_reset = told.or(self.limit_reset);
         }
         let dollars = text_at(update, &["cost", "currency"]).is_none_or(|currency| currency == "USD");
         let amount = at(update, &["cost", "amount"]).and_then(Value::as_f64).filter(|_| dollars);
@@ -380,7 +374,7 @@ impl AcpReader {
             return (None, None);
         }
         if let Some(error) = &self.error {
-            return (Some(trouble::class(error).unwrap_or(Failure::Crash)), Some(trouble::words(error)));
+            return (Some(trouble::class(self.vendor, error).unwrap_or(Failure::Crash)), Some(trouble::words(error)));
         }
         let cancelled = self.stop.as_deref() == Some("cancelled") || self.why.as_deref() == Some("cancelled");
         if by_us && (cancelled || terminal == Terminal::Missing || self.why.as_deref() == Some("agent_ended")) {
@@ -393,26 +387,16 @@ impl AcpReader {
         }
         // An agent that never came so far as to have a session says why on its stderr, if anywhere.
         let stderr = text::clean(end.stderr);
-        let told = trouble::class_of_words(&stderr).filter(|_| self.session.is_none());
+        let told = trouble::class_of_words(self.vendor, &stderr).filter(|_| self.session.is_none());
         let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
         let words = self.detail.clone().filter(|detail| !detail.is_empty()).or(last);
         (Some(told.unwrap_or(Failure::Crash)), words)
     }
 }
 
-fn micros(dollars: f64) -> Option<u64> {
-    let amount = jiff::SignedDuration::try_from_secs_f64(dollars).ok()?;
-    u64::try_from(amount.as_micros()).ok()
-}
-
 /// Tokens by any of the names that agents use.
 fn tokens(usage: &Value) -> Usage {
-    let count = |names: &[&str]| {
-        names.iter().find_map(|name| {
-            let value = usage.get(name)?;
-            value.as_u64().or_else(|| value.as_f64().and_then(micros).map(|whole| whole / 1_000_000))
-        })
-    };
+    let count = |names: &[&str]| names.iter().find_map(|name| number(usage.get(name)?));
     let input = count(&["inputTokens", "input_tokens"]);
     let output = count(&["outputTokens", "output_tokens"]);
     let read = count(&["cachedReadTokens", "cached_read_tokens"]);
@@ -429,12 +413,4 @@ fn tokens(usage: &Value) -> Usage {
         cache_creation_tokens: count(&["cachedWriteTokens", "cached_write_tokens"]),
         ..Usage::default()
     }
-}
-
-fn add(sum: &mut Usage, more: &Usage) {
-    let plus = |a: Option<u64>, b: Option<u64>| b.map(|b| a.unwrap_or(0).saturating_add(b)).or(a);
-    sum.input_tokens = plus(sum.input_tokens, more.input_tokens);
-    sum.output_tokens = plus(sum.output_tokens, more.output_tokens);
-    sum.cache_read_tokens = plus(sum.cache_read_tokens, more.cache_read_tokens);
-    sum.cache_creation_tokens = plus(sum.cache_creation_tokens, more.cache_creation_tokens);
 }

@@ -1,17 +1,13 @@
 //! What an error of `opencode` means: the provider's status, headers and body first, words last.
 use serde_json::Value;
 
-use crate::agent::failure::{Failure, Reset, ResetSource};
-use crate::agent::limits::{self, Clock};
+use crate::agent::json::number_or_text;
+use crate::agent::provider::failure::{Failure, Reset, ResetSource};
+use crate::agent::provider::reset::{self, Clock};
+use crate::agent::provider::wording::{self, ProviderError, Vendor};
 
 /// How old an error may be for its own moment to be counted from, and how long ago a limit may have ended.
 const RECENT_MS: u64 = 10 * 60 * 1000;
-/// Nobody limits for longer.
-const LONGEST_MS: u64 = 400 * 24 * 3600 * 1000;
-/// A number over this is seconds since 1970.
-const EPOCH_S_FROM: u64 = 1_000_000_000;
-/// A number over this is milliseconds since 1970.
-const EPOCH_MS_FROM: u64 = 100_000_000_000;
 
 /// What an error amounts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +23,6 @@ pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> Found {
     let message = message(error);
     let body = body(&data["responseBody"]);
     let failure = failure(error["name"].as_str().unwrap_or_default(), &message, data, &body);
-    let waits = matches!(failure, Failure::RateLimit | Failure::Overload);
     let now_ms = clock.now_ms;
     // A clock that is far off, or an error that came long ago, says nothing about when to go on.
     let from_ms = at_ms.filter(|at| *at <= now_ms && now_ms - at <= RECENT_MS).unwrap_or(now_ms);
@@ -36,9 +31,9 @@ pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> Found {
     let told = moments.into_iter().filter(|at| likely(*at, now_ms)).max();
     let reset = told.map(|at_ms| Reset { at_ms, source: ResetSource::Provider }).or_else(|| {
         let clock = Clock { now_ms: from_ms, ..clock };
-        limits::reset(&message, clock).filter(|reset| likely(reset.at_ms, now_ms))
+        reset::in_words(&message, clock).filter(|reset| likely(reset.at_ms, now_ms))
     });
-    Found { failure, reset: reset.filter(|_| waits), message }
+    Found { failure, reset: reset.filter(|_| failure.ends_by_itself()), message }
 }
 
 /// The words of an error.
@@ -49,7 +44,7 @@ pub(super) fn message(error: &Value) -> String {
 
 /// Whether a limit may end then: not long ago, and not in another age.
 fn likely(at_ms: u64, now_ms: u64) -> bool {
-    at_ms >= now_ms.saturating_sub(RECENT_MS) && at_ms <= now_ms.saturating_add(LONGEST_MS)
+    at_ms >= now_ms.saturating_sub(RECENT_MS) && at_ms <= now_ms.saturating_add(reset::LONGEST_MS)
 }
 
 /// The body of a provider's answer: JSON in a text, or JSON as it is.
@@ -67,89 +62,14 @@ fn body(value: &Value) -> Value {
     }
 }
 
+/// The codes stand in the body of the answer, or are the name of the error.
 fn failure(name: &str, message: &str, data: &Value, body: &Value) -> Failure {
-    match name {
-        "ContextOverflowError" => return Failure::Context,
-        "ProviderAuthError" => return Failure::Auth,
-        _ => {}
-    }
-    let status = number(&data["statusCode"]).or_else(|| number(&data["status"]));
-    let words = [&body["error"]["type"], &body["error"]["code"], &body["type"], &body["error"]["status"]];
-    let by_word = words.into_iter().filter_map(Value::as_str).find_map(of_word);
-    let refused = status.and_then(Failure::of_status);
-    // Billing and context hide behind statuses that mean other things; a plain refusal does not.
-    match (by_word, refused) {
-        (_, Some(Failure::Auth)) => Failure::Auth,
-        (Some(word), _) => of_text(message, true).unwrap_or(word),
-        (None, Some(refused)) => of_text(message, true).unwrap_or(refused),
-        (None, None) => of_text(message, status.is_some()).unwrap_or(Failure::Crash),
-    }
-}
-
-/// What a provider's own word for an error means.
-fn of_word(word: &str) -> Option<Failure> {
-    match word {
-        "insufficient_quota" | "billing_error" | "billing_hard_limit_reached" | "CreditsError" => {
-            Some(Failure::Billing)
-        }
-        "usage_limit_reached"
-        | "rate_limit_error"
-        | "rate_limit_exceeded"
-        | "RESOURCE_EXHAUSTED"
-        | "FreeUsageLimitError"
-        | "GoUsageLimitError"
-        | "SubscriptionUsageLimitError" => Some(Failure::RateLimit),
-        "context_length_exceeded" | "request_too_large" => Some(Failure::Context),
-        "authentication_error"
-        | "permission_error"
-        | "invalid_api_key"
-        | "UNAUTHENTICATED"
-        | "PERMISSION_DENIED"
-        | "AuthError" => Some(Failure::Auth),
-        "overloaded_error" | "server_is_overloaded" | "UNAVAILABLE" => Some(Failure::Overload),
-        _ => None,
-    }
-}
-
-/// What the words of an error mean. Where the provider answered, only what its status does not tell is looked for.
-fn of_text(message: &str, answered: bool) -> Option<Failure> {
-    const ALWAYS: [(Failure, &[&str]); 3] = [
-        (Failure::Billing, &["credit balance", "insufficient_quota", "billing hard limit", "plan and billing"]),
-        (
-            Failure::Context,
-            &["context window", "context length", "prompt is too long", "maximum number of tokens", "too many tokens"],
-        ),
-        (Failure::Auth, &["api key not valid", "invalid api key", "incorrect api key", "invalid x-api-key"]),
-    ];
-    const UNANSWERED: [(Failure, &[&str]); 4] = [
-        (Failure::RateLimit, &["rate limit", "rate_limit", "too many requests", "usage limit", "resource exhausted"]),
-        (Failure::Overload, &["overloaded", "at capacity", "service unavailable", "internal server error"]),
-        (Failure::Auth, &["unauthorized", "api key is missing", "not authenticated", "not logged in", "forbidden"]),
-        (
-            Failure::Network,
-            &[
-                "unable to connect",
-                "cannot connect",
-                "connection",
-                "fetch failed",
-                "failed to fetch",
-                "network",
-                "socket",
-                "econn",
-                "enotfound",
-                "eai_again",
-                "etimedout",
-                "timed out",
-                "timeout",
-                "terminated",
-            ],
-        ),
-    ];
-    let message = message.to_lowercase();
-    let hit =
-        |(failure, words): &(Failure, &[&str])| words.iter().any(|word| message.contains(word)).then_some(*failure);
-    let always = ALWAYS.iter().find_map(hit);
-    always.or_else(|| if answered { None } else { UNANSWERED.iter().find_map(hit) })
+    let fields = [&body["error"]["type"], &body["error"]["code"], &body["type"], &body["error"]["status"]];
+    let mut codes = fields.into_iter().filter_map(Value::as_str).chain([name]);
+    let code = codes.find(|code| wording::of_code(code).is_some());
+    let status = number_or_text(&data["statusCode"]).or_else(|| number_or_text(&data["status"]));
+    let error = ProviderError { vendor: Vendor::Opencode, code, status, words: message };
+    error.class().unwrap_or(Failure::Crash)
 }
 
 /// What tells when the provider goes on.
@@ -163,31 +83,32 @@ struct Answer<'a> {
 impl Answer<'_> {
     /// All moments that its fields name. The last of them counts: before that, one limit still holds.
     fn moments(&self, body: &Value, limited: bool) -> Vec<u64> {
-        let after = |seconds: f64| self.after(seconds);
+        let after = |seconds: f64| reset::after(seconds, self.from_ms);
         let wait = self.header("retry-after-ms").and_then(float).and_then(|millis| after(millis / 1000.0));
         let wait = wait.or_else(|| {
             let value = self.header("retry-after")?;
-            moment(value).or_else(|| after(float(value)?))
+            reset::in_field(value).or_else(|| after(float(value)?))
         });
         let mut all = vec![
-            moment(&self.error["resets_at"]),
-            moment(&body["resets_at"]),
+            reset::in_field(&self.error["resets_at"]),
+            reset::in_field(&body["resets_at"]),
             float(&self.error["resets_in_seconds"]).and_then(after),
-            retry_info(self.error).and_then(after),
+            retry_info(self.error).map(|wait| self.from_ms.saturating_add(wait)),
             wait,
         ];
         for kind in ["unified", "requests", "tokens", "input-tokens", "output-tokens"] {
             let name = |field: &str| format!("anthropic-ratelimit-{kind}-{field}");
             if limited || self.remaining(&name("remaining")) == Some(0) {
-                all.push(self.header(&name("reset")).and_then(moment));
+                all.push(self.header(&name("reset")).and_then(reset::in_field));
             }
         }
         for kind in ["", "-requests", "-tokens"] {
             // What is not used up keeps nobody waiting.
             if self.remaining(&format!("x-ratelimit-remaining{kind}")).unwrap_or(0) == 0 {
                 all.push(self.header(&format!("x-ratelimit-reset{kind}")).and_then(|value| {
-                    let seconds = float(value).or_else(|| span(value.as_str()?));
-                    moment(value).or_else(|| after(seconds?))
+                    let wait = || reset::duration_in_field(value.as_str()?);
+                    let after_wait = || Some(self.from_ms.saturating_add(wait()?));
+                    reset::in_field(value).or_else(|| after(float(value)?)).or_else(after_wait)
                 }));
             }
         }
@@ -200,69 +121,19 @@ impl Answer<'_> {
     }
 
     fn remaining(&self, name: &str) -> Option<u64> {
-        self.header(name).and_then(number)
+        self.header(name).and_then(number_or_text)
     }
-
-    /// So many seconds on; none where nobody would wait that long.
-    fn after(&self, seconds: f64) -> Option<u64> {
-        let millis = format!("{:.0}", seconds * 1000.0).parse::<u64>().ok().filter(|millis| *millis <= LONGEST_MS)?;
-        Some(self.from_ms.saturating_add(millis))
-    }
-}
-
-/// A moment: seconds or milliseconds since 1970, as ISO 8601 or as a header writes dates.
-fn moment(value: &Value) -> Option<u64> {
-    if let Some(number) = number(value) {
-        let at_ms = if number > EPOCH_MS_FROM { number } else { number.checked_mul(1000)? };
-        return (number > EPOCH_S_FROM).then_some(at_ms);
-    }
-    let text = value.as_str()?.trim();
-    let iso = || text.parse::<jiff::Timestamp>().ok();
-    let moment = iso().or_else(|| Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp()))?;
-    u64::try_from(moment.as_millisecond()).ok()
 }
 
 /// Google's own field.
-fn retry_info(error: &Value) -> Option<f64> {
-    error["details"].as_array()?.iter().find_map(|detail| span(detail["retryDelay"].as_str()?))
-}
-
-/// `2s`, `6m0s`, `1h2m3.5s`, `120ms`, in seconds.
-fn span(text: &str) -> Option<f64> {
-    let (mut seconds, mut rest) = (0.0, text.trim());
-    while !rest.is_empty() {
-        let digits = rest.find(|sign: char| !sign.is_ascii_digit() && sign != '.')?;
-        let (amount, after) = rest.split_at(digits);
-        let unit = after.find(|sign: char| sign.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(unit);
-        let each = match unit {
-            "ms" => 0.001,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            "d" => 86_400.0,
-            _ => return None,
-        };
-        seconds += amount.parse::<f64>().ok()? * each;
-        rest = after;
-    }
-    Some(seconds).filter(|_| !text.trim().is_empty())
+fn retry_info(error: &Value) -> Option<u64> {
+    error["details"].as_array()?.iter().find_map(|detail| reset::duration_in_field(detail["retryDelay"].as_str()?))
 }
 
 /// A number, be it a float or in a text.
 fn float(value: &Value) -> Option<f64> {
     let parsed = || value.as_str()?.trim().parse().ok();
     value.as_f64().or_else(parsed).filter(|number: &f64| number.is_finite() && *number >= 0.0)
-}
-
-/// The same as a whole number.
-pub(super) fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| float(value).map(whole))
-}
-
-/// The nearest whole number; there is no safe cast from floats.
-pub(super) fn whole(number: f64) -> u64 {
-    format!("{number:.0}").parse().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -3,20 +3,19 @@ mod call;
 mod errors;
 mod reader;
 
-use super::adapter::{Adapter, Begin, Gentle, SystemBy};
+use super::adapter::{Adapter, BASE, Begin, SystemBy};
+use super::json::JsonLines;
 use super::reading::Reader;
 
 /// How it is driven.
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "opencode",
+    title: "opencode",
     program: "opencode",
     install: "npm install -g opencode-ai",
     sign_in: "run `opencode auth login` once, or set the key of your provider",
     tried: Some("1.18.33"),
     system: SystemBy::Call,
-    continues: true,
-    gentle: Gentle::Terminate,
-    litter: &[],
     variables: &[
         "OPENCODE",
         "ANTHROPIC_",
@@ -34,6 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "MOONSHOT_",
         "ZHIPU_",
     ],
+    markers: &["OPENCODE", "OPENCODE_PID", "OPENCODE_CALLER", "OPENCODE_CLIENT"],
     keys: &[
         "OPENCODE_API_KEY",
         "ANTHROPIC_API_KEY",
@@ -47,13 +47,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "XAI_API_KEY",
     ],
     signed_in_files: &[".local/share/opencode/auth.json"],
-    worst_cost_micros: 5_000_000,
-    as_root: None,
     allow_hint: "--permissions all, or permission keys in opencode.json",
     call: call::call,
     reader,
+    ..BASE
 };
 
 fn reader(_: Begin) -> Box<dyn Reader> {
-    Box::new(reader::OpencodeReader::default())
+    JsonLines::reader(reader::OpencodeReader::default())
 }

@@ -2,10 +2,10 @@
 use serde_json::Value;
 
 use super::errors;
-use crate::agent::codex_words::names_a_session;
-use crate::agent::failure::Failure;
-use crate::agent::limits::Clock;
-use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
+use crate::agent::json::{Events, LineCounts, LineKind, micros, number_or_text};
+use crate::agent::provider::failure::Failure;
+use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
+use crate::agent::stream::is_session_name;
 use crate::run::Ended;
 use crate::text;
 
@@ -38,41 +38,43 @@ pub(super) struct OpencodeReader {
     denials: Denials,
     question: Option<String>,
     step: Step,
-    /// The last error that nothing came after, and when it came.
-    error: Option<(Value, Option<u64>)>,
-    malformed_lines: u32,
-    unknown_lines: u32,
+    /// The last error that nothing came after.
+    error: Option<ErrorEvent>,
 }
 
-impl Reader for OpencodeReader {
-    fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        let event = serde_json::from_slice::<Value>(line).ok().filter(|event| event["type"].is_string());
-        match event {
-            Some(event) => self.event(&event, live),
-            None => self.malformed(line),
-        }
+/// An error, and when it came.
+#[derive(Debug)]
+struct ErrorEvent {
+    error: Value,
+    at_ms: Option<u64>,
+}
+
+impl Events for OpencodeReader {
+    const ENDS: &'static [&'static str] = &["{\"type\":\"step_finish\"", "{\"type\":\"error\""];
+
+    fn event(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {
+        if event["type"].is_string() { self.take(&event, live) } else { LineKind::Malformed }
     }
 
-    fn long_line(&mut self, head: &[u8]) {
-        self.malformed(head);
+    fn malformed(&mut self, _head: &[u8], was_end: bool) {
+        if was_end {
+            self.step = Step::Malformed;
+        }
     }
 
     fn session(&self) -> Option<&str> {
-        self.session.as_deref().filter(|name| names_a_session(name))
+        self.session.as_deref().filter(|name| is_session_name(name))
     }
 
-    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+    fn end(self, _counts: &mut LineCounts, end: &End<'_>) -> Reading {
         let stderr = text::clean(end.stderr);
         let lost = end.continued && stderr.contains("Session not found");
         let terminal = self.terminal();
         let denials = denials(self.denials, &stderr);
         let halted = denials.count > 0 && self.step == Step::Ended("tool-calls".to_owned());
-        let clock = Clock { now_ms: end.now_ms, utc_offset_s: end.utc_offset_s };
         let well = terminal == Terminal::Success && *end.ended == Ended::Exit(0);
-        let told = self.error.filter(|_| !well).map(|(error, at)| errors::found(&error, at, clock));
+        let told = self.error.filter(|_| !well);
+        let told = told.map(|told| errors::found(&told.error, told.at_ms, end.clock()));
         let failure = if well {
             None
         } else if let Some(found) = &told {
@@ -94,7 +96,7 @@ impl Reader for OpencodeReader {
         Reading {
             text: self.text,
             terminal,
-            session: self.session.filter(|name| names_a_session(name)),
+            session: self.session.filter(|name| is_session_name(name)),
             session_lost: lost,
             usage: self.usage,
             tool_calls: Some(self.tool_calls),
@@ -103,22 +105,20 @@ impl Reader for OpencodeReader {
             failure,
             reset: told.and_then(|found| found.reset),
             error,
-            malformed_lines: self.malformed_lines,
-            unknown_lines: self.unknown_lines,
             ..Reading::default()
         }
     }
 }
 
 impl OpencodeReader {
-    fn event(&mut self, event: &Value, live: &mut Vec<Live>) {
+    fn take(&mut self, event: &Value, live: &mut Vec<Live>) -> LineKind {
         let part = &event["part"];
         let session = event["sessionID"].as_str().or_else(|| part["sessionID"].as_str());
         if let Some(session) = session {
             let known = self.session.get_or_insert_with(|| session.to_owned());
             // What another session says is not the agent's own word.
             if known != session {
-                return;
+                return LineKind::Known;
             }
         }
         match event["type"].as_str().unwrap_or_default() {
@@ -132,11 +132,13 @@ impl OpencodeReader {
             "error" => {
                 live.push(Live::Note(errors::message(&event["error"])));
                 self.step = Step::Open;
-                self.error = Some((event["error"].clone(), errors::number(&event["timestamp"])));
+                let at_ms = number_or_text(&event["timestamp"]);
+                self.error = Some(ErrorEvent { error: event["error"].clone(), at_ms });
             }
             "reasoning" => {}
-            _ => self.unknown_lines += 1,
+            _ => return LineKind::Unknown,
         }
+        LineKind::Known
     }
 
     fn says(&mut self, part: &Value, live: &mut Vec<Live>) {
@@ -151,11 +153,7 @@ impl OpencodeReader {
             self.text.push('\n');
         }
         self.text.push_str(words);
-        if self.text.len() > TEXT_BYTES_MAX {
-            let from = self.text.len() - TEXT_BYTES_MAX;
-            let from = (from..self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
-            self.text.drain(..from);
-        }
+        text::keep_end(&mut self.text, TEXT_BYTES_MAX);
         live.push(Live::Text(words.to_owned()));
     }
 
@@ -187,23 +185,13 @@ impl OpencodeReader {
         let usage = &mut self.usage;
         usage.turns = Some(usage.turns.unwrap_or(0).saturating_add(1));
         // Thoughts are paid for like words, and counted beside them.
-        let thought = errors::number(&tokens["reasoning"]).unwrap_or(0);
-        let output = errors::number(&tokens["output"]).map(|output| output.saturating_add(thought));
-        add(&mut usage.input_tokens, errors::number(&tokens["input"]));
+        let thought = number_or_text(&tokens["reasoning"]).unwrap_or(0);
+        let output = number_or_text(&tokens["output"]).map(|output| output.saturating_add(thought));
+        add(&mut usage.input_tokens, number_or_text(&tokens["input"]));
         add(&mut usage.output_tokens, output);
-        add(&mut usage.cache_read_tokens, errors::number(&tokens["cache"]["read"]));
-        add(&mut usage.cache_creation_tokens, errors::number(&tokens["cache"]["write"]));
-        let cost = part["cost"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
-        add(&mut usage.cost_micros, cost.map(|dollars| errors::whole(dollars * 1_000_000.0)));
-    }
-
-    fn malformed(&mut self, line: &[u8]) {
-        self.malformed_lines = self.malformed_lines.saturating_add(1);
-        let head = String::from_utf8_lossy(line.get(..200).unwrap_or(line));
-        let head: String = head.chars().filter(|sign| !sign.is_whitespace()).collect();
-        if head.starts_with("{\"type\":\"step_finish\"") || head.starts_with("{\"type\":\"error\"") {
-            self.step = Step::Malformed;
-        }
+        add(&mut usage.cache_read_tokens, number_or_text(&tokens["cache"]["read"]));
+        add(&mut usage.cache_creation_tokens, number_or_text(&tokens["cache"]["write"]));
+        add(&mut usage.cost_micros, part["cost"].as_f64().and_then(micros));
     }
 
     fn terminal(&self) -> Terminal {
@@ -268,12 +256,13 @@ fn words(step: &Step, stderr: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::json::JsonLines;
     use crate::agent::stream::Stream;
 
     const NOW: u64 = 1_800_000_000_000;
 
     fn read(lines: &[&str], ended: &Ended, stderr: &str) -> Reading {
-        let mut stream = Stream::new(Box::new(OpencodeReader::default()));
+        let mut stream = Stream::new(JsonLines::reader(OpencodeReader::default()));
         for line in lines {
             stream.push(format!("{line}\n").as_bytes());
         }

@@ -1,6 +1,7 @@
 //! Which agent works, with which words, variables and permissions.
 use super::{InProject, flag};
 use crate::agent::Permissions;
+use crate::agent::registry::KEY_DOC;
 use crate::settings::amounts::Millis;
 use crate::settings::choices::{ContainmentMode, OnBlocked, OnQuestion, PERMISSIONS_KIND, SessionMode, StatusBlock};
 use crate::settings::value::Kind;
@@ -8,10 +9,8 @@ use crate::settings::value::Kind;
 topic! {
     /// Which agent works, with which words, variables and permissions.
     AgentSettings {
-        /// Which agent works: opencode, claude, codex, gemini, aider, cursor, cline, qwen, gemini-acp, opencode-acp,
-        /// claude-acp, codex-acp, custom (any command, see agent_cmd), or one that your own settings describe. loop
-        /// agents lists them.
-        agent: String {
+        /// Which agent works, by its name.
+        agent: String [KEY_DOC] {
             kind: Kind::Word,
             default: "opencode",
             flag: flag("agent", "NAME"),

@@ -6,13 +6,23 @@ use super::amounts::SettingValue;
 use super::resolved::Resolved;
 use super::value::Kind;
 
+/// The help of a key: its own expression where it has one, else its doc comment.
+macro_rules! help_or {
+    ([$help:expr], $doc:expr) => {
+        $help
+    };
+    ([], $doc:expr) => {
+        $doc
+    };
+}
+
 /// A topic: a struct with a typed field for each key, and the keys themselves, from the same lines. The doc comment of
 /// a key is also its help.
 macro_rules! topic {
     (
         $(#[doc = $about:literal])+
         $topic:ident {
-            $($(#[doc = $doc:literal])+ $name:ident: $type:ty { $($part:ident: $value:expr),+ $(,)? })+
+            $($(#[doc = $doc:literal])+ $name:ident: $type:ty $([$help:expr])? { $($part:ident: $value:expr),+ $(,)? })+
         }
     ) => {
         $(#[doc = $about])+
@@ -33,7 +43,7 @@ macro_rules! topic {
                     const {
                         &Key {
                             name: stringify!($name),
-                            doc: concat!($($doc),+).trim_ascii_start(),
+                            doc: help_or!([$($help)?], concat!($($doc),+).trim_ascii_start()),
                             $($part: $value,)+
                             ..BASE
                         }

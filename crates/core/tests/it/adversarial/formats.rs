@@ -16,7 +16,8 @@ pub(crate) fn stdout(agent: &str, steps: &[Step]) -> Vec<u8> {
         "opencode" => opencode(steps),
         "cline" => cline(steps),
         "cursor" => cursor(steps),
-        _ => return plain(agent, steps).into_bytes(),
+        "aider" | "text" => return plain(agent, steps).into_bytes(),
+        _ => panic!("say here how {agent} prints a conversation"),
     };
     lines.iter().flat_map(|line| format!("{}\n", in_order(line)).into_bytes()).collect()
 }

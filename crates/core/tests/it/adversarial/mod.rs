@@ -4,18 +4,20 @@ mod talk;
 
 use std::collections::BTreeMap;
 
-use loop_core::agent::{Adapter, Begin, DIALECTS, End, Reading, Stream, adapter};
+use loop_core::agent::{ADAPTERS, Adapter, Begin, DIALECTS, End, Reading, Stream, adapter};
 use loop_core::run::Ended;
 
 use talk::{TRUE_WORDS, Talk};
 
 /// The agents whose streams are made. The last one stands for every program that prints plain text.
-const AGENTS: [&str; 9] = ["claude", "codex", "gemini", "opencode", "qwen", "cline", "cursor", "aider", "text"];
+fn agents() -> impl Iterator<Item = &'static str> {
+    ADAPTERS.iter().filter(|agent| !agent.behind_bridge).map(|agent| agent.name).chain(["text"])
+}
 
 fn read(agent: &str, talk: &Talk) -> Reading {
     let reader = match adapter(agent) {
         Some(Adapter { reader, .. }) => reader(Begin::default()),
-        None => Box::new(loop_core::agent::text::TextReader::default()),
+        None => Box::new(loop_core::agent::plain_text::TextReader::default()),
     };
     let mut stream = Stream::new(reader);
     for piece in formats::stdout(agent, &talk.steps).chunks(777) {
@@ -60,7 +62,7 @@ fn no_transcript_is_taken_for_done_unless_the_agent_says_so_itself_in_the_end() 
     let (mut all, mut wrong) = (0, Vec::new());
     for dialect in DIALECTS {
         for pair in talk::all(dialect) {
-            for agent in AGENTS.into_iter().filter(|agent| can_be_told(agent, &pair[0])) {
+            for agent in agents().filter(|agent| can_be_told(agent, &pair[0])) {
                 let [bad, good] = [&pair[0], &pair[1]].map(|talk| (talk, read(agent, talk)));
                 if claims_done(&bad.1) {
                     wrong.push(format!(

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Machine, Wish, reader};
+use super::{AcpTask, Conversation, reader};
 use crate::agent::adapter::Begin;
 use crate::agent::ask::Permissions;
-use crate::agent::failure::Failure;
+use crate::agent::provider::failure::Failure;
 use crate::agent::reading::{End, Reading, Terminal};
 use crate::agent::stream::Stream;
 use crate::run::Ended;
@@ -18,8 +18,8 @@ use crate::run::Ended;
 /// 2026-11-15T19:00:00Z.
 const NOW_MS: u64 = 1_794_769_200_000;
 
-fn wish() -> Wish {
-    Wish { workspace: "/ws".to_owned(), prompt: "do it".to_owned(), ..Wish::default() }
+fn wish() -> AcpTask {
+    AcpTask { workspace: "/ws".to_owned(), prompt: "do it".to_owned(), ..AcpTask::default() }
 }
 
 /// What the agent says next: an answer to what we asked last, or something of its own.
@@ -34,8 +34,8 @@ enum Says {
 use Says::{Ends, Error, Own, Raw, Result, WeCancel};
 
 /// Plays a conversation; gives it as text, and as the transcript that the process in between would print.
-fn play(wish: Wish, says: Vec<Says>) -> (String, String) {
-    let (mut machine, first) = Machine::begin(wish);
+fn play(wish: AcpTask, says: Vec<Says>) -> (String, String) {
+    let (mut machine, first) = Conversation::begin(wish);
     let (mut shown, mut transcript) = (String::new(), String::new());
     let mut id = Value::Null;
     let ours = |words: Vec<Value>, shown: &mut String, transcript: &mut String, id: &mut Value| {
@@ -92,7 +92,7 @@ fn brief(word: &Value) -> String {
     }
 }
 
-fn told(wish: Wish, says: Vec<Says>, expected: &Expect) -> String {
+fn told(wish: AcpTask, says: Vec<Says>, expected: &Expect) -> String {
     let (shown, transcript) = play(wish, says);
     expected.assert_eq(&shown);
     transcript
@@ -192,7 +192,7 @@ fn permission_is_given_by_policy() {
             (Permissions::All, false),
         ]
         .map(|(permissions, network)| {
-            let wish = Wish { permissions, network, ..wish() };
+            let wish = AcpTask { permissions, network, ..wish() };
             let (shown, _) = play(wish, vec![hello(), session(), permission(7, call.clone())]);
             if shown.contains("\"yes\"") { "yes" } else { "no" }
         });
@@ -224,7 +224,7 @@ fn refusals_are_counted_and_a_request_may_tell_less_than_the_update_before_it() 
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "kind": "execute", "title": "Terminal",
         "rawInput": {"command": "sh run_tests.sh"}});
     let transcript = told(
-        Wish { permissions: Permissions::Edit, ..wish() },
+        AcpTask { permissions: Permissions::Edit, ..wish() },
         vec![
             hello(),
             session(),
@@ -304,7 +304,7 @@ fn a_cancel_is_asked_once_and_pending_permission_is_cancelled_with_it() {
 
 #[test]
 fn a_known_session_is_resumed_or_loaded_and_a_lost_one_is_told() {
-    let known = || Wish { session: Some("old".to_owned()), ..wish() };
+    let known = || AcpTask { session: Some("old".to_owned()), ..wish() };
     let resumes = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true,
         "sessionCapabilities": {"resume": {}}}});
     let old = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "old", "update":
@@ -342,7 +342,7 @@ fn a_known_session_is_resumed_or_loaded_and_a_lost_one_is_told() {
 
 #[test]
 fn a_mode_is_chosen_by_what_may_be_done() {
-    let mode = |words: &[&str], current: &str, wish: Wish| {
+    let mode = |words: &[&str], current: &str, wish: AcpTask| {
         let offered: Vec<Value> = words.iter().map(|word| json!({"id": word, "name": word})).collect();
         let session = json!({"sessionId": "s1", "modes": {"currentModeId": current, "availableModes": offered}});
         let (shown, _) = play(wish, vec![hello(), Result(session)]);
@@ -360,10 +360,10 @@ fn a_mode_is_chosen_by_what_may_be_done() {
     let mut out = String::new();
     for (agent, words, current) in agents {
         let chosen = [Permissions::Edit, Permissions::Work, Permissions::All]
-            .map(|permissions| mode(words, current, Wish { permissions, ..wish() }));
+            .map(|permissions| mode(words, current, AcpTask { permissions, ..wish() }));
         writeln!(out, "{agent}: {}", chosen.join(" ")).unwrap();
     }
-    let asked = Wish { mode: Some("plan".to_owned()), ..wish() };
+    let asked = AcpTask { mode: Some("plan".to_owned()), ..wish() };
     writeln!(out, "asked for: {}", mode(&claude, "default", asked)).unwrap();
     expect![[r#"
         claude: none "acceptEdits" "bypassPermissions"
@@ -381,7 +381,7 @@ fn a_model_is_set_the_way_that_is_offered_and_a_mode_that_is_refused_is_no_end()
     let offered = json!({"sessionId": "s1",
         "modes": {"currentModeId": "default", "availableModes": [{"id": "default"}, {"id": "acceptEdits"}]},
         "configOptions": [{"id": "model", "category": "model", "currentValue": "a", "options": [{"value": "b", "name": "Big"}]}]});
-    let big = || Wish { model: Some("Big".to_owned()), ..wish() };
+    let big = || AcpTask { model: Some("Big".to_owned()), ..wish() };
     let refused = || Error(json!({"code": -32602, "message": "no"}));
     told(
         big(),
@@ -423,7 +423,7 @@ fn signing_in_is_tried_once_and_only_where_it_needs_nobody() {
         {"id": "key", "type": "env_var", "vars": [{"name": "SOME_KEY"}]}
     ]});
     let sign_in_first = || Error(json!({"code": -32000, "message": "Authentication required"}));
-    let able = Wish { variables: ["SOME_KEY".to_owned()].into(), ..wish() };
+    let able = AcpTask { variables: ["SOME_KEY".to_owned()].into(), ..wish() };
     let transcript = told(
         able,
         vec![Result(methods.clone()), sign_in_first(), Result(json!({})), sign_in_first()],

@@ -5,8 +5,8 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::Says::{Ends, Error, Own, Raw, Result};
-use super::{Machine, NOW_MS, chunk, end_turn, hello, play, read, session, told, update, wish};
-use crate::agent::failure::Failure;
+use super::{Conversation, NOW_MS, chunk, end_turn, hello, play, read, session, told, update, wish};
+use crate::agent::provider::failure::Failure;
 use crate::agent::reading::Terminal;
 use crate::run::Ended;
 
@@ -43,9 +43,9 @@ fn errors_have_a_class_and_a_reset() {
     }
     expect![[r#"
         rate_limit -: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"429"}
-        rate_limit 2640 s: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"Internal error: You've hit your session limit · resets 7:44pm (UTC)"}
-        rate_limit 199620 s: {"code":-32603,"message":"You've hit your weekly limit · resets Nov 18, 2:27am (UTC)"}
-        rate_limit 85500 s: {"code":-32603,"message":"You’ve hit your usage limit or try again at 7:45 PM."}
+        rate_limit 2699 s: {"code":-32603,"data":{"errorKind":"rate_limit"},"message":"Internal error: You've hit your session limit · resets 7:44pm (UTC)"}
+        rate_limit 199679 s: {"code":-32603,"message":"You've hit your weekly limit · resets Nov 18, 2:27am (UTC)"}
+        rate_limit 85559 s: {"code":-32603,"message":"You’ve hit your usage limit or try again at 7:45 PM."}
         rate_limit 12 s: {"code":429,"data":{"retryDelay":"12s"},"message":"Rate limit exceeded. Try again later."}
         crash -: {"code":-32603,"message":"Please retry in 1m30.5s."}
         overload -: {"code":500,"message":"Internal Server Error"}
@@ -112,7 +112,7 @@ fn a_last_line_that_cannot_be_read_is_malformed_and_none_at_all_is_missing() {
     let cut = whole.lines().take(5).collect::<Vec<_>>().join("\n");
     let cut = read(&cut, Ended::Signal(9));
     assert_eq!((cut.terminal, cut.failure), (Terminal::Missing, Some(Failure::Crash)));
-    let (mut machine, _) = Machine::begin(wish());
+    let (mut machine, _) = Conversation::begin(wish());
     machine.long_line(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/update\"");
     assert!(machine.finished().is_none(), "only an answer is missed");
     machine.long_line(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{");
@@ -162,7 +162,7 @@ fn nothing_that_comes_makes_it_panic() {
     ];
     for first in odd {
         for second in odd {
-            let (mut machine, _) = Machine::begin(wish());
+            let (mut machine, _) = Conversation::begin(wish());
             machine.line(first.as_bytes());
             machine.line(second.as_bytes());
             let lines = format!("{{\"dir\":\"<-\",\"msg\":{first}}}\n{{\"dir\":\"->\",\"msg\":{second}}}\n{first}\n");

@@ -1,0 +1,140 @@
+//! `gemini`: Gemini CLI.
+//!
+//! Without a person it offers writing and shell tools only where its policy allows them. *work* and *edit* are its mode
+//! `auto_edit`, which keeps writes inside the workspace, and a policy file of ours: the rule that allows the shell is the
+//! weakest of the user's own tier, so that whatever the user denies stays denied; the one that refuses it is the strongest.
+//! A refused shell stays on offer, since a tool that is not offered is not asked for, and nobody would hear of it.
+//!
+//! What it retries silently by itself (ten times, some four minutes in all) is a setting without a flag. A file of default
+//! settings takes it down to none, but Gemini CLI reads one only where it and all folders above belong to root and nobody
+//! else can write there. Elsewhere `general.maxAttempts` in the user's own settings decides.
+mod stream;
+
+use serde_json::json;
+
+use self::stream::GeminiReader;
+use crate::agent::adapter::{Adapter, BASE, Begin};
+use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::json::JsonLines;
+use crate::agent::reading::Reader;
+
+/// How it is driven.
+pub(super) const ADAPTER: Adapter = Adapter {
+    name: "gemini",
+    title: "Gemini CLI",
+    program: "gemini",
+    install: "npm install -g @google/gemini-cli",
+    sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
+    tried: Some("0.61.0"),
+    variables: &["GEMINI_", "GOOGLE_"],
+    markers: &["GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_ACTIVITY_*"],
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    signed_in_files: &[".gemini/oauth_creds.json"],
+    allow_hint: "--permissions all, or a rule in ~/.gemini/policies",
+    call,
+    reader,
+    ..BASE
+};
+
+/// Weaker than any rule of the user's. What belongs to the shell, and the user's own skills, are offered with it.
+const WORK_POLICY: &str = r#"[[rule]]
+toolName = "run_shell_command"
+decision = "allow"
+priority = 0
+allowRedirection = true
+
+[[rule]]
+toolName = ["list_background_processes", "read_background_output", "write_todos", "activate_skill"]
+decision = "allow"
+priority = 0
+"#;
+
+/// The pattern keeps the tool on offer; the second rule does so too where a default would take it away.
+const EDIT_POLICY: &str = r#"[[rule]]
+toolName = "run_shell_command"
+argsPattern = ".*"
+decision = "deny"
+priority = 999
+denyMessage = "Commands are not allowed in this run (--permissions edit): change files only."
+
+[[rule]]
+toolName = "run_shell_command"
+decision = "allow"
+priority = 998
+
+[[rule]]
+toolName = ["write_todos", "activate_skill"]
+decision = "allow"
+priority = 0
+"#;
+
+/// The variable that names a file of default settings.
+const DEFAULTS: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
+/// The variable that says that the workspace is trusted.
+const TRUST: &str = "GEMINI_CLI_TRUST_WORKSPACE";
+
+fn call(ask: &Ask<'_>) -> Call {
+    let mut call = Call { argv: vec![ask.program.to_owned()], stdin: Stdin::Prompt, ..Call::default() };
+    permit(ask, &mut call);
+    call.argv.extend(["--output-format", "stream-json"].map(str::to_owned));
+    if let Some(session) = ask.session {
+        call.argv.extend(["--resume".to_owned(), session.to_owned()]);
+    }
+    if let Some(model) = ask.model {
+        call.argv.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    call.argv.extend(ask.args.iter().cloned());
+    call.env.push(("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned()));
+    if !ask.ambient.contains_key(TRUST) {
+        call.env.push((TRUST.to_owned(), "true".to_owned()));
+    }
+    if ask.root && !ask.ambient.contains_key(DEFAULTS) {
+        let file = format!("{}/gemini-defaults.json", ask.folder);
+        call.env.push((DEFAULTS.to_owned(), file.clone()));
+        call.files.push((file, defaults(ask)));
+    }
+    call
+}
+
+/// The approval mode and the policy. A mode among the user's own arguments stands instead of ours: it takes only one.
+fn permit(ask: &Ask<'_>, call: &mut Call) {
+    let policy = match ask.permissions {
+        Permissions::Edit => Some(EDIT_POLICY),
+        Permissions::Work => Some(WORK_POLICY),
+        Permissions::All => None,
+    };
+    if let Some(policy) = policy {
+        let file = format!("{}/gemini-policy.toml", ask.folder);
+        call.argv.extend(["--policy".to_owned(), file.clone()]);
+        call.files.push((file, policy.to_owned()));
+        // Where a policy is named, those of the user are no longer read by themselves.
+        let home = ["GEMINI_CLI_HOME", "HOME"].iter().find_map(|name| ask.ambient.get(*name));
+        if let Some(home) = home {
+            call.argv.extend(["--policy".to_owned(), format!("{home}/.gemini/policies")]);
+        }
+    }
+    let own = |arg: &String| arg == "-y" || arg == "--yolo" || arg.starts_with("--approval-mode");
+    if !ask.args.iter().any(own) {
+        let mode = if policy.is_some() { "auto_edit" } else { "yolo" };
+        call.argv.extend(["--approval-mode".to_owned(), mode.to_owned()]);
+    }
+}
+
+/// Settings that the user's own overrule.
+fn defaults(ask: &Ask<'_>) -> String {
+    let mut settings = json!({
+        "general": {"maxAttempts": 1, "enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+    });
+    // With an address of one's own and a key it would insist on a kind of sign-in that it has no way to do.
+    let set = |name: &str| ask.ambient.get(name).is_some_and(|value| !value.is_empty());
+    if set("GEMINI_API_KEY") && set("GOOGLE_GEMINI_BASE_URL") && !set("GOOGLE_GENAI_USE_VERTEXAI") {
+        settings["security"] = json!({"auth": {"selectedType": "gemini-api-key"}});
+    }
+    settings.to_string()
+}
+
+fn reader(_: Begin) -> Box<dyn Reader> {
+    JsonLines::reader(GeminiReader::default())
+}

@@ -1,0 +1,60 @@
+//! Plain text: everything that a program prints is its message. Its exit code alone tells how it ended.
+use super::provider::failure::Failure;
+use super::reading::{End, Live, Reader, Reading, Terminal};
+use crate::run::Ended;
+use crate::text;
+
+/// The end of a text that is kept: a status block stands last.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// What is longer without an end of line is no line of a message.
+const LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// Keeps the end of what comes.
+#[derive(Debug, Default)]
+pub struct TextReader {
+    text: Vec<u8>,
+}
+
+impl TextReader {
+    /// What was said, clean of control bytes.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::clean(&self.text)
+    }
+}
+
+impl Reader for TextReader {
+    fn line(&mut self, line: &[u8], _live: &mut Vec<Live>) {
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+        if self.text.len() > 2 * TEXT_BYTES_MAX {
+            self.text.drain(..self.text.len() - TEXT_BYTES_MAX);
+        }
+    }
+
+    fn long_line(&mut self, head: &[u8]) {
+        self.line(head, &mut Vec::new());
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn line_bytes_max(&self) -> usize {
+        LINE_BYTES_MAX
+    }
+
+    fn session(&self) -> Option<&str> {
+        None
+    }
+
+    fn end(self: Box<Self>, end: &End<'_>) -> Reading {
+        let well = *end.ended == Ended::Exit(0);
+        Reading {
+            text: self.text(),
+            terminal: if well { Terminal::Success } else { Terminal::Error },
+            failure: (!well).then_some(Failure::Crash),
+            ..Reading::default()
+        }
+    }
+}
