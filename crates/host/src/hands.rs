@@ -152,26 +152,10 @@ impl Hands {
                 Err(answer)
             }
             Order::Certify { .. } => self.certify(id, state),
-            Order::RunAgent { notes, injected, session, reservation, .. } => {
-                let bill = match self.paying.begin(state, *reservation) {
-                    Ok(bill) => bill,
-                    Err(answer) => return Some(Event::Answered { order: id, answer }),
-                };
-                let begun = self.contained(state, |hands, containment| {
-                    let told = ((notes.as_slice(), *injected), session.as_deref());
-                    attempt::start(&hands.run, state, told, &hands.workspace, containment)
-                });
-                let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
-                let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
-                begun.map(|(task, words)| Open {
-                    id,
-                    task,
-                    kind: OpenKind::Agent(Box::new(words)),
-                    silence,
-                    bill,
-                    reported_retry: false,
-                })
-            }
+            Order::RunAgent { reservation, .. } => match self.paying.begin(state, *reservation) {
+                Ok(bill) => self.run_agent(id, order, state, bill),
+                Err(answer) => Err(answer),
+            },
             Order::RunGate { gate, .. } => {
                 let task = self.contained(state, |hands, containment| {
                     let output = hands.run.gate(state.iteration, id);
@@ -205,6 +189,27 @@ impl Hands {
             Err(answer) => Event::Answered { order: id, answer },
             Ok(open) => self.started(open),
         })
+    }
+
+    fn run_agent(&mut self, id: OrderId, order: &Order, state: &RunState, bill: Option<Bill>) -> Result<Open, Answer> {
+        let Order::RunAgent { notes, injected, session, .. } = order else {
+            return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
+        };
+        let begun = self.contained(state, |hands, containment| {
+            let told = ((notes.as_slice(), *injected), session.as_deref());
+            attempt::start(&hands.run, state, told, &hands.workspace, containment)
+        });
+        let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
+        let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
+        let agent = |(task, words)| Open {
+            id,
+            task,
+            kind: OpenKind::Agent(Box::new(words)),
+            silence,
+            bill,
+            reported_retry: false,
+        };
+        begun.map(agent)
     }
 
     /// Hands an order about checkpoints over; an answer is there already where nothing is kept.

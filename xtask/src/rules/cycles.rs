@@ -15,7 +15,6 @@ const KNOWN: &[Known] = &[
     Known { of: "cli", one: "commands", other: "render" },
     Known { of: "core", one: "agent", other: "run" },
     Known { of: "core", one: "policy", other: "run" },
-    Known { of: "core", one: "policy", other: "settings" },
 ];
 
 /// A pair of modules of a crate that use each other.

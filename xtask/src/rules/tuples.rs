@@ -19,8 +19,8 @@ pub struct Baseline {
 
 /// What is left of both. A crate that is not here may have none.
 pub const BASELINES: &[Baseline] = &[
-    Baseline { folder: "core", tuple_parameters: 7, multi_assignments: 56 },
-    Baseline { folder: "host", tuple_parameters: 41, multi_assignments: 20 },
+    Baseline { folder: "core", tuple_parameters: 4, multi_assignments: 15 },
+    Baseline { folder: "host", tuple_parameters: 34, multi_assignments: 5 },
 ];
 
 /// Finds crates that have more than they may, or fewer than is written down.

@@ -62,14 +62,22 @@ pub(crate) fn came(folder: &RunFolder, seq: u64, is_it: fn(&Order) -> bool) -> R
         let orders: Vec<OrderId> = after()
             .filter_map(|fact| match fact {
                 Fact::Ordered { id, order } if is_it(order) => Some(*id),
-                _ => None,
+                Fact::Happened(_)
+                | Fact::Ordered { .. }
+                | Fact::OrderCancelled { .. }
+                | Fact::Decided(_)
+                | Fact::Concluded { .. } => None,
             })
             .collect();
         let answer = after().find_map(|fact| match fact {
             Fact::Happened(Input { event: Event::Answered { order, answer }, .. }) if orders.contains(order) => {
                 Came::of(answer)
             }
-            _ => None,
+            Fact::Happened(_)
+            | Fact::Ordered { .. }
+            | Fact::OrderCancelled { .. }
+            | Fact::Decided(_)
+            | Fact::Concluded { .. } => None,
         });
         if answer.is_some() {
             return Ok(answer);

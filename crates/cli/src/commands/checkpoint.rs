@@ -180,7 +180,11 @@ fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, Command
             event: Event::Answered { answer: Answer::Checkpoint(saved) | Answer::ManualCheckpoint(saved), .. },
             ..
         }) => Some((saved.checkpoint.clone()?, saved.unstable.clone())).filter(|(_, unstable)| !unstable.is_empty()),
-        _ => None,
+        Fact::Happened(_)
+        | Fact::Ordered { .. }
+        | Fact::OrderCancelled { .. }
+        | Fact::Decided(_)
+        | Fact::Concluded { .. } => None,
     });
     Ok(saved.collect())
 }

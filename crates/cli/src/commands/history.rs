@@ -199,7 +199,11 @@ fn beside(history: &History, id: &str) -> String {
 fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {
     let asked = entries.iter().filter_map(|entry| match &entry.fact {
         Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => Some((*iteration, *attempt)),
-        _ => None,
+        Fact::Happened(_)
+        | Fact::Ordered { .. }
+        | Fact::OrderCancelled { .. }
+        | Fact::Decided(_)
+        | Fact::Concluded { .. } => None,
     });
     asked.collect()
 }

@@ -1,6 +1,7 @@
 //! What a person sees while a run works: a live line on a terminal, plain lines elsewhere.
 use std::time::Duration;
 
+use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
     Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice,
@@ -253,63 +254,79 @@ impl Live {
                     );
                 }
             }
-            Fact::OrderCancelled { cause: CancelCause::Timeout, id } if !is_hold(state, *id) => {
-                let what = state.orders.get(*id).map_or("it", |open| who(&open.order));
-                self.line(Some(Paint::Warn), &format!("         over its time: ending {what}"));
+            Fact::Ordered { order: Order::Hold { cause, .. }, .. } => self.holds(*cause, state),
+            Fact::OrderCancelled { id, cause } => self.cancelled(*id, *cause, state),
+            Fact::Decided(decision) => self.decided(entry, decision, state),
+            Fact::Ordered { .. } | Fact::Concluded { .. } => {}
+        }
+    }
+
+    fn cancelled(&mut self, id: OrderId, cause: CancelCause, state: &RunState) {
+        let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+        let line = match cause {
+            CancelCause::Timeout if !is_hold(state, id) => format!("over its time: ending {what}"),
+            CancelCause::TimeLimit if !is_hold(state, id) => {
+                format!("the time of the loop is used up: ending {what}")
             }
-            Fact::OrderCancelled { cause: CancelCause::Silent, .. } => {
+            CancelCause::Silent => {
                 let limit = state.settings.shown().idle_timeout_ms.map_or_else(String::new, time::spaced);
-                self.line(Some(Paint::Warn), &format!("         no sign of life for {limit}: ending the agent"));
+                format!("no sign of life for {limit}: ending the agent")
             }
-            Fact::OrderCancelled { cause: CancelCause::TimeLimit, id } if !is_hold(state, *id) => {
-                let what = state.orders.get(*id).map_or("it", |open| who(&open.order));
-                self.line(Some(Paint::Warn), &format!("         the time of the loop is used up: ending {what}"));
+            CancelCause::Retrying => "it waits for its provider by itself: ending the agent".to_owned(),
+            CancelCause::Timeout
+            | CancelCause::TimeLimit
+            | CancelCause::TimeUp
+            | CancelCause::Abort
+            | CancelCause::Request
+            | CancelCause::Rollback => return,
+        };
+        self.line(Some(Paint::Warn), &format!("         {line}"));
+    }
+
+    fn holds(&mut self, cause: HoldCause, state: &RunState) {
+        let id = name_of(state);
+        let lines = match cause {
+            HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}")],
+            HoldCause::Blocked => vec![format!("paused until that is fixed; then: loop resume {id}")],
+            HoldCause::Limit => words::waits(state, &id).into_iter().collect(),
+            HoldCause::Calls => monitor::waits_for_call(state, &id).into_iter().collect(),
+            HoldCause::Question => {
+                let question = text::one_line(state.agent.question().unwrap_or_default(), 400);
+                let answer = format!("answer: loop inject {id} \"…\", then: loop resume {id}");
+                vec![format!("the agent asks: {question}"), answer]
             }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Paused, .. }, .. } => {
-                self.line(Some(Paint::Warn), &format!("paused; go on with: loop resume {}", name_of(state)));
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Blocked, .. }, .. } => {
-                let id = name_of(state);
-                self.line(Some(Paint::Warn), &format!("paused until that is mended; then: loop resume {id}"));
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Limit, .. }, .. } => {
-                if let Some(wait) = words::waits(state, &name_of(state)) {
-                    self.line(Some(Paint::Warn), &wait);
-                }
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Calls, .. }, .. } => {
-                if let Some(wait) = monitor::waits_for_call(state, &name_of(state)) {
-                    self.line(Some(Paint::Warn), &wait);
-                }
-            }
-            Fact::Ordered { order: Order::Hold { cause: HoldCause::Question, .. }, .. } => {
-                let (id, question) = (name_of(state), state.agent.question().map(str::to_owned).unwrap_or_default());
-                self.line(Some(Paint::Warn), &format!("the agent asks: {}", text::one_line(&question, 400)));
-                self.line(Some(Paint::Warn), &format!("answer: loop inject {id} \"…\", then: loop resume {id}"));
-            }
-            Fact::OrderCancelled { cause: CancelCause::Retrying, .. } => {
-                self.line(Some(Paint::Warn), "         it waits for its provider by itself: ending the agent");
-            }
-            Fact::Decided(Decision::Gate(_)) => {
+            HoldCause::Delay => Vec::new(),
+        };
+        lines.iter().for_each(|line| self.line(Some(Paint::Warn), line));
+    }
+
+    fn decided(&mut self, entry: &Entry, decision: &Decision, state: &RunState) {
+        match decision {
+            Decision::Gate(_) => {
                 if let Some((gate, last)) = gate_with_verdict(&entry.fact, state) {
                     self.gate(gate.spec(), last, state);
                 }
             }
             // Said once: the same again would not be news.
-            Fact::Decided(Decision::Attempt(judgement)) if judgement.timed_out && state.progress.timeouts() == 2 => {
+            Decision::Attempt(judgement) if judgement.timed_out && state.progress.timeouts() == 2 => {
                 let double = loop_core::settings::duration_text(state.settings.shown().timeout_ms.saturating_mul(2));
                 let id = name_of(state);
-                self.line(
-                    Some(Paint::Warn),
-                    &format!("two iterations ran out of time; more of it: loop set {id} timeout={double}"),
-                );
+                let hint = format!("two iterations ran out of time; more of it: loop set {id} timeout={double}");
+                self.line(Some(Paint::Warn), &hint);
             }
-            Fact::Decided(Decision::Measurement(_)) => {
+            Decision::Measurement(_) => {
                 if let Some(refused) = words::refused(state) {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
-            Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Ordered { .. } | Fact::Concluded { .. } => {}
+            Decision::Attempt(_)
+            | Decision::OrderDropped { .. }
+            | Decision::Interruption { .. }
+            | Decision::StatusSkipped
+            | Decision::Round(_)
+            | Decision::Guard(_)
+            | Decision::Proof(_)
+            | Decision::BreakerClosed => {}
         }
     }
 

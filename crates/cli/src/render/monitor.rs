@@ -71,7 +71,7 @@ impl Monitor {
         let decided = match &entry.fact {
             Fact::Ordered { order, .. } => !matches!(order, Order::Guard { .. }),
             Fact::Concluded { .. } => true,
-            _ => false,
+            Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Decided(_) => false,
         };
         if self.undecided && decided {
             self.undecided = false;

@@ -30,7 +30,7 @@ fn a_pause_holds_after_the_iteration_keeps_the_process_and_a_resume_goes_on() {
     user.wait_for_file("work/at-2");
     user.write("work/go-2", "");
     let ran = running.end().expect_code(0);
-    assert!(ran.err().contains(&format!("paused; go on with: loop resume {id}")), "{}", ran.text());
+    assert!(ran.err().contains(&format!("paused; resume with: loop resume {id}")), "{}", ran.text());
 }
 
 #[test]

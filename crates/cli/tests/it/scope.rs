@@ -130,7 +130,7 @@ fn a_file_that_cannot_be_read_later_pauses_the_loop_until_it_is_mended() {
     fs::set_permissions(user.work().join("secret"), Permissions::from_mode(0o600)).unwrap();
     user.run(&["resume", &id]).expect_code(0);
     let ran = running.end().expect_code(1);
-    assert!(ran.err().contains("paused until that is mended"), "{}", ran.text());
+    assert!(ran.err().contains("paused until that is fixed"), "{}", ran.text());
     let history = user.run(&["history", &id, "--json"]).json();
     assert_eq!(history["iterations"][0]["checkpoint"], "iter-001");
 }

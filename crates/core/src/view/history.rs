@@ -220,14 +220,11 @@ impl History {
                 self.cancelled.entry(*id).or_insert(*cause);
                 None
             }
-            _ => None,
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => None,
         };
         self.state.apply(&entry.fact);
-        match &entry.fact {
-            Fact::Decided(Decision::Attempt(judgement)) => self.attempt_judged(judgement),
-            Fact::Decided(Decision::Measurement(_)) => self.measurement_judged(),
-            Fact::Decided(Decision::Gate(_)) => self.gate_judged(),
-            _ => {}
+        if let Fact::Decided(decision) = &entry.fact {
+            self.decided(decision);
         }
         if let Some((ended, answer)) = answered {
             self.answered(ended, answer);
@@ -328,6 +325,21 @@ impl History {
                 self.ended = Some(Unjudged::Gate { point: *point, duration_ms: report.duration_ms });
             }
             (_, _) => {}
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        match decision {
+            Decision::Attempt(judgement) => self.attempt_judged(judgement),
+            Decision::Measurement(_) => self.measurement_judged(),
+            Decision::Gate(_) => self.gate_judged(),
+            Decision::OrderDropped { .. }
+            | Decision::Interruption { .. }
+            | Decision::StatusSkipped
+            | Decision::Round(_)
+            | Decision::Guard(_)
+            | Decision::Proof(_)
+            | Decision::BreakerClosed => {}
         }
     }
 

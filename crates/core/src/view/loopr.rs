@@ -146,7 +146,7 @@ impl LooprFold {
             next_reset_at: next_reset(state).map(time::rfc3339),
         };
         let last_reset = time::rfc3339(window_began(state));
-        LooprPicture { status, counts: LooprCounts::of(&state.progress.streaks()), call_count, last_reset }
+        LooprPicture { status, counts: LooprCounts::of(state.progress.streaks()), call_count, last_reset }
     }
 
     fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {
