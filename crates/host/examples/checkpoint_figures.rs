@@ -83,7 +83,9 @@ impl Ours {
                 self.last = Some(id);
                 Ok(id)
             }
-            other => Err(format!("no checkpoint: {other:?}").into()),
+            other @ (TakeOutcome::NotWritten(_) | TakeOutcome::Unreadable(_) | TakeOutcome::Cancelled) => {
+                Err(format!("no checkpoint: {other:?}").into())
+            }
         }
     }
 }

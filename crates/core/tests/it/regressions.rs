@@ -127,7 +127,7 @@ fn the_best_state_stays_at_the_end_where_that_is_wanted() {
     assert_eq!((kept.iteration, kept.checkpoint.as_deref()), (1, Some("iter-001")));
     assert_eq!(kept.rank.words(), "0 gates pass, 3 tests pass, 1 fail");
     story.say("rolled-back iter-001");
-    assert_eq!(story.state.checkpoints.newest().as_deref(), Some("iter-001"));
+    assert_eq!(story.state.checkpoints.newest(), Some("iter-001"));
     assert!(best(&[]).last().starts_with("END exhausted"), "the last one stays where nothing else is wanted");
 }
 

@@ -154,7 +154,7 @@ impl Storm<'_> {
             .iter()
             .filter_map(|fact| match fact {
                 Fact::Ordered { id, order } => Some((*id, order.clone())),
-                _ => None,
+                Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => None,
             })
             .collect();
         for (id, order) in ordered {
@@ -302,7 +302,11 @@ impl Storm<'_> {
                 }) if report.ended != Ended::ByUs && report.stream.failure.is_none() && !report.stream.session_lost => {
                     self.world.acknowledged.extend(self.asked_for.get(order));
                 }
-                _ => {}
+                Fact::Happened(_)
+                | Fact::Ordered { .. }
+                | Fact::OrderCancelled { .. }
+                | Fact::Decided(_)
+                | Fact::Concluded { .. } => {}
             }
         }
     }
