@@ -290,7 +290,7 @@ pub fn built(name: &str) -> PathBuf {
 pub fn folder_in_memory() -> tempfile::TempDir {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let of_memory = |line: &&str| line.split(' ').nth(1) == Some("/dev/shm");
-    let is_good = mounts.lines().filter(of_memory).last().is_some_and(|line| {
+    let is_good = mounts.lines().rfind(of_memory).is_some_and(|line| {
         let mut options = line.split(' ').nth(3).unwrap_or_default().split(',');
         options.all(|option| {
             let size = option.strip_prefix("size=").and_then(|size| size.strip_suffix('k')?.parse::<u64>().ok());
