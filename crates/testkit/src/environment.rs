@@ -280,3 +280,23 @@ pub fn built(name: &str) -> PathBuf {
     assert!(program.is_file(), "{name} is not built: cargo build --workspace");
     program
 }
+
+/// A folder in memory, where waiting for a disk costs nothing. On disk where a container gives little memory for it, or
+/// lets no program run there.
+///
+/// # Panics
+/// When it cannot be made.
+#[must_use]
+pub fn folder_in_memory() -> tempfile::TempDir {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let of_memory = |line: &&str| line.split(' ').nth(1) == Some("/dev/shm");
+    let is_good = mounts.lines().rfind(of_memory).is_some_and(|line| {
+        let mut options = line.split(' ').nth(3).unwrap_or_default().split(',');
+        options.all(|option| {
+            let size = option.strip_prefix("size=").and_then(|size| size.strip_suffix('k')?.parse::<u64>().ok());
+            option != "noexec" && size.is_none_or(|kilobytes| kilobytes >= 1024 * 1024)
+        })
+    });
+    let in_memory = is_good.then(|| tempfile::tempdir_in("/dev/shm").ok()).flatten();
+    in_memory.unwrap_or_else(|| tempfile::tempdir().expect("a folder for the test"))
+}

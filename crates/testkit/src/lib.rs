@@ -17,7 +17,7 @@ mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of, signal};
 pub use engine::{Engine, IDLE, IMAGE, IMAGE_WITHOUT_SHELL};
-pub use environment::{TestEnv, built, wait_at_most, wait_until};
+pub use environment::{TestEnv, built, folder_in_memory, wait_at_most, wait_until};
 pub use flood::{Memory, flood_program};
 pub use loop_image::{Format, LoopImage, MountScratch};
 pub use parallel::for_all;

@@ -17,7 +17,7 @@ const PROGRAM: Program = Program::example("loop-core", "parser_bench");
 /// # Errors
 /// When the program cannot be built, or reads something else than it wrote.
 pub fn measure(_scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
-    let (rounds, mib, short, long) = effort.pick((21, 200, 50, 500), (5, 32, 25, 100), (1, 1, 1, 2));
+    let (rounds, mib, short, long) = effort.pick((21, 200, 50, 500), (5, 32, 25, 100), (1, 16, 16, 32));
     let program = PROGRAM.build(effort)?;
     let numbers = |words: &[&str]| numbers(&program, words);
     let rounds = numbers(&["speed", &rounds.to_string(), &mib.to_string()])?;

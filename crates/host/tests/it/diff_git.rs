@@ -22,7 +22,7 @@ pub(crate) struct Pond {
 
 impl Pond {
     pub(crate) fn new() -> Self {
-        let scratch = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let scratch = loop_testkit::folder_in_memory();
         fs::create_dir(scratch.path().join("work")).unwrap();
         let store = Store::open(&scratch.path().join("store")).unwrap();
         Self { scratch, store, cache: ScanCache::empty("run") }

@@ -54,7 +54,7 @@ impl Templates {
     }
 
     fn make() -> Self {
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = loop_testkit::folder_in_memory();
         loop_testkit::must(
             folder.path(),
             "set -e; git() { command git -c init.templateDir= -c protocol.file.allow=always \"$@\"; }

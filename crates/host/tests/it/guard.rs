@@ -24,7 +24,7 @@ type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
 impl Ground {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let scratch = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let scratch = loop_testkit::folder_in_memory();
         for folder in ["work", "run", "canary/tests"] {
             fs::create_dir_all(scratch.path().join(folder)).unwrap();
         }

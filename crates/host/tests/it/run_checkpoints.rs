@@ -28,7 +28,7 @@ pub(crate) struct Made {
 impl TestCheckpoints {
     /// In memory: what is synced is another test's matter.
     pub(crate) fn in_memory() -> Self {
-        Self::within(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+        Self::within(loop_testkit::folder_in_memory())
     }
 
     pub(crate) fn on_disk() -> Self {

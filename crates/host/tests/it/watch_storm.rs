@@ -297,7 +297,7 @@ struct Outcome {
 fn storm(seed: u64, reading: Reading) -> Outcome {
     let scratch = match seed % 4 {
         0 => tempfile::tempdir().unwrap(),
-        _ => tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap(),
+        _ => loop_testkit::folder_in_memory(),
     };
     let (root, outside) = (scratch.path().join("work"), scratch.path().join("outside"));
     fs::create_dir(&root).unwrap();
