@@ -47,7 +47,7 @@ pub fn next_deadline<M: Machine>(state: &M::State) -> Option<Deadline> {
 
 /// Asks policies outside of a machine: for `loop verify`, a dry run, the ledger, and what people are shown.
 ///
-/// The core's own lints refuse a call of it in this crate, but for the views.
+/// Tidy refuses it in the files of a machine's bookkeeping.
 pub fn consult<T>(question: impl FnOnce(&Deciding) -> T) -> T {
     question(&Deciding(()))
 }

@@ -1,5 +1,6 @@
 //! The house rules, one file each. A new rule: a file, a line in [`ALL`], a test on a made-up tree.
 
+pub mod bookkeeping;
 pub mod cycles;
 pub mod edges;
 pub mod ledger;
@@ -19,6 +20,7 @@ use crate::{Finding, Tree};
 
 /// Every rule.
 pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
+    bookkeeping::check,
     cycles::check,
     edges::check,
     ledger::check,

@@ -1,6 +1,7 @@
 //! The house rules, tried on made-up trees, and then on the real one.
 
 mod bench;
+mod bookkeeping;
 mod cycles;
 mod edges;
 mod ledger;

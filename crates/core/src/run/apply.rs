@@ -18,6 +18,7 @@ use super::report::{AgentReport, Answer, CheckpointReport, Ended, Measurement, R
 use super::spec::RunSpec;
 use super::state::{OpenOrder, Requests, RunSettings, RunState};
 use crate::ids::OrderId;
+use crate::settings::Settings;
 use crate::time::At;
 
 impl RunState {
@@ -140,8 +141,9 @@ impl RunState {
 
     fn created(&mut self, at: At, spec: &RunSpec) {
         self.created = at;
-        self.settings = RunSettings::new(&spec.settings);
-        self.gates = Gates::new(&self.settings.shown().gates);
+        let settings = Settings::of(&spec.settings);
+        self.gates = Gates::new(&settings.gates);
+        self.settings = RunSettings::from(settings);
         self.phase = if spec.guard.is_some() { Phase::StartGuard } else { Phase::InitialCheckpoint };
         self.spec = Some(std::sync::Arc::new(spec.clone()));
     }
@@ -422,9 +424,7 @@ impl RunState {
         self.requests.rollback = None;
         self.checkpoints.rolled_back(back, self.over.is_some(), !self.agent_ended());
         // Somebody still has to look at what was in the way: a loop that held goes on holding.
-        if let Some(why) = self.trouble.unblock() {
-            self.requests.pause.get_or_insert(why);
-        }
+        self.trouble.hold_after_rollback();
         self.prompt.rolled_back(reverted);
         self.gates.count_unverifiable(false);
         self.progress.rolled_back();

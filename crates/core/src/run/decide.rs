@@ -204,7 +204,8 @@ fn stop_asked(state: &RunState, _: &Deciding) -> Option<Next> {
 }
 
 fn pause_asked(state: &RunState, _: &Deciding) -> Option<Next> {
-    state.requests.pause.as_ref().map(|_| Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
+    let asked = state.requests.pause.is_some() || state.trouble.held().is_some();
+    asked.then_some(Next::Hold(HoldCause::Paused, PAUSE_MS_MAX))
 }
 
 /// The provider first, then an answer, then the delay that is set.

@@ -96,6 +96,12 @@ impl RunSettings {
     }
 }
 
+impl From<Settings> for RunSettings {
+    fn from(settings: Settings) -> Self {
+        Self(Arc::new(settings))
+    }
+}
+
 /// Orders that have no answer yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Orders {
@@ -218,6 +224,7 @@ pub struct Trouble {
     lost_agent: Option<String>,
     unclean: Option<Vec<ProcessId>>,
     blocked: Option<String>,
+    held: Option<String>,
 }
 
 impl Trouble {
@@ -265,15 +272,26 @@ impl Trouble {
         self.blocked = Some(why.to_owned());
     }
 
-    pub(super) fn unblock(&mut self) -> Option<String> {
-        self.blocked.take()
+    /// What the run was blocked by before it went back: it holds until a person has looked at it.
+    #[must_use]
+    pub fn held(&self) -> Option<&str> {
+        self.held.as_deref()
+    }
+
+    pub(super) fn unblock(&mut self) {
+        self.blocked = None;
+        self.held = None;
+    }
+
+    pub(super) fn hold_after_rollback(&mut self) {
+        self.held = self.blocked.take().or(self.held.take());
     }
 
     /// Somebody opened the run again, and may have fixed it. What may still run is not forgotten.
     pub(super) fn forget(&mut self) {
         self.host_failure = None;
         self.lost_agent = None;
-        self.blocked = None;
+        self.unblock();
     }
 }
 

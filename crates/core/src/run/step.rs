@@ -205,7 +205,8 @@ impl Turn<'_> {
     fn end_hold(&mut self) {
         let held = self.after.main_order().is_some_and(|(_, open)| open.order.hold_cause().is_some());
         let requests = &self.after.requests;
-        let paused_again = self.after.is_paused() && requests.pause.is_some() && requests.stop.is_none();
+        let pause = requests.pause.is_some() || self.after.trouble.held().is_some();
+        let paused_again = self.after.is_paused() && pause && requests.stop.is_none();
         if held && !paused_again {
             self.cancel_main(CancelCause::Request);
         }
@@ -226,7 +227,7 @@ impl Turn<'_> {
             // A run that is blocked stays blocked: it goes back, and holds again.
             Some(Order::Hold { .. }) => self.cancel_main(CancelCause::Request),
             Some(Order::RunAgent { .. } | Order::RunGate { .. }) if now => self.cancel_main(CancelCause::Rollback),
-            _ => {}
+            Some(_) | None => {}
         }
     }
 

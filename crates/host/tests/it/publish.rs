@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loop_core::agent::Claim;
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    AgentReport, Answer, Ended, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Output, Reason, ReasonCode,
-    RunState, StreamReport,
+    AgentReport, Answer, Decision, DroppedOrder, Ended, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Output,
+    Reason, ReasonCode, RunState, StreamReport,
 };
 use loop_core::time::At;
 use loop_host::publish::{Loopr, Publisher};
@@ -36,7 +36,9 @@ fn at(iteration: u32) -> (Entry, RunState) {
     let event = Event::Answered { order: OrderId(iteration), answer: Answer::AgentEnded(Box::new(report)) };
     let mut state = RunState::default();
     for iteration in 1..=iteration {
-        state.apply(&Fact::Ordered { id: OrderId(iteration), order: agent_of(iteration) });
+        let id = OrderId(iteration);
+        state.apply(&Fact::Ordered { id, order: agent_of(iteration) });
+        state.apply(&Fact::Decided(Decision::OrderDropped { id, then: DroppedOrder::Forgotten }));
     }
     (entry(iteration, Fact::Happened(Input { at: At::default(), event })), state)
 }
