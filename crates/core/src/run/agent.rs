@@ -40,10 +40,19 @@ pub(super) struct EndedAttempt {
     /// What came of it; none where nobody saw its end.
     pub(super) report: Option<AgentReport>,
     pub(super) cancelled: Option<CancelCause>,
-    /// It was to continue a conversation.
-    pub(super) continued: bool,
-    /// It was only asked for its status block.
-    pub(super) status_only: bool,
+    pub(super) kind: AttemptKind,
+}
+
+/// What an attempt was asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum AttemptKind {
+    /// Work, in a new conversation.
+    #[default]
+    Fresh,
+    /// Work, in the conversation of the attempt before.
+    Continued,
+    /// The status block that it left out.
+    StatusOnly,
 }
 
 impl AgentMemory {
@@ -124,7 +133,7 @@ impl AgentMemory {
     }
 
     pub(super) fn ended(&mut self, ended: EndedAttempt) {
-        if let Some(report) = ended.report.as_ref().filter(|_| !ended.status_only) {
+        if let Some(report) = ended.report.as_ref().filter(|_| ended.kind != AttemptKind::StatusOnly) {
             self.report = Some(report.clone());
         }
         self.ended = Some(ended);

@@ -1,6 +1,6 @@
 //! Bookkeeping: the only place where state changes, live and on replay. It copies, counts and stores; it asks no
 //! policy and reads no setting.
-use super::agent::EndedAttempt;
+use super::agent::{AttemptKind, EndedAttempt};
 use super::checkpoint_name::MANUAL;
 use super::checkpoints::{INITIAL, RollbackCause};
 use super::clock::DriverMode;
@@ -448,20 +448,19 @@ impl RunState {
         let by_time = report.ended == Ended::ByUs && open.cancelled() == Some(CancelCause::TimeLimit);
         self.clock.agent_ended(by_time);
         let Order::RunAgent { session, status_only, .. } = &open.order else { return };
-        let status_only = *status_only;
-        if let Some(what) = report.not_stored.as_ref().filter(|_| !status_only) {
+        let kind = match (status_only, session) {
+            (true, _) => AttemptKind::StatusOnly,
+            (false, Some(_)) => AttemptKind::Continued,
+            (false, None) => AttemptKind::Fresh,
+        };
+        if let Some(what) = report.not_stored.as_ref().filter(|_| kind != AttemptKind::StatusOnly) {
             self.trouble.host_failed(what);
         }
         if let Some(id) = &report.stream.session {
             self.agent.met(id, self.now);
         }
         let cancelled = open.cancelled();
-        self.agent.ended(EndedAttempt {
-            report: Some(report.clone()),
-            cancelled,
-            continued: session.is_some(),
-            status_only,
-        });
+        self.agent.ended(EndedAttempt { report: Some(report.clone()), cancelled, kind });
         self.phase = Phase::AttemptEnded;
     }
 

@@ -34,7 +34,7 @@ pub(super) enum Ran {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     report: GuardReport,
-    counts: bool,
+    tamper: Tamper,
 }
 
 impl Guard {
@@ -65,7 +65,7 @@ impl Guard {
     /// Whether a protected file is not what it was, and that counts.
     #[must_use]
     pub fn stands_tampered(&self) -> bool {
-        self.found.as_ref().is_some_and(|found| found.counts && !found.report.restored)
+        self.found.as_ref().is_some_and(|found| found.tamper == Tamper::Found && !found.report.restored)
     }
 
     /// What was checked, and is not judged yet.
@@ -152,14 +152,13 @@ impl Guard {
         if point != GuardPoint::People {
             self.suspect = judgement.suspect;
         }
-        let counts = match judgement.tamper {
-            Tamper::None | Tamper::Known => return false,
-            Tamper::Allowed => false,
-            Tamper::Found => true,
-        };
+        let tamper = judgement.tamper;
+        if matches!(tamper, Tamper::None | Tamper::Known) {
+            return false;
+        }
         self.times = self.times.saturating_add(1);
-        self.found = Some(Found { report, counts });
-        let by_gates = counts && matches!(point, GuardPoint::Gates(_));
+        self.found = Some(Found { report, tamper });
+        let by_gates = tamper == Tamper::Found && matches!(point, GuardPoint::Gates(_));
         self.by_gates |= by_gates;
         by_gates
     }

@@ -1,5 +1,6 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
 //! read off the state and becomes a fact.
+use super::agent::AttemptKind;
 use super::decide;
 use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
@@ -71,9 +72,9 @@ pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement
     let stopped = by_us && ended.cancelled.is_some_and(|cause| cause != CancelCause::Retrying);
     let judgement = if cut_off {
         plain(AttemptResult::CutOff)
-    } else if ended.status_only {
+    } else if ended.kind == AttemptKind::StatusOnly {
         status_answered(state, &report.stream, deciding)
-    } else if let Some(nothing) = came_to_nothing(state, report, stopped, ended.continued, deciding) {
+    } else if let Some(nothing) = came_to_nothing(state, report, ended.kind, deciding).filter(|_| !stopped) {
         nothing
     } else if !by_us && lacks_status(&with_call(state, report, cost_micros), report, deciding) {
         let note = PromptNote::StatusMissing { why: report.stream.block_error.clone() };
@@ -155,14 +156,10 @@ fn status_answered(state: &RunState, answer: &StreamReport, deciding: &Deciding)
 fn came_to_nothing(
     state: &RunState,
     report: &AgentReport,
-    stopped: bool,
-    continued: bool,
+    kind: AttemptKind,
     deciding: &Deciding,
 ) -> Option<AttemptJudgement> {
-    if stopped {
-        return None;
-    }
-    if report.stream.session_lost && continued {
+    if report.stream.session_lost && kind == AttemptKind::Continued {
         return Some(plain(AttemptResult::SessionLost));
     }
     let tries = state.provider.refused() + 1;

@@ -342,7 +342,13 @@ impl Storm<'_> {
     fn bounds(&self) -> Result<(), String> {
         let main = self.state.orders.iter().filter(|(_, open)| open.order.is_main()).count();
         let fine = main <= 1 && self.state.prompt.notes().len() <= 8 && self.state.prompt.changed_names().len() <= 50;
-        if fine { Ok(()) } else { Err("the state is out of its bounds".to_owned()) }
+        if !fine {
+            return Err("the state is out of its bounds".to_owned());
+        }
+        match impossible(&self.state) {
+            Some(what) => Err(format!("an impossible state: {what}, {:?}", self.state.phase)),
+            None => Ok(()),
+        }
     }
 
     fn rest(&mut self) -> Result<(), String> {
@@ -350,6 +356,37 @@ impl Storm<'_> {
         self.reread();
         if live == self.state { Ok(()) } else { Err("the journal does not rebuild the state".to_owned()) }
     }
+}
+
+/// What no state may be after a step: each phase has its own orders, and nothing that ended stays without a judgement.
+fn impossible(state: &RunState) -> Option<&'static str> {
+    let phase = state.phase;
+    let main = state.main_order().map(|(_, open)| &open.order);
+    let is_agent = matches!(main, Some(Order::RunAgent { .. }));
+    let is_gate = matches!(main, Some(Order::RunGate { .. }));
+    let measures = matches!(main, Some(Order::Measure { .. }));
+    let unjudged = matches!(phase, Phase::AttemptEnded | Phase::InterruptedSaved | Phase::Measured)
+        || matches!(phase, Phase::GateEnded { .. } | Phase::RoundEnded { .. });
+    let judged_agent = matches!(phase.point(), Some(GatePoint::Iteration(_))) && !state.agent_ended();
+    [
+        (unjudged, "something ended and was not judged"),
+        (is_agent != (phase == Phase::Agent), "an agent works in another phase, or none in its own"),
+        (is_gate && !matches!(phase, Phase::Gates { .. }), "a gate runs in another phase"),
+        (measures && phase != Phase::Measuring, "changes are measured in another phase"),
+        (judged_agent, "an iteration is judged whose agent has not ended"),
+        (state.over.is_some() && state.is_driven(), "a run that is over is driven"),
+        (state.gates_pass() && state.guard.stands_tampered(), "gates pass on changed protected files"),
+        (state.attempt == 0 && state.iteration > 0, "an iteration without an attempt"),
+        (state.agent.finished() > state.iteration, "an iteration ended that has not begun"),
+        (
+            state.checkpoints.is_reverting() && state.requests.rollback.is_some(),
+            "a person and the loop go back at once",
+        ),
+        (state.phase.is_fresh() && state.iteration > 0, "an agent worked before the initial checkpoint"),
+        (state.progress.best().is_some_and(|best| best.iteration > state.iteration), "the best state is not there yet"),
+    ]
+    .into_iter()
+    .find_map(|(holds, what)| holds.then_some(what))
 }
 
 fn name(order: &Order) -> &'static str {
