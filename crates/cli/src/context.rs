@@ -59,7 +59,7 @@ pub(crate) fn read_error(error: &ReadError) -> CommandError {
             .because("a version of loop wrote it that was never released")
             .hint("`loop rm` removes it; start a new loop"),
         ReadError::Newer { .. } => told.because("a newer version of loop wrote it").hint("use that version"),
-        ReadError::NoJournal { .. } | ReadError::Damaged { .. } => told
+        ReadError::NoJournal { .. } | ReadError::OtherMachine { .. } | ReadError::Damaged { .. } => told
             .because("something other than loop changed the file, or the disk failed")
             .hint("bring it back from a backup, or remove the loop with loop rm"),
         ReadError::Io { .. } => told.hint("`loop doctor` looks at the state folder"),

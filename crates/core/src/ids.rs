@@ -67,3 +67,12 @@ pub struct BadId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OrderId(pub u32);
+
+/// A process beyond doubt: a number alone may have been given to another since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since the machine did.
+    pub start_ticks: u64,
+}

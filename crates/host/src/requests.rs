@@ -19,27 +19,28 @@ const WAITING_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Texts to inject that several requests of one round brought, made safe together.
 #[derive(Debug)]
-pub(crate) struct Texts<'a> {
-    folder: &'a RunFolder,
+pub(crate) struct Texts {
+    folder: RunFolder,
     files: Vec<File>,
 }
 
-impl<'a> Texts<'a> {
-    pub(crate) fn new(folder: &'a RunFolder) -> Self {
-        Self { folder, files: Vec::new() }
+impl Texts {
+    pub(crate) fn new(folder: &RunFolder) -> Self {
+        Self { folder: folder.clone(), files: Vec::new() }
     }
 
-    /// Makes them safe. Nothing that names them may be written down before.
-    pub(crate) fn sync(self) -> io::Result<()> {
-        for file in &self.files {
+    /// Makes them safe. Nothing that names them may be recorded before.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        let files = std::mem::take(&mut self.files);
+        for file in &files {
             file.sync_data()?;
         }
-        if self.files.is_empty() { Ok(()) } else { sync_folder(&self.folder.path.join("inject")) }
+        if files.is_empty() { Ok(()) } else { sync_folder(&self.folder.path.join("inject")) }
     }
 }
 
 /// The request, checked; a text to inject is written, and safe when `texts` are.
-pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts<'_>) -> Result<Request, String> {
+pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Result<Request, String> {
     if state.is_for_one_request() {
         return Err("a rollback or checkpoint of it is under way; try again when that is done".to_owned());
     }
@@ -125,7 +126,7 @@ fn checked(change: &Change) -> Result<Change, String> {
     Ok(Change { key: key.name.to_owned(), value: given.value })
 }
 
-fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts<'_>) -> Result<Request, String> {
+fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Request, String> {
     if words.trim().is_empty() {
         return Err("an empty text says nothing".to_owned());
     }
@@ -143,7 +144,7 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts<'_>) -> R
         return Err("too much waits for the next prompt already".to_owned());
     }
     let number = state.prompt.injections().newest + 1;
-    let file = write(texts.folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
+    let file = write(&texts.folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
     texts.files.push(file);
     Ok(Request::Inject(Injected { number, bytes, keep }))
 }

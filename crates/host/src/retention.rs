@@ -171,7 +171,8 @@ fn thin_all(listed: Vec<Listed>, bound: &Bound<'_>, thin: impl Fn(&RunFolder) ->
         return (thinned, Vec::new());
     }
     let mut changed = Vec::new();
-    let readable = listed.into_iter().filter_map(|listed| Some((listed.row.ok()?, listed.created_ms, listed.run)));
+    let readable =
+        listed.into_iter().filter_map(|listed| Some((listed.row.ok()?, listed.times.created_ms, listed.run)));
     let mut old: Vec<(Row, u64, RunFolder)> = readable.collect();
     // The moments are all written in the same way, so that their texts have their order.
     old.sort_by(|left, right| (&left.0.updated_at, left.1).cmp(&(&right.0.updated_at, right.1)));

@@ -6,7 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
+use loop_core::machine::FACT_BYTES_MAX;
+use loop_core::run::{Event, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -357,11 +358,18 @@ fn sweep_half_made(runs: &Path) {
 /// # Errors
 /// When the folder cannot be read.
 pub fn all(home: &Home) -> Result<Vec<RunFolder>, RunsError> {
-    let runs = home.runs();
-    let entries = match fs::read_dir(&runs) {
+    all_in(&home.runs())
+}
+
+/// The same for any folder of such folders.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn all_in(folder: &Path) -> Result<Vec<RunFolder>, RunsError> {
+    let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(RunsError::Io { path: runs, source: error }),
+        Err(error) => return Err(RunsError::Io { path: folder.to_owned(), source: error }),
     };
     let folder = |entry: fs::DirEntry| {
         let id = RunId::parse(entry.file_name().to_str()?).ok()?;

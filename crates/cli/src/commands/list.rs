@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
     let all = listed.len();
     let unreadable = listed.iter().filter(|listed| listed.row.is_err()).count();
-    let recent = listed.into_iter().filter(|listed| since_ms.is_none_or(|since| listed.created_ms >= since));
+    let recent = listed.into_iter().filter(|listed| since_ms.is_none_or(|since| listed.times.created_ms >= since));
     let fits = |row: &Row| {
         let status = args
             .status

@@ -16,7 +16,7 @@ use super::phase::{AfterAttempt, Phase};
 use super::progress::Best;
 use super::report::{AgentReport, Answer, CheckpointReport, Ended, Measurement, RollbackReport};
 use super::spec::RunSpec;
-use super::state::{OpenOrder, Requests, RunSettings, RunState};
+use super::state::{OpenRunOrder, Requests, RunSettings, RunState};
 use crate::ids::OrderId;
 use crate::settings::Settings;
 use crate::time::At;
@@ -27,6 +27,7 @@ impl RunState {
         match fact {
             Fact::Happened(input) => self.happened(input),
             Fact::Ordered { id, order } => self.ordered(*id, order),
+            Fact::OrderCancelled { id, cause: CancelCause::TimeUp } => self.orders.kill(*id),
             Fact::OrderCancelled { id, cause } => self.orders.cancel(*id, *cause),
             Fact::Decided(decision) => self.decided(decision),
             Fact::Concluded { outcome, reason, proof } => {
@@ -367,7 +368,7 @@ impl RunState {
         }
     }
 
-    fn not_done(&mut self, order: &Order, open: &OpenOrder, answer: &Answer) {
+    fn not_done(&mut self, order: &Order, open: &OpenRunOrder, answer: &Answer) {
         if let Order::RunAgent { .. } = order {
             self.agent.ended(EndedAttempt::default());
             self.phase = Phase::AttemptEnded;
@@ -444,7 +445,7 @@ impl RunState {
         }
     }
 
-    fn agent_ended_with(&mut self, open: &OpenOrder, report: &AgentReport) {
+    fn agent_ended_with(&mut self, open: &OpenRunOrder, report: &AgentReport) {
         let by_time = report.ended == Ended::ByUs && open.cancelled() == Some(CancelCause::TimeLimit);
         self.clock.agent_ended(by_time);
         let Order::RunAgent { session, status_only, .. } = &open.order else { return };

@@ -1,6 +1,6 @@
 //! When something is due: the limits of orders, the end of waits, and the time of the whole run.
 use super::fact::{CancelCause, GatePoint, HoldCause, Order};
-use super::state::{OpenOrder, RunState};
+use super::state::{OpenRunOrder, RunState};
 use crate::ids::OrderId;
 use crate::machine::Deciding;
 use crate::policy::hours;
@@ -128,7 +128,7 @@ impl RunState {
 
     /// The moment by the wall clock at which a wait for the provider is over, while it is under way.
     #[must_use]
-    pub fn waits_until(&self, open: &OpenOrder) -> Option<u64> {
+    pub fn waits_until(&self, open: &OpenRunOrder) -> Option<u64> {
         let limit = open.order.hold_cause() == Some(HoldCause::Limit);
         self.provider.wait().filter(|_| limit).map(|wait| wait.until_ms)
     }
@@ -146,13 +146,6 @@ impl RunState {
         let (_, open) = self.main_order()?;
         let Order::Hold { cause: HoldCause::Calls, ms } = open.order else { return None };
         Some(open.since.wall_ms.saturating_add(ms))
-    }
-
-    /// Whether something is due at this moment.
-    #[must_use]
-    pub fn is_due(&self, now: At, deadline: Option<Deadline>) -> bool {
-        let stated = self.waiting().is_some_and(|wait| now.wall_ms >= wait.until_ms);
-        stated || deadline.is_some_and(|deadline| deadline.is_due(now))
     }
 
     /// How much of its time the run has left, where that is limited.
@@ -215,12 +208,12 @@ pub(super) struct Overdue {
 /// Orders that must be cancelled because their time has come, with the cause.
 pub(super) fn overdue(state: &RunState, deciding: &Deciding) -> Vec<Overdue> {
     let settings = state.settings.read(deciding);
-    let is_overdue = |open: &OpenOrder| match state.waits_until(open) {
+    let is_overdue = |open: &OpenRunOrder| match state.waits_until(open) {
         Some(until) => state.now.wall_ms >= until,
         None => state.now.ms_since(open.since) >= open.order.limit_ms(settings),
     };
-    let open = state.orders.iter().filter(|(_, open)| !open.is_cancelled() && is_overdue(open));
-    let mut due: Vec<Overdue> = open.map(|(id, _)| Overdue { id, cause: CancelCause::Timeout }).collect();
+    let late = state.orders.overdue(is_overdue);
+    let mut due: Vec<Overdue> = late.map(|id| Overdue { id, cause: CancelCause::Timeout }).collect();
     let out_of_time = state.time_limit(deciding).is_some_and(|limit| limit.is_due(state.now));
     if let (true, Some((id, open))) = (out_of_time, state.main_order()) {
         let cause = if open.is_cancelled() { CancelCause::TimeUp } else { CancelCause::TimeLimit };

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report::Answer;
 use super::spec::RunSpec;
-use crate::ids::OrderId;
+use crate::ids::{OrderId, ProcessId};
 use crate::time::At;
 
 /// One thing that happened, and when the driver saw it.
@@ -166,13 +166,4 @@ pub enum Notice {
         /// The words.
         text: String,
     },
-}
-
-/// A process beyond doubt: a number alone may have been given to another since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessId {
-    /// Its number.
-    pub pid: i32,
-    /// When it started, in clock ticks since the machine did.
-    pub start_ticks: u64,
 }

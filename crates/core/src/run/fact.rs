@@ -4,29 +4,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoints::RollbackCause;
-use super::event::{GateIndex, Input, ProcessId};
+use super::event::{GateIndex, Input};
 use super::judgement::{
     AttemptJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement,
 };
 use super::outcome::{Outcome, Proof, Reason};
-use crate::ids::OrderId;
+use crate::ids::{OrderId, ProcessId};
+use crate::machine::{Act, JournalEntry};
 use crate::policy::reserve::Wanted;
 use crate::settings::Settings;
-use crate::time::At;
 
-/// No fact is longer than this in the journal; what is larger is a file that it names.
-pub const FACT_BYTES_MAX: usize = 16 * 1024;
-
-/// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Numbers the lines from 1.
-    pub seq: u64,
-    /// When.
-    pub at: At,
-    /// What.
-    pub fact: Fact,
-}
+/// One line of the journal of a run.
+pub type Entry = JournalEntry<Fact>;
 
 /// One thing that is true of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,21 +86,10 @@ pub enum Decision {
     BreakerClosed,
 }
 
-/// What the host has to do because of a fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act<'a> {
-    /// Begin an order.
-    Begin(OrderId, &'a Order),
-    /// End an order early; its answer still comes.
-    Cancel(OrderId),
-    /// End it at once; its answer still comes.
-    Kill(OrderId),
-}
-
 impl Fact {
     /// What the host has to do because of it.
     #[must_use]
-    pub fn act(&self) -> Option<Act<'_>> {
+    pub fn act(&self) -> Option<Act<'_, Order>> {
         match self {
             Self::Ordered { id, order } => Some(Act::Begin(*id, order)),
             Self::OrderCancelled { id, cause: CancelCause::TimeUp } => Some(Act::Kill(*id)),

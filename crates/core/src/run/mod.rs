@@ -27,10 +27,10 @@ pub use budget::{Budget, Spent, wanted};
 pub use checkpoint_name::{MANUAL, check_name, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
 pub use clock::{DriverMode, RunClock};
-pub use event::{Change, Event, GateIndex, Injected, Input, Notice, ProcessId, Request, Target};
+pub use event::{Change, Event, GateIndex, Injected, Input, Notice, Request, Target};
 pub use fact::{
-    Act, CancelCause, CheckpointName, Decision, Entry, FACT_BYTES_MAX, Fact, GatePoint, GuardPoint, HoldCause, Order,
-    PAUSE_MS_MAX, PromptNote,
+    CancelCause, CheckpointName, Decision, Entry, Fact, GatePoint, GuardPoint, HoldCause, Order, PAUSE_MS_MAX,
+    PromptNote,
 };
 pub use gates::{Gate, Gates, LastGate, TestCount};
 pub use guard::Guard;
@@ -48,5 +48,7 @@ pub use report::{
     NameList, Output, RollbackReport, StreamReport, TestsSeen, TextDigest, Tool,
 };
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
-pub use state::{OpenOrder, Orders, Requests, RunSettings, RunState, Trouble};
+pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};
+
+pub use crate::ids::ProcessId;

@@ -1,12 +1,11 @@
 //! Where a run stands: the fold of its facts. Bounded, whatever the length of the run.
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::agent::AgentMemory;
 use super::budget::Budget;
 use super::checkpoints::Checkpoints;
 use super::clock::{DriverMode, RunClock};
-use super::event::{Change, ProcessId, Target};
+use super::event::{Change, Target};
 use super::fact::{CancelCause, HoldCause, Order};
 use super::gates::Gates;
 use super::guard::Guard;
@@ -18,8 +17,8 @@ use super::provider::Provider;
 use super::report::CertifyReport;
 use super::spec::RunSpec;
 use crate::agent::Agent;
-use crate::ids::OrderId;
-use crate::machine::Deciding;
+use crate::ids::{OrderId, ProcessId};
+use crate::machine::{Deciding, OpenOrder, Orders};
 use crate::settings::{Resolved, Settings};
 use crate::time::At;
 
@@ -39,7 +38,7 @@ pub struct RunState {
     /// The end, while it has one.
     pub over: Option<Ending>,
     /// Orders that have no answer yet.
-    pub orders: Orders,
+    pub orders: RunOrders,
     /// Who drives it, and how much of its time is used.
     pub clock: RunClock,
     /// The iteration that was begun last, from 1.
@@ -102,105 +101,11 @@ impl From<Settings> for RunSettings {
     }
 }
 
-/// Orders that have no answer yet.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Orders {
-    open: BTreeMap<OrderId, OpenOrder>,
-    count: u32,
-}
+/// Orders of a run that have no answer yet.
+pub type RunOrders = Orders<Order, CancelCause>;
 
-/// An order without an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenOrder {
-    /// What is being done.
-    pub order: Order,
-    /// Since when.
-    pub since: At,
-    /// The process that does it.
-    pub process: Option<ProcessId>,
-    stop: Stop,
-}
-
-/// Whether an order is to end early.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Stop {
-    #[default]
-    No,
-    /// It was asked to end.
-    Asked(CancelCause),
-    /// It had its time to end and is killed.
-    Killed(Option<CancelCause>),
-}
-
-impl OpenOrder {
-    /// Why it was cancelled, if it was.
-    #[must_use]
-    pub fn cancelled(&self) -> Option<CancelCause> {
-        match self.stop {
-            Stop::No => None,
-            Stop::Asked(cause) => Some(cause),
-            Stop::Killed(cause) => cause,
-        }
-    }
-
-    /// Whether it was cancelled.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled().is_some()
-    }
-
-    /// Whether it had its time to end and is killed.
-    #[must_use]
-    pub fn is_killed(&self) -> bool {
-        matches!(self.stop, Stop::Killed(_))
-    }
-}
-
-impl Orders {
-    /// One that is open.
-    #[must_use]
-    pub fn get(&self, id: OrderId) -> Option<&OpenOrder> {
-        self.open.get(&id)
-    }
-
-    /// All that are open.
-    pub fn iter(&self) -> impl Iterator<Item = (OrderId, &OpenOrder)> {
-        self.open.iter().map(|(id, open)| (*id, open))
-    }
-
-    /// Whether none is open.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
-    }
-
-    /// How many orders were given.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    pub(super) fn add(&mut self, id: OrderId, order: &Order, since: At) {
-        self.count = self.count.max(id.0);
-        self.open.insert(id, OpenOrder { order: order.clone(), since, process: None, stop: Stop::No });
-    }
-
-    pub(super) fn cancel(&mut self, id: OrderId, cause: CancelCause) {
-        if let Some(open) = self.open.get_mut(&id) {
-            open.stop = if cause == CancelCause::TimeUp { Stop::Killed(open.cancelled()) } else { Stop::Asked(cause) };
-        }
-    }
-
-    pub(super) fn started(&mut self, id: OrderId, process: ProcessId) {
-        if let Some(open) = self.open.get_mut(&id) {
-            open.process = Some(process);
-        }
-    }
-
-    pub(super) fn close(&mut self, id: OrderId) -> Option<OpenOrder> {
-        self.open.remove(&id)
-    }
-}
+/// An order of a run without an answer.
+pub type OpenRunOrder = OpenOrder<Order, CancelCause>;
 
 /// What people asked for and how. Only people write here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -298,7 +203,7 @@ impl Trouble {
 impl RunState {
     /// The main order that is open.
     #[must_use]
-    pub fn main_order(&self) -> Option<(OrderId, &OpenOrder)> {
+    pub fn main_order(&self) -> Option<(OrderId, &OpenRunOrder)> {
         self.orders.iter().find(|(_, open)| open.order.is_main())
     }
 

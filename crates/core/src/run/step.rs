@@ -11,7 +11,7 @@ use super::outcome::{Outcome, Reason, standing};
 use super::phase::Phase;
 use super::state::RunState;
 use crate::ids::OrderId;
-use crate::machine::{self, Deciding, Machine};
+use crate::machine::{self, Act, Deciding, Machine};
 use crate::policy::reserve::{Cap, Reserved};
 use crate::settings::BreakerReset;
 use crate::text;
@@ -22,7 +22,10 @@ use crate::time::{At, Deadline};
 pub struct Run;
 
 impl Machine for Run {
+    const NAME: &'static str = "run";
+
     type Event = Event;
+    type Order = Order;
     type Fact = Fact;
     type State = RunState;
 
@@ -38,6 +41,32 @@ impl Machine for Run {
 
     fn next_deadline(state: &RunState, deciding: &Deciding) -> Option<Deadline> {
         state.next_deadline(deciding)
+    }
+
+    fn next_wall_ms(state: &RunState) -> Option<u64> {
+        state.waiting().map(|wait| wait.until_ms)
+    }
+
+    fn deadline_passed() -> Event {
+        Event::DeadlinePassed
+    }
+
+    fn act(fact: &Fact) -> Option<Act<'_, Order>> {
+        fact.act()
+    }
+
+    fn needs_sync(fact: &Fact) -> bool {
+        fact.needs_sync()
+    }
+
+    fn set_time(fact: &mut Fact, at: At) {
+        if let Fact::Happened(input) = fact {
+            input.at = at;
+        }
+    }
+
+    fn is_at_rest(state: &RunState) -> bool {
+        (state.over.is_some() || state.is_for_one_request()) && state.orders.is_empty()
     }
 }
 
@@ -403,7 +432,7 @@ impl Turn<'_> {
     }
 
     fn order(&mut self, order: Order) {
-        let id = OrderId(self.after.orders.count() + 1);
+        let id = self.after.orders.next_id();
         self.push(Fact::Ordered { id, order });
     }
 

@@ -4,6 +4,7 @@ use loop_core::run::next_deadline;
 use std::collections::BTreeMap;
 
 use loop_core::ids::OrderId;
+use loop_core::machine::FACT_BYTES_MAX;
 use loop_core::run::*;
 use loop_core::time::At;
 

@@ -4,26 +4,30 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RunState};
+use std::marker::PhantomData;
+
+use loop_core::machine::{FACT_BYTES_MAX, JournalEntry, Machine};
+use loop_core::run::Run;
 use loop_core::time::At;
 use thiserror::Error;
 
 use super::FILE;
 use super::format::{encode, header};
-use super::read::{ReadError, read};
+use super::read::{ReadError, read_of};
 
-/// A journal that is open for writing. The run's lock is held by whoever has it.
+/// The journal of a machine, open for writing. Its owner holds the lock of the run too.
 #[derive(Debug)]
-pub struct Journal {
+pub struct Journal<M: Machine = Run> {
     file: File,
     path: PathBuf,
     seq: u64,
+    machine: PhantomData<M>,
 }
 
-/// Why nothing can be written down. The run must not go on then.
+/// Why nothing can be recorded. The machine must not go on then.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// The machine would not let us.
+    /// The system refused.
     #[error("cannot write {}", path.display())]
     Io {
         /// The file.
@@ -48,7 +52,7 @@ pub enum JournalError {
     },
 }
 
-impl Journal {
+impl<M: Machine> Journal<M> {
     /// Begins a new journal in a folder that has none. Nothing is synced yet.
     ///
     /// # Errors
@@ -57,19 +61,19 @@ impl Journal {
         let path = folder.join(FILE);
         let make = || {
             let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
-            file.write_all(header(program).as_bytes())?;
+            file.write_all(header::<M>(program).as_bytes())?;
             Ok(file)
         };
         let file = make().map_err(|source| JournalError::Io { path: path.clone(), source })?;
-        Ok(Self { file, path, seq: 0 })
+        Ok(Self { file, path, seq: 0, machine: PhantomData })
     }
 
-    /// Opens the journal of a run and cuts a torn end off.
+    /// Opens a journal and cuts a torn end off.
     ///
     /// # Errors
     /// When it cannot be read, or may only be read.
-    pub fn open(folder: &Path) -> Result<(Self, RunState), JournalError> {
-        let reading = read(folder)?;
+    pub fn open(folder: &Path) -> Result<(Self, M::State), JournalError> {
+        let reading = read_of::<M>(folder)?;
         if let Some(seq) = reading.unknown {
             return Err(JournalError::ReadOnly { seq });
         }
@@ -85,7 +89,7 @@ impl Journal {
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let seq = reading.entries.last().map_or(0, |entry| entry.seq);
-        Ok((Self { file, path, seq }, state))
+        Ok((Self { file, path, seq, machine: PhantomData }, state))
     }
 
     /// Writes the facts of one step down, as one write; if one of them must be safe before anything
@@ -93,19 +97,19 @@ impl Journal {
     ///
     /// # Errors
     /// When they could not be written, or not be made safe: then nothing may follow from them.
-    pub fn append(&mut self, at: At, facts: &[Fact]) -> Result<Vec<Entry>, JournalError> {
+    pub fn append(&mut self, at: At, facts: &[M::Fact]) -> Result<Vec<JournalEntry<M::Fact>>, JournalError> {
         let mut lines = String::new();
         let mut entries = Vec::with_capacity(facts.len());
         for (fact, seq) in facts.iter().zip(self.seq + 1..) {
-            let line = encode(seq, at, fact)
+            let line = encode::<M::Fact>(seq, at, fact)
                 .map_err(|error| JournalError::Io { path: self.path.clone(), source: error.into() })?;
             if line.len() > FACT_BYTES_MAX {
                 return Err(JournalError::TooLong { bytes: line.len() });
             }
             lines.push_str(&line);
-            entries.push(Entry { seq, at, fact: fact.clone() });
+            entries.push(JournalEntry { seq, at, fact: fact.clone() });
         }
-        self.write(&lines, facts.iter().any(Fact::needs_sync))
+        self.write(&lines, facts.iter().any(M::needs_sync))
             .map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
         self.seq = entries.last().map_or(self.seq, |entry| entry.seq);
         Ok(entries)

@@ -1,4 +1,13 @@
-//! The journal: the facts of one run, the only truth.
+//! The journal: the facts of one machine (a run, later a plan), the only truth.
+//!
+//! | file | does |
+//! |---|---|
+//! | `append` | the one writer: facts as lines, synced where a fact needs it |
+//! | `format` | one line as JSON, and the first line with format and machine |
+//! | `read` | reads a whole journal, whatever a crash left of it |
+//! | `tail` | reads on while it is written |
+//!
+//! It knows nothing of what the facts mean.
 mod append;
 mod format;
 mod read;
@@ -6,8 +15,8 @@ mod tail;
 
 pub use append::{Journal, JournalError};
 pub use format::{FORMAT, decode, encode, header};
-pub use read::{ReadError, Reading, read};
+pub use read::{ReadError, Reading, read, read_of};
 pub use tail::Tail;
 
-/// The name of the file in a run's folder.
+/// The name of the file in the folder of a run.
 pub const FILE: &str = "journal.jsonl";

@@ -3,30 +3,34 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use loop_core::run::Entry;
+use std::marker::PhantomData;
+
+use loop_core::machine::{JournalEntry, Machine};
+use loop_core::run::Run;
 
 use super::FILE;
 use super::format::{Decoded, decode};
 
 /// A reader of one journal.
 #[derive(Debug)]
-pub struct Tail {
+pub struct Tail<M: Machine = Run> {
     path: PathBuf,
     offset: u64,
+    machine: PhantomData<M>,
 }
 
-impl Tail {
-    /// From the beginning of a run's journal.
+impl<M: Machine> Tail<M> {
+    /// From the beginning of a journal.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { path: folder.join(FILE), offset: 0 }
+        Self { path: folder.join(FILE), offset: 0, machine: PhantomData }
     }
 
-    /// The entries that have come; a line that is not whole yet waits for the next look.
+    /// The entries that have come; a line that is not whole yet is left for the next call.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn next_entries(&mut self) -> io::Result<Vec<Entry>> {
+    pub fn next_entries(&mut self) -> io::Result<Vec<JournalEntry<M::Fact>>> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.offset))?;
         let mut reader = BufReader::new(file);
@@ -35,7 +39,7 @@ impl Tail {
             let mut line = Vec::new();
             reader.read_until(b'\n', &mut line)?;
             let Some(whole) = line.strip_suffix(b"\n") else { return Ok(entries) };
-            if let Decoded::Known(entry) = decode(whole) {
+            if let Decoded::Known(entry) = decode::<M>(whole) {
                 entries.push(*entry);
             }
             self.offset += u64::try_from(line.len()).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The journal in whatever state a crash left it.
 use std::path::Path;
 
-use loop_core::run::{Entry, RunState};
+use loop_core::run::{Entry, Run, RunState};
 use loop_host::journal::{FILE, Journal, JournalError, ReadError, read};
 
 const STORED: &str = include_str!("stored/format-2.jsonl");
@@ -35,7 +35,7 @@ fn a_journal_cut_at_every_byte_opens_and_loses_only_the_torn_entry() {
     for cut in (header..=STORED.len()).filter(|cut| cut % every == 0 || near_end(*cut)) {
         let folder = folder_with(&STORED.as_bytes()[..cut]);
         let lines = STORED[..cut].matches('\n').count() - 1;
-        let (mut journal, state) = Journal::open(folder.path()).unwrap();
+        let (mut journal, state) = Journal::<Run>::open(folder.path()).unwrap();
         assert_eq!(state, fold(&all[..lines]), "cut at {cut}");
         // The torn rest is gone, and the next entry follows the last whole one.
         let next = all.get(lines).unwrap_or(&all[0]);
@@ -49,7 +49,7 @@ fn a_journal_cut_at_every_byte_opens_and_loses_only_the_torn_entry() {
 fn a_torn_end_of_garbage_or_zeros_is_cut_and_damage_before_the_end_is_not() {
     for rest in [&b"{\"seq\":"[..], &[0; 300], b"garbage without end", b"garbage with end\n", b"\n\n"] {
         let folder = folder_with(&[STORED.as_bytes(), rest].concat());
-        drop(Journal::open(folder.path()).unwrap());
+        drop(Journal::<Run>::open(folder.path()).unwrap());
         assert_eq!(bytes(folder.path()), STORED.as_bytes(), "{rest:?}");
     }
     let second = STORED.lines().nth(2).unwrap();
@@ -58,7 +58,7 @@ fn a_torn_end_of_garbage_or_zeros_is_cut_and_damage_before_the_end_is_not() {
         let folder = folder_with(text.as_bytes());
         let error = read(folder.path()).unwrap_err();
         assert!(matches!(error, ReadError::Damaged { line: 3, .. }), "{error}");
-        assert!(Journal::open(folder.path()).is_err());
+        assert!(Journal::<Run>::open(folder.path()).is_err());
         assert_eq!(bytes(folder.path()), text.as_bytes(), "not a byte is touched");
     }
     let missing = STORED.replacen(&format!("{second}\n"), "", 1);
@@ -80,7 +80,7 @@ fn unknown_fields_are_ignored_and_unknown_kinds_make_it_read_only() {
         let folder = folder_with(format!("{STORED}{line}").as_bytes());
         let reading = read(folder.path()).unwrap();
         assert_eq!((reading.unknown, reading.entries.len()), (Some(seq as u64), seq - 1), "{fact}");
-        assert!(matches!(Journal::open(folder.path()), Err(JournalError::ReadOnly { .. })), "{fact}");
+        assert!(matches!(Journal::<Run>::open(folder.path()), Err(JournalError::ReadOnly { .. })), "{fact}");
     }
 }
 
@@ -89,7 +89,7 @@ fn a_later_format_and_a_file_that_is_no_journal_are_refused_untouched() {
     let newer = STORED.replacen("\"format\":2", "\"format\":3", 1);
     for text in [newer.as_str(), "", "{\"format\":2}", "{\"format\":1}\n", "hello\n"] {
         let folder = folder_with(text.as_bytes());
-        assert!(Journal::open(folder.path()).is_err(), "{text}");
+        assert!(Journal::<Run>::open(folder.path()).is_err(), "{text}");
         assert_eq!(bytes(folder.path()), text.as_bytes());
     }
 }
@@ -97,6 +97,6 @@ fn a_later_format_and_a_file_that_is_no_journal_are_refused_untouched() {
 #[test]
 fn a_journal_that_is_there_is_never_begun_anew() {
     let folder = folder_with(STORED.as_bytes());
-    assert!(Journal::create(folder.path(), "loop test").is_err());
+    assert!(Journal::<Run>::create(folder.path(), "loop test").is_err());
     assert_eq!(bytes(folder.path()), STORED.as_bytes());
 }

@@ -23,6 +23,7 @@ mod random_trees;
 mod retention;
 mod run_checkpoints;
 mod run_checkpoints_changes;
+mod second_machine;
 mod sight;
 mod stored;
 mod transcript;

@@ -1,0 +1,144 @@
+//! Driving a run: its socket, signals, stop file, keys and publishers.
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use loop_core::control::Call;
+use loop_core::ids::OrderId;
+use loop_core::run::{Entry, Event, Notice, Order, Request, Run, RunState};
+
+use super::{Driver, Executes, Reporter, Sources};
+use crate::control::{Asked, Control};
+use crate::hands::Hands;
+use crate::journal::JournalError;
+use crate::process::become_reaper;
+use crate::publish::{self, Publisher};
+use crate::requests::{self, Texts};
+use crate::runs::HeldRun;
+use crate::signals::Signals;
+use crate::stop_file::StopFile;
+use crate::terminal;
+
+/// Drives the run until it is over and nothing is open any more. `opening` are the first events.
+///
+/// # Errors
+/// When the journal cannot be written. Everything that was under way has been ended then.
+pub fn drive(
+    run: HeldRun,
+    workspace: &Path,
+    opening: Vec<Event>,
+    signals: Signals,
+    reporter: &mut dyn Reporter,
+) -> Result<RunState, JournalError> {
+    let HeldRun { folder, journal, state, lock: _held, claim: _workspace } = run;
+    // Without it orphans go to init and are found by their mark at the next opening.
+    drop(become_reaper());
+    // Without it the run works as well, and takes no requests.
+    let control = Control::listen(&folder.socket(), folder.id.as_str());
+    let warning = control.as_ref().err().map(|error| format!("this loop takes no requests: {error}"));
+    let setting = state.settings.shown().values.output.stop_file.as_deref();
+    let sources = RunSources {
+        publishers: publish::of(&state, workspace, &folder.path),
+        control: control.ok(),
+        stop_file: setting.map(|path| StopFile::new(workspace, path)),
+        texts: Texts::new(&folder),
+        signals,
+    };
+    let driver = Driver::<Run, _, _>::new(journal, state, Hands::new(folder, workspace), sources);
+    let warning = warning.map(|text| Event::Noticed(Notice::Message { text }));
+    driver.run(opening.into_iter().chain(warning), reporter)
+}
+
+struct RunSources {
+    /// They write files for other programs.
+    publishers: Vec<Box<dyn Publisher>>,
+    control: Option<Control>,
+    stop_file: Option<StopFile>,
+    texts: Texts,
+    signals: Signals,
+}
+
+impl RunSources {
+    /// Whether a key ends a wait: only on a terminal that is ours at the moment.
+    fn takes_keys(state: &RunState) -> bool {
+        state.waiting().is_some() && terminal::is_ours(rustix::stdio::stdin())
+    }
+
+    /// Enter, while the run waits for a provider: a person wants to try.
+    fn key(state: &RunState) -> Option<Event> {
+        let pressed = Self::takes_keys(state) && terminal::line_is_there(rustix::stdio::stdin());
+        pressed.then(|| Event::Requested { request: Request::Resume, by: "a key".to_owned() })
+    }
+}
+
+impl Sources<Run> for RunSources {
+    fn poll(&mut self, state: &RunState) -> Vec<Event> {
+        let mut events = self.signals.take();
+        events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
+        events.extend(Self::key(state));
+        events
+    }
+
+    fn calls(&mut self) -> Vec<Asked> {
+        self.control.as_mut().map(Control::take).unwrap_or_default()
+    }
+
+    fn request(&mut self, call: &Call, state: &RunState) -> Result<Event, String> {
+        let request = requests::request_of(call, state, &mut self.texts)?;
+        Ok(Event::Requested { request, by: requests::name_of(&call.by) })
+    }
+
+    fn sync_requests(&mut self) -> io::Result<()> {
+        self.texts.sync()
+    }
+
+    fn suspended(&mut self) -> bool {
+        self.signals.suspended()
+    }
+
+    fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Vec<Event> {
+        let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.told(entry, state));
+        warnings.map(|text| Event::Noticed(Notice::Message { text })).collect()
+    }
+
+    fn fds(&self, state: &RunState) -> Vec<BorrowedFd<'_>> {
+        let control = self.control.iter().flat_map(Control::wants);
+        let keys = Self::takes_keys(state).then(rustix::stdio::stdin);
+        self.signals.wants().chain(control).chain(keys).collect()
+    }
+
+    fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        self.stop_file.as_ref().map(|file| file.wakes_in(now))
+    }
+}
+
+impl Executes<Run> for Hands {
+    fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
+        self.begin(id, order, state)
+    }
+
+    fn cancel(&mut self, id: OrderId) {
+        self.cancel(id);
+    }
+
+    fn kill(&mut self, id: OrderId) {
+        self.cut(id);
+    }
+
+    fn freeze(&mut self, still: bool) {
+        self.freeze(still);
+    }
+
+    fn poll(&mut self, on_output: &mut dyn FnMut(&[u8])) -> Vec<Event> {
+        self.go_on(on_output)
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.wants().collect()
+    }
+
+    fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        self.wakes_in(now)
+    }
+}
