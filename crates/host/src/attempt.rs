@@ -185,7 +185,7 @@ fn ask(
         session,
         permissions: settings.allowed(),
         network: settings.agent_network,
-        model: settings.agent_model.as_deref(),
+        model: state.agent.choice().map_or(settings.agent_model.as_deref(), |choice| choice.model.as_deref()),
         args: &args,
         // What we put into a container is root's there.
         root: rustix::process::geteuid().is_root() || settings.in_container(),

@@ -123,7 +123,7 @@ fn checked(change: &Change) -> Result<Change, String> {
     if let Some(mode) = Mode::ALL.into_iter().find(|mode| key == keys::containment() && mode.name() == given.value) {
         try_out(mode).map_err(|why| format!("containment {} cannot be had here: {why}", given.value))?;
     }
-    Ok(Change { key: key.name.to_owned(), value: given.value })
+    Ok(Change::new(key.name, given.value))
 }
 
 fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Request, String> {

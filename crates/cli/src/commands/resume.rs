@@ -119,7 +119,7 @@ fn resets(changes: &[Change]) -> bool {
 /// `--reset-circuit` of an earlier resume was meant for that one alone.
 fn once_only(changes: &mut Vec<Change>, state: &RunState) {
     if state.settings.shown().values.breaker.reset_circuit && !resets(changes) {
-        changes.push(Change { key: keys::reset_circuit().name.to_owned(), value: "false".to_owned() });
+        changes.push(Change::new(keys::reset_circuit().name, "false".to_owned()));
     }
 }
 
@@ -160,7 +160,7 @@ fn changes(flags: &ResumeFlags, state: &RunState) -> Result<Vec<Change>, Command
         if *key == keys::containment() {
             setup::check_mode(&given.value)?;
         }
-        changes.push(Change { key: key.name.to_owned(), value: given.value });
+        changes.push(Change::new(key.name, given.value));
     }
     Ok(changes)
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
             (Some(more), Some(key)) => added(key, more, &state)?,
             (_, _) => value.to_owned(),
         };
-        Ok(Change { key: name, value })
+        Ok(Change::new(&name, value))
     };
     let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
     let said: Vec<String> = changes.iter().map(|change| format!("{} = {}", change.key, change.value)).collect();

@@ -328,6 +328,7 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         backend: ready.chosen.backend.to_owned(),
         store: runs::store_name(&ready.setup.path),
         described: ready.described.clone(),
+        litter: Agent::litter_of_all(&ready.setup.described),
         guard: gate_setup::guard(&ready.setup.settings, &ready.setup.path),
         settings,
     };

@@ -4,8 +4,8 @@ use std::time::Duration;
 use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause, LastGate, Notice,
-    Order, Request, RollbackReport, RunState, Target,
+    AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause,
+    LastGate, Notice, Order, Request, RollbackReport, RunState, Target,
 };
 use loop_core::settings::GateSpec;
 use loop_core::text;
@@ -36,6 +36,8 @@ pub(crate) struct Live {
     /// When the fact was that is being told.
     now_wall_ms: u64,
     monitor: Monitor,
+    /// What the attempt before used.
+    choice: Option<AgentChoice>,
 }
 
 /// Something to do at the end of a run.
@@ -53,6 +55,7 @@ impl Live {
             at_the_end: None,
             now_wall_ms: 0,
             monitor: Monitor::default(),
+            choice: None,
         }
     }
 
@@ -319,6 +322,7 @@ impl Live {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
+            Decision::Chosen { choice, .. } => self.chosen(choice),
             Decision::Attempt(_)
             | Decision::OrderDropped { .. }
             | Decision::Interruption { .. }
@@ -328,6 +332,15 @@ impl Live {
             | Decision::Proof(_)
             | Decision::BreakerClosed => {}
         }
+    }
+
+    /// Another agent or model than before. The first one stands in the header.
+    fn chosen(&mut self, choice: &AgentChoice) {
+        if self.choice.as_ref().is_some_and(|before| before != choice) {
+            let model = choice.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+            self.line(None, &format!("agent    {}{model} from now on", choice.agent));
+        }
+        self.choice = Some(choice.clone());
     }
 
     /// The same for programs.

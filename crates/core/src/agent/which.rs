@@ -132,6 +132,17 @@ impl Agent {
         }
     }
 
+    /// What all agents leave in a workspace, as globs: those that we know and those that the person described.
+    #[must_use]
+    pub fn litter_of_all(described: &[Described]) -> Vec<String> {
+        let known = ADAPTERS.iter().flat_map(|adapter| adapter.litter.iter().map(|glob| (*glob).to_owned()));
+        let own = described.iter().flat_map(|one| one.litter.iter().cloned());
+        let mut all: Vec<String> = known.chain(own).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// Names of variables any of which signs it in.
     #[must_use]
     pub fn keys(&self) -> &'static [&'static str] {

@@ -1,8 +1,11 @@
 //! What is known about the agent of a run: how its newest attempt ended, its conversation, what it asks.
+use std::sync::Arc;
+
+use super::choice::AgentChoice;
 use super::fact::CancelCause;
 use super::judgement::AttemptJudgement;
 use super::report::{AgentReport, StreamReport};
-use crate::agent::{Failure, Usage};
+use crate::agent::{Described, Failure, Usage};
 use crate::time::At;
 
 /// What the run knows about its agent.
@@ -15,6 +18,10 @@ pub struct AgentMemory {
     question: Option<String>,
     asking: u32,
     session: Option<Session>,
+    /// What the newest attempt uses.
+    choice: AgentChoice,
+    /// The agent that the person's own settings describe, as it was when it was named.
+    described: Option<Arc<Described>>,
     /// The next attempt continues the conversation whatever is set: the one before did not come to its own end.
     continue_session: bool,
     /// It was asked for the status block of this iteration.
@@ -28,6 +35,8 @@ pub struct AgentMemory {
 pub struct Session {
     /// What the program calls it.
     pub id: String,
+    /// Whose it is: another agent cannot continue it.
+    pub agent: String,
     /// Since when it is known.
     pub since: At,
     /// What it has used, for programs that count over the whole of it.
@@ -86,6 +95,26 @@ impl AgentMemory {
         self.session.as_ref()
     }
 
+    /// What the newest attempt uses; none before the first.
+    #[must_use]
+    pub fn choice(&self) -> Option<&AgentChoice> {
+        Some(&self.choice).filter(|choice| !choice.agent.is_empty())
+    }
+
+    /// The agent that the person's own settings describe, as it was when it was named.
+    #[must_use]
+    pub fn described(&self) -> Option<&Described> {
+        self.described.as_deref()
+    }
+
+    pub(super) fn choose(&mut self, choice: &AgentChoice) {
+        self.choice = choice.clone();
+    }
+
+    pub(super) fn describe(&mut self, described: &Described) {
+        self.described = Some(Arc::new(described.clone()));
+    }
+
     pub(super) fn asking(&self) -> u32 {
         self.asking
     }
@@ -111,7 +140,12 @@ impl AgentMemory {
     /// The program named the conversation that it works in.
     pub(super) fn met(&mut self, id: &str, now: At) {
         if self.session.as_ref().is_none_or(|session| session.id != id) {
-            self.session = Some(Session { id: id.to_owned(), since: now, used: Usage::default() });
+            self.session = Some(Session {
+                id: id.to_owned(),
+                agent: self.choice.agent.clone(),
+                since: now,
+                used: Usage::default(),
+            });
         }
     }
 

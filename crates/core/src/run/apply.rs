@@ -50,6 +50,7 @@ impl RunState {
             Decision::Round(judgement) => self.round_judged(judgement),
             Decision::Guard(judgement) => self.guard_judged(judgement),
             Decision::Proof(judgement) => self.proof_judged(judgement),
+            Decision::Chosen { choice, .. } => self.agent.choose(choice),
             Decision::BreakerClosed => self.progress.close_breaker(self.checkpoints.tree()),
         }
     }
@@ -134,6 +135,9 @@ impl RunState {
     fn change(&mut self, changes: &[Change]) {
         for change in changes {
             self.settings.change(change);
+            if let Some(described) = &change.described {
+                self.agent.describe(described);
+            }
             if change.limits_time() {
                 self.clock.limit_changed();
             }
@@ -146,6 +150,9 @@ impl RunState {
         self.gates = Gates::new(&settings.gates);
         self.settings = RunSettings::from(settings);
         self.phase = if spec.guard.is_some() { Phase::StartGuard } else { Phase::InitialCheckpoint };
+        if let Some(described) = &spec.described {
+            self.agent.describe(described);
+        }
         self.spec = Some(std::sync::Arc::new(spec.clone()));
     }
 

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report::Answer;
 use super::spec::RunSpec;
+use crate::agent::Described;
 use crate::ids::{OrderId, ProcessId};
 use crate::time::At;
 
@@ -63,9 +64,18 @@ pub struct Change {
     pub key: String,
     /// Its new value.
     pub value: String,
+    /// The agent that it names, where the person's own settings describe it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described: Option<Box<Described>>,
 }
 
 impl Change {
+    /// This key gets this value.
+    #[must_use]
+    pub fn new(key: &str, value: String) -> Self {
+        Self { key: key.to_owned(), value, described: None }
+    }
+
     /// Whether it is the limit of time that changes.
     pub(super) fn limits_time(&self) -> bool {
         self.key == "max_time"

@@ -4,6 +4,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoints::RollbackCause;
+use super::choice::{AgentChoice, ChoiceCause};
 use super::event::{GateIndex, Input};
 use super::judgement::{
     AttemptJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement,
@@ -84,6 +85,14 @@ pub enum Decision {
     Proof(ProofJudgement),
     /// The breaker is closed, because the run was opened again.
     BreakerClosed,
+    /// Which agent works next, with which model, and why.
+    Chosen {
+        /// What the next attempt uses.
+        #[serde(flatten)]
+        choice: AgentChoice,
+        /// Why.
+        why: ChoiceCause,
+    },
 }
 
 impl Fact {
@@ -168,6 +177,9 @@ pub enum Order {
         iteration: u32,
         /// The attempt in it, from 1.
         attempt: u32,
+        /// Which agent and model it uses: decided just before.
+        #[serde(default)]
+        choice: AgentChoice,
         /// What the prompt has to tell beside goal and gates.
         notes: Vec<PromptNote>,
         /// The numbers of the first and the last injected text that is new in it.

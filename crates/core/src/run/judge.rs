@@ -1,6 +1,6 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
 //! read off the state and becomes a fact.
-use super::agent::AttemptKind;
+use super::agent::{AttemptKind, Session};
 use super::decide;
 use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
@@ -88,7 +88,7 @@ pub(super) fn attempt(state: &RunState, deciding: &Deciding) -> AttemptJudgement
 fn cost(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<u64> {
     let settings = state.settings.read(deciding);
     // One that does not name its model works with the one that was chosen.
-    let chosen = settings.values.agent.agent_model.as_deref();
+    let chosen = state.agent.choice().and_then(|choice| choice.model.as_deref());
     cost_of(&stream.usage, stream.model.as_deref().or(chosen), &settings.prices, deciding)
 }
 
@@ -203,7 +203,9 @@ pub(super) fn asks_for_status(state: &RunState) -> bool {
 /// The conversation that the next attempt continues, where that is set or the one before was cut off.
 pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Option<String> {
     let settings = state.settings.read(deciding);
-    let session = state.agent.session()?;
+    // Another agent knows nothing of it.
+    let own = |session: &&Session| state.agent.choice().is_some_and(|choice| choice.agent == session.agent);
+    let session = state.agent.session().filter(own)?;
     let wanted = state.agent.continues() || settings.values.agent.session == SessionMode::Continue;
     let fresh_enough = settings.session_expiry_ms.is_none_or(|limit| state.now.ms_since(session.since) < limit);
     let can = state.agent_of(settings).is_some_and(|agent| agent.continues());

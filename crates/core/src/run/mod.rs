@@ -4,6 +4,7 @@ mod apply;
 mod budget;
 mod checkpoint_name;
 mod checkpoints;
+mod choice;
 mod clock;
 pub mod decide;
 mod event;
@@ -26,6 +27,7 @@ pub use agent::{AgentMemory, Session};
 pub use budget::{Budget, Spent, wanted};
 pub use checkpoint_name::{MANUAL, check_name, meant, numbered};
 pub use checkpoints::{Checkpoints, INITIAL, RollbackCause};
+pub use choice::{AgentChoice, ChoiceCause, PromptVariant};
 pub use clock::{DriverMode, RunClock};
 pub use event::{Change, Event, GateIndex, Injected, Input, Notice, Request, Target};
 pub use fact::{

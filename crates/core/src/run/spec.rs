@@ -29,6 +29,9 @@ pub struct RunSpec {
     /// The agent, where the user's own settings describe it: a file that changes later changes nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub described: Option<Described>,
+    /// What agents leave in a workspace, as globs: of all agents, so that another agent changes no measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub litter: Vec<String>,
     /// What of the workspace is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardSpec>,

@@ -247,14 +247,22 @@ impl RunState {
     /// The agent that these settings name.
     #[must_use]
     pub fn agent_of(&self, settings: &Settings) -> Option<Agent> {
-        let described = self.spec.as_ref().and_then(|spec| spec.described.as_ref());
-        Agent::find(&settings.agent, described.map_or(&[], std::slice::from_ref), &settings.agent_cmd)
+        self.agent_named(&settings.agent, settings)
     }
 
-    /// The agent that works, for people and for the host.
+    /// The agent of that name. A custom one has the command that is set.
+    #[must_use]
+    pub fn agent_named(&self, name: &str, settings: &Settings) -> Option<Agent> {
+        let described = self.agent.described().map_or(&[][..], std::slice::from_ref);
+        Agent::find(name, described, &settings.agent_cmd)
+    }
+
+    /// The agent that works or worked last, for people and for the host; before the first attempt the one that is set.
     #[must_use]
     pub fn agent_in_use(&self) -> Option<Agent> {
-        self.agent_of(self.settings.shown())
+        let settings = self.settings.shown();
+        let name = self.agent.choice().map_or(&settings.agent, |choice| &choice.agent);
+        self.agent_named(name, settings)
     }
 
     /// Whether checkpoints are taken at all.

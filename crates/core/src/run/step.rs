@@ -1,6 +1,7 @@
 //! The decision: where a run stands and what happened, to what is recorded and what is next.
 use super::budget;
 use super::checkpoints::RollbackCause;
+use super::choice;
 use super::clock::{self, DriverMode};
 use super::decide::{self, Next};
 use super::event::{Change, Event, Input, Notice, Request};
@@ -419,10 +420,12 @@ impl Turn<'_> {
         let notes = self.after.prompt.notes().to_vec();
         let injections = self.after.prompt.injections();
         let injected = (injections.newest > injections.given).then_some((injections.given + 1, injections.newest));
+        let (choice, why) = choice::choose(&self.after, self.deciding);
+        self.push(Fact::Decided(Decision::Chosen { choice: choice.clone(), why }));
         let session = judge::session_to_continue(&self.after, self.deciding);
         let status_only = judge::asks_for_status(&self.after);
         let reservation = self.after.budget.call().and_then(Reserved::number);
-        self.order(Order::RunAgent { iteration, attempt, notes, injected, session, status_only, reservation });
+        self.order(Order::RunAgent { iteration, attempt, choice, notes, injected, session, status_only, reservation });
     }
 
     fn certify(&mut self) {

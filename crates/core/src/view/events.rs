@@ -15,9 +15,10 @@ pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
     let (name, body) = match &entry.fact {
         Fact::Happened(input) => happened(&input.event, state)?,
         Fact::Ordered { order, .. } => match order {
-            Order::RunAgent { iteration, attempt, .. } => {
-                ("iteration_started", json!({"iteration": iteration, "attempt": attempt}))
-            }
+            Order::RunAgent { iteration, attempt, choice, .. } => (
+                "iteration_started",
+                json!({"iteration": iteration, "attempt": attempt, "agent": choice.agent, "model": choice.model}),
+            ),
             Order::CleanUp { .. }
             | Order::Checkpoint { .. }
             | Order::Measure { .. }

@@ -339,7 +339,8 @@ impl History {
             | Decision::Round(_)
             | Decision::Guard(_)
             | Decision::Proof(_)
-            | Decision::BreakerClosed => {}
+            | Decision::BreakerClosed
+            | Decision::Chosen { .. } => {}
         }
     }
 

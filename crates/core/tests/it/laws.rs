@@ -31,7 +31,7 @@ fn any_event(seed: &mut Seed) -> Event {
         1 => Event::Opened,
         2 => Event::Reopened {
             by: "x".to_owned(),
-            changes: vec![Change { key: "max_iterations".to_owned(), value: seed.below(5).to_string() }],
+            changes: vec![Change::new("max_iterations", seed.below(5).to_string())],
         },
         3 => Event::Requested { request: Request::Stop, by: "x".to_owned() },
         4 => Event::Requested { request: Request::Abort, by: "x".to_owned() },

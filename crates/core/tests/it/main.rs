@@ -9,6 +9,7 @@ mod agent_play;
 mod breaker;
 mod budget;
 mod caps;
+mod choice;
 mod claims;
 mod claude;
 mod cline;

@@ -24,6 +24,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         backend: "none".to_owned(),
         store: String::new(),
         described: None,
+        litter: Vec::new(),
         guard: None,
         settings: resolve(given.collect()),
     }
@@ -180,7 +181,7 @@ pub(crate) fn play(script: &str) -> String {
 
 fn changes(words: &str) -> Vec<Change> {
     let pairs = words.split_whitespace().map(|pair| pair.split_once('=').unwrap());
-    pairs.map(|(key, value)| Change { key: key.to_owned(), value: value.to_owned() }).collect()
+    pairs.map(|(key, value)| Change::new(key, value.to_owned())).collect()
 }
 
 pub(crate) fn agent(ended: Ended) -> Answer {
@@ -397,14 +398,18 @@ fn order_text(order: &Order, state: &RunState) -> String {
             format!("clean-up [{}]", pids.join(" "))
         }
         Order::Checkpoint { name } => format!("checkpoint {name}"),
-        Order::RunAgent { iteration, attempt, notes, injected, session, status_only, reservation } => {
+        Order::RunAgent { iteration, attempt, choice, notes, injected, session, status_only, reservation } => {
             let mut told: Vec<String> = notes.iter().map(word).collect();
             told.extend(injected.map(|(first, last)| format!("injected {first} to {last}")));
             let telling = if told.is_empty() { String::new() } else { format!(" telling {}", told.join(" ")) };
             let session = session.as_ref().map_or_else(String::new, |session| format!(" in {session}"));
             let only = if *status_only { " only for its status" } else { "" };
             let reserved = reservation.map_or_else(String::new, |number| format!(" reserved {number}"));
-            format!("agent {iteration}.{attempt}{session}{only}{reserved}{telling}")
+            let model = choice.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+            let with = format!(" with {}{model}", choice.agent);
+            // Stories have a custom agent unless they say otherwise.
+            let with = Some(with).filter(|with| with != " with custom").unwrap_or_default();
+            format!("agent {iteration}.{attempt}{with}{session}{only}{reserved}{telling}")
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
         Order::Hold { cause, ms } => format!("hold {} {ms}", word(cause)),

@@ -187,8 +187,8 @@ impl Simulation<'_> {
 
     fn reopen(&mut self) -> Result<(), String> {
         self.reopenings += 1;
-        let more = Change { key: "max_iterations".to_owned(), value: "25".to_owned() };
-        let reset = Change { key: "reset_circuit".to_owned(), value: "true".to_owned() };
+        let more = Change::new("max_iterations", "25".to_owned());
+        let reset = Change::new("reset_circuit", "true".to_owned());
         let changes = [more, reset].into_iter().filter(|_| self.seed.one_in(2)).collect();
         if self.seed.one_in(3) {
             self.judge.edited();
@@ -320,6 +320,7 @@ fn called_at_once(state: &RunState, input: Input) -> Vec<Fact> {
         {
             let (iteration, attempt) = decide::next_attempt(state);
             *order = Order::RunAgent {
+                choice: AgentChoice::default(),
                 iteration,
                 attempt,
                 notes: Vec::new(),

@@ -101,8 +101,7 @@ impl Storm<'_> {
     fn opening(&mut self) -> Event {
         self.now.wall_ms += 1000;
         self.now.boot_ms += 1000;
-        let changes =
-            vec![Change { key: "timeout".to_owned(), value: "4s".to_owned() }; usize::from(self.seed.one_in(4))];
+        let changes = vec![Change::new("timeout", "4s".to_owned()); usize::from(self.seed.one_in(4))];
         let reopened = Event::Reopened { by: "loop resume".to_owned(), changes };
         let edited = self.seed.one_in(3);
         match &self.state.spec {
@@ -250,7 +249,7 @@ impl Storm<'_> {
             12 if self.state.has_checkpoints() && self.seed.one_in(3) => {
                 asked(Request::Checkpoint { name: "good".to_owned() })
             }
-            8 => asked(Request::Set(vec![Change { key: "timeout".to_owned(), value: "3s".to_owned() }])),
+            8 => asked(Request::Set(vec![Change::new("timeout", "3s".to_owned())])),
             9 => {
                 let process = ProcessId { pid: 42, start_ticks: 7 };
                 Ok(Then::Event(Event::Noticed(Notice::Started { order: id, process })))
@@ -293,6 +292,13 @@ impl Storm<'_> {
 
     /// The person hears of it: from now on it must not be lost.
     fn acknowledge(&mut self, facts: &[Fact]) {
+        for pair in facts.windows(2) {
+            if let Fact::Ordered { order: Order::RunAgent { choice, .. }, .. } = &pair[1] {
+                let decided =
+                    matches!(&pair[0], Fact::Decided(Decision::Chosen { choice: decided, .. }) if decided == choice);
+                assert!(decided, "an attempt without a choice: {pair:?}");
+            }
+        }
         for fact in facts {
             match fact {
                 Fact::Ordered { id, order: Order::RunAgent { iteration, .. } } => {
@@ -514,6 +520,7 @@ fn agent_repeated(state: &RunState, input: Input) -> Vec<Fact> {
         {
             let (iteration, attempt) = (state.iteration, state.attempt);
             *order = Order::RunAgent {
+                choice: AgentChoice::default(),
                 iteration,
                 attempt,
                 notes: Vec::new(),

@@ -2,9 +2,8 @@
 //! workspace can be recorded at all.
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::Agent;
 use loop_core::run::RunSpec;
-use loop_core::settings::{CheckpointBackend, CheckpointSettings, Values, keys};
+use loop_core::settings::{CheckpointBackend, CheckpointSettings, Values};
 
 use super::btrfs;
 use super::user_git::GitUser;
@@ -41,10 +40,8 @@ impl RunFolder {
     #[must_use]
     pub fn checkpoints(&self, spec: &RunSpec) -> CheckpointContext {
         let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
-        let described = spec.described.as_slice();
-        let agent = Agent::find(spec.settings.text(keys::agent()), described, "");
         CheckpointContext {
-            litter: agent.iter().flat_map(Agent::litter).map(str::to_owned).collect(),
+            litter: spec.litter.clone(),
             run: self.id.to_string(),
             store: state.join(CHECKPOINTS).join(&spec.store),
             workspace: path_of(&spec.workspace.path),

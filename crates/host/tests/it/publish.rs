@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loop_core::agent::Claim;
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    AgentReport, Answer, Decision, DroppedOrder, Ended, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Output,
-    Reason, ReasonCode, RunState, StreamReport,
+    AgentChoice, AgentReport, Answer, Decision, DroppedOrder, Ended, Entry, Event, Fact, HoldCause, Input, Order,
+    Outcome, Output, Reason, ReasonCode, RunState, StreamReport,
 };
 use loop_core::time::At;
 use loop_host::publish::{Loopr, Publisher};
@@ -45,6 +45,7 @@ fn at(iteration: u32) -> (Entry, RunState) {
 
 fn agent_of(iteration: u32) -> Order {
     Order::RunAgent {
+        choice: AgentChoice::default(),
         iteration,
         attempt: 1,
         notes: Vec::new(),
