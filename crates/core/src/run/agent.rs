@@ -1,8 +1,7 @@
 //! What is known about the agent of a run: how its newest attempt ended, its conversation, what it asks.
 use super::fact::CancelCause;
 use super::judgement::AttemptJudgement;
-use super::report::{AgentReport, StreamReport};
-use crate::agent::{Failure, Usage};
+use crate::agent::{AgentReport, Failure, StreamReport, Usage};
 use crate::time::At;
 
 /// What the run knows about its agent.
