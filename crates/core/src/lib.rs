@@ -5,7 +5,9 @@
 //! [`view`] what people see. Nothing here reads a clock, a file, a process or the environment.
 #![forbid(unsafe_code)]
 pub mod agent;
+pub mod changes;
 pub mod control;
+pub mod ended;
 pub mod ids;
 pub mod machine;
 pub mod policy;

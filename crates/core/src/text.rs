@@ -1,4 +1,5 @@
 //! Texts from outside made fit for people: no control bytes, a known length, paths that can be read back.
+use serde::{Deserialize, Serialize};
 
 /// Text of an agent or a gate without anything that could steer a terminal: escape sequences are
 /// taken out whole, other control characters and direction marks are dropped; line breaks and tabs stay.
@@ -203,4 +204,56 @@ pub fn keep_end(text: &mut String, bytes_max: usize) {
         let end = tail(text, bytes_max).len();
         text.drain(..text.len() - end);
     }
+}
+
+/// A list of names of which only the first are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameList {
+    /// How many there are.
+    pub count: u32,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<String>,
+}
+
+/// How many names of a list are kept, and how much of each.
+const NAMES_MAX: usize = 10;
+const NAMES_BYTES_MAX: usize = 120;
+
+impl NameList {
+    /// The first of them.
+    #[must_use]
+    pub fn of<'a>(all: impl Iterator<Item = &'a str>) -> Self {
+        let mut few = Self::default();
+        for name in all {
+            few.count = few.count.saturating_add(1);
+            if few.first.len() < NAMES_MAX {
+                few.first.push(one_line(name, NAMES_BYTES_MAX));
+            }
+        }
+        few
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.count == 0
+    }
+
+    /// For people: `a, b and 3 more`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let more = usize::try_from(self.count).unwrap_or(usize::MAX).saturating_sub(self.first.len());
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}{more}", self.first.join(", "))
+    }
+}
+
+/// A text by hash and length.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextDigest {
+    /// The hash.
+    pub sha256: String,
+    /// How long it is.
+    pub bytes: u64,
 }

@@ -8,7 +8,7 @@ use super::plain_text::TextReader;
 use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
 use super::registry::known_reader;
-use crate::run::Ended;
+use crate::ended::Ended;
 
 /// In a command: where the arguments go that depend on the attempt; at its end where this is missing.
 pub const ARGS: &str = "{args}";

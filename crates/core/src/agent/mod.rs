@@ -6,6 +6,7 @@
 //! | `acp/` | agents that speak the Agent Client Protocol |
 //! | [`registry`] | the list of agents: everything else that names all agents comes from it |
 //! | [`adapter`] [`ask`] [`reading`] | what an adapter is, what it is asked for, what a stream amounted to |
+//! | `report` | what of an attempt is written down |
 //! | [`stream`] `json` [`plain_text`] | bytes to lines; lines to events, counted; plain text |
 //! | [`provider`] | classes of failure, the wording of errors, when a limit ends |
 //! | [`claims`] | what an agent claims in its final message, and which words are its own |
@@ -31,6 +32,7 @@ pub mod provider;
 mod qwen;
 pub mod reading;
 pub mod registry;
+mod report;
 pub mod shell_words;
 pub mod signature;
 pub mod stream;
@@ -47,5 +49,6 @@ pub use env::secrets::{Redactor, Secrets};
 pub use provider::failure::{FAILURES, Failure, Reset, ResetSource};
 pub use reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
 pub use registry::{ADAPTERS, adapter};
+pub use report::{AgentReport, StreamReport};
 pub use stream::Stream;
 pub use which::Agent;

@@ -1,7 +1,7 @@
 //! Plain text: everything that a program prints is its message. Its exit code alone tells how it ended.
 use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// The end of a text that is kept: a status block stands last.

@@ -5,7 +5,7 @@ use super::claims::status_block::Claim;
 use super::provider::failure::{Failure, Reset};
 use super::provider::reset::{self, Clock};
 use super::stream::LINE_BYTES_MAX;
-use crate::run::Ended;
+use crate::ended::Ended;
 
 /// How the stream of an agent ended by its own account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

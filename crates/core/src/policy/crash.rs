@@ -1,6 +1,6 @@
 //! Can the agent work at all? Counts iterations that ended in a crash and left no sign of a change.
+use crate::changes::Changes;
 use crate::machine::Deciding;
-use crate::run::Changes;
 
 /// So many such iterations in a row end the run.
 pub const CRASHES_MAX: u32 = 3;

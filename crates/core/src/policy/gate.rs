@@ -1,8 +1,8 @@
 //! What a gate's end means: kept, broken, or no answer at all.
 use serde::{Deserialize, Serialize};
 
+use crate::ended::Ended;
 use crate::machine::Deciding;
-use crate::run::Ended;
 
 /// The three answers of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl<'a> Promise<'a> {
     /// ```
     /// use loop_core::machine::consult;
     /// use loop_core::policy::gate::{Promise, Verdict};
-    /// use loop_core::run::Ended;
+    /// use loop_core::ended::Ended;
     ///
     /// let promise = Promise::parse("! grep -q TODO src/main.rs");
     /// assert_eq!(promise.command, "grep -q TODO src/main.rs");

@@ -1,9 +1,9 @@
 //! How long an attempt that came to nothing because of the provider waits: to what the provider says, else ever longer.
 use serde::{Deserialize, Serialize};
 
+use crate::agent::StreamReport;
 use crate::agent::{Failure, ResetSource};
 use crate::machine::Deciding;
-use crate::run::StreamReport;
 use crate::time::{self, At};
 
 /// The first wait of which nobody says how long it is.

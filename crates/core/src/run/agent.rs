@@ -4,8 +4,7 @@ use std::sync::Arc;
 use super::choice::AgentChoice;
 use super::fact::CancelCause;
 use super::judgement::AttemptJudgement;
-use super::report::{AgentReport, StreamReport};
-use crate::agent::{Described, Failure, Usage};
+use crate::agent::{AgentReport, Described, Failure, StreamReport, Usage};
 use crate::time::At;
 
 /// What the run knows about its agent.

@@ -14,9 +14,11 @@ use super::judgement::{
 use super::outcome::Ending;
 use super::phase::{AfterAttempt, Phase};
 use super::progress::Best;
-use super::report::{AgentReport, Answer, CheckpointReport, Ended, Measurement, RollbackReport};
+use super::report::{Answer, CheckpointReport, Measurement, RollbackReport};
 use super::spec::RunSpec;
 use super::state::{OpenRunOrder, Requests, RunSettings, RunState};
+use crate::agent::AgentReport;
+use crate::ended::Ended;
 use crate::ids::OrderId;
 use crate::settings::Settings;
 use crate::time::At;

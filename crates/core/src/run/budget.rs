@@ -1,7 +1,6 @@
 //! What a run has spent and what its next call may cost, with the worst case of what is not known.
-use super::report::StreamReport;
 use super::state::RunState;
-use crate::agent::Usage;
+use crate::agent::{StreamReport, Usage};
 use crate::policy::budget::{least, remainder};
 use crate::policy::reserve::{Reserved, Wanted};
 use crate::settings::Settings;

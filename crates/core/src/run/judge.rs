@@ -9,9 +9,9 @@ use super::judgement::{
     MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
 };
 use super::outcome::{Outcome, Proof, ProofGate};
-use super::report::{AgentReport, Ended, NameList, StreamReport};
 use super::state::{Requests, RunState};
-use crate::agent::{Failure, signature};
+use crate::agent::{AgentReport, Failure, StreamReport, signature};
+use crate::ended::Ended;
 use crate::machine::Deciding;
 use crate::policy::breaker::{self, IterationEvidence};
 use crate::policy::crash::{self, CrashEvidence};
@@ -21,6 +21,7 @@ use crate::policy::rank::{GateScore, Rank};
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
 use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, SessionMode, StatusBlock};
 use crate::text;
+use crate::text::NameList;
 
 /// So many iterations in a row that only asked in words, and changed nothing, are a question.
 const ASKING_MAX: u32 = 2;

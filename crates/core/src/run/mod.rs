@@ -45,12 +45,15 @@ pub use phase::{AfterAttempt, Phase};
 pub use progress::{Best, IterationDelta, Progress};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
 pub use provider::Provider;
-pub use report::{
-    AgentReport, Answer, CertifyReport, Changes, CheckpointReport, Ended, GateReport, GuardReport, Measurement,
-    NameList, Output, RollbackReport, StreamReport, TestsSeen, TextDigest, Tool,
-};
+pub use report::{Answer, CertifyReport, CheckpointReport, GateReport, GuardReport, Measurement, RollbackReport, Tool};
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};
 
+// What reports are made of lies below this room, since agents and policies use it too.
+pub use crate::agent::{AgentReport, StreamReport};
+pub use crate::changes::Changes;
+pub use crate::ended::{Ended, Output};
 pub use crate::ids::ProcessId;
+pub use crate::tested::TestsSeen;
+pub use crate::text::{NameList, TextDigest};

@@ -1,7 +1,8 @@
 //! How a run ends and why, and what that means to people, files and shells.
 use serde::{Deserialize, Serialize};
 
-use super::report::{Ended, Tool};
+use super::report::Tool;
+use crate::ended::Ended;
 use crate::policy::gate::Verdict;
 use crate::time::At;
 

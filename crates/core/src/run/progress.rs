@@ -1,7 +1,8 @@
 //! Whether a run gets anywhere: its best state, the counts of the breaker, what the newest iteration changed.
 use super::fact::GatePoint;
 use super::judgement::{BestJudgement, IterationJudgement, ProofJudgement, RoundJudgement};
-use super::report::{CertifyReport, Changes, Measurement};
+use super::report::{CertifyReport, Measurement};
+use crate::changes::Changes;
 use crate::policy::breaker::Streaks;
 use crate::policy::rank::Rank;
 

@@ -13,6 +13,7 @@ mod marks;
 mod nextest;
 mod node;
 mod pytest;
+mod seen;
 mod tap;
 mod telling;
 mod useful;
@@ -25,6 +26,7 @@ pub use compared::Compared;
 use lines::Lines;
 use marks::{Counts, Found};
 pub use marks::{ID_BYTES_MAX, IDS_MAX};
+pub use seen::TestsSeen;
 pub use useful::useful;
 
 /// How one test ended.

@@ -13,7 +13,7 @@ use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::{Denials, End, Live, Reader, Reading, Terminal, Usage};
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// The end of a final message that is kept.

@@ -4,7 +4,7 @@
 use crate::agent::provider::failure::Failure;
 use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{End, Live, Reader, Reading, Terminal, Usage};
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// The end of an answer that is kept.

@@ -16,7 +16,7 @@ use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{End, Live, Reading, Terminal, Usage};
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// In what programs differ that write this stream.

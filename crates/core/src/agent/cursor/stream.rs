@@ -6,7 +6,7 @@ use crate::agent::json::{Events, LineCounts, LineKind, word};
 use crate::agent::provider::failure::Failure;
 use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// The end of a message that is kept.

@@ -8,7 +8,7 @@ use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::{self, ProviderError, Vendor};
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// The end of a message that is kept: a status block stands last.

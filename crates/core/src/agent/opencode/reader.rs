@@ -6,7 +6,7 @@ use crate::agent::json::{Events, LineCounts, LineKind, micros, number_or_text};
 use crate::agent::provider::failure::Failure;
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::agent::stream::is_session_name;
-use crate::run::Ended;
+use crate::ended::Ended;
 use crate::text;
 
 /// The longest final text that is kept: its end, where a status block stands.

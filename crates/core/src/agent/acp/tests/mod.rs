@@ -13,7 +13,7 @@ use crate::agent::ask::Permissions;
 use crate::agent::provider::failure::Failure;
 use crate::agent::reading::{End, Reading, Terminal};
 use crate::agent::stream::Stream;
-use crate::run::Ended;
+use crate::ended::Ended;
 
 /// 2026-11-15T19:00:00Z.
 const NOW_MS: u64 = 1_794_769_200_000;

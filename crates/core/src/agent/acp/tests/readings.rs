@@ -8,7 +8,7 @@ use super::Says::{Ends, Error, Own, Raw, Result};
 use super::{Conversation, NOW_MS, chunk, end_turn, hello, play, read, session, told, update, wish};
 use crate::agent::provider::failure::Failure;
 use crate::agent::reading::Terminal;
-use crate::run::Ended;
+use crate::ended::Ended;
 
 // req: C-05 partly: every error of the Agent Client Protocol has a class, and a reset where it says one
 #[test]
