@@ -20,7 +20,7 @@ use crate::attempt_container::Inside;
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file::{self, Told};
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 use crate::secrets;
 
 /// How much of an agent's words stands in its report.

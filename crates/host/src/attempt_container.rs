@@ -11,7 +11,7 @@ use loop_core::settings::AgentSettings;
 use crate::container::exec::{failure, for_agent, reported};
 use crate::container::{Gone, Kept, put};
 use crate::process::TaskEnd;
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 const REPORT: &str = "container-report.json";
 

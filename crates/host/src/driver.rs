@@ -17,7 +17,7 @@ use crate::journal::{Journal, JournalError};
 use crate::process::become_reaper;
 use crate::publish::{self, Publisher};
 use crate::requests::{self, Texts};
-use crate::runs::{HeldRun, RunFolder};
+use crate::run_folder::{HeldRun, RunFolder};
 use crate::signals::{self, Signals};
 use crate::stop_file::StopFile;
 use crate::terminal;

@@ -11,7 +11,7 @@ use crate::checkpoint_thread::CheckpointWorker;
 use crate::paying::{Bill, Paying};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 use crate::tests_seen::Judging;
 use crate::{certify, notify, verify};
 

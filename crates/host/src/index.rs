@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, statat};
 use crate::clock;
 use crate::journal::{self, ReadError};
 use crate::paths::Home;
-use crate::runs::{self, RunFolder, RunsError};
+use crate::run_folder::{self, RunFolder, RunsError};
 
 /// One run in a list.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub fn list_since(home: &Home, since_ms: u64) -> Result<Vec<Listed>, RunsError> 
         let found = statat(folder.as_ref().ok()?, format!("{id}/{}", journal::FILE), AtFlags::empty()).ok()?;
         u64::try_from(found.st_size).ok()
     };
-    for run in runs::all(home)? {
+    for run in run_folder::all(home)? {
         let bytes = length_of(run.id.as_str()).unwrap_or(0);
         match known.remove(run.id.as_str()).filter(|known| known.bytes == bytes && known.still_holds(&run)) {
             Some(Known { row: Some(row), created_ms, updated_ms, .. }) => {
@@ -100,7 +100,7 @@ pub fn total(home: &Home) -> Result<u64, RunsError> {
     let mut index = Index::open(home);
     let sizes = index.as_ref().map(Index::sizes).unwrap_or_default();
     let (mut total, mut fresh) = (0_u64, Vec::new());
-    for run in runs::all(home)? {
+    for run in run_folder::all(home)? {
         if let Some(bytes) = sizes.get(run.id.as_str()) {
             total = total.saturating_add(*bytes);
         } else if run.holder().is_none() {

@@ -20,7 +20,7 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::runs::LOCK;
+use crate::run_folder::LOCK;
 
 const FILE: &str = "ledger.db";
 /// The form of the table.

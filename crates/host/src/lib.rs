@@ -31,7 +31,7 @@ pub mod proving;
 pub mod publish;
 mod requests;
 pub mod retention;
-pub mod runs;
+pub mod run_folder;
 pub mod secrets;
 pub mod settings_files;
 pub mod signals;

@@ -8,7 +8,7 @@ use crate::attempt_container;
 use crate::fs::lock;
 use crate::paths::{Home, socket_of};
 use crate::process::{is_kept, marked_runs, sweep, wake_keepers};
-use crate::runs::{LOCK, REGISTER, RunFolder};
+use crate::run_folder::{LOCK, REGISTER, RunFolder};
 
 /// What was left running of a run that nobody drives.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use loop_core::time::At;
 
 use crate::clock;
 use crate::ledger::{Caller, Ledger, LedgerError, is_dead};
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 /// The ledger of a run, opened when it is first needed.
 #[derive(Debug)]

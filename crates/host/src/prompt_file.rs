@@ -7,7 +7,7 @@ use loop_core::run::{PromptNote, RunState};
 use loop_core::tested::useful;
 
 use crate::process::tail_of;
-use crate::runs::{RunFolder, kept};
+use crate::run_folder::{RunFolder, read_text};
 
 /// Raw bytes to look at: escape sequences that are taken out must not shorten what is quoted too much.
 const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
@@ -21,8 +21,8 @@ pub(crate) type Told<'a> = (&'a [PromptNote], Option<(u32, u32)>);
 /// The prompt of an attempt.
 pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_>) -> io::Result<String> {
     let Some(spec) = &state.spec else { return Err(io::Error::other("the run has no task")) };
-    let goal = kept(run, &spec.goal)?;
-    let mut inject = spec.inject.iter().map(|text| kept(run, text)).collect::<io::Result<Vec<_>>>()?;
+    let goal = read_text(run, &spec.goal)?;
+    let mut inject = spec.inject.iter().map(|text| read_text(run, text)).collect::<io::Result<Vec<_>>>()?;
     // Those that stay, then those that are new, each once and in the order in which they came.
     let (first, last) = injected.unwrap_or((u32::MAX, 0));
     let stay = state

@@ -10,7 +10,7 @@ use loop_core::{text, time};
 
 use crate::fs::sync_folder;
 use crate::process::{Mode, try_out};
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 /// A request is a part of one fact.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;

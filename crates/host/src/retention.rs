@@ -14,7 +14,7 @@ use crate::index::{self, Listed};
 use crate::journal;
 use crate::paths::Home;
 use crate::process::STREAM_BYTES_MAX;
-use crate::runs::{RunFolder, RunsError, THINNED};
+use crate::run_folder::{RunFolder, RunsError, THINNED};
 
 /// The most that the outputs of one run may take together.
 pub(crate) const RUN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -210,7 +210,7 @@ fn outputs_of(run: &RunFolder) -> Vec<Vec<PathBuf>> {
 fn thin_run(run: &RunFolder) -> u64 {
     let mut freed = 0;
     for outputs in outputs_of(run) {
-        let Some(_held) = run.keep_still() else { break };
+        let Some(_held) = run.try_lock() else { break };
         // Said first. On a full disk that may fail until something is removed.
         let marked = mark(run);
         freed += remove(&outputs);

@@ -7,7 +7,7 @@ use loop_core::tested::{Reader, Tests, Voice as Side};
 
 use crate::paths::write_whole;
 use crate::process::Voice;
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 /// The file beside the output of a gate that holds its tests by name.
 const FILE: &str = "tests";

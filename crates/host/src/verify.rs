@@ -10,9 +10,9 @@ use loop_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, become_reaper, tail_of};
+use crate::secrets;
 use crate::signals::Signals;
 use crate::tests_seen::Judging;
-use crate::{runs, secrets};
 
 /// How much of a gate's words stands in its report.
 const SAID_BYTES_MAX: usize = 1024;
@@ -102,7 +102,7 @@ pub struct Rehearsal {
 pub fn rehearse(command: &str, folder: &Path, limit: Duration, containment: &str) -> io::Result<Rehearsal> {
     let mut signals = Signals::listen()?;
     become_reaper()?;
-    let output = std::env::temp_dir().join(format!("loop-rehearsal-{}", runs::fresh_id()?));
+    let output = std::env::temp_dir().join(format!("loop-rehearsal-{}", crate::fs::fresh_id()?));
     let promise = loop_core::policy::gate::Promise::parse(command);
     let name = format!("rehearsal-{}", std::process::id());
     let mut containment = Containment::new(&name, containment, None)?;

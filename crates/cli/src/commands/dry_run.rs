@@ -8,7 +8,7 @@ use loop_core::prompt::{GateSaid, Material, compose};
 use loop_core::settings::{GateSpec, Key, PROMISE, Settings, keys};
 use loop_core::text;
 use loop_core::time;
-use loop_host::runs::{self, StartLock};
+use loop_host::run_folder::StartLock;
 use loop_host::verify::{self, Rehearsal};
 use loop_host::workspace::claim;
 use serde_json::json;
@@ -64,7 +64,7 @@ fn refuse_held(context: &Context, ready: &Ready) -> Result<(), CommandError> {
         return Ok(());
     }
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
-    let nobody = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let nobody = loop_host::fs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let claimed = claim(&context.home, &start, &nobody, &ready.setup.place);
     claimed.map(drop).map_err(|error| setup::workspace_error(&error))
 }

@@ -6,7 +6,7 @@ use loop_core::run::RunState;
 use loop_core::time;
 use loop_core::view::{Certificate, TestCounts, Verification, VerifiedGate, WorkspaceNow};
 use loop_host::proving::{self, NotProved, Told, Wish};
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 use loop_host::{clock, journal};
 
 use crate::args::IdArg;
