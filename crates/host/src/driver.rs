@@ -12,7 +12,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::clock;
 use crate::control::{Asked, Control};
-use crate::hands::Hands;
+use crate::executor::Executor;
 use crate::journal::{Journal, JournalError};
 use crate::process::become_reaper;
 use crate::publish::{self, Publisher};
@@ -54,13 +54,13 @@ pub fn drive(
     let control = control.ok();
     let setting = state.settings.shown().values.output.stop_file.as_deref();
     let stop_file = setting.map(|path| StopFile::new(workspace, path));
-    let hands = Hands::new(folder.clone(), workspace);
+    let executor = Executor::new(folder.clone(), workspace);
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let wall = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let drawn = Instant::now();
     let publishers = publish::of(&state, workspace, &folder.path);
     let mut driver =
-        Driver { folder, journal, state, hands, publishers, control, stop_file, signals, timer, wall, drawn };
+        Driver { folder, journal, state, executor, publishers, control, stop_file, signals, timer, wall, drawn };
     let deaf = deaf.map(|text| Event::Noticed(Notice::Message { text }));
     driver.run(opening.into_iter().chain(deaf).collect(), reporter)?;
     Ok(driver.state)
@@ -70,7 +70,7 @@ struct Driver {
     folder: RunFolder,
     journal: Journal,
     state: RunState,
-    hands: Hands,
+    executor: Executor,
     /// Those who write files for others of what is told.
     publishers: Vec<Box<dyn Publisher>>,
     control: Option<Control>,
@@ -95,15 +95,15 @@ impl Driver {
             self.wait(reporter);
             if self.signals.suspended() {
                 // The agent does not work on behind the back of who stopped us.
-                self.hands.freeze(true);
+                self.executor.freeze(true);
                 signals::suspend();
-                self.hands.freeze(false);
+                self.executor.freeze(false);
             }
             let asked = self.control.as_mut().map(Control::take).unwrap_or_default();
             events.extend(self.asked(asked, reporter)?);
             events.extend(self.signals.take());
             events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
-            events.extend(self.hands.go_on(&mut |bytes| reporter.on_output(bytes)));
+            events.extend(self.executor.poll(&mut |bytes| reporter.on_output(bytes)));
             events.extend(self.key());
             if self.state.is_due(clock::now(), next_deadline(&self.state)) {
                 events.push_back(Event::DeadlinePassed);
@@ -170,9 +170,9 @@ impl Driver {
         }
         for act in facts.iter().filter_map(Fact::act) {
             match act {
-                Act::Begin(id, order) => events.extend(self.hands.begin(id, order, &self.state)),
-                Act::Cancel(id) => self.hands.cancel(id),
-                Act::Kill(id) => self.hands.cut(id),
+                Act::Begin(id, order) => events.extend(self.executor.begin(id, order, &self.state)),
+                Act::Cancel(id) => self.executor.cancel(id),
+                Act::Kill(id) => self.executor.kill(id),
             }
         }
         Ok((entries, events))
@@ -187,12 +187,12 @@ impl Driver {
         let by_poll = by_poll.map(|deadline| Duration::from_millis(deadline.due_in_ms(clock::now())));
         let tick = reporter.tick().map(|tick| (self.drawn + tick).saturating_duration_since(now));
         let stop_file = self.stop_file.as_ref().map(|file| file.wakes_in(now));
-        let most = [self.hands.wakes_in(now), tick, stop_file, by_poll].into_iter().flatten().min();
+        let most = [self.executor.wakes_in(now), tick, stop_file, by_poll].into_iter().flatten().min();
         let control = self.control.iter().flat_map(Control::wants);
         self.arm_wall();
         let timers = [&self.timer, &self.wall].into_iter().flatten().map(AsFd::as_fd);
         let keys = self.keys().then(rustix::stdio::stdin);
-        let fds = self.hands.wants().chain(self.signals.wants()).chain(control).chain(timers).chain(keys);
+        let fds = self.executor.wants().chain(self.signals.wants()).chain(control).chain(timers).chain(keys);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let most = most.map(|most| Timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),

@@ -1,4 +1,4 @@
-//! Hands on this machine: the only crate that may touch it. It does, it never decides.
+//! The only crate that touches this machine: files, processes, sockets, clocks. It acts and never decides.
 //!
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
@@ -14,17 +14,16 @@ pub mod clock;
 pub mod container;
 pub mod control;
 pub mod driver;
+mod executor;
 pub mod fs;
 pub mod guard;
 mod guarding;
-mod hands;
 pub mod index;
 pub mod journal;
 pub mod ledger;
 pub mod notify;
 pub mod orphans;
 pub mod paths;
-mod paying;
 pub mod process;
 mod prompt_file;
 pub mod proving;

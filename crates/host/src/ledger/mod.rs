@@ -2,7 +2,9 @@
 //!
 //! It is derived from nothing: what is lost here is lost, so it is synced, and one that cannot be read is an error
 //! and never a new one. A call is reserved in one transaction, begun, and settled; what a run that died left open is
-//! settled at its worst case by whoever comes next.
+//! settled at its worst case by the next run that reserves. `run.rs` is the ledger as one run uses it.
+mod run;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,6 +23,8 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::run_folder::LOCK;
+
+pub(crate) use run::{CallRecord, RunLedger};
 
 const FILE: &str = "ledger.db";
 /// The form of the table.

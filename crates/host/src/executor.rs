@@ -1,4 +1,4 @@
-//! Whoever carries orders out: one match from order to the module that does it.
+//! The executor carries orders out: one match from an order to the module that does it. It decides nothing.
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,29 +8,28 @@ use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, Measuremen
 use crate::attempt::{self, Words};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
-use crate::paying::{Bill, Paying};
+use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::run_folder::RunFolder;
 use crate::tests_seen::Judging;
 use crate::{certify, notify, verify};
 
-/// What is under way.
+/// The orders of one run that are under way.
 #[derive(Debug)]
-pub(crate) struct Hands {
+pub(crate) struct Executor {
     run: RunFolder,
     workspace: PathBuf,
     open: Vec<Open>,
     /// Orders to do nothing.
     holds: Vec<OrderId>,
     retention: Retention,
-    /// What calls cost.
-    paying: Paying,
-    /// Keeps everything together that is started; made with the first order that starts something.
+    ledger: RunLedger,
+    /// Contains all processes that are started, with the name of its kind; made with the first order that starts one.
     containment: Option<(String, Containment)>,
-    /// Takes checkpoints, once one is due.
-    keeping: Option<CheckpointWorker>,
-    /// Answers that are there already.
+    /// The thread for checkpoints; started with the first order for it.
+    checkpoints: Option<CheckpointWorker>,
+    /// Events for the next poll.
     ready: Vec<Event>,
 }
 
@@ -42,7 +41,7 @@ struct Open {
     /// The watch over its signs of life, where there is a limit.
     silence: Option<Silence>,
     /// What is to be settled at its end, where it costs something.
-    bill: Option<Bill>,
+    call: Option<CallRecord>,
     /// It was reported that it waits for its provider by itself.
     reported_retry: bool,
 }
@@ -120,11 +119,19 @@ impl Open {
     }
 }
 
-impl Hands {
+impl Executor {
     pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
-        let (retention, paying) = (Retention::new(&run), Paying::new(&run));
-        let (workspace, open, ready) = (workspace.to_owned(), Vec::new(), Vec::new());
-        Self { run, workspace, open, holds: Vec::new(), retention, paying, containment: None, keeping: None, ready }
+        Self {
+            retention: Retention::new(&run),
+            ledger: RunLedger::new(&run),
+            run,
+            workspace: workspace.to_owned(),
+            open: Vec::new(),
+            holds: Vec::new(),
+            containment: None,
+            checkpoints: None,
+            ready: Vec::new(),
+        }
     }
 
     /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
@@ -138,7 +145,7 @@ impl Hands {
             | Order::Measure { .. }
             | Order::ManualCheckpoint { .. }
             | Order::Guard { .. }
-            | Order::Rollback { .. } => match self.keep(id, order, state) {
+            | Order::Rollback { .. } => match self.begin_checkpoint(id, order, state) {
                 None => return None,
                 Some(answer) => Err(answer),
             },
@@ -147,19 +154,19 @@ impl Hands {
                 return None;
             }
             Order::Reserve { wanted } => {
-                let (answer, said) = self.paying.reserve(state, wanted);
+                let (answer, said) = self.ledger.reserve(state, wanted);
                 self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Message { text })));
                 Err(answer)
             }
             Order::Certify { .. } => self.certify(id, state),
-            Order::RunAgent { reservation, .. } => match self.paying.begin(state, *reservation) {
-                Ok(bill) => self.run_agent(id, order, state, bill),
+            Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
+                Ok(call) => self.run_agent(id, order, state, call),
                 Err(answer) => Err(answer),
             },
             Order::RunGate { gate, .. } => {
-                let task = self.contained(state, |hands, containment| {
-                    let output = hands.run.gate(state.iteration, id);
-                    verify::start(state, *gate, hands.workspace.clone(), output, containment)
+                let task = self.contained(state, |executor, containment| {
+                    let output = executor.run.gate(state.iteration, id);
+                    verify::start(state, *gate, executor.workspace.clone(), output, containment)
                 });
                 let judging = Box::new(Judging::of(&self.run, state, (*gate, id)));
                 task.map(|task| Open {
@@ -167,20 +174,20 @@ impl Hands {
                     task,
                     kind: OpenKind::Gate(judging),
                     silence: None,
-                    bill: None,
+                    call: None,
                     reported_retry: false,
                 })
             }
             Order::Notify { result, text } => {
-                let task = self.contained(state, |hands, containment| {
-                    notify::start(state, (result, text), hands.run.path.join("notify"), containment)
+                let task = self.contained(state, |executor, containment| {
+                    notify::start(state, (result, text), executor.run.path.join("notify"), containment)
                 });
                 task.map(|task| Open {
                     id,
                     task,
                     kind: OpenKind::Notify,
                     silence: None,
-                    bill: None,
+                    call: None,
                     reported_retry: false,
                 })
             }
@@ -191,13 +198,19 @@ impl Hands {
         })
     }
 
-    fn run_agent(&mut self, id: OrderId, order: &Order, state: &RunState, bill: Option<Bill>) -> Result<Open, Answer> {
+    fn run_agent(
+        &mut self,
+        id: OrderId,
+        order: &Order,
+        state: &RunState,
+        call: Option<CallRecord>,
+    ) -> Result<Open, Answer> {
         let Order::RunAgent { notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
         };
-        let begun = self.contained(state, |hands, containment| {
+        let begun = self.contained(state, |executor, containment| {
             let told = ((notes.as_slice(), *injected), session.as_deref());
-            attempt::start(&hands.run, state, told, &hands.workspace, containment)
+            attempt::start(&executor.run, state, told, &executor.workspace, containment)
         });
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
         let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
@@ -206,14 +219,14 @@ impl Hands {
             task,
             kind: OpenKind::Agent(Box::new(words)),
             silence,
-            bill,
+            call,
             reported_retry: false,
         };
         begun.map(agent)
     }
 
     /// Hands an order about checkpoints over; an answer is there already where nothing is kept.
-    fn keep(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
+    fn begin_checkpoint(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
         // Originals of protected files are kept in any case, and whether anything changed is looked at.
         let looks = matches!(
             order,
@@ -237,28 +250,28 @@ impl Hands {
                 | Order::Notify { .. } => Answer::Refused { why: "this loop keeps no checkpoints".to_owned() },
             });
         };
-        if self.keeping.is_none() {
+        if self.checkpoints.is_none() {
             match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path) {
-                Ok(keeping) => self.keeping = Some(keeping),
+                Ok(worker) => self.checkpoints = Some(worker),
                 Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
             }
         }
-        self.keeping.as_ref()?.begin(id, order, state);
+        self.checkpoints.as_ref()?.begin(id, order, state);
         None
     }
 
     /// Asks the programs that the gates name for their versions.
     fn certify(&mut self, id: OrderId, state: &RunState) -> Result<Open, Answer> {
-        let task = self.contained(state, |hands, containment| {
-            let output = hands.run.gate(state.iteration, id);
-            certify::start(state, hands.workspace.clone(), output, containment)
+        let task = self.contained(state, |executor, containment| {
+            let output = executor.run.gate(state.iteration, id);
+            certify::start(state, executor.workspace.clone(), output, containment)
         });
         task.map(|task| Open {
             id,
             task,
             kind: OpenKind::Certify(certify::unasked(state)),
             silence: None,
-            bill: None,
+            call: None,
             reported_retry: false,
         })
     }
@@ -311,21 +324,21 @@ impl Hands {
             self.ready.push(Event::Answered { order: id, answer: Answer::Held });
         }
         let mut tasks = self.open.iter_mut().filter(|open| open.id == id).peekable();
-        if let (None, Some(keeping)) = (tasks.peek(), &self.keeping) {
-            keeping.cancel();
+        if let (None, Some(worker)) = (tasks.peek(), &self.checkpoints) {
+            worker.cancel();
         }
         tasks.for_each(|open| open.task.cancel());
     }
 
     /// Ends an order that was cancelled and takes its time; its answer still comes.
-    pub(crate) fn cut(&mut self, id: OrderId) {
+    pub(crate) fn kill(&mut self, id: OrderId) {
         self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
     }
 
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
-        let keeping = self.keeping.iter().map(CheckpointWorker::wants);
-        self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(keeping)
+        let checkpoints = self.checkpoints.iter().map(CheckpointWorker::wants);
+        self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(checkpoints)
     }
 
     pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
@@ -337,9 +350,9 @@ impl Hands {
     }
 
     /// Goes on with everything; says what came to an end.
-    pub(crate) fn go_on(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
+    pub(crate) fn poll(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.ready);
-        let kept = self.keeping.iter().flat_map(CheckpointWorker::take);
+        let kept = self.checkpoints.iter().flat_map(CheckpointWorker::take);
         events.extend(kept.map(|(order, answer)| Event::Answered { order, answer }));
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.look();
@@ -360,7 +373,7 @@ impl Hands {
                     let said = said.into_iter().chain(end.said.clone());
                     events.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
                     let answer = open.kind.answer(end);
-                    let unpaid = open.bill.as_ref().and_then(|bill| self.paying.settle(bill, &answer));
+                    let unpaid = open.call.as_ref().and_then(|call| self.ledger.settle(call, &answer));
                     events.extend(unpaid.map(|text| Event::Noticed(Notice::Message { text })));
                     events.push(Event::Answered { order: open.id, answer });
                 }
