@@ -3,24 +3,26 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, Measurement, Notice, Order, RunState, Tool};
+use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
+use crate::gate::results::TestHistory;
+use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
+use crate::gate::tools;
 use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::run_folder::RunFolder;
-use crate::tests_seen::Judging;
-use crate::{certify, notify, verify};
+use crate::{notify, secrets};
 
 /// The orders of one run that are under way.
 #[derive(Debug)]
 pub(crate) struct Executor {
     run: RunFolder,
     workspace: PathBuf,
-    open: Vec<Open>,
+    open: Vec<OpenOrder>,
     /// Orders to do nothing.
     holds: Vec<OrderId>,
     retention: Retention,
@@ -33,89 +35,81 @@ pub(crate) struct Executor {
     ready: Vec<Event>,
 }
 
+/// An order with a process.
 #[derive(Debug)]
-struct Open {
+struct OpenOrder {
     id: OrderId,
     task: Task,
-    kind: OpenKind,
-    /// The watch over its signs of life, where there is a limit.
-    silence: Option<Silence>,
-    /// What is to be settled at its end, where it costs something.
-    call: Option<CallRecord>,
-    /// It was reported that it waits for its provider by itself.
-    reported_retry: bool,
+    work: Work,
 }
 
-/// What to make of its end.
+/// What is done with the output and the end of the process.
 #[derive(Debug)]
-enum OpenKind {
-    Agent(Box<Words>),
-    Gate(Box<Judging>),
-    /// With what is known already.
+enum Work {
+    Agent(Box<AgentWork>),
+    Gate(Box<GateReader>, TestHistory),
+    /// With the tools that are known already.
     Certify(Vec<Tool>),
     Notify,
 }
 
-impl OpenKind {
-    /// Takes what was written, and lets a person see what it means.
-    fn hear(&mut self, voice: Voice, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
-        let text = match self {
-            Self::Agent(words) => words.hear(voice, bytes),
-            Self::Gate(judging) => {
-                judging.hear(voice, bytes);
-                None
-            }
-            Self::Certify(_) | Self::Notify => None,
-        };
-        match text {
-            Some(text) if text.is_empty() => {}
-            Some(text) => heard(text.as_bytes()),
-            None => heard(bytes),
-        }
-    }
+#[derive(Debug)]
+struct AgentWork {
+    words: Words,
+    /// The watch over its signs of life, where there is a limit.
+    silence: Option<Silence>,
+    /// What is settled at its end, where the ledger wants it.
+    call: Option<CallRecord>,
+    /// Whether it was reported that it waits for its provider by itself.
+    reported_retry: bool,
+}
 
-    fn session(&mut self) -> Option<String> {
+impl Work {
+    /// Reads what the process wrote, and shows it.
+    fn read(&mut self, voice: Voice, bytes: &[u8], show: &mut dyn FnMut(&[u8])) {
         match self {
-            Self::Agent(words) => words.session(),
-            Self::Gate(_) | Self::Certify(_) | Self::Notify => None,
+            Self::Agent(agent) => match agent.words.hear(voice, bytes) {
+                Some(text) if text.is_empty() => return,
+                Some(text) => return show(text.as_bytes()),
+                None => {}
+            },
+            Self::Gate(reader, _) => reader.push(voice, bytes),
+            Self::Certify(_) | Self::Notify => {}
         }
-    }
-
-    fn retrying(&self) -> bool {
-        match self {
-            Self::Agent(words) => words.retrying(),
-            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
-        }
-    }
-
-    fn is_inside(&self) -> bool {
-        match self {
-            Self::Agent(words) => words.is_inside(),
-            Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
-        }
+        show(bytes);
     }
 
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
-            Self::Agent(words) => words.answer(end),
-            Self::Gate(judging) => verify::answer(end, Some(*judging)),
-            Self::Certify(tools) => certify::answer(tools, end),
+            Self::Agent(agent) => agent.words.answer(end),
+            Self::Gate(reader, history) => match reader.finish(end) {
+                Ok(GateTry { report, tests }) => {
+                    let tests = tests.map(|tests| Box::new(history.add(&tests)));
+                    Answer::GateEnded(GateReport { tests, ..report })
+                }
+                Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
+                Err(GateFailure::NotStored(what)) => Answer::Failed { what },
+            },
+            Self::Certify(known) => tools::answer(known, end),
             Self::Notify => notify::answer(&end),
         }
     }
 }
 
-impl Open {
-    /// Says so, once, when its process has shown no sign of life for its limit.
-    fn look_for_life(&mut self, written_before: u64) -> Option<Event> {
-        let silence = self.silence.as_mut()?;
-        if self.task.written() > written_before {
-            silence.heard();
-        }
-        // The processor time of our own process would be taken for the agent's.
-        let (task, inside) = (&self.task, self.kind.is_inside());
-        let silent = silence.is_over(Instant::now(), || if inside { 0 } else { task.ticks() });
-        silent.then_some(Event::Noticed(Notice::Silent { order: self.id }))
+impl AgentWork {
+    /// What is new while it works: that it waits for its provider by itself, that it shows no sign of life.
+    fn notices(&mut self, order: OrderId, task: &Task, has_written: bool) -> Vec<Notice> {
+        let is_new_retry = self.words.retrying() && !std::mem::replace(&mut self.reported_retry, true);
+        // The processor time of our own process would be taken for that of an agent in a container.
+        let is_inside = self.words.is_inside();
+        let silence = self.silence.as_mut().is_some_and(|silence| {
+            if has_written {
+                silence.heard();
+            }
+            silence.is_over(Instant::now(), || if is_inside { 0 } else { task.ticks() })
+        });
+        let retrying = is_new_retry.then_some(Notice::Retrying { order });
+        retrying.into_iter().chain(silence.then_some(Notice::Silent { order })).collect()
     }
 }
 
@@ -134,7 +128,7 @@ impl Executor {
         }
     }
 
-    /// Begins an order; `state` has it taken in. Exactly one answer comes, now or later.
+    /// Begins an order that `state` contains already. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
         let begun = match order {
             Order::CleanUp { processes } => {
@@ -154,47 +148,36 @@ impl Executor {
                 return None;
             }
             Order::Reserve { wanted } => {
-                let (answer, said) = self.ledger.reserve(state, wanted);
-                self.ready.extend(said.into_iter().map(|text| Event::Noticed(Notice::Message { text })));
+                let (answer, messages) = self.ledger.reserve(state, wanted);
+                self.ready.extend(messages.into_iter().map(message));
                 Err(answer)
             }
-            Order::Certify { .. } => self.certify(id, state),
+            Order::Certify { .. } => {
+                let output = self.run.gate(state.iteration, id);
+                let task = self.contained(state, |executor, containment| {
+                    tools::start(state, executor.workspace.clone(), output, containment)
+                });
+                task.map(|task| OpenOrder { id, task, work: Work::Certify(tools::unasked(state)) })
+            }
             Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
                 Ok(call) => self.run_agent(id, order, state, call),
                 Err(answer) => Err(answer),
             },
-            Order::RunGate { gate, .. } => {
-                let task = self.contained(state, |executor, containment| {
-                    let output = executor.run.gate(state.iteration, id);
-                    verify::start(state, *gate, executor.workspace.clone(), output, containment)
-                });
-                let judging = Box::new(Judging::of(&self.run, state, (*gate, id)));
-                task.map(|task| Open {
-                    id,
-                    task,
-                    kind: OpenKind::Gate(judging),
-                    silence: None,
-                    call: None,
-                    reported_retry: false,
-                })
-            }
+            Order::RunGate { gate, .. } => self.run_gate(id, *gate, state),
             Order::Notify { result, text } => {
-                let task = self.contained(state, |executor, containment| {
-                    notify::start(state, (result, text), executor.run.path.join("notify"), containment)
-                });
-                task.map(|task| Open {
-                    id,
-                    task,
-                    kind: OpenKind::Notify,
-                    silence: None,
-                    call: None,
-                    reported_retry: false,
-                })
+                let output = self.run.path.join("notify");
+                let task =
+                    self.contained(state, |_, containment| notify::start(state, (result, text), output, containment));
+                task.map(|task| OpenOrder { id, task, work: Work::Notify })
             }
         };
         Some(match begun {
             Err(answer) => Event::Answered { order: id, answer },
-            Ok(open) => self.started(open),
+            Ok(open) => {
+                let process = open.task.process();
+                self.open.push(open);
+                Event::Noticed(Notice::Started { order: id, process })
+            }
         })
     }
 
@@ -204,50 +187,48 @@ impl Executor {
         order: &Order,
         state: &RunState,
         call: Option<CallRecord>,
-    ) -> Result<Open, Answer> {
+    ) -> Result<OpenOrder, Answer> {
         let Order::RunAgent { notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
         };
-        let begun = self.contained(state, |executor, containment| {
+        let (task, words) = self.contained(state, |executor, containment| {
             let told = ((notes.as_slice(), *injected), session.as_deref());
             attempt::start(&executor.run, state, told, &executor.workspace, containment)
-        });
+        })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
         let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
-        let agent = |(task, words)| Open {
-            id,
-            task,
-            kind: OpenKind::Agent(Box::new(words)),
-            silence,
-            call,
-            reported_retry: false,
-        };
-        begun.map(agent)
+        let work = Work::Agent(Box::new(AgentWork { words, silence, call, reported_retry: false }));
+        Ok(OpenOrder { id, task, work })
     }
 
-    /// Hands an order about checkpoints over; an answer is there already where nothing is kept.
+    fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
+        let gate = usize::try_from(number).ok().and_then(|at| state.settings.shown().gates.get(at));
+        let (Some(gate), Some(spec)) = (gate, &state.spec) else {
+            return Err(Answer::Failed { what: format!("there is no gate {number}") });
+        };
+        let output = self.run.gate(state.iteration, id);
+        let task = self.contained(state, |executor, containment| {
+            let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
+            let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
+            context.start(gate, output, containment).map_err(Answer::GateEnded)
+        })?;
+        let history = TestHistory::of(&self.run, state, number, id);
+        Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
+    }
+
+    /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.
     fn begin_checkpoint(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
-        // Originals of protected files are kept in any case, and whether anything changed is looked at.
-        let looks = matches!(
+        // Protected files are guarded, and changes measured, without checkpoints too.
+        let always = matches!(
             order,
             Order::Guard { .. } | Order::Measure { .. } | Order::Checkpoint { name: CheckpointName::Initial }
         );
-        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() || looks);
+        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() || always);
         let Some(spec) = spec else {
-            // The step is there, and keeps nothing.
-            return Some(match order {
-                Order::Checkpoint { .. } => Answer::Checkpoint(CheckpointReport::default()),
-                Order::Measure { .. } => Answer::Measurement(Measurement::default()),
-                Order::ManualCheckpoint { .. }
-                | Order::Rollback { .. }
-                | Order::CleanUp { .. }
-                | Order::RunAgent { .. }
-                | Order::Hold { .. }
-                | Order::RunGate { .. }
-                | Order::Reserve { .. }
-                | Order::Guard { .. }
-                | Order::Certify { .. }
-                | Order::Notify { .. } => Answer::Refused { why: "this loop keeps no checkpoints".to_owned() },
+            return Some(if let Order::Checkpoint { .. } = order {
+                Answer::Checkpoint(CheckpointReport::default())
+            } else {
+                Answer::Refused { why: "this loop keeps no checkpoints".to_owned() }
             });
         };
         if self.checkpoints.is_none() {
@@ -260,42 +241,19 @@ impl Executor {
         None
     }
 
-    /// Asks the programs that the gates name for their versions.
-    fn certify(&mut self, id: OrderId, state: &RunState) -> Result<Open, Answer> {
-        let task = self.contained(state, |executor, containment| {
-            let output = executor.run.gate(state.iteration, id);
-            certify::start(state, executor.workspace.clone(), output, containment)
-        });
-        task.map(|task| Open {
-            id,
-            task,
-            kind: OpenKind::Certify(certify::unasked(state)),
-            silence: None,
-            call: None,
-            reported_retry: false,
-        })
-    }
-
-    fn started(&mut self, open: Open) -> Event {
-        let id = open.id;
-        let process = open.task.process();
-        self.open.push(open);
-        Event::Noticed(Notice::Started { order: id, process })
-    }
-
-    /// Starts something where nothing of it can get away.
+    /// Starts something with its processes contained.
     fn contained<T>(
         &mut self,
         state: &RunState,
         start: impl FnOnce(&Self, &mut Containment) -> Result<T, Answer>,
     ) -> Result<T, Answer> {
         let word = state.settings.shown().values.agent.containment.word();
-        // Another one can only be had when nothing is under way, and when the old one has gone.
+        // Its kind changes only when nothing is under way; the old one goes first.
         if self.open.is_empty() && self.containment.as_ref().is_some_and(|(known, _)| known != word) {
             self.containment = None;
         }
         if self.containment.is_none() && self.run.register().exists() {
-            // Whoever kept an earlier driver's processes must not end ours with them.
+            // The shim of an earlier driver must not end our processes together with its own.
             if let Answer::Lost { left } = sweep(self.run.id.as_str(), &self.run.register(), &[]) {
                 return Err(Answer::Lost { left });
             }
@@ -305,14 +263,13 @@ impl Executor {
             None => Containment::new(self.run.id.as_str(), word, Some(self.run.register()))
                 .map_err(|error| Answer::Failed { what: format!("no containment: {error}") })?,
         };
-        let task = start(self, &mut containment);
-        let said = containment.said().into_iter();
-        self.ready.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
+        let started = start(self, &mut containment);
+        self.ready.extend(containment.said().into_iter().map(message));
         self.containment = Some((word.to_owned(), containment));
-        task
+        started
     }
 
-    /// Stops everything that is under way where it is, or lets it go on.
+    /// Suspends all processes, or lets them continue.
     pub(crate) fn freeze(&mut self, still: bool) {
         self.open.iter_mut().for_each(|open| open.task.freeze(still));
     }
@@ -323,67 +280,74 @@ impl Executor {
             self.holds.swap_remove(at);
             self.ready.push(Event::Answered { order: id, answer: Answer::Held });
         }
-        let mut tasks = self.open.iter_mut().filter(|open| open.id == id).peekable();
-        if let (None, Some(worker)) = (tasks.peek(), &self.checkpoints) {
+        let mut open = self.open.iter_mut().filter(|open| open.id == id).peekable();
+        if let (None, Some(worker)) = (open.peek(), &self.checkpoints) {
             worker.cancel();
         }
-        tasks.for_each(|open| open.task.cancel());
+        open.for_each(|open| open.task.cancel());
     }
 
-    /// Ends an order that was cancelled and takes its time; its answer still comes.
+    /// Kills the processes of an order that was cancelled and does not end; its answer still comes.
     pub(crate) fn kill(&mut self, id: OrderId) {
         self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
     }
 
+    /// The handles to wait on.
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
         let checkpoints = self.checkpoints.iter().map(CheckpointWorker::wants);
         self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(checkpoints)
     }
 
+    /// How long to wait at most.
     pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
         if !self.ready.is_empty() {
             return Some(Duration::ZERO);
         }
-        let silence = |open: &Open| open.silence.as_ref().and_then(|silence| silence.wakes_in(now));
+        let silence = |open: &OpenOrder| match &open.work {
+            Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
+            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+        };
         self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
     }
 
-    /// Goes on with everything; says what came to an end.
-    pub(crate) fn poll(&mut self, heard: &mut dyn FnMut(&[u8])) -> Vec<Event> {
+    /// Continues all orders without waiting; gives answers and notices.
+    pub(crate) fn poll(&mut self, show: &mut dyn FnMut(&[u8])) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.ready);
-        let kept = self.checkpoints.iter().flat_map(CheckpointWorker::take);
-        events.extend(kept.map(|(order, answer)| Event::Answered { order, answer }));
+        let done = self.checkpoints.iter().flat_map(CheckpointWorker::take);
+        events.extend(done.map(|(order, answer)| Event::Answered { order, answer }));
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.look();
-        let mut still_open = Vec::new();
-        for mut open in self.open.drain(..) {
-            let before = open.task.written();
-            let kind = &mut open.kind;
-            let ended = open.task.go_on(containment, &mut |voice, bytes| kind.hear(voice, bytes, heard));
-            let session = open.kind.session().map(|session| Notice::Session { order: open.id, id: session });
-            events.extend(session.map(Event::Noticed));
-            if ended.is_none() && open.kind.retrying() && !open.reported_retry {
-                open.reported_retry = true;
-                events.push(Event::Noticed(Notice::Retrying { order: open.id }));
-            }
-            match ended {
-                Some(end) => {
-                    let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
-                    let said = said.into_iter().chain(end.said.clone());
-                    events.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
-                    let answer = open.kind.answer(end);
-                    let unpaid = open.call.as_ref().and_then(|call| self.ledger.settle(call, &answer));
-                    events.extend(unpaid.map(|text| Event::Noticed(Notice::Message { text })));
-                    events.push(Event::Answered { order: open.id, answer });
-                }
-                None => {
-                    events.extend(open.look_for_life(before));
-                    still_open.push(open);
+        for mut open in std::mem::take(&mut self.open) {
+            let OpenOrder { id, task, work } = &mut open;
+            let before = task.written();
+            let end = task.go_on(containment, &mut |voice, bytes| work.read(voice, bytes, show));
+            let mut call = None;
+            if let Work::Agent(agent) = work {
+                let session = agent.words.session().map(|session| Notice::Session { order: *id, id: session });
+                events.extend(session.map(Event::Noticed));
+                if end.is_none() {
+                    let notices = agent.notices(*id, task, task.written() > before);
+                    events.extend(notices.into_iter().map(Event::Noticed));
+                } else {
+                    call = agent.call.take();
                 }
             }
+            let Some(end) = end else {
+                self.open.push(open);
+                continue;
+            };
+            let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
+            events.extend(removed.into_iter().chain(end.said.clone()).map(message));
+            let answer = open.work.answer(end);
+            let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
+            events.extend(not_written.map(message));
+            events.push(Event::Answered { order: open.id, answer });
         }
-        self.open = still_open;
         events
     }
+}
+
+fn message(text: String) -> Event {
+    Event::Noticed(Notice::Message { text })
 }

@@ -1,47 +1,40 @@
-//! What the output of a gate says about tests: read as it comes, compared with the run of it before and with the first.
+//! The tests of a try of a gate: stored beside its output, compared with the try before and with the first.
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{NameList, RunState, TestsSeen};
-use loop_core::tested::{Reader, Tests, Voice as Side};
+use loop_core::tested::Tests;
 
 use crate::paths::write_whole;
-use crate::process::Voice;
 use crate::run_folder::RunFolder;
 
 /// The file beside the output of a gate that holds its tests by name.
 const FILE: &str = "tests";
 
-/// A gate under way.
+/// The folders with the tests of one gate.
 #[derive(Debug)]
-pub(crate) struct Judging {
-    reader: Reader,
-    folder: PathBuf,
+pub(crate) struct TestHistory {
+    now: PathBuf,
     before: Option<PathBuf>,
     first: Option<PathBuf>,
 }
 
-impl Judging {
-    pub(crate) fn of(run: &RunFolder, state: &RunState, (gate, order): (u32, OrderId)) -> Self {
+impl TestHistory {
+    /// For a try of a gate that is begun with this order.
+    pub(crate) fn of(run: &RunFolder, state: &RunState, gate: u32, order: OrderId) -> Self {
         let memory = state.gates.get(gate);
         let last = memory.and_then(|memory| memory.last());
         Self {
-            reader: Reader::default(),
-            folder: run.gate(state.iteration, order),
+            now: run.gate(state.iteration, order),
             before: last.map(|last| run.gate(last.iteration, last.order)),
             first: memory.and_then(|memory| memory.first_order()).map(|first| run.gate(0, first)),
         }
     }
 
-    pub(crate) fn hear(&mut self, voice: Voice, bytes: &[u8]) {
-        self.reader.push(side(voice), bytes);
-    }
-
-    /// What was seen; the names are kept beside the output.
-    pub(crate) fn end(self) -> Option<TestsSeen> {
-        let tests = self.reader.end()?;
-        // Without it the next run is compared with nothing.
-        write_whole(&self.folder.join(FILE), &tests.to_text()).ok();
+    /// Stores the tests of this try, and says how they differ from earlier ones.
+    pub(crate) fn add(self, tests: &Tests) -> TestsSeen {
+        // If this fails, the next try is compared with nothing.
+        write_whole(&self.now.join(FILE), &tests.to_text()).ok();
         let mut seen = TestsSeen {
             format: tests.format.to_owned(),
             passed: tests.passed,
@@ -54,24 +47,16 @@ impl Judging {
             // Where only failures are named, a new name among more of them was a passing test.
             let unnamed = !before.names_all() && tests.failed > before.failed;
             let newly = compared.newly_failing.iter().chain(compared.new_failing.iter().filter(|_| unnamed));
-            seen.newly_passing = few(compared.newly_passing.iter());
-            seen.newly_failing = few(newly);
-            seen.still_failing = few(compared.still_failing.iter());
+            seen.newly_passing = names(compared.newly_passing.iter());
+            seen.newly_failing = names(newly);
+            seen.still_failing = names(compared.still_failing.iter());
         }
         if let Some(first) = self.first.as_deref().and_then(read) {
             let compared = tests.against(&first);
-            seen.gone = few(compared.gone.iter());
-            seen.newly_skipped = few(compared.newly_skipped.iter());
+            seen.gone = names(compared.gone.iter());
+            seen.newly_skipped = names(compared.newly_skipped.iter());
         }
-        Some(seen)
-    }
-}
-
-/// Which of its two voices that is.
-pub(crate) fn side(voice: Voice) -> Side {
-    match voice {
-        Voice::Stdout => Side::Stdout,
-        Voice::Stderr => Side::Stderr,
+        seen
     }
 }
 
@@ -79,6 +64,6 @@ fn read(folder: &Path) -> Option<Tests> {
     Tests::from_text(&std::fs::read_to_string(folder.join(FILE)).ok()?)
 }
 
-fn few<'a>(names: impl Iterator<Item = &'a String>) -> NameList {
-    NameList::of(names.map(String::as_str))
+fn names<'a>(all: impl Iterator<Item = &'a String>) -> NameList {
+    NameList::of(all.map(String::as_str))
 }
