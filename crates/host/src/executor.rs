@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
 
-use crate::attempt::{self, Words};
+use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::results::TestHistory;
@@ -55,7 +55,7 @@ enum Work {
 
 #[derive(Debug)]
 struct AgentWork {
-    words: Words,
+    reader: AttemptReader,
     /// The watch over its signs of life, where there is a limit.
     silence: Option<Silence>,
     /// What is settled at its end, where the ledger wants it.
@@ -68,7 +68,7 @@ impl Work {
     /// Reads what the process wrote, and shows it.
     fn read(&mut self, voice: Voice, bytes: &[u8], show: &mut dyn FnMut(&[u8])) {
         match self {
-            Self::Agent(agent) => match agent.words.hear(voice, bytes) {
+            Self::Agent(agent) => match agent.reader.push(voice, bytes) {
                 Some(text) if text.is_empty() => return,
                 Some(text) => return show(text.as_bytes()),
                 None => {}
@@ -81,7 +81,7 @@ impl Work {
 
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
-            Self::Agent(agent) => agent.words.answer(end),
+            Self::Agent(agent) => agent.reader.answer(end),
             Self::Gate(reader, history) => match reader.finish(end) {
                 Ok(GateTry { report, tests }) => {
                     let tests = tests.map(|tests| Box::new(history.add(&tests)));
@@ -99,14 +99,14 @@ impl Work {
 impl AgentWork {
     /// What is new while it works: that it waits for its provider by itself, that it shows no sign of life.
     fn notices(&mut self, order: OrderId, task: &Task, has_written: bool) -> Vec<Notice> {
-        let is_new_retry = self.words.retrying() && !std::mem::replace(&mut self.reported_retry, true);
+        let is_new_retry = self.reader.is_retrying() && !std::mem::replace(&mut self.reported_retry, true);
         // The processor time of our own process would be taken for that of an agent in a container.
-        let is_inside = self.words.is_inside();
+        let in_container = self.reader.is_in_container();
         let silence = self.silence.as_mut().is_some_and(|silence| {
             if has_written {
                 silence.heard();
             }
-            silence.is_over(Instant::now(), || if is_inside { 0 } else { task.ticks() })
+            silence.is_over(Instant::now(), || if in_container { 0 } else { task.ticks() })
         });
         let retrying = is_new_retry.then_some(Notice::Retrying { order });
         retrying.into_iter().chain(silence.then_some(Notice::Silent { order })).collect()
@@ -167,7 +167,7 @@ impl Executor {
             Order::Notify { result, text } => {
                 let output = self.run.path.join("notify");
                 let task =
-                    self.contained(state, |_, containment| notify::start(state, (result, text), output, containment));
+                    self.contained(state, |_, containment| notify::start(state, result, text, output, containment));
                 task.map(|task| OpenOrder { id, task, work: Work::Notify })
             }
         };
@@ -191,13 +191,13 @@ impl Executor {
         let Order::RunAgent { notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
         };
-        let (task, words) = self.contained(state, |executor, containment| {
-            let told = ((notes.as_slice(), *injected), session.as_deref());
-            attempt::start(&executor.run, state, told, &executor.workspace, containment)
+        let (task, reader) = self.contained(state, |executor, containment| {
+            let input = AttemptInput { notes, injected: *injected, session: session.as_deref() };
+            attempt::start(&executor.run, state, input, &executor.workspace, containment)
         })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
         let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
-        let work = Work::Agent(Box::new(AgentWork { words, silence, call, reported_retry: false }));
+        let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));
         Ok(OpenOrder { id, task, work })
     }
 
@@ -324,7 +324,7 @@ impl Executor {
             let end = task.go_on(containment, &mut |voice, bytes| work.read(voice, bytes, show));
             let mut call = None;
             if let Work::Agent(agent) = work {
-                let session = agent.words.session().map(|session| Notice::Session { order: *id, id: session });
+                let session = agent.reader.session().map(|session| Notice::Session { order: *id, id: session });
                 events.extend(session.map(Event::Noticed));
                 if end.is_none() {
                     let notices = agent.notices(*id, task, task.written() > before);
