@@ -16,7 +16,7 @@ use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
 use sha2::{Digest, Sha256};
 
-use crate::attempt_container::Inside;
+use crate::attempt_container::AttemptContainer;
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 use crate::prompt_file;
@@ -46,7 +46,7 @@ pub(crate) struct AttemptReader {
     continued: bool,
     session_reported: bool,
     /// The container that it works in.
-    inside: Option<Inside>,
+    container: Option<AttemptContainer>,
 }
 
 /// What is started for an attempt, and how its output is read.
@@ -114,20 +114,20 @@ fn prepare(
         write(&folder.join(SYSTEM), &system)?;
     }
     let session = input.session.filter(|_| agent.continues());
-    let inside = Inside::of(run, &state.settings.shown().values.agent, folder)?;
-    if inside.is_some() && agent.is_behind_bridge() {
+    let container = AttemptContainer::of(run, &state.settings.shown().values.agent, folder)?;
+    if container.is_some() && agent.is_behind_bridge() {
         return Err(io::Error::other(format!("{} cannot work in a container", agent.name())));
     }
     // As the agent sees them.
-    let (workspace, folder) = match &inside {
-        Some(inside) => (PathBuf::from(inside.workdir()), PathBuf::from(inside.files())),
+    let (workspace, folder) = match &container {
+        Some(container) => (PathBuf::from(container.workdir()), PathBuf::from(container.files())),
         None => (workspace.to_owned(), folder.to_owned()),
     };
     let ambient = passed(&agent, &state.settings.shown().values.agent);
     let given = CallInput { workspace: &workspace, folder: &folder, system: &system, session };
     let call = call_of(&agent, state, &ambient, &given);
-    match &inside {
-        Some(inside) => inside.put(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
+    match &container {
+        Some(container) => container.copy(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
         None => call.files.iter().try_for_each(|(path, text)| write(Path::new(path), text))?,
     }
     let mut env: Vec<(String, OsString)> = vec![
@@ -145,11 +145,11 @@ fn prepare(
         asked: format!("{system}\n{prompt}"),
         continued: session.is_some(),
         session_reported: false,
-        inside,
+        container,
     };
-    if let Some(inside) = &reader.inside {
+    if let Some(container) = &reader.container {
         // Our own program outside the container sends the agent its signal.
-        let (call, env) = inside.stand_in(call, env, agent.stop_signal());
+        let (call, env) = container.wrap(call, env, agent.stop_signal());
         return Ok(Prepared { call, env, clear: true, reader, stop_signal: StopSignal::Terminate });
     }
     // A command of the user's gets the whole environment, also values that are not UTF-8.
@@ -259,13 +259,13 @@ impl AttemptReader {
 
     /// Whether it works in a container: the processor time of our own process then says nothing about the agent.
     pub(crate) fn is_in_container(&self) -> bool {
-        self.inside.is_some()
+        self.container.is_some()
     }
 
     /// The answer to the order.
     pub(crate) fn answer(self, end: TaskEnd) -> Answer {
-        let end = match &self.inside {
-            Some(inside) => inside.settled(end),
+        let end = match &self.container {
+            Some(container) => container.finish(end),
             None => end,
         };
         if !end.lost.is_empty() {

@@ -133,7 +133,7 @@ impl Executor {
         let begun = match order {
             Order::CleanUp { processes } => {
                 let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
-                Err(attempt_container::cleaned(&self.run, swept))
+                Err(attempt_container::clean_up(&self.run, swept))
             }
             Order::Checkpoint { .. }
             | Order::Measure { .. }

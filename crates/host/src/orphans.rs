@@ -62,7 +62,7 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
     }
     let Ok(Some(_held)) = lock(&run.path.join(LOCK)) else { return None };
     let swept = sweep(run.id.as_str(), &run.register(), &[]);
-    let (ended, left) = match attempt_container::cleaned(&run, swept) {
+    let (ended, left) = match attempt_container::clean_up(&run, swept) {
         Answer::Cleaned { killed } => (killed, Vec::new()),
         Answer::Lost { left } => (0, left),
         Answer::Checkpoint(_)
@@ -81,7 +81,7 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         | Answer::Failed { .. } => (0, Vec::new()),
     };
     if left.is_empty() {
-        attempt_container::forget(&run);
+        attempt_container::remove_own(&run);
     }
     Some(Orphans { run, ended, left })
 }
