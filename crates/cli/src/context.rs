@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use loop_host::journal::{JournalError, ReadError};
 use loop_host::paths::{Home, HomeError};
-use loop_host::runs::{self, RunFolder, RunsError};
+use loop_host::run_folder::{self, RunFolder, RunsError};
 
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::Printer;
@@ -26,7 +26,7 @@ impl Context {
 
     /// The run that an id or the beginning of one names.
     pub(crate) fn find(&self, prefix: &str) -> Result<RunFolder, CommandError> {
-        runs::find(&self.home, prefix).map_err(|error| runs_error(&error))
+        run_folder::find(&self.home, prefix).map_err(|error| runs_error(&error))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What there is of agents on this machine: programs, versions, sign-ins, sockets. Calls nobody out there.
+//! The agents of this machine: programs, versions, sign-ins, sockets. Nothing here uses the network.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,16 +17,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::paths::program_on_path;
 
-/// A program that has not told its version by then is ended.
+/// A program that has not printed its version by then is ended.
 const VERSION_TAKES_MAX: Duration = Duration::from_secs(10);
-/// So many are asked at once: each of them may be a whole interpreter, and its time runs.
+/// How many are asked at once: each may be a large interpreter, and has its time limit.
 const AT_ONCE_MAX: usize = 3;
-/// More than this is no version.
+/// How much of an answer is read.
 const VERSION_BYTES_MAX: usize = 16 * 1024;
-/// The same as it is shown.
+/// How much of a version is shown.
 const VERSION_LETTERS_MAX: usize = 60;
-/// Children have no descriptor to wait for in std: how often we look whether one has ended with its output left open.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often is checked whether a child has ended with its output left open: std has no handle to wait on.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 /// The file of a program: on PATH, or where its path says.
 #[must_use]
@@ -38,42 +38,42 @@ pub fn find(program: &str) -> Option<PathBuf> {
     access(&path, Access::EXEC_OK).is_ok().then_some(path).filter(|path| path.is_file())
 }
 
-/// What programs say to `--version`, a few asked at once, each with exactly these variables; else why nothing is known.
+/// The versions of programs, by `--version` with exactly these variables, a few at once; or why there is none.
 #[must_use]
 pub fn versions(programs: Vec<(PathBuf, BTreeMap<String, String>)>) -> Vec<Result<String, String>> {
     let mut waiting = programs.into_iter();
-    let mut asked: Vec<Result<Asked, String>> = Vec::new();
+    let mut asked: Vec<Result<VersionQuery, String>> = Vec::new();
     loop {
         let open = asked.iter().flatten().filter(|one| !one.is_over()).count();
         let next = waiting.by_ref().take(AT_ONCE_MAX.saturating_sub(open));
-        let started = next.map(|(path, env)| Asked::start(&path, env).map_err(|error| error.to_string()));
+        let started = next.map(|(path, env)| VersionQuery::start(&path, env).map_err(|error| error.to_string()));
         asked.extend(started);
-        if waiting.len() == 0 && asked.iter().flatten().all(Asked::is_over) {
-            return asked.into_iter().map(|one| one.and_then(Asked::told)).collect();
+        if waiting.len() == 0 && asked.iter().flatten().all(VersionQuery::is_over) {
+            return asked.into_iter().map(|one| one.and_then(VersionQuery::finish)).collect();
         }
         wait(&asked);
-        asked.iter_mut().flatten().for_each(Asked::go_on);
+        asked.iter_mut().flatten().for_each(VersionQuery::poll);
     }
 }
 
-fn wait(asked: &[Result<Asked, String>]) {
+fn wait(asked: &[Result<VersionQuery, String>]) {
     let pipes = asked.iter().flatten().filter(|one| !one.is_over()).flat_map(|one| one.pipes.iter().flatten());
     let mut fds: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)).collect();
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() })).ok();
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: CHECK_EVERY.subsec_nanos().into() })).ok();
 }
 
 /// One program that was asked.
-struct Asked {
+struct VersionQuery {
     child: Child,
     pipes: [Option<File>; 2],
-    said: [Vec<u8>; 2],
+    output: [Vec<u8>; 2],
     ended: bool,
-    well: bool,
+    succeeded: bool,
     is_gone: bool,
     until: Instant,
 }
 
-impl Asked {
+impl VersionQuery {
     fn is_over(&self) -> bool {
         self.ended || Instant::now() >= self.until
     }
@@ -91,22 +91,22 @@ impl Asked {
         Ok(Self {
             child,
             pipes: [stdout, stderr],
-            said: [Vec::new(), Vec::new()],
+            output: [Vec::new(), Vec::new()],
             ended: false,
-            well: false,
+            succeeded: false,
             is_gone: false,
             until,
         })
     }
 
-    /// Reads what came. It is over when the program has ended, whoever still holds its output.
-    fn go_on(&mut self) {
+    /// Reads what came. It is over when the program has ended, also if another process still holds its output.
+    fn poll(&mut self) {
         if self.is_over() {
             return self.end();
         }
         let status = self.child.try_wait();
         let mut buffer = [0_u8; 4096];
-        for (pipe, said) in self.pipes.iter_mut().zip(&mut self.said) {
+        for (pipe, said) in self.pipes.iter_mut().zip(&mut self.output) {
             while let Some(from) = pipe {
                 match from.read(&mut buffer) {
                     Ok(count) if count > 0 && said.len() < VERSION_BYTES_MAX => {
@@ -120,21 +120,24 @@ impl Asked {
             }
         }
         match status {
-            Ok(Some(status)) => (self.ended, self.well) = (true, status.success()),
+            Ok(Some(status)) => {
+                self.ended = true;
+                self.succeeded = status.success();
+            }
             Ok(None) => {}
             Err(_) => self.ended = true,
         }
     }
 
-    fn told(mut self) -> Result<String, String> {
+    fn finish(mut self) -> Result<String, String> {
         self.end();
         if !self.ended {
             return Err(format!("no answer to --version within {} s", VERSION_TAKES_MAX.as_secs()));
         }
-        let said = std::mem::take(&mut self.said).map(|said| text::clean(&said));
+        let said = std::mem::take(&mut self.output).map(|output| text::clean(&output));
         let line = said.iter().flat_map(|said| said.lines()).map(str::trim).find(|line| number(line).is_some());
         match line {
-            Some(line) if self.well => Ok(text::one_line(line, VERSION_LETTERS_MAX)),
+            Some(line) if self.succeeded => Ok(text::one_line(line, VERSION_LETTERS_MAX)),
             Some(_) | None => Err("its answer to --version is no version".to_owned()),
         }
     }
@@ -162,20 +165,20 @@ pub fn number(version: &str) -> Option<&str> {
     })
 }
 
-/// Whether somebody signed in, as far as that can be seen from here.
+/// Whether the agent is signed in, as far as files and variables show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignIn {
     /// A key is in this variable.
     Key(&'static str),
     /// This file below HOME says so.
     File(&'static str),
-    /// Neither is there, which need not mean that it is not.
+    /// Neither is there; it may be signed in all the same.
     NotSeen,
-    /// Nobody told us where to look.
+    /// It is not known where to look.
     Unknown,
 }
 
-/// Looks whether somebody signed in, without calling out.
+/// Whether the agent is signed in, found out without the network.
 #[must_use]
 pub fn sign_in(agent: &Agent, passed: &BTreeMap<String, String>, home: Option<&Path>) -> SignIn {
     let set = |name: &&&str| passed.get(**name).is_some_and(|value| !value.is_empty());
@@ -189,7 +192,7 @@ pub fn sign_in(agent: &Agent, passed: &BTreeMap<String, String>, home: Option<&P
     if agent.keys().is_empty() { SignIn::Unknown } else { SignIn::NotSeen }
 }
 
-/// Sockets of container engines that a program of this user can write to: whoever has one has the machine.
+/// Sockets of container engines that a program of this user can write to: with one it can do anything on this machine.
 #[must_use]
 pub fn engine_sockets() -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = ["/var/run/docker.sock", "/run/podman/podman.sock"].map(PathBuf::from).to_vec();

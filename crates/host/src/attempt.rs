@@ -1,4 +1,4 @@
-//! One attempt of the agent: its prompt, variables and program made ready, and its words read as they come.
+//! One attempt of the agent: its prompt, variables and command are prepared, and its output is read as it comes.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,87 +11,98 @@ use loop_core::agent::{
     self, Agent, Ask, Begin, Call, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
-use loop_core::run::{AgentReport, Answer, Ended, RunSettings, RunState, StreamReport, TextDigest};
+use loop_core::run::{AgentReport, Answer, Ended, PromptNote, RunSettings, RunState, StreamReport, TextDigest};
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
 use sha2::{Digest, Sha256};
 
-use crate::attempt_container::Inside;
+use crate::attempt_container::AttemptContainer;
 use crate::clock;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
-use crate::prompt_file::{self, Told};
-use crate::runs::RunFolder;
+use crate::prompt_file;
+use crate::run_folder::RunFolder;
 use crate::secrets;
 
-/// How much of an agent's words stands in its report.
-const SAID_BYTES_MAX: usize = 2048;
+/// How much of an agent's own text stands in its report.
+const LAST_TEXT_BYTES_MAX: usize = 2048;
 
-/// The words of an attempt under way.
-#[derive(Debug)]
-pub(crate) struct Words {
-    stream: Stream,
-    /// Everything that the agent was asked: what stands in there is no word of its own.
-    asked: String,
-    continued: bool,
-    /// Whether the session was told of.
-    told: bool,
-    /// The container that it works in.
-    inside: Option<Inside>,
+/// What the order for an attempt says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AttemptInput<'a> {
+    /// Notes of the run for the prompt.
+    pub(crate) notes: &'a [PromptNote],
+    /// The first and the last injected text that is new.
+    pub(crate) injected: Option<(u32, u32)>,
+    /// The session that is continued.
+    pub(crate) session: Option<&'a str>,
 }
 
-/// What to start for one attempt, and how its words are read.
-struct Ready {
+/// Reads the output of an attempt under way.
+#[derive(Debug)]
+pub(crate) struct AttemptReader {
+    stream: Stream,
+    /// Everything that the agent was given: what it repeats of that is not its own text.
+    asked: String,
+    continued: bool,
+    session_reported: bool,
+    /// The container that it works in.
+    container: Option<AttemptContainer>,
+}
+
+/// What is started for an attempt, and how its output is read.
+struct Prepared {
     call: Call,
     env: Vec<(String, OsString)>,
     clear: bool,
-    words: Words,
-    gentle: StopSignal,
+    reader: AttemptReader,
+    stop_signal: StopSignal,
 }
 
 /// Writes the prompt and starts the agent with it.
 pub(crate) fn start(
     run: &RunFolder,
     state: &RunState,
-    told: (Told<'_>, Option<&str>),
+    input: AttemptInput<'_>,
     workspace: &Path,
     containment: &mut Containment,
-) -> Result<(Task, Words), Answer> {
+) -> Result<(Task, AttemptReader), Answer> {
     let failed = |what: &str, error: &io::Error| Answer::Failed { what: format!("{what}: {error}") };
     let folder = run.attempt(state.iteration, state.attempt);
-    let ready = ready(run, state, told, (workspace, &folder));
-    let ready = ready.map_err(|error| failed("cannot write the prompt", &error))?;
+    let prepared = prepare(run, state, input, workspace, &folder);
+    let prepared = prepared.map_err(|error| failed("cannot write the prompt", &error))?;
     let spec = TaskSpec {
         lane: MAIN,
-        argv: &ready.call.argv,
-        clear: ready.clear,
-        env: ready.env,
+        argv: &prepared.call.argv,
+        clear: prepared.clear,
+        env: prepared.env,
         folder: workspace.to_owned(),
-        stdin: (ready.call.stdin == Stdin::Prompt).then(|| folder.join(PROMPT)),
+        stdin: (prepared.call.stdin == Stdin::Prompt).then(|| folder.join(PROMPT)),
         output: folder,
         secrets: secrets::of(state),
     };
     let task =
         Task::start(spec, containment).map_err(|error| failed("cannot start the agent in the workspace", &error))?;
-    let task = match ready.gentle {
+    let task = match prepared.stop_signal {
         StopSignal::Terminate => task,
         StopSignal::Interrupt => task.interrupted_gently(),
     };
-    Ok((task, ready.words))
+    Ok((task, prepared.reader))
 }
 
 const PROMPT: &str = "prompt.md";
 const SYSTEM: &str = "system.md";
 
-fn ready(
+fn prepare(
     run: &RunFolder,
     state: &RunState,
-    (told, session): (Told<'_>, Option<&str>),
-    (workspace, folder): (&Path, &Path),
-) -> io::Result<Ready> {
+    input: AttemptInput<'_>,
+    workspace: &Path,
+    folder: &Path,
+) -> io::Result<Prepared> {
     let agent = state.agent_in_use().ok_or_else(|| io::Error::other("there is no such agent"))?;
     let known = !matches!(agent, Agent::Custom(_));
     let system = system(state, known);
-    let mut prompt = prompt_file::text(run, state, told)?;
+    let mut prompt = prompt_file::text(run, state, input.notes, input.injected)?;
     if agent.system() == SystemBy::Prompt && !system.is_empty() {
         prompt.push_str(&format!("\n{system}\n"));
     }
@@ -102,21 +113,21 @@ fn ready(
     if known {
         write(&folder.join(SYSTEM), &system)?;
     }
-    let session = session.filter(|_| agent.continues());
-    let inside = Inside::of(run, &state.settings.shown().values.agent, folder)?;
-    if inside.is_some() && agent.is_behind_bridge() {
+    let session = input.session.filter(|_| agent.continues());
+    let container = AttemptContainer::of(run, &state.settings.shown().values.agent, folder)?;
+    if container.is_some() && agent.is_behind_bridge() {
         return Err(io::Error::other(format!("{} cannot work in a container", agent.name())));
     }
     // As the agent sees them.
-    let (workspace, folder) = match &inside {
-        Some(inside) => (PathBuf::from(inside.workdir()), PathBuf::from(inside.files())),
+    let (workspace, folder) = match &container {
+        Some(container) => (PathBuf::from(container.workdir()), PathBuf::from(container.files())),
         None => (workspace.to_owned(), folder.to_owned()),
     };
-    let places = Places { workspace: &workspace, folder: &folder };
     let ambient = passed(&agent, &state.settings.shown().values.agent);
-    let call = ask(&agent, state, &ambient, &places, (&system, session));
-    match &inside {
-        Some(inside) => inside.put(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
+    let given = CallInput { workspace: &workspace, folder: &folder, system: &system, session };
+    let call = call_of(&agent, state, &ambient, &given);
+    match &container {
+        Some(container) => container.copy(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
         None => call.files.iter().try_for_each(|(path, text)| write(Path::new(path), text))?,
     }
     let mut env: Vec<(String, OsString)> = vec![
@@ -129,23 +140,23 @@ fn ready(
     env.splice(0..0, ambient.map(|(name, value)| (name, value.into())));
     env.extend(call.env.iter().map(|(name, value)| (name.clone(), value.into())));
     let used = state.agent.session().filter(|_| session.is_some()).map(|session| session.used).unwrap_or_default();
-    let words = Words {
+    let reader = AttemptReader {
         stream: Stream::new(agent.reader(Begin { used })),
         asked: format!("{system}\n{prompt}"),
         continued: session.is_some(),
-        told: false,
-        inside,
+        session_reported: false,
+        container,
     };
-    if let Some(inside) = &words.inside {
-        // Its stand-in on this side knows the signal that the agent ends on.
-        let (call, env) = inside.stand_in(call, env, agent.stop_signal());
-        return Ok(Ready { call, env, clear: true, words, gentle: StopSignal::Terminate });
+    if let Some(container) = &reader.container {
+        // Our own program outside the container sends the agent its signal.
+        let (call, env) = container.wrap(call, env, agent.stop_signal());
+        return Ok(Prepared { call, env, clear: true, reader, stop_signal: StopSignal::Terminate });
     }
-    // A command of the user's gets the whole environment, also what is no text in it.
-    Ok(Ready { call, env, clear: known, words, gentle: agent.stop_signal() })
+    // A command of the user's gets the whole environment, also values that are not UTF-8.
+    Ok(Prepared { call, env, clear: known, reader, stop_signal: agent.stop_signal() })
 }
 
-/// Which of the person's variables the agent gets.
+/// The variables of this process that the agent gets.
 fn passed(agent: &Agent, settings: &AgentSettings) -> BTreeMap<String, String> {
     let extra = settings.more_variables();
     if settings.in_container() {
@@ -155,23 +166,21 @@ fn passed(agent: &Agent, settings: &AgentSettings) -> BTreeMap<String, String> {
     }
 }
 
-struct Places<'a> {
+/// What the command of an agent is made of, as the agent sees it.
+struct CallInput<'a> {
     workspace: &'a Path,
+    /// The folder with the prompt.
     folder: &'a Path,
+    system: &'a str,
+    session: Option<&'a str>,
 }
 
-fn ask(
-    agent: &Agent,
-    state: &RunState,
-    ambient: &BTreeMap<String, String>,
-    places: &Places<'_>,
-    (system, session): (&str, Option<&str>),
-) -> Call {
+fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, given: &CallInput<'_>) -> Call {
     let settings = &state.settings.shown().values.agent;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
-    let (workspace, folder) = (text(places.workspace), text(places.folder));
-    let (prompt_file, system_file) = (text(&places.folder.join(PROMPT)), text(&places.folder.join(SYSTEM)));
+    let (workspace, folder) = (text(given.workspace), text(given.folder));
+    let (prompt_file, system_file) = (text(&given.folder.join(PROMPT)), text(&given.folder.join(SYSTEM)));
     // The line was checked when it came in.
     let args = agent::shell_words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
     agent.call(&Ask {
@@ -180,9 +189,9 @@ fn ask(
         workspace: &workspace,
         folder: &folder,
         prompt_file: &prompt_file,
-        system,
+        system: given.system,
         system_file: &system_file,
-        session,
+        session: given.session,
         permissions: settings.allowed(),
         network: settings.agent_network,
         model: state.agent.choice().map_or(settings.agent_model.as_deref(), |choice| choice.model.as_deref()),
@@ -194,21 +203,21 @@ fn ask(
     })
 }
 
-/// How an agent would be called, with words where the files of an attempt would be.
+/// The command of an agent, with placeholders for the files of an attempt.
 #[must_use]
 pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> Call {
     let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
     let ambient = passed(agent, &settings.values.agent);
-    let places = Places { workspace, folder: Path::new("ATTEMPT") };
-    ask(agent, &state, &ambient, &places, ("SYSTEM PROMPT", None))
+    let given = CallInput { workspace, folder: Path::new("ATTEMPT"), system: "SYSTEM PROMPT", session: None };
+    call_of(agent, &state, &ambient, &given)
 }
 
-/// The person's own variables, those that are text.
+/// The variables of this process that are UTF-8.
 pub fn ambient() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// What is added to the agent's system prompt. A command of the user's is asked for no status block.
+/// What is added to the agent's system prompt. A command of the user's is not asked for a status block.
 fn system(state: &RunState, known: bool) -> String {
     let settings = &state.settings.shown().values.agent;
     let dialect = match settings.status_block {
@@ -224,12 +233,12 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-impl Words {
-    /// Takes what the agent wrote; gives what a person is to see of it.
-    pub(crate) fn hear(&mut self, voice: Voice, bytes: &[u8]) -> Option<String> {
+impl AttemptReader {
+    /// Reads what the agent wrote. Gives the text for people, or none where the bytes are shown as they are.
+    pub(crate) fn push(&mut self, voice: Voice, bytes: &[u8]) -> Option<String> {
         if voice == Voice::Stderr {
             self.stream.stderr(bytes);
-            // Some write there what is only for us.
+            // Some agents write there what is not for people.
             return self.stream.stderr_is_private().then(String::new);
         }
         let live = self.stream.push(bytes);
@@ -238,25 +247,25 @@ impl Words {
 
     /// The session, once, as soon as it is known.
     pub(crate) fn session(&mut self) -> Option<String> {
-        let id = self.stream.session().filter(|_| !self.told)?.to_owned();
-        self.told = true;
+        let id = self.stream.session().filter(|_| !self.session_reported)?.to_owned();
+        self.session_reported = true;
         Some(text::one_line(&id, 200))
     }
 
-    /// Whether the agent has begun to wait by itself for what only we wait for.
-    pub(crate) fn retrying(&self) -> bool {
+    /// Whether the agent has begun to wait for its provider by itself.
+    pub(crate) fn is_retrying(&self) -> bool {
         self.stream.is_retrying()
     }
 
-    /// Whether it works in a container: what the machine shows of our own process there says nothing about it.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.inside.is_some()
+    /// Whether it works in a container: the processor time of our own process then says nothing about the agent.
+    pub(crate) fn is_in_container(&self) -> bool {
+        self.container.is_some()
     }
 
-    /// What the end of the agent is to the core.
+    /// The answer to the order.
     pub(crate) fn answer(self, end: TaskEnd) -> Answer {
-        let end = match &self.inside {
-            Some(inside) => inside.settled(end),
+        let end = match &self.container {
+            Some(container) => container.finish(end),
             None => end,
         };
         if !end.lost.is_empty() {
@@ -271,34 +280,34 @@ impl Words {
             utc_offset_s: clock::utc_offset_s(),
             continued: self.continued,
         });
-        let said = said(&reading, &end, coded);
-        let words = words_of(&reading, &end, coded);
+        let last = last_text(&reading, &end, coded);
+        let words = text_digest(&reading, &end, coded);
         Answer::AgentEnded(Box::new(AgentReport {
             ended: end.ended,
             duration_ms: end.duration_ms,
             output: end.output,
-            last_text: text::tail(said.trim(), SAID_BYTES_MAX).to_owned(),
+            last_text: text::tail(last.trim(), LAST_TEXT_BYTES_MAX).to_owned(),
             left_running: end.left_running,
-            // The agent did its work and was paid for it: that is written down before the failure counts.
+            // The agent did its work, and it cost something: this is recorded before the failure counts.
             not_stored: end.failed,
             stream: StreamReport { words, ..StreamReport::of(reading) },
         }))
     }
 }
 
-/// What the output of an agent means to people, for views that read it again.
+/// Turns the output of an agent into text for people, for views that read it again.
 #[derive(Debug, Default)]
 pub struct Meaning(Option<Stream>);
 
 impl Meaning {
-    /// Of what the agent of this run writes.
+    /// For the agent of this run.
     #[must_use]
     pub fn of(state: &RunState) -> Self {
         let known = state.agent_in_use().filter(|agent| !matches!(agent, Agent::Custom(_)));
         Self(known.map(|agent| Stream::new(agent.reader(Begin::default()))))
     }
 
-    /// What a person is to see of these bytes.
+    /// The text for people in these bytes.
     pub fn shown<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match &mut self.0 {
             Some(stream) if !stream.is_plain() => {
@@ -309,8 +318,8 @@ impl Meaning {
     }
 }
 
-/// Its own words by hash and length, so that they can be compared with others; of a plain program all that it printed.
-fn words_of(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<TextDigest> {
+/// Its own text by hash and length, to compare it with other attempts; for a plain program all that it printed.
+fn text_digest(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<TextDigest> {
     let words = if coded {
         let sha256 = crate::fs::hex(&Sha256::digest(reading.text.trim().as_bytes()));
         TextDigest { sha256, bytes: u64::try_from(reading.text.trim().len()).unwrap_or(u64::MAX) }
@@ -320,8 +329,8 @@ fn words_of(reading: &Reading, end: &TaskEnd, coded: bool) -> Option<TextDigest>
     (words.bytes > 0).then_some(words)
 }
 
-/// The end of its own words; else of its error.
-fn said(reading: &Reading, end: &TaskEnd, coded: bool) -> String {
+/// Its own text; else its error.
+fn last_text(reading: &Reading, end: &TaskEnd, coded: bool) -> String {
     let words = if coded { reading.text.clone() } else { text::clean(&end.stdout_end) };
     let stderr = || text::clean(&end.stderr_end);
     match (words.trim().is_empty(), &reading.error) {

@@ -1,5 +1,5 @@
-//! An attempt in a container: what the agent reads is put there, our own program stands for it on this side, and what it left there
-//! belongs to its end.
+//! An attempt in a container: its files are copied there, our own program runs in the agent's place on this side, and
+//! processes that the agent left in the container are ended with it.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,31 +11,31 @@ use loop_core::settings::AgentSettings;
 use crate::container::exec::{failure, for_agent, reported};
 use crate::container::{Gone, Kept, put};
 use crate::process::TaskEnd;
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 const REPORT: &str = "container-report.json";
 
 /// The container of an attempt.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct AttemptContainer {
     kept: Kept,
-    /// Where it is told what was left in there.
+    /// The file in which our program reports what was left in the container.
     report: PathBuf,
-    /// Whether the agent may do anything, which some only do where they are told that it is safe.
+    /// Whether the agent may do anything. Some agents need a variable for that, which says that they are contained.
     all: bool,
 }
 
-impl Inside {
-    /// The container that the attempt belongs in; none if it works on this machine.
+impl AttemptContainer {
+    /// The container of the attempt; none if it works on this machine.
     pub(crate) fn of(run: &RunFolder, settings: &AgentSettings, folder: &Path) -> io::Result<Option<Self>> {
         if !settings.in_container() {
             return Ok(None);
         }
-        // On this machine instead is the one thing that it must not be.
+        // It must never run on this machine instead.
         let gone = || io::Error::other("it is not known any more which container the agent belongs in");
         let kept = Kept::read(&run.path).ok_or_else(gone)?;
         let report = folder.join(REPORT);
-        // That of an attempt that was cut off says nothing about this one.
+        // A report of an attempt that was cut off says nothing about this one.
         std::fs::remove_file(&report).ok();
         Ok(Some(Self { kept, report, all: settings.allowed() == Permissions::All }))
     }
@@ -44,29 +44,30 @@ impl Inside {
         self.kept.workdir.clone()
     }
 
-    /// The folder inside for what the agent reads.
+    /// The folder in the container for the files that the agent reads.
     pub(crate) fn files(&self) -> String {
         self.kept.files()
     }
 
-    /// Puts there what the agent reads: texts by their names, and files by their paths inside.
-    pub(crate) fn put(&self, texts: &[(&str, &String)], files: &[(String, String)]) -> io::Result<()> {
+    /// Copies into the container what the agent reads: texts by their names, and files by their paths there.
+    pub(crate) fn copy(&self, texts: &[(&str, &String)], files: &[(String, String)]) -> io::Result<()> {
         let texts = texts.iter().map(|(name, text)| (format!("{}/{name}", self.files()), text.as_bytes().to_vec()));
         let files = files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
         let all: Vec<(String, Vec<u8>)> = texts.chain(files).collect();
         put(&self.kept.socket, &self.kept.container, &all).map_err(|error| io::Error::other(error.to_string()))
     }
 
-    /// Our own program in the agent's place, with the agent's variables handed to it.
-    pub(crate) fn stand_in(
+    /// The command of our own program that runs the agent in the container, with the agent's variables.
+    pub(crate) fn wrap(
         &self,
         call: Call,
         env: Vec<(String, OsString)>,
-        gentle: StopSignal,
+        stop_signal: StopSignal,
     ) -> (Call, Vec<(String, OsString)>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let ours = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
-        let (kept, gentle) = (&self.kept, if gentle == StopSignal::Interrupt { "INT" } else { "TERM" });
+        let kept = &self.kept;
+        let signal = if stop_signal == StopSignal::Interrupt { "INT" } else { "TERM" };
         let (socket, report) = (text(&kept.socket), text(&self.report));
         let words = [
             [ours.as_str(), "container-exec"],
@@ -75,21 +76,21 @@ impl Inside {
             ["--run", &kept.run],
             ["--workdir", &kept.workdir],
             ["--report", &report],
-            ["--gentle", gentle],
+            ["--gentle", signal],
         ];
         let words = words.into_iter().flatten().chain(["--"]).map(str::to_owned);
         let argv = words.chain(call.argv.iter().cloned()).collect();
-        // Some agents refuse as root to do anything unasked, unless they are told that they are shut in.
-        let shut_in = self.all.then(|| ("IS_SANDBOX".to_owned(), OsString::from("1")));
-        let env = shut_in.into_iter().chain(env).map(|(name, value)| (for_agent(&name), value)).collect();
+        // Some agents refuse to work unattended as root, unless this variable says that they are contained.
+        let sandbox = self.all.then(|| ("IS_SANDBOX".to_owned(), OsString::from("1")));
+        let env = sandbox.into_iter().chain(env).map(|(name, value)| (for_agent(&name), value)).collect();
         (Call { argv, files: Vec::new(), ..call }, env)
     }
 
-    /// The end of our program, with what is known of the container.
-    pub(crate) fn settled(&self, mut end: TaskEnd) -> TaskEnd {
+    /// The end of our program, with what it reported of the container.
+    pub(crate) fn finish(&self, mut end: TaskEnd) -> TaskEnd {
         let Gone { ended, left } = reported(&self.report).unwrap_or_else(|| self.kept.clean());
         if end.ended != Ended::ByUs {
-            // Of one that we ended all are counted, itself too.
+            // Of an attempt that we ended, all processes are counted by us, its own too.
             end.left_running = end.left_running.saturating_add(ended);
             let failed = failure(&self.report).map(|why| format!("the agent in its container: {why}"));
             end.failed = end.failed.or(failed);
@@ -99,8 +100,8 @@ impl Inside {
     }
 }
 
-/// What a sweep of this machine came to, with the run's container swept too.
-pub(crate) fn cleaned(run: &RunFolder, swept: Answer) -> Answer {
+/// Ends the processes of a run in its container too, after those on this machine.
+pub(crate) fn clean_up(run: &RunFolder, swept: Answer) -> Answer {
     let Some(kept) = Kept::read(&run.path) else { return swept };
     let Gone { ended, left } = kept.clean();
     let here = if let Answer::Lost { left } = &swept { left.clone() } else { Vec::new() };
@@ -114,8 +115,9 @@ pub(crate) fn cleaned(run: &RunFolder, swept: Answer) -> Answer {
     swept
 }
 
-/// Nobody drives the run: a container of its own goes. One that cannot be removed now is remembered.
-pub(crate) fn forget(run: &RunFolder) {
+/// Removes the container of a run that is not driven, if it belongs to the run. One that cannot be removed now is tried
+/// again later.
+pub(crate) fn remove_own(run: &RunFolder) {
     if let Some(kept) = Kept::read(&run.path).filter(|kept| kept.own) {
         kept.remove(&run.path).ok();
     }

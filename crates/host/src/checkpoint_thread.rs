@@ -1,5 +1,5 @@
-//! Orders about checkpoints are carried out beside the driver: they read and write whole workspaces, and the
-//! driver must hear people and processes meanwhile. One thread, one order after the other.
+//! Orders about checkpoints, protected files and measurements are carried out on a thread of their own: they read and
+//! write whole workspaces, and the driver must react to people and processes meanwhile. One order after the other.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use loop_core::ids::OrderId;
 use loop_core::run::{Answer, CheckpointName, CheckpointReport, Order, RunState};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::guarding;
 use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
-use crate::guarding::Guarding;
+use crate::guard::{GuardOrder, RunGuard};
+use crate::measure::Measure;
 
-/// The thread, once there is one, and the ways to it and back.
+/// The thread, and the channels to it and back.
 #[derive(Debug)]
 pub(crate) struct CheckpointWorker {
     work: Sender<(OrderId, Work)>,
     done: Receiver<(OrderId, Answer)>,
     wake: OwnedFd,
-    /// Set when what is under way is not wanted any more.
+    /// Set to cancel the order under way.
     cancel: Arc<AtomicBool>,
 }
 
@@ -48,11 +48,11 @@ enum Work {
         undo: String,
         git: bool,
     },
-    Guard(guarding::Look),
-    /// Where nothing is recorded: what is there.
-    Look,
-    /// And whether that has changed.
-    Notice,
+    Guard(GuardOrder),
+    /// Without checkpoints: the first state of the workspace.
+    BeginWhole,
+    /// Without checkpoints: whether the workspace changed.
+    MeasureWhole,
 }
 
 impl CheckpointWorker {
@@ -66,42 +66,49 @@ impl CheckpointWorker {
         let asked = Arc::clone(&cancel);
         let run = run.to_owned();
         thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
-            let mut state =
-                ThreadState { checkpoints: None, guarding: Guarding::new(&run, &context), context, cancel: asked };
+            let mut state = ThreadState {
+                checkpoints: None,
+                guard: RunGuard::new(&run, &context),
+                measure: Measure::new(&context),
+                context,
+                cancel: asked,
+            };
             for (id, work) in orders {
                 let answer = state.carry_out(work);
                 if answers.send((id, answer)).is_err() {
                     return;
                 }
-                // Nobody who waits can be woken if this fails; the driver's own deadline is left.
+                // If this fails, the driver sees the answer at its next deadline.
                 rustix::io::write(&bell, &1_u64.to_ne_bytes()).ok();
             }
         })?;
         Ok(Self { work, done, wake, cancel })
     }
 
-    /// Gives up what is under way; its answer still comes.
+    /// Cancels the order under way; its answer still comes.
     pub(crate) fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
 
-    /// Hands an order over; its answer comes later.
+    /// Begins an order; its answer comes later.
     pub(crate) fn begin(&self, id: OrderId, order: &Order, state: &RunState) {
-        let (newest, before) =
-            (state.checkpoints.newest().map(str::to_owned), state.checkpoints.before().map(str::to_owned));
-        let keeps = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
+        let newest = state.checkpoints.newest().map(str::to_owned);
+        let has_checkpoints = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
         let work = match order {
-            Order::Checkpoint { .. } if !keeps => Work::Look,
-            Order::Measure { .. } if !keeps => Work::Notice,
+            Order::Checkpoint { .. } if !has_checkpoints => Work::BeginWhole,
+            Order::Measure { .. } if !has_checkpoints => Work::MeasureWhole,
             Order::Checkpoint { name: name @ CheckpointName::BetweenIterations(_) } => {
                 Work::TakeIfChanged { name: name.to_string(), newest }
             }
             Order::Checkpoint { name } => Work::Take { name: name.to_string(), parent: newest },
-            // No parent: it must not keep those of the run alive.
+            // No parent: it must not keep the run's checkpoints from being removed.
             Order::ManualCheckpoint { name } => Work::TakeManual { name: name.clone() },
-            Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
+            Order::Measure { .. } => {
+                let from = state.checkpoints.before().map(str::to_owned);
+                Work::Measure { from, to: newest.unwrap_or_default() }
+            }
             Order::Rollback { to, undo, git, .. } => Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git },
-            Order::Guard { point } => Work::Guard(guarding::Look::of(*point, state)),
+            Order::Guard { point } => Work::Guard(GuardOrder::of(*point, state)),
             Order::CleanUp { .. }
             | Order::RunAgent { .. }
             | Order::Hold { .. }
@@ -114,11 +121,12 @@ impl CheckpointWorker {
         self.work.send((id, work)).ok();
     }
 
+    /// The handle to wait on.
     pub(crate) fn wants(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// What has come to an end.
+    /// The answers that came.
     pub(crate) fn take(&self) -> Vec<(OrderId, Answer)> {
         let mut count = [0; 8];
         rustix::io::read(&self.wake, &mut count).ok();
@@ -126,25 +134,25 @@ impl CheckpointWorker {
     }
 }
 
-/// What the thread has at hand.
+/// What the thread works with.
 struct ThreadState {
     context: CheckpointContext,
-    /// Set when what is under way is not wanted any more.
     cancel: Arc<AtomicBool>,
     checkpoints: Option<RunCheckpoints>,
-    guarding: Guarding,
+    guard: RunGuard,
+    measure: Measure,
 }
 
 impl ThreadState {
     fn carry_out(&mut self, work: Work) -> Answer {
-        let Self { context, cancel, checkpoints, guarding } = self;
+        let Self { context, cancel, checkpoints, guard, measure } = self;
         match &work {
-            Work::Guard(look) if context.backend == "none" => return guarding.look(look, None),
-            Work::Look => {
-                guarding.notices();
+            Work::Guard(order) if context.backend == "none" => return guard.carry_out(order, None),
+            Work::BeginWhole => {
+                measure.begin_whole(guard);
                 return Answer::Checkpoint(CheckpointReport::default());
             }
-            Work::Notice => return Answer::Measurement(guarding.noticed()),
+            Work::MeasureWhole => return Answer::Measurement(measure.measure_whole(guard)),
             Work::Take { .. }
             | Work::TakeIfChanged { .. }
             | Work::TakeManual { .. }
@@ -158,17 +166,19 @@ impl ThreadState {
         };
         let done = opened.map_err(CheckpointError::from).and_then(|checkpoints| match &work {
             Work::Take { name, parent } => {
-                guarding.begins();
+                measure.begin();
                 checkpoints.take(name, parent.as_deref()).map(Answer::Checkpoint)
             }
             Work::TakeIfChanged { name, newest } => {
-                guarding.goes_on();
+                measure.skip_gates(guard);
                 checkpoints.take_if_changed(name, newest.as_deref()).map(Answer::Checkpoint)
             }
             Work::TakeManual { name } => checkpoints.take(name, None).map(Answer::ManualCheckpoint),
-            Work::Guard(look) => Ok(guarding.look(look, Some(checkpoints))),
-            Work::Look | Work::Notice => Ok(Answer::Measurement(guarding.noticed())),
-            Work::Measure { from, to } => guarding.measure(checkpoints, from.as_deref(), to).map(Answer::Measurement),
+            Work::Guard(order) => Ok(guard.carry_out(order, Some(checkpoints))),
+            Work::BeginWhole | Work::MeasureWhole => Ok(Answer::Measurement(measure.measure_whole(guard))),
+            Work::Measure { from, to } => {
+                measure.measure(guard, checkpoints, from.as_deref(), to).map(Answer::Measurement)
+            }
             Work::RollBack { to, undo, git } => {
                 checkpoints.roll_back(to, undo, *git).map(Box::new).map(Answer::RolledBack)
             }

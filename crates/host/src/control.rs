@@ -1,7 +1,7 @@
-//! The control socket of a run: how other processes of this user ask it for something.
+//! The control socket of a run: other processes of this user send it requests.
 //!
-//! One line in, one line out, and the line out comes when what was asked is safe in the journal.
-//! A process inside the run's own tree gets no say over it.
+//! One line in, one line out. The line out comes when the request is synced in the journal. Requests of processes that
+//! the run itself started are refused.
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -17,13 +17,13 @@ use thiserror::Error;
 use crate::process::{descends_from_us, identity};
 
 /// How long a caller waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long somebody who has connected may take to say what they want.
-const SPEAK_WITHIN: Duration = Duration::from_secs(2);
-/// So many may be connected at once; past that the oldest make room.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long a caller that has connected may take to send its line.
+const LINE_WITHIN: Duration = Duration::from_secs(2);
+/// The most callers that are connected at once; past that the oldest are dropped.
 const CALLERS_MAX: usize = 64;
 
-/// Read at once. It lies on the stack, and each page of it is copied after every start of a process.
+/// The size of one read. Small: the buffer is on the stack, whose pages are copied after every start of a process.
 const READ_BYTES: usize = 2048;
 
 /// The socket that a driver listens on.
@@ -32,33 +32,33 @@ pub struct Control {
     listener: UnixListener,
     path: PathBuf,
     run: String,
-    callers: Vec<Caller>,
+    callers: Vec<Connection>,
 }
 
-/// Somebody who has connected.
+/// A connection whose line has not come yet.
 #[derive(Debug)]
-struct Caller {
+struct Connection {
     stream: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     since: Instant,
 }
 
-/// A question with the one who waits for its answer.
+/// A request with the connection that waits for its answer.
 #[derive(Debug)]
 pub struct Asked {
-    /// What was asked.
+    /// The request.
     pub call: Call,
     stream: UnixStream,
 }
 
 impl Asked {
-    /// Answers. A caller that went away is no concern of the run.
+    /// Answers. A caller that is gone is ignored.
     pub fn reply(self, reply: &Reply) {
-        say(&self.stream, reply);
+        send(&self.stream, reply);
     }
 }
 
-fn say(mut stream: &UnixStream, reply: &Reply) {
+fn send(mut stream: &UnixStream, reply: &Reply) {
     let line = serde_json::to_string(reply).unwrap_or_default() + "\n";
     stream.set_nonblocking(false).ok();
     stream.set_write_timeout(Some(Duration::from_millis(200))).ok();
@@ -66,10 +66,10 @@ fn say(mut stream: &UnixStream, reply: &Reply) {
 }
 
 impl Control {
-    /// Listens at this path; whatever lies there is left from a driver that is dead.
+    /// Listens at this path; a file there is left from a dead driver.
     ///
     /// # Errors
-    /// When the socket cannot be made.
+    /// When the socket cannot be created.
     pub fn listen(path: &Path, run: &str) -> io::Result<Self> {
         let folder = path.parent().ok_or_else(|| io::Error::other("no folder for the socket"))?;
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -87,27 +87,27 @@ impl Control {
         self.callers.iter().map(|caller| caller.stream.as_fd()).chain([self.listener.as_fd()])
     }
 
-    /// Whole questions that have come. Those from inside the run's own tree are refused here.
+    /// The requests that came completely. Those of processes inside the run are refused here.
     pub fn take(&mut self) -> Vec<Asked> {
         let now = Instant::now();
         for _ in 0..CALLERS_MAX {
             let Ok((stream, _)) = self.listener.accept() else { break };
             if stream.set_nonblocking(true).is_ok() {
-                self.callers.push(Caller { stream, heard: Vec::new(), since: now });
+                self.callers.push(Connection { stream, received: Vec::new(), since: now });
             }
         }
-        // Who says nothing makes room for those who do: a caller speaks as soon as it is connected.
-        self.callers.retain(|caller| now.duration_since(caller.since) < SPEAK_WITHIN);
+        // A caller sends its line as soon as it is connected: one that does not is dropped.
+        self.callers.retain(|caller| now.duration_since(caller.since) < LINE_WITHIN);
         let surplus = self.callers.len().saturating_sub(CALLERS_MAX);
         self.callers.drain(..surplus);
         let mut asked = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {
-            match caller.listen() {
-                StreamReport::More => self.callers.push(caller),
-                StreamReport::Gone => {}
-                StreamReport::Nonsense(why) => say(&caller.stream, &Reply::Refused { why }),
-                StreamReport::Call(call) => match self.refusal(&caller.stream) {
-                    Some(why) => say(&caller.stream, &Reply::Refused { why }),
+            match caller.receive() {
+                Received::Incomplete => self.callers.push(caller),
+                Received::Closed => {}
+                Received::Invalid(why) => send(&caller.stream, &Reply::Refused { why }),
+                Received::Call(call) => match self.refusal(&caller.stream) {
+                    Some(why) => send(&caller.stream, &Reply::Refused { why }),
                     None => asked.push(Asked { call, stream: caller.stream }),
                 },
             }
@@ -120,7 +120,7 @@ impl Control {
         if peer.uid != rustix::process::geteuid() {
             return Some("another user is asking".to_owned());
         }
-        // One that is gone may have been anybody, and left its connection to one of the agent's.
+        // A caller that has ended may have left its connection to a process of the agent.
         let pid = peer.pid.as_raw_nonzero().get();
         let before = identity(pid);
         let inside = before.is_none() || descends_from_us(pid, &self.run) || identity(pid) != before;
@@ -134,42 +134,42 @@ impl Drop for Control {
     }
 }
 
-enum StreamReport {
-    More,
-    Gone,
-    Nonsense(String),
+enum Received {
+    Incomplete,
+    Closed,
+    Invalid(String),
     Call(Call),
 }
 
-impl Caller {
-    fn listen(&mut self) -> StreamReport {
+impl Connection {
+    fn receive(&mut self) -> Received {
         let mut buffer = [0_u8; READ_BYTES];
         loop {
             match self.stream.read(&mut buffer) {
-                Ok(0) => return StreamReport::Gone,
-                Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return StreamReport::More,
+                Ok(0) => return Received::Closed,
+                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Received::Incomplete,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return StreamReport::Gone,
+                Err(_) => return Received::Closed,
             }
-            if self.heard.len() > LINE_BYTES_MAX {
-                return StreamReport::Nonsense("the line is too long".to_owned());
+            if self.received.len() > LINE_BYTES_MAX {
+                return Received::Invalid("the line is too long".to_owned());
             }
-            if self.heard.ends_with(b"\n") {
-                // Who hung up waits for no answer, and will ask again.
+            if self.received.ends_with(b"\n") {
+                // A caller that closed the connection does not wait for an answer, and will ask again.
                 if matches!(self.stream.read(&mut buffer), Ok(0)) {
-                    return StreamReport::Gone;
+                    return Received::Closed;
                 }
-                return match serde_json::from_slice(&self.heard) {
-                    Ok(call) => StreamReport::Call(call),
-                    Err(error) => StreamReport::Nonsense(format!("not understood: {error}")),
+                return match serde_json::from_slice(&self.received) {
+                    Ok(call) => Received::Call(call),
+                    Err(error) => Received::Invalid(format!("not understood: {error}")),
                 };
             }
         }
     }
 }
 
-/// A socket's path may have 107 bytes at most; its folder's handle makes it short.
+/// Opens a socket by the handle of its folder: the path of a socket may have 107 bytes at most.
 fn through<T>(path: &Path, make: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("no path for a socket"));
@@ -181,15 +181,15 @@ fn through<T>(path: &Path, make: impl FnOnce(PathBuf) -> io::Result<T>) -> io::R
 /// Why a run does not answer.
 #[derive(Debug, Error)]
 pub enum CallError {
-    /// Nobody listens.
+    /// The socket is not there, or no process listens.
     #[error("the loop does not listen at {}", path.display())]
     Silent {
-        /// Where it should.
+        /// The socket.
         path: PathBuf,
         /// Why it cannot be reached.
         source: io::Error,
     },
-    /// It listens and says nothing that makes sense.
+    /// No answer came, or one that cannot be read.
     #[error("the loop does not answer")]
     NoAnswer {
         /// What came instead.
@@ -197,7 +197,7 @@ pub enum CallError {
     },
 }
 
-/// Asks a run for something and waits for its answer.
+/// Sends a request to a run and waits for its answer.
 ///
 /// # Errors
 /// When it cannot be reached or does not answer in time.
@@ -206,16 +206,17 @@ pub fn call(path: &Path, call: &Call) -> Result<Reply, CallError> {
     let stream = through(path, UnixStream::connect);
     let mut stream = stream.map_err(|source| CallError::Silent { path: path.to_owned(), source })?;
     let mut ask = || {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+        stream.set_write_timeout(Some(ANSWER_WITHIN))?;
         stream.write_all((serde_json::to_string(call)? + "\n").as_bytes())?;
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard)?;
-        serde_json::from_str(&heard).map_err(io::Error::from)
+        let mut line = String::new();
+        stream.read_to_string(&mut line)?;
+        serde_json::from_str(&line).map_err(io::Error::from)
     };
     ask().map_err(|source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            let why = format!("nothing came within {} s; what was asked is not taken after that", PATIENCE.as_secs());
+            let why =
+                format!("nothing came within {} s; what was asked is not taken after that", ANSWER_WITHIN.as_secs());
             CallError::NoAnswer { source: io::Error::new(io::ErrorKind::TimedOut, why) }
         }
         _ => CallError::NoAnswer { source },

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use crate::clock;
 use crate::journal::{self, ReadError};
 use crate::paths::Home;
-use crate::runs::{self, RunFolder, RunsError};
+use crate::run_folder::{self, RunFolder, RunsError};
 
 /// A machine whose journals can be listed.
 pub trait Indexed: Machine {
@@ -174,7 +174,7 @@ pub fn list_of<M: Indexed>(home: &Home, since_ms: u64) -> Result<Vec<Listed<M>>,
         let found = statat(folder.as_ref().ok()?, format!("{id}/{}", journal::FILE), AtFlags::empty()).ok()?;
         u64::try_from(found.st_size).ok()
     };
-    for run in runs::all_in(&all)? {
+    for run in run_folder::all_in(&all)? {
         let bytes = length_of(run.id.as_str()).unwrap_or(0);
         match known.remove(run.id.as_str()).filter(|known| known.bytes == bytes && known.still_holds(&run)) {
             Some(Known { row: Some(row), times, .. }) => listed.push(Listed { run, row: Ok(*row), times }),
@@ -213,7 +213,7 @@ pub fn total(home: &Home) -> Result<u64, RunsError> {
     let sizes = index.as_ref().map(Index::sizes).unwrap_or_default();
     let mut total = 0_u64;
     let mut fresh = Vec::new();
-    for run in runs::all(home)? {
+    for run in run_folder::all(home)? {
         if let Some(bytes) = sizes.get(run.id.as_str()) {
             total = total.saturating_add(*bytes);
         } else if run.holder().is_none() {

@@ -1,4 +1,4 @@
-//! Hands on this machine: the only crate that may touch it. It does, it never decides.
+//! The only crate that touches this machine: files, processes, sockets, clocks. It acts and never decides.
 //!
 //! One thread: a run's whole harness is a single loop around `poll`, so that nothing is written
 //! from two places and no lock is ever held while waiting.
@@ -7,36 +7,33 @@ pub mod agents;
 pub mod approvals;
 pub mod attempt;
 mod attempt_container;
-mod certify;
 pub mod checkpoint;
 mod checkpoint_thread;
 pub mod clock;
 pub mod container;
 pub mod control;
 pub mod driver;
+mod executor;
 pub mod fs;
+pub mod gate;
 pub mod guard;
-mod guarding;
-mod hands;
 pub mod index;
 pub mod journal;
 pub mod ledger;
+mod measure;
 pub mod notify;
 pub mod orphans;
 pub mod paths;
-mod paying;
 pub mod process;
 mod prompt_file;
-pub mod proving;
 pub mod publish;
 mod requests;
 pub mod retention;
-pub mod runs;
+pub mod reverify;
+pub mod run_folder;
 pub mod secrets;
 pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
 pub mod terminal;
-mod tests_seen;
-pub mod verify;
 pub mod workspace;

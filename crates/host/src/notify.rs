@@ -1,4 +1,4 @@
-//! Telling the person how a run ended, by a command of theirs.
+//! The notification at the end of a run, by the user's own command.
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use loop_core::run::{Answer, Ended, RunState};
 
 use crate::process::{Containment, Task, TaskEnd, TaskSpec};
 
-/// Starts the notification. Its two arguments are a title and a text; values never stand in the command itself.
+/// Starts the notification. The command gets two arguments, a title and a text; values never stand in the command.
 pub(crate) fn start(
     state: &RunState,
-    (result, text): (&str, &str),
+    result: &str,
+    text: &str,
     output: PathBuf,
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
@@ -40,7 +41,7 @@ pub(crate) fn start(
     Task::start(spec, containment).map_err(|error| failed(error.to_string()))
 }
 
-/// What the end of a notification is to the core: nothing depends on it.
+/// The answer to the order. Nothing depends on it.
 pub(crate) fn answer(end: &TaskEnd) -> Answer {
     let exit_code = match end.ended {
         Ended::Exit(code) => Some(code),

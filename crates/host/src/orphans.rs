@@ -1,4 +1,4 @@
-//! Runs that nobody drives any more and of which something may still run: their harness was killed.
+//! Processes of runs whose driver was killed: they may still run.
 use std::fs;
 
 use loop_core::ids::RunId;
@@ -8,22 +8,21 @@ use crate::attempt_container;
 use crate::fs::lock;
 use crate::paths::{Home, socket_of};
 use crate::process::{is_kept, marked_runs, sweep, wake_keepers};
-use crate::runs::{LOCK, REGISTER, RunFolder};
+use crate::run_folder::{LOCK, REGISTER, RunFolder};
 
-/// What was left running of a run that nobody drives.
+/// The processes that a run without a driver had left.
 #[derive(Debug)]
 pub struct Orphans {
     /// Which run.
     pub run: RunFolder,
-    /// How many were ended.
+    /// How many were killed.
     pub ended: u32,
-    /// Who could not be.
+    /// Those that could not be.
     pub left: Vec<String>,
 }
 
-/// Ends what runs that nobody drives any more have left running: those that are registered, and whatever
-/// carries a mark. Each is held meanwhile, so that nobody begins to drive it; marks of other state folders
-/// are not ours.
+/// Ends the processes of all runs without a driver: those that are registered, and those with the mark of a run. Each
+/// run is locked meanwhile, so that no process begins to drive it. Runs of other state folders are left alone.
 #[must_use]
 pub fn end_orphans(home: &Home) -> Vec<Orphans> {
     let mut ids = marked_runs();
@@ -33,10 +32,10 @@ pub fn end_orphans(home: &Home) -> Vec<Orphans> {
     ids.iter().filter_map(|id| end(home, id)).collect()
 }
 
-/// The same, cheaply: only those that are registered, and nobody is waited for who is at it already.
+/// The same, cheaply: only registered runs, and without those whose own shim ends them already.
 #[must_use]
 pub fn end_registered(home: &Home) -> Vec<Orphans> {
-    // Whoever is at it already needs nobody, unless somebody has stopped it.
+    // A shim that still lives ends its processes by itself, unless it was stopped.
     let left = |id: &String| {
         folder(home, id).is_some_and(|run| run.holder().is_none() && (!is_kept(&run.register()) || wake_keepers(id)))
     };
@@ -63,7 +62,7 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
     }
     let Ok(Some(_held)) = lock(&run.path.join(LOCK)) else { return None };
     let swept = sweep(run.id.as_str(), &run.register(), &[]);
-    let (ended, left) = match attempt_container::cleaned(&run, swept) {
+    let (ended, left) = match attempt_container::clean_up(&run, swept) {
         Answer::Cleaned { killed } => (killed, Vec::new()),
         Answer::Lost { left } => (0, left),
         Answer::Checkpoint(_)
@@ -82,7 +81,7 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         | Answer::Failed { .. } => (0, Vec::new()),
     };
     if left.is_empty() {
-        attempt_container::forget(&run);
+        attempt_container::remove_own(&run);
     }
     Some(Orphans { run, ended, left })
 }

@@ -1,4 +1,4 @@
-//! Where things lie: state and configuration folders of this user, private to them.
+//! The state and configuration folders of this user, private to them; reading and writing single files.
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -24,13 +24,13 @@ pub struct Home {
 /// Why the folders cannot be used.
 #[derive(Debug, Error)]
 pub enum HomeError {
-    /// Nothing says where the user lives.
+    /// No variable names a home folder.
     #[error("neither LOOP_HOME, XDG_STATE_HOME nor HOME is set to an absolute path")]
     Homeless,
-    /// It would name another folder for every caller.
+    /// A relative path would name another folder for every caller.
     #[error("LOOP_HOME is not an absolute path")]
     Relative,
-    /// Somebody else could have put something there.
+    /// Another user could have written to it.
     #[error("{} is not a private folder of yours: {why}", path.display())]
     NotPrivate {
         /// The folder.
@@ -38,7 +38,7 @@ pub enum HomeError {
         /// What is wrong with it.
         why: String,
     },
-    /// The machine would not let us.
+    /// It cannot be created or read.
     #[error("cannot make or read {}", path.display())]
     Io {
         /// The folder.
@@ -49,10 +49,10 @@ pub enum HomeError {
 }
 
 impl Home {
-    /// Finds the folders by the environment; makes nothing.
+    /// Finds the folders by the environment; creates nothing.
     ///
     /// # Errors
-    /// When nothing says where the user lives.
+    /// When no variable names a home folder.
     pub fn find(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HomeError> {
         let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let under_home = |rest: &str| absolute("HOME").map(|home| home.join(rest));
@@ -76,7 +76,7 @@ impl Home {
         self.state.join("checkpoints")
     }
 
-    /// The folder of copies of checkpoints, which last no longer than whoever made them.
+    /// The folder of copies of checkpoints, which last no longer than the process that made them.
     #[must_use]
     pub fn copies(&self) -> PathBuf {
         self.state.join("copies")
@@ -88,11 +88,10 @@ impl Home {
         self.state.join("runs")
     }
 
-    /// Makes the state folder, or looks at the one that is there: a folder of this user that nobody
-    /// else can write to.
+    /// Creates the state folder, or checks the one that is there: only this user may write to it.
     ///
     /// # Errors
-    /// When it cannot be made, or is not private.
+    /// When it cannot be created, or is not private.
     pub fn make(&self) -> Result<(), HomeError> {
         let runs = self.runs();
         let error = |path: &Path| {
@@ -117,8 +116,8 @@ impl Home {
     }
 }
 
-/// Where the control socket of a run lies: in the runtime folder, or in the state folder where
-/// there is none, or where tests have a state folder of their own.
+/// The path of the control socket of a run: in the runtime folder, or in the state folder where there is no runtime
+/// folder or LOOP_HOME is set.
 #[must_use]
 pub fn socket_of(state: &Path, run: &str) -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -128,7 +127,7 @@ pub fn socket_of(state: &Path, run: &str) -> PathBuf {
     folder.join(format!("{run}.sock"))
 }
 
-/// Whether this is, or can be made, a folder that nobody else can write to.
+/// Whether this is, or can be created as, a folder that only this user can use.
 fn is_private(path: &Path) -> bool {
     DirBuilder::new().mode(0o700).create(path).ok();
     let ours = |found: &fs::Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
@@ -162,14 +161,14 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// How long nobody may write into a pipe that is to be read.
+/// How long a pipe may have no writer.
 const WRITER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Reads what lies at a path, at most so many bytes. A pipe is read to its end however slowly it is
-/// written, but one that nobody writes into is not waited for.
+/// Reads a file, at most so many bytes. A pipe is read to its end however slowly it is written, but a pipe without a
+/// writer is not waited for.
 ///
 /// # Errors
-/// When it cannot be read, or nobody writes.
+/// When it cannot be read, or has no writer.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
@@ -196,11 +195,11 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes a file whole or not at all, also over a power cut. A link is followed to what it names,
-/// which stays where it is and keeps its mode.
+/// Writes a file completely or not at all, also over a power cut. A link is followed; the file that it names stays where
+/// it is and keeps its mode.
 ///
 /// # Errors
-/// When it cannot be written, or is no plain file.
+/// When it cannot be written, or is not a plain file.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
     let found = target.symlink_metadata().ok();
@@ -225,7 +224,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     crate::fs::sync_folder(folder)
 }
 
-/// Whether a file could be written there by [`write_whole`]; makes nothing.
+/// Whether a file could be written there by [`write_whole`]; creates nothing.
 ///
 /// # Errors
 /// Why not.

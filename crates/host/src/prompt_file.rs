@@ -7,23 +7,25 @@ use loop_core::run::{PromptNote, RunState};
 use loop_core::tested::useful;
 
 use crate::process::tail_of;
-use crate::runs::{RunFolder, kept};
+use crate::run_folder::{RunFolder, read_text};
 
-/// Raw bytes to look at: escape sequences that are taken out must not shorten what is quoted too much.
+/// How many raw bytes are read: without their escape sequences there must be enough left to quote.
 const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
 
-/// Where tests are known, failures may stand far from the end.
+/// The same where tests were read: failures may stand far from the end.
 const TESTED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
-/// PromptNote of the run, and the numbers of the first and last injected text that is new.
-pub(crate) type Told<'a> = (&'a [PromptNote], Option<(u32, u32)>);
-
-/// The prompt of an attempt.
-pub(crate) fn text(run: &RunFolder, state: &RunState, (notes, injected): Told<'_>) -> io::Result<String> {
+/// The prompt of an attempt. `injected` are the numbers of the first and the last injected text that is new.
+pub(crate) fn text(
+    run: &RunFolder,
+    state: &RunState,
+    notes: &[PromptNote],
+    injected: Option<(u32, u32)>,
+) -> io::Result<String> {
     let Some(spec) = &state.spec else { return Err(io::Error::other("the run has no task")) };
-    let goal = kept(run, &spec.goal)?;
-    let mut inject = spec.inject.iter().map(|text| kept(run, text)).collect::<io::Result<Vec<_>>>()?;
-    // Those that stay, then those that are new, each once and in the order in which they came.
+    let goal = read_text(run, &spec.goal)?;
+    let mut inject = spec.inject.iter().map(|text| read_text(run, text)).collect::<io::Result<Vec<_>>>()?;
+    // Those that stay, then the new ones; each once, in the order in which they came.
     let (first, last) = injected.unwrap_or((u32::MAX, 0));
     let stay = state
         .prompt

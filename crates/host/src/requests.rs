@@ -1,4 +1,4 @@
-//! From what somebody asks over the socket to a request that the core takes, or the reason why not.
+//! Checks what came over the control socket: a request for core, or the reason why it is refused.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,14 +10,14 @@ use loop_core::{text, time};
 
 use crate::fs::sync_folder;
 use crate::process::{Mode, try_out};
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 /// A request is a part of one fact.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
 /// The most that may wait for the next prompt.
 const WAITING_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Texts to inject that several requests of one round brought, made safe together.
+/// The texts to inject of several requests, synced together.
 #[derive(Debug)]
 pub(crate) struct Texts {
     folder: RunFolder,
@@ -68,7 +68,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
     Ok(request)
 }
 
-/// Who asks, as one short line: it stands in a fact and on the screen.
+/// The sender's name as one short line: it stands in a fact and on the screen.
 pub(crate) fn name_of(by: &str) -> String {
     text::one_line(by, 40)
 }
@@ -95,7 +95,7 @@ fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
     Ok(Request::Set(changes))
 }
 
-/// The request for a rollback: one at a time, or who asked first would wait in vain.
+/// The request for a rollback: one at a time, because a second would replace the first.
 fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
     let pending = state.requests.rollback.as_ref().filter(|_| !state.checkpoints.rolling_back());
     match pending {
@@ -106,7 +106,7 @@ fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
     }
 }
 
-/// The request for a checkpoint: without a name it gets a number.
+/// The request for a checkpoint; without a name it gets a number.
 fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
     let Some(name) = name else { return Ok(Request::Checkpoint { name: numbered(state.checkpoints.named() + 1) }) };
     check_name(name)?;
@@ -153,7 +153,7 @@ fn write(folder: &RunFolder, number: u32, text: &str) -> io::Result<File> {
     let path = folder.injected(number);
     let place = folder.path.join("inject");
     DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
-    // One of that number was never written down, if it is there at all: a crash came between.
+    // A file with this number is left from a crash: no fact names it.
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     Ok(file)

@@ -1,5 +1,5 @@
-//! What is kept of outputs is bounded, for one run and for all of them together: past the bound the
-//! oldest go, and that is said once. Journals and prompts stay.
+//! Limits for stored outputs, for one run and for all runs together. Past the limit the oldest are removed, and this is
+//! reported once. Journals and prompts stay.
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,43 +14,43 @@ use crate::index::{self, Listed};
 use crate::journal;
 use crate::paths::Home;
 use crate::process::STREAM_BYTES_MAX;
-use crate::runs::{RunFolder, RunsError, THINNED};
+use crate::run_folder::{RunFolder, RunsError, THINNED};
 
 /// The most that the outputs of one run may take together.
 pub(crate) const RUN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// The newest iterations keep theirs whatever they take: the next prompt quotes them.
+/// The outputs of so many newest iterations always stay: the next prompt quotes them.
 const ITERATIONS_SPARED: usize = 2;
-/// The most that is kept of what one process wrote.
+/// The most that is stored of what one process wrote.
 const TASK_BYTES_MAX: u64 = 2 * STREAM_BYTES_MAX;
 
-/// Keeps count of what a run's outputs take.
+/// Counts how much the outputs of a run take.
 #[derive(Debug)]
 pub(crate) struct Retention {
     bytes: u64,
     most: u64,
-    told: bool,
+    reported: bool,
 }
 
 impl Retention {
     pub(crate) fn new(run: &RunFolder) -> Self {
-        Self { bytes: bytes_of(&run.path.join("iterations")), most: RUN_BYTES_MAX, told: false }
+        Self { bytes: bytes_of(&run.path.join("iterations")), most: RUN_BYTES_MAX, reported: false }
     }
 
-    /// A process wrote so much. Past the bound the oldest outputs go; what comes back is to be said.
+    /// Adds what a process wrote. Past the limit the oldest outputs are removed; gives a message the first time.
     pub(crate) fn add(&mut self, bytes: u64, run: &RunFolder) -> Option<String> {
         self.bytes = self.bytes.saturating_add(bytes.min(TASK_BYTES_MAX));
         if self.bytes <= self.most {
             return None;
         }
         self.bytes = thin(&run.path.join("iterations"), self.most / 10 * 9);
-        let first = !std::mem::replace(&mut self.told, true);
+        let first = !std::mem::replace(&mut self.reported, true);
         first.then(|| {
             format!("the outputs of this loop reached {} MiB: from now on the oldest are removed", self.most >> 20)
         })
     }
 }
 
-/// Removes the outputs of the oldest iterations until the rest takes less than this. Prompts stay.
+/// Removes the outputs of the oldest iterations until the rest takes no more than this. Prompts stay.
 pub fn thin(iterations: &Path, most: u64) -> u64 {
     let mut bytes = bytes_of(iterations);
     let mut folders = inside(iterations);
@@ -65,7 +65,7 @@ pub fn thin(iterations: &Path, most: u64) -> u64 {
     bytes
 }
 
-/// Removes folders; says how much that freed. What cannot be removed now is tried again next time.
+/// Removes folders; gives how much that freed. What cannot be removed now is tried again next time.
 fn remove(folders: &[PathBuf]) -> u64 {
     let taken = || folders.iter().map(|folder| bytes_of(folder)).sum::<u64>();
     let before = taken();
@@ -86,19 +86,19 @@ fn streams(iteration: &Path) -> Vec<PathBuf> {
     owners.flat_map(|path| [path.join("stdout"), path.join("stderr")]).filter(|path| path.is_dir()).collect()
 }
 
-/// What was, or would be, removed to keep all runs within their bound.
+/// What was, or would be, removed to keep all runs within their limit.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Thinned {
     /// What all records took before.
     pub before: u64,
     /// What they take now.
     pub after: u64,
-    /// Whose outputs went and how much that freed, the one that ended longest ago first.
+    /// The runs whose outputs were removed, and how much that freed; the run that ended first comes first.
     pub runs: Vec<(RunId, u64)>,
 }
 
-/// Looks quickly whether the records of all runs are past their bound, and thins them if so. `spare`
-/// is the run that the caller is about. Where another process is at it already, nothing is done.
+/// Removes outputs if the records of all runs are past their limit. `spare` is left out. Does nothing where another
+/// process does the same at this moment.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read.
@@ -106,19 +106,19 @@ pub fn keep_within(home: &Home, most: u64, spare: Option<&RunId>) -> Result<Opti
     if index::total(home)? <= most {
         return Ok(None);
     }
-    let Some(_alone) = alone(home, FlockOperation::NonBlockingLockExclusive) else { return Ok(None) };
+    let Some(_lock) = lock_pruning(home, FlockOperation::NonBlockingLockExclusive) else { return Ok(None) };
     let bound = Bound { most, then: most / 10 * 9, spare };
     let thinned = thin_and_note(home, &bound)?;
     Ok(Some(thinned).filter(|thinned| !thinned.runs.is_empty()))
 }
 
-/// The same because somebody asked for it.
+/// The same at a person's request: waits for another process that does it.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read.
 pub fn prune_to(home: &Home, most: u64) -> Result<Thinned, RunsError> {
-    // Without the lock two would remove more than is needed; nothing worse.
-    let _alone = alone(home, FlockOperation::LockExclusive);
+    // Without the lock two processes would remove more than needed, which is harmless.
+    let _lock = lock_pruning(home, FlockOperation::LockExclusive);
     thin_and_note(home, &Bound { most, then: most, spare: None })
 }
 
@@ -142,24 +142,24 @@ fn thin_and_note(home: &Home, bound: &Bound<'_>) -> Result<Thinned, RunsError> {
     Ok(thinned)
 }
 
-/// One at a time.
-fn alone(home: &Home, how: FlockOperation) -> Option<File> {
+/// The lock that lets one process remove outputs at a time.
+fn lock_pruning(home: &Home, how: FlockOperation) -> Option<File> {
     let path = home.state.join("prune.lock");
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).ok()?;
     flock(&file, how).ok().map(|()| file)
 }
 
-/// How much may be kept.
+/// How much may be stored.
 struct Bound<'a> {
-    /// Past this something is done.
+    /// Past this, outputs are removed.
     most: u64,
-    /// It is done until less than this is left, so that it is not due again at once.
+    /// They are removed until no more than this is left, so that it is not needed again at once.
     then: u64,
-    /// Who is left out.
+    /// The run that is left out.
     spare: Option<&'a RunId>,
 }
 
-/// Oldest first, until little enough is left. Says also which runs are not as the index has them.
+/// Oldest first, until the limit is kept. Also gives the runs that differ from their entry in the index.
 fn thin_all(listed: Vec<Listed>, bound: &Bound<'_>, thin: impl Fn(&RunFolder) -> u64) -> (Thinned, Vec<RunFolder>) {
     let size = |listed: &Listed| match &listed.row {
         Ok(row) => row.bytes.unwrap_or(0),
@@ -174,7 +174,7 @@ fn thin_all(listed: Vec<Listed>, bound: &Bound<'_>, thin: impl Fn(&RunFolder) ->
     let readable =
         listed.into_iter().filter_map(|listed| Some((listed.row.ok()?, listed.times.created_ms, listed.run)));
     let mut old: Vec<(Row, u64, RunFolder)> = readable.collect();
-    // The moments are all written in the same way, so that their texts have their order.
+    // All times are written in the same form, so that their texts sort as they do.
     old.sort_by(|left, right| (&left.0.updated_at, left.1).cmp(&(&right.0.updated_at, right.1)));
     for (row, _, run) in old {
         if thinned.after <= bound.then {
@@ -183,7 +183,7 @@ fn thin_all(listed: Vec<Listed>, bound: &Bound<'_>, thin: impl Fn(&RunFolder) ->
         if bound.spare == Some(&run.id) || run.holder().is_some() {
             continue;
         }
-        // Somebody else may have removed it, or of it, and not come to say so in the index.
+        // Another process may have removed files of it without an update of the index.
         let gone = row.bytes.unwrap_or(0).saturating_sub(bytes_of(&run.path));
         let freed = thin(&run);
         thinned.after = thinned.after.saturating_sub(gone + freed);
@@ -206,13 +206,13 @@ fn outputs_of(run: &RunFolder) -> Vec<Vec<PathBuf>> {
     iterations.iter().map(|iteration| streams(iteration)).chain([notify]).filter(|found| !found.is_empty()).collect()
 }
 
-/// Removes all outputs of a run that nobody drives; says how much that freed. The run is held only
-/// for moments, so that a resume need not wait; whoever resumes it keeps what is left.
+/// Removes all outputs of a run that is not driven; gives how much that freed. The run is locked for short times only,
+/// so that a resume does not have to wait; then the rest stays.
 fn thin_run(run: &RunFolder) -> u64 {
     let mut freed = 0;
     for outputs in outputs_of(run) {
-        let Some(_held) = run.keep_still() else { break };
-        // Said first. On a full disk that may fail until something is removed.
+        let Some(_held) = run.try_lock() else { break };
+        // Marked first. On a full disk this may fail until something is removed.
         let marked = mark(run);
         freed += remove(&outputs);
         if marked.is_err() {

@@ -1,4 +1,4 @@
-//! What the terminal and the system tell us by signals, as requests of a person.
+//! Signals of the terminal and the system, as requests of a person.
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -35,16 +35,16 @@ fn pipe_of(signal: i32) -> io::Result<UnixStream> {
     Ok(read)
 }
 
-/// Stops this process where it is, as Ctrl-Z would have; comes back when somebody lets it go on.
+/// Stops this process as Ctrl-Z does; returns when it is continued.
 pub fn suspend() {
     kill_process(getpid(), Signal::STOP).ok();
 }
 
-/// From now on Ctrl-C does nothing to this process; what it starts gets it as ever. A pager takes it as a wish to
-/// stop searching, and whoever feeds it must not die of it.
+/// From now on Ctrl-C does nothing to this process; its children still get it. In a pager Ctrl-C stops a search, and must
+/// not end the process that writes to the pager.
 ///
 /// # Errors
-/// When the machine would not let us.
+/// When the signal cannot be registered.
 pub fn leave_interrupts_to_others() -> io::Result<()> {
     signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map(drop)
 }
@@ -53,12 +53,12 @@ impl Signals {
     /// Listens from now on.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the signal cannot be registered.
     pub fn listen() -> io::Result<Self> {
         let mut pipes = Vec::new();
         let ignored = ignored_signals();
         for (name, signal) in [("Ctrl-C", SIGINT), ("Ctrl-\\", SIGQUIT), ("SIGTERM", SIGTERM), ("SIGHUP", SIGHUP)] {
-            // Whoever started us with `nohup`, or in the background of a script, wants it ignored.
+            // With `nohup`, or in the background of a script, it is to be ignored.
             if ignored & (1 << (signal - 1)) != 0 {
                 continue;
             }

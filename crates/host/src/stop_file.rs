@@ -105,7 +105,7 @@ impl StopFile {
             return Ok(None); // Being written.
         }
         let mut bytes = Vec::new();
-        // Whoever puts a pipe or a link there meanwhile neither holds us up nor leads us away.
+        // A pipe or a link that is put there meanwhile is neither waited for nor followed.
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
         let file = fs::File::options().read(true).custom_flags(flags).open(&self.path);
         let read = file.and_then(|file| file.take(WORD_BYTES_MAX).read_to_end(&mut bytes));

@@ -1,4 +1,4 @@
-//! Whether somebody reads what we write, and how wide their screen is.
+//! The terminal: whether a write would wait, whether a line was typed, how wide it is.
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,7 +22,7 @@ pub fn is_ours(terminal: impl AsFd) -> bool {
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Takes a line that somebody typed, if one is there.
+/// Whether a line was typed; reads it.
 #[must_use]
 pub fn line_is_there(terminal: impl AsFd) -> bool {
     let terminal = terminal.as_fd();

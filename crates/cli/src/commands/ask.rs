@@ -8,7 +8,7 @@ use loop_core::view::Row;
 use loop_host::control::call;
 use loop_host::index;
 use loop_host::paths::path_of;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
 use super::visit::Came;

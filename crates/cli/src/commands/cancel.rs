@@ -2,7 +2,7 @@
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::view::Row;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 
 use super::{ask, visit};
 use crate::args::IdArg;

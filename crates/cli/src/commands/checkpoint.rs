@@ -7,7 +7,7 @@ use loop_core::run::{Answer, Event, Fact, Input, Order, Request, check_name, num
 use loop_core::{text, time};
 use loop_host::checkpoint::{CheckpointRow, Collected, Limit, Store, collect};
 use loop_host::paths::text_of;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 use serde_json::json;
 
 use super::setup::{self, quoted};

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use loop_host::checkpoint::Comparison;
 use loop_host::checkpoint::diff::{Bounds, PatchPiece};
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 
 use super::{history, visit};
 use crate::context::{Context, Done};

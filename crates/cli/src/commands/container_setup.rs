@@ -6,7 +6,7 @@ use loop_core::run::RunState;
 use loop_core::settings::AgentSettings;
 use loop_core::text;
 use loop_host::container::{self, Found, Kept, Refusal, Wish};
-use loop_host::runs::{HeldRun, RunFolder};
+use loop_host::run_folder::{HeldRun, RunFolder};
 
 use crate::context::{Context, runs_error};
 use crate::render::error::{CommandError, Kind};

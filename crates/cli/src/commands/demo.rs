@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context) -> Done {
 }
 
 fn sample() -> std::io::Result<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("loop-demo-{}", loop_host::runs::fresh_id()?));
+    let folder = std::env::temp_dir().join(format!("loop-demo-{}", loop_host::fs::fresh_id()?));
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
     for (name, text) in FILES {
         fs::write(folder.join(name), text)?;

@@ -1,15 +1,12 @@
 //! `loop start --dry-run`: what would happen, at the price of one run of the promise.
-use std::time::Duration;
-
 use loop_core::agent::Call;
-use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
 use loop_core::settings::{GateSpec, Key, PROMISE, Settings, keys};
 use loop_core::text;
 use loop_core::time;
-use loop_host::runs::{self, StartLock};
-use loop_host::verify::{self, Rehearsal};
+use loop_host::gate::{Rehearsal, rehearse};
+use loop_host::run_folder::StartLock;
 use loop_host::workspace::claim;
 use serde_json::json;
 
@@ -26,26 +23,21 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
     if !as_json {
         context.printer.answer(&plan(ready, settings));
     }
-    let mut seen = Vec::new();
-    for gate in &settings.gates {
-        let limit = Duration::from_millis(gate.timeout_ms.unwrap_or(settings.gate_timeout_ms));
-        let containment = settings.values.agent.containment.word();
-        let rehearsal = verify::rehearse(&gate.command, &ready.setup.path, limit, containment).map_err(|error| {
-            CommandError::new(Kind::Wrong, "the promise cannot be started")
-                .because(error.to_string())
-                .hint("look at the promise and at the workspace")
-        })?;
-        seen.push((gate, rehearsal));
-    }
+    let seen = rehearse(settings, &ready.setup.path).map_err(|error| {
+        CommandError::new(Kind::Wrong, "the promise cannot be started")
+            .because(error.to_string())
+            .hint("look at the promise and at the workspace")
+    })?;
+    let seen: Vec<(&GateSpec, Rehearsal)> = settings.gates.iter().zip(seen).collect();
     let prompt = prompt(ready, settings, &seen);
     if as_json {
         context.printer.json(&as_value(ready, &seen, &prompt));
         return Ok(0);
     }
     let mut required = seen.iter().filter(|(gate, _)| !gate.watch).peekable();
-    let holds = required.peek().is_some() && required.all(|(gate, seen)| verdict(gate, seen) == Verdict::Pass);
+    let holds = required.peek().is_some() && required.all(|(_, seen)| seen.verdict == Verdict::Pass);
     for (gate, seen) in &seen {
-        let (said, took) = (verdict(gate, seen).name(), time::spaced(seen.duration_ms));
+        let (said, took) = (seen.verdict.name(), time::spaced(seen.duration_ms));
         let name = if gate.name == PROMISE { String::new() } else { format!("{}: ", gate.name) };
         context.printer.answer(&format!("  {:<15}{name}{said} ({}, {took})\n", "baseline", seen.ended.brief()));
     }
@@ -64,13 +56,9 @@ fn refuse_held(context: &Context, ready: &Ready) -> Result<(), CommandError> {
         return Ok(());
     }
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
-    let nobody = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let nobody = loop_host::fs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let claimed = claim(&context.home, &start, &nobody, &ready.setup.place);
     claimed.map(drop).map_err(|error| setup::workspace_error(&error))
-}
-
-fn verdict(gate: &GateSpec, seen: &Rehearsal) -> Verdict {
-    consult(|deciding| gate.promise().judge(&seen.ended, false, deciding))
 }
 
 fn plan(ready: &Ready, settings: &Settings) -> String {
@@ -139,9 +127,7 @@ fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -
 fn as_value(ready: &Ready, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
     let baseline: Vec<_> = seen
         .iter()
-        .map(|(gate, seen)| {
-            json!({"gate": gate.name, "verdict": verdict(gate, seen).name(), "ended": seen.ended.brief()})
-        })
+        .map(|(gate, seen)| json!({"gate": gate.name, "verdict": seen.verdict.name(), "ended": seen.ended.brief()}))
         .collect();
     json!({
         "version": 1, "dry_run": true, "workspace": ready.setup.place.path,

@@ -5,7 +5,7 @@ use loop_core::policy::protect::{TEST_GLOBS, is_target_file, scripts_at};
 use loop_core::run::GuardSpec;
 use loop_core::settings::{GateSpec, Settings, keys};
 use loop_core::text;
-use loop_host::verify;
+use loop_host::gate;
 
 use crate::render::error::{CommandError, Kind};
 
@@ -45,7 +45,7 @@ fn check_gate(gate: &GateSpec) -> Result<(), CommandError> {
 }
 
 fn readable(flag: &str, line: &str) -> Result<(), CommandError> {
-    let Some(why) = verify::syntax_error(line) else { return Ok(()) };
+    let Some(why) = gate::syntax_error(line) else { return Ok(()) };
     let what = format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60));
     Err(CommandError::new(Kind::Wrong, what).because(why).hint("mend the line, or put it into a script"))
 }

@@ -1,6 +1,6 @@
 //! `loop` alone: what runs, what ended lately, and the likely next command.
 use loop_core::view::Row;
-use loop_host::runs;
+use loop_host::run_folder;
 
 use super::status::{lately, rows, rows_table};
 use crate::context::{Context, Done, runs_error};
@@ -10,7 +10,7 @@ const ROWS_MAX: usize = 10;
 
 pub(crate) fn run(context: &Context) -> Done {
     let shown = rows(lately(context)?);
-    let any = !runs::all(&context.home).map_err(|error| runs_error(&error))?.is_empty();
+    let any = !run_folder::all(&context.home).map_err(|error| runs_error(&error))?.is_empty();
     if !shown.is_empty() {
         let some = &shown[..shown.len().min(ROWS_MAX)];
         let more = shown.len() - some.len();

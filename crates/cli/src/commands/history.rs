@@ -7,7 +7,7 @@ use loop_core::view::{Events, History, IterationRow, Record};
 use loop_host::attempt::Meaning;
 use loop_host::journal;
 use loop_host::process::tail_of;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 
 use super::compare;
 use crate::args::IdArg;

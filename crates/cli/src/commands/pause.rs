@@ -1,7 +1,7 @@
 //! `loop pause`: hold a loop after its iteration.
 use clap::Args;
 use loop_core::control::Ask;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 
 use super::ask;
 use crate::args::IdArg;

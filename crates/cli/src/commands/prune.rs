@@ -4,8 +4,9 @@ use loop_core::ids::RunId;
 use loop_core::settings::keys;
 use loop_core::text;
 use loop_core::time::parse_duration_ms;
+use loop_host::fs::bytes_of;
 use loop_host::settings_files::gather;
-use loop_host::{clock, index, retention, runs};
+use loop_host::{clock, index, retention};
 
 use super::setup::{files_error, settings_error, settle};
 use super::{rm, room};
@@ -94,7 +95,7 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
                 .progress(&format!("{id} stays: it has checkpoints that you named ({})\n", named.join(", ")));
             continue;
         }
-        let size = runs::bytes_of(&listed.run.path);
+        let size = bytes_of(&listed.run.path);
         if !args.dry_run {
             rm::remove(context, &listed.run)?;
         }

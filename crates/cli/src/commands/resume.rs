@@ -10,7 +10,7 @@ use loop_core::settings::{
 use loop_core::time;
 use loop_core::view::is_tripped;
 use loop_host::paths::path_of;
-use loop_host::runs::{RunFolder, RunsError, StartLock};
+use loop_host::run_folder::{RunFolder, RunsError, StartLock};
 use loop_host::workspace::{WorkspaceError, claim};
 
 use super::start::{check_stop_file, clear_stop_file, go, write_result};

@@ -2,7 +2,7 @@
 use clap::Args;
 use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::{Store, forget_run};
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 
 use super::{container_setup, visit};
 use crate::context::{Context, Done, runs_error};

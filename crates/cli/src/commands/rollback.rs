@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Event, Order, Request, RollbackReport, Target};
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 use serde_json::json;
 
 use super::visit::Came;

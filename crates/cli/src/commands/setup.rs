@@ -10,7 +10,7 @@ use loop_host::checkpoint::{Chosen, choose};
 use loop_host::checkpoint::{check_state_folder, cut_off};
 use loop_host::paths::text_of;
 use loop_host::process::{Mode, check_proc, try_out};
-use loop_host::runs::store_name;
+use loop_host::run_folder::store_name;
 use loop_host::settings_files::{FilesError, USER_FILE, described, gather};
 use loop_host::workspace::{self, WorkspaceError};
 

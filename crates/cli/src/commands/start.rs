@@ -16,7 +16,7 @@ use loop_host::driver::drive;
 use loop_host::index;
 use loop_host::orphans::{self, Orphans};
 use loop_host::paths::{can_write, path_of, read_bounded, text_of, write_whole};
-use loop_host::runs::{self, HeldRun, LongTexts, RunFolder, StartLock};
+use loop_host::run_folder::{self, HeldRun, LongTexts, RunFolder, StartLock};
 use loop_host::signals::Signals;
 use loop_host::stop_file::StopFile;
 use loop_host::workspace::{claim, overlap};
@@ -298,7 +298,7 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     context.home.make().map_err(|error| home_error(&error))?;
     room::make_room(context, &ready.setup.settings, None);
     room::tidy_checkpoints(context);
-    let id = runs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
+    let id = loop_host::fs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
     end_orphans(context, Some(&ready.setup.place))?;
     let claimed = claim(&context.home, &start, &id, &ready.setup.place);
@@ -315,10 +315,11 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
     }
     let mut files = LongTexts::new();
     let secret = loop_host::secrets::declared(&values.agent);
-    let goal = runs::keep(&secret.text(&ready.goal), "goal.md", &mut files);
+    let goal = run_folder::store_text(&secret.text(&ready.goal), "goal.md", &mut files);
     let numbered = ready.inject.iter().map(|text| secret.text(text)).zip(1..);
-    let inject =
-        numbered.map(|(text, number)| runs::keep_as_file(&text, &format!("inject-{number}.md"), &mut files)).collect();
+    let inject = numbered
+        .map(|(text, number)| run_folder::store_as_file(&text, &format!("inject-{number}.md"), &mut files))
+        .collect();
     let spec = RunSpec {
         id,
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -326,13 +327,13 @@ fn make(context: &Context, ready: &Ready) -> Result<(HeldRun, PathBuf), CommandE
         inject,
         workspace: ready.setup.place.clone(),
         backend: ready.chosen.backend.to_owned(),
-        store: runs::store_name(&ready.setup.path),
+        store: run_folder::store_name(&ready.setup.path),
         described: ready.described.clone(),
         litter: Agent::litter_of_all(&ready.setup.described),
         guard: gate_setup::guard(&ready.setup.settings, &ready.setup.path),
         settings,
     };
-    let held = runs::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
+    let held = run_folder::create(&context.home, &start, &spec, &files).map_err(|error| runs_error(&error))?;
     Ok((held.with_claim(claimed), ready.setup.path.clone()))
 }
 

@@ -7,7 +7,7 @@ use loop_core::time;
 use loop_core::view::{Certificate, Listing, Record, Row};
 use loop_host::clock;
 use loop_host::index::{self, Listed};
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
 use super::status_detail;
@@ -136,7 +136,7 @@ fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) ->
     all["iterations_done"] = state.iterations_done().into();
     all["process"] = folder.holder().map(|holder| holder.pid).into();
     all["folder"] = loop_host::paths::text_of(&folder.path).into();
-    all["bytes"] = loop_host::runs::bytes_of(&folder.path).into();
+    all["bytes"] = loop_host::fs::bytes_of(&folder.path).into();
     let result = loop_core::view::RunResult::of(state);
     for (name, value) in status_detail::fields(state, record, clock::now()) {
         all[name] = value;

@@ -5,8 +5,9 @@ use clap::{Args, ValueEnum};
 use loop_core::run::RunState;
 use loop_core::time;
 use loop_core::view::{Certificate, TestCounts, Verification, VerifiedGate, WorkspaceNow};
-use loop_host::proving::{self, NotProved, Told, Wish};
-use loop_host::runs::RunFolder;
+use loop_host::gate::GateProgress;
+use loop_host::reverify::{ReverifyError, ReverifyRequest, reverify};
+use loop_host::run_folder::RunFolder;
 use loop_host::{clock, journal};
 
 use crate::args::IdArg;
@@ -65,30 +66,31 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
             .hint("start with --checkpoint auto to be able to verify later"));
     };
     let Some(spec) = &state.spec else { return Err(no_proof(&folder, "it never began")) };
-    let place = folder.checkpoints(spec);
+    let checkpoints = folder.checkpoints(spec);
     let keep = args.keep_copy.as_ref().map(std::path::absolute).transpose();
     let keep = keep.map_err(|error| CommandError::of(Kind::Wrong, &error))?;
-    let wish = Wish {
+    let request = ReverifyRequest {
         state: &state,
-        place: &place,
-        recorded: (&checkpoint, &tree),
+        context: &checkpoints,
+        checkpoint: &checkpoint,
+        tree: &tree,
         copies: &context.home.copies(),
         keep: keep.as_deref(),
         ignored: args.with_ignored,
         git: args.with_git,
     };
-    let proved = match proving::prove(&wish, &mut |told| show(context.printer, &told)) {
-        Ok(proved) => proved,
-        Err(NotProved::Stopped) => {
+    let again = match reverify(&request, &mut |progress| show(context.printer, &progress)) {
+        Ok(again) => again,
+        Err(ReverifyError::Stopped) => {
             context.printer.error("stopped: nothing was found out, and nothing is left of it\n");
             return Ok(2);
         }
-        Err(error) => return Err(not_proved(&folder, &error)),
+        Err(error) => return Err(not_verified(&folder, &error)),
     };
-    let mut verification = Verification::new(certificate, &proved.gates, proved.workspace);
+    let mut verification = Verification::new(certificate, &again.gates, again.workspace);
     verification.copy = keep.as_deref().map(loop_host::paths::text_of);
     verification.brought = brought(args);
-    verification.hints = hints(&verification, &place.workspace, args);
+    verification.hints = hints(&verification, &checkpoints.workspace, args);
     Ok(answered(context, args, verification))
 }
 
@@ -115,29 +117,30 @@ fn no_proof(folder: &RunFolder, why: &str) -> CommandError {
     CommandError::new(Kind::Wrong, format!("there is nothing to verify of loop {}", folder.id)).because(why)
 }
 
-fn not_proved(folder: &RunFolder, error: &NotProved) -> CommandError {
+fn not_verified(folder: &RunFolder, error: &ReverifyError) -> CommandError {
     let what = format!("loop {} cannot be verified", folder.id);
     let (kind, hint) = match error {
-        NotProved::Gone(_) => (Kind::Wrong, format!("what is still kept: loop checkpoint list {}", folder.id)),
-        NotProved::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
-        NotProved::Stopped | NotProved::Unable(_) => (Kind::Unable, "mend that, then try again".to_owned()),
+        ReverifyError::Gone(_) => (Kind::Wrong, format!("what is still kept: loop checkpoint list {}", folder.id)),
+        ReverifyError::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
+        ReverifyError::Stopped | ReverifyError::Unable(_) => (Kind::Unable, "mend that, then try again".to_owned()),
     };
     CommandError::new(kind, what).because(error.to_string()).hint(hint)
 }
 
-/// What goes on, on stderr.
-fn show(printer: Printer, told: &Told<'_>) {
-    match told {
-        Told::Copying => printer.progress("copying the recorded tree\n"),
-        Told::Asking(gate) => {
+/// Shows progress on stderr.
+fn show(printer: Printer, progress: &GateProgress<'_>) {
+    match progress {
+        GateProgress::Started(gate) => {
             printer.progress(&format!("{}: {}\n", gate.name, loop_core::text::one_line(&gate.command, 120)));
         }
-        Told::Spoke(again) => {
+        GateProgress::Judged(again) => {
             printer.progress(&format!("{}: {} ({})\n", again.name, again.verdict.name(), again.report.ended.brief()));
         }
-        Told::Wrote(bytes) if printer.loudness == Loudness::Verbose => printer.error(&loop_core::text::clean(bytes)),
-        Told::Wrote(_) => {}
-        Told::Said(text) => printer.progress(&format!("{}\n", loop_core::text::clean(text.as_bytes()))),
+        GateProgress::Output(bytes) if printer.loudness == Loudness::Verbose => {
+            printer.error(&loop_core::text::clean(bytes))
+        }
+        GateProgress::Output(_) => {}
+        GateProgress::Message(text) => printer.progress(&format!("{}\n", loop_core::text::clean(text.as_bytes()))),
     }
 }
 

@@ -8,7 +8,7 @@ use loop_host::checkpoint::{self, CheckpointContext, CheckpointRow, RunCheckpoin
 use loop_host::driver::{Reporter, drive};
 use loop_host::index;
 use loop_host::paths::path_of;
-use loop_host::runs::{RunFolder, StartLock};
+use loop_host::run_folder::{RunFolder, StartLock};
 use loop_host::signals::Signals;
 use loop_host::workspace::claim;
 

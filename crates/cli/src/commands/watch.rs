@@ -7,7 +7,7 @@ use loop_host::attempt::Meaning;
 use loop_host::driver::Reporter;
 use loop_host::journal::Tail;
 use loop_host::process::Follower;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
 use super::list;

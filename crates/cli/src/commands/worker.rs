@@ -5,7 +5,7 @@ use loop_core::settings::Values;
 use loop_core::text;
 use loop_core::view::{BreakerView, is_tripped};
 use loop_host::index;
-use loop_host::runs::RunFolder;
+use loop_host::run_folder::RunFolder;
 
 use super::visit;
 use crate::context::{Context, read_error, runs_error};

@@ -8,7 +8,7 @@ use loop_core::settings::{CheckpointBackend, CheckpointSettings, Values};
 use super::btrfs;
 use super::user_git::GitUser;
 use crate::paths::path_of;
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
 /// The stores of all workspaces lie in this folder of the state folder.
 const CHECKPOINTS: &str = "checkpoints";

@@ -10,12 +10,12 @@ use loop_core::run::{Entry, Event, Notice, Order, Request, Run, RunState};
 
 use super::{Driver, Executes, Reporter, Sources};
 use crate::control::{Asked, Control};
-use crate::hands::Hands;
+use crate::executor::Executor;
 use crate::journal::JournalError;
 use crate::process::become_reaper;
 use crate::publish::{self, Publisher};
 use crate::requests::{self, Texts};
-use crate::runs::HeldRun;
+use crate::run_folder::HeldRun;
 use crate::signals::Signals;
 use crate::stop_file::StopFile;
 use crate::terminal;
@@ -45,7 +45,7 @@ pub fn drive(
         texts: Texts::new(&folder),
         signals,
     };
-    let driver = Driver::<Run, _, _>::new(journal, state, Hands::new(folder, workspace), sources);
+    let driver = Driver::<Run, _, _>::new(journal, state, Executor::new(folder, workspace), sources);
     let warning = warning.map(|text| Event::Noticed(Notice::Message { text }));
     driver.run(opening.into_iter().chain(warning), reporter)
 }
@@ -113,7 +113,7 @@ impl Sources<Run> for RunSources {
     }
 }
 
-impl Executes<Run> for Hands {
+impl Executes<Run> for Executor {
     fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
         self.begin(id, order, state)
     }
@@ -123,7 +123,7 @@ impl Executes<Run> for Hands {
     }
 
     fn kill(&mut self, id: OrderId) {
-        self.cut(id);
+        self.kill(id);
     }
 
     fn freeze(&mut self, still: bool) {
@@ -131,7 +131,7 @@ impl Executes<Run> for Hands {
     }
 
     fn poll(&mut self, on_output: &mut dyn FnMut(&[u8])) -> Vec<Event> {
-        self.go_on(on_output)
+        self.poll(on_output)
     }
 
     fn fds(&self) -> Vec<BorrowedFd<'_>> {

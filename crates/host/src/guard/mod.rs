@@ -3,6 +3,7 @@
 mod chosen;
 mod contents;
 mod look;
+mod order;
 mod record;
 mod restore;
 mod targets;
@@ -23,6 +24,7 @@ use contents::Contents;
 use record::{Original, Quick, Record, What};
 
 pub use look::{Tamper, TamperFound, Tampered};
+pub(crate) use order::{GuardOrder, RunGuard};
 pub use restore::OriginalsRestored;
 
 /// The folder of a run that the originals are kept in.

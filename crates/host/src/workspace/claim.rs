@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, StatxAttributes, StatxFlags, floc
 use thiserror::Error;
 
 use crate::paths::{Home, path_of};
-use crate::runs::{self, RunsError, StartLock};
+use crate::run_folder::{self, RunsError, StartLock};
 
 /// A workspace that is ours while this is held. It is freed by our death, whatever its cause.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
         return Err(WorkspaceError::Another { path });
     }
     let above_me = chain(&path);
-    for run in runs::all(home)?.into_iter().filter(|run| run.id != *own) {
+    for run in run_folder::all(home)?.into_iter().filter(|run| run.id != *own) {
         let Some(holder) = run.holder() else { continue };
         let other = (holder.device, holder.inode);
         if above_me.contains(&other) || chain(&path_of(&holder.workspace)).contains(&me) {

@@ -11,6 +11,7 @@ mod copies;
 mod diff;
 mod diff_git;
 mod garden;
+mod gate;
 mod guard;
 mod guard_work;
 mod home;

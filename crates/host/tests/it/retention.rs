@@ -1,6 +1,6 @@
 //! Outputs of a run are bounded together.
+use loop_host::fs::bytes_of;
 use loop_host::retention::thin;
-use loop_host::runs::bytes_of;
 
 #[test]
 fn the_oldest_outputs_go_first_prompts_stay_and_the_newest_are_spared() {

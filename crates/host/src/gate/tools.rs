@@ -1,5 +1,5 @@
-//! With what the gates were run: loop, the agent, the shell, the kernel, and what the programs that the gates name say of
-//! their version. Those are asked in one shell line under containment, as a gate is.
+//! The programs that the gates ran with, and their versions: loop, the agent, the shell, the kernel, and the programs
+//! that the gates name. These are asked in one shell line, contained as a gate is.
 use std::path::PathBuf;
 
 use loop_core::run::{Answer, CertifyReport, RunState, Tool};
@@ -9,27 +9,29 @@ use crate::agents;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
 use crate::secrets;
 
-/// What asks a program for its version, and who answers for it besides.
-struct Known {
+/// A program whose version can be asked.
+struct KnownTool {
     name: &'static str,
-    asks: &'static str,
-    beside: &'static [&'static str],
+    /// The argument that prints the version.
+    argument: &'static str,
+    /// The programs that it runs on.
+    needs: &'static [&'static str],
 }
 
-const fn known(name: &'static str) -> Known {
-    Known { name, asks: "--version", beside: &[] }
+const fn known(name: &'static str) -> KnownTool {
+    KnownTool { name, argument: "--version", needs: &[] }
 }
 
-const fn runs_on(name: &'static str, beside: &'static [&'static str]) -> Known {
-    Known { name, asks: "--version", beside }
+const fn runs_on(name: &'static str, needs: &'static [&'static str]) -> KnownTool {
+    KnownTool { name, argument: "--version", needs }
 }
 
-const fn asked(name: &'static str, asks: &'static str) -> Known {
-    Known { name, asks, beside: &[] }
+const fn asked(name: &'static str, argument: &'static str) -> KnownTool {
+    KnownTool { name, argument, needs: &[] }
 }
 
 /// Programs that gates are made of. Only these are asked: another one may do anything when it gets `--version`.
-const KNOWN: [Known; 57] = [
+const KNOWN: [KnownTool; 57] = [
     known("ansible"),
     known("bash"),
     known("bats"),
@@ -90,12 +92,12 @@ const KNOWN: [Known; 57] = [
 ];
 /// More programs than this are not asked.
 const ASKED_MAX: usize = 12;
-/// More than this is no version.
+/// The longest version that is recorded.
 const VERSION_LETTERS_MAX: usize = 80;
-/// What stands between the answers: no program says this.
-const MARK: &str = "==loop-asks==";
+/// Stands between the answers: no program prints this.
+const SEPARATOR: &str = "==loop-asks==";
 
-/// Starts the question. Where no program is named that could be asked, the answer is there already.
+/// Starts the question. Where no program is named that can be asked, the answer is there at once.
 pub(crate) fn start(
     state: &RunState,
     folder: PathBuf,
@@ -106,13 +108,14 @@ pub(crate) fn start(
     let unasked = || Answer::Certify(CertifyReport { tools: unasked(state), weaker: Vec::new() });
     let script = script(&programs(commands)).ok_or_else(unasked)?;
     let argv = ["sh".to_owned(), "-c".to_owned(), script];
-    let (env, secrets) = (Vec::new(), secrets::of(state));
-    let spec = TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets };
-    // That nobody could be asked does not make the gates' answers worse.
+    let secrets = secrets::of(state);
+    let spec =
+        TaskSpec { lane: MAIN, argv: &argv, clear: false, env: Vec::new(), folder, stdin: None, output, secrets };
+    // That no program could be asked does not change what the gates showed.
     Task::start(spec, containment).map_err(|_| unasked())
 }
 
-/// What the end of the question is to the core. Whoever did not answer in time is left out.
+/// The answer at the end, with the tools that are known already. A program that did not answer in time is left out.
 pub(crate) fn answer(mut tools: Vec<Tool>, end: TaskEnd) -> Answer {
     if !end.lost.is_empty() {
         return Answer::Lost { left: end.lost };
@@ -121,7 +124,7 @@ pub(crate) fn answer(mut tools: Vec<Tool>, end: TaskEnd) -> Answer {
     Answer::Certify(CertifyReport { tools, weaker: Vec::new() })
 }
 
-/// What is known without asking anybody.
+/// What is known without asking.
 pub(crate) fn unasked(state: &RunState) -> Vec<Tool> {
     let tool = |name: &str, version: &str| Tool {
         name: name.to_owned(),
@@ -138,16 +141,16 @@ pub(crate) fn unasked(state: &RunState) -> Vec<Tool> {
     tools
 }
 
-/// The programs in the commands of gates that can be asked, and those that they run on.
+/// The programs in the commands of gates whose version can be asked, and those that they run on.
 fn programs<'a>(commands: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = Vec::new();
     for command in commands {
         let words = command.split(|letter: char| letter.is_whitespace() || "'\"(){}$`\\;&|<>=".contains(letter));
         for word in words {
-            // One in the workspace is a part of the work, and not asked.
+            // A program in the workspace is a part of the work, and not asked.
             let word = if word.starts_with('/') { word.rsplit('/').next().unwrap_or(word) } else { word };
             let Some(known) = KNOWN.iter().find(|known| known.name == word) else { continue };
-            found.extend(std::iter::once(known.name).chain(known.beside.iter().copied()));
+            found.extend(std::iter::once(known.name).chain(known.needs.iter().copied()));
         }
     }
     let mut seen: Vec<&'static str> = Vec::new();
@@ -164,17 +167,17 @@ fn script(programs: &[&'static str]) -> Option<String> {
     let ask = |name: &&'static str| {
         let known = KNOWN.iter().find(|known| known.name == *name)?;
         Some(format!(
-            "echo '{MARK} {name}'; command -v {name} >/dev/null 2>&1 && {name} {} 2>&1 | head -n 3",
-            known.asks
+            "echo '{SEPARATOR} {name}'; command -v {name} >/dev/null 2>&1 && {name} {} 2>&1 | head -n 3",
+            known.argument
         ))
     };
     let asks: Vec<String> = programs.iter().filter_map(ask).collect();
     (!asks.is_empty()).then(|| asks.join("\n"))
 }
 
-/// The first line of each answer that has a digit in it. What a shell says of a program that is not there has none.
+/// The first line of each answer that has a digit in it. What a shell prints about a missing program has none.
 fn read(answers: &str) -> Vec<Tool> {
-    let each = answers.split(MARK).skip(1).filter_map(|answer| {
+    let each = answers.split(SEPARATOR).skip(1).filter_map(|answer| {
         let (name, said) = answer.split_once('\n')?;
         let version = said.lines().find(|line| line.contains(|letter: char| letter.is_ascii_digit()))?;
         let version = text::one_line(version, VERSION_LETTERS_MAX);
@@ -203,15 +206,16 @@ mod tests {
     fn every_program_that_another_runs_on_can_be_asked() {
         let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
         for known in &KNOWN {
-            assert!(known.beside.iter().all(|name| names.contains(name)), "{}", known.name);
+            assert!(known.needs.iter().all(|name| names.contains(name)), "{}", known.name);
             assert_eq!(names.iter().filter(|name| **name == known.name).count(), 1, "{}", known.name);
         }
     }
 
     #[test]
     fn answers_are_read_by_their_marks() {
-        let said =
-            format!("{MARK} cargo\ncargo 1.91.0 (abc)\n{MARK} node\n{MARK} go\nwarning\ngo version go1.22 linux\n");
+        let said = format!(
+            "{SEPARATOR} cargo\ncargo 1.91.0 (abc)\n{SEPARATOR} node\n{SEPARATOR} go\nwarning\ngo version go1.22 linux\n"
+        );
         let tools: Vec<String> = read(&said).iter().map(|tool| format!("{}: {}", tool.name, tool.version)).collect();
         assert_eq!(tools, ["cargo: cargo 1.91.0 (abc)", "go: go version go1.22 linux"]);
     }

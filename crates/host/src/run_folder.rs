@@ -1,4 +1,4 @@
-//! The folders of runs: made whole or not at all, one driver each, found by any unique prefix.
+//! The folders of runs: created completely or not at all, one driver each, found by any unique prefix of the id.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -18,15 +18,13 @@ use crate::clock;
 use crate::fs::{hex, lock, sync_folder, write_synced};
 use crate::journal::{Journal, JournalError, encode};
 use crate::paths::{Home, socket_of, text_of};
-// Used under this name by the commands.
-pub use crate::fs::{bytes_of, fresh_id};
 
-/// A folder under way to being a run has this before its id. A crash leaves it behind; the next start removes it.
-const HALF_MADE: &str = ".new-";
+/// Stands before the id while the folder of a run is created or removed. A crash leaves it; the next start removes it.
+const UNFINISHED: &str = ".new-";
 pub(crate) const LOCK: &str = "lock";
-/// What the name of the register of a run's shims ends with.
+/// The file extension of the register of a run's shims.
 pub(crate) const REGISTER: &str = "shim";
-/// Says, in the folder of a run, that outputs of it were removed to make room for others.
+/// The file that marks a run whose outputs were removed to make room for others.
 pub(crate) const THINNED: &str = "thinned";
 
 /// The folder of one run.
@@ -38,21 +36,21 @@ pub struct RunFolder {
     pub path: PathBuf,
 }
 
-/// A run that nobody else can drive while this is held.
+/// A run that is locked: no other process can drive it while this value lives.
 #[derive(Debug)]
 pub struct HeldRun {
     /// Its folder.
     pub folder: RunFolder,
     /// Its journal, open for writing.
     pub journal: Journal,
-    /// Where it stands.
+    /// Its state, read from the journal.
     pub state: RunState,
     pub(crate) lock: File,
-    /// The handle that holds the lock of the workspace.
+    /// The handle with the lock of the workspace.
     pub(crate) claim: Option<OwnedFd>,
 }
 
-/// Who drives a run, as its lock file has it.
+/// The process that drives a run, as written in its lock file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The driver's process.
@@ -63,23 +61,23 @@ pub struct Holder {
     pub device: u64,
     /// Its inode.
     pub inode: u64,
-    /// Where the run listens, as [`text::escape_path`] writes it.
+    /// The control socket, as [`text::escape_path`] writes it.
     #[serde(default)]
     pub socket: String,
 }
 
-/// Why a run cannot be had.
+/// Why a run cannot be found, locked or created.
 #[derive(Debug, Error)]
 pub enum RunsError {
-    /// No run begins so.
+    /// No id has this prefix.
     #[error("no loop has an id that begins with {0:?}")]
     Unknown(String),
-    /// Several do.
+    /// Several ids have it.
     #[error("{prefix:?} is the beginning of several ids: {}", ids.join(", "))]
     Ambiguous {
         /// What was given.
         prefix: String,
-        /// Some of them.
+        /// Some of these ids.
         ids: Vec<String>,
     },
     /// Another process drives it.
@@ -87,13 +85,13 @@ pub enum RunsError {
     Driven {
         /// Which run.
         id: RunId,
-        /// By whom.
+        /// The process.
         pid: u32,
     },
     /// Its journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The machine would not let us.
+    /// A file or folder cannot be used.
     #[error("cannot use {}", path.display())]
     Io {
         /// The file or folder.
@@ -133,14 +131,14 @@ impl RunFolder {
         self.path.join("inject").join(format!("{number:06}.md"))
     }
 
-    /// Where the run listens while it is driven.
+    /// The control socket, which is there while the run is driven.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         let state = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
         socket_of(state, self.id.as_str())
     }
 
-    /// Where those are registered who keep the run's processes together; beside the socket.
+    /// The register of the shims that contain the run's processes; beside the socket.
     #[must_use]
     pub fn register(&self) -> PathBuf {
         self.socket().with_extension(REGISTER)
@@ -152,7 +150,7 @@ impl RunFolder {
         self.path.join(THINNED).exists()
     }
 
-    /// Who drives the run; none if nobody does. Where that cannot be seen, somebody may.
+    /// The process that drives the run; none if the run is not driven. Process 0 where this cannot be found out.
     #[must_use]
     pub fn holder(&self) -> Option<Holder> {
         let unknown = Holder { pid: 0, workspace: String::new(), device: 0, inode: 0, socket: String::new() };
@@ -169,7 +167,7 @@ impl RunFolder {
         Some(serde_json::from_str(&text).unwrap_or(unknown))
     }
 
-    /// Takes the run for driving.
+    /// Locks the run for driving and reads its journal.
     ///
     /// # Errors
     /// When another process drives it, or its journal may not be written.
@@ -181,19 +179,19 @@ impl RunFolder {
         };
         let (journal, state) = Journal::open(&self.path)?;
         let held = HeldRun { folder: self, journal, state, lock, claim: None };
-        held.sign()?;
+        held.write_holder()?;
         Ok(held)
     }
 
-    /// Keeps others from driving the run as long as the file is held; none if somebody does, or if it is gone.
-    pub(crate) fn keep_still(&self) -> Option<File> {
+    /// Locks the run so that no process can begin to drive it; none if one does already, or if the run is gone.
+    pub(crate) fn try_lock(&self) -> Option<File> {
         lock(&self.path.join(LOCK)).ok().flatten()
     }
 
-    /// Removes the run with everything of it. The folder is renamed first, so that half a run is never seen.
+    /// Removes the run with all its files. The folder is renamed first, so that no reader sees a part of a run.
     ///
     /// # Errors
-    /// When another process drives it, or the machine would not let us.
+    /// When another process drives it, or its folder cannot be removed.
     pub fn remove(&self) -> Result<(), RunsError> {
         let held = lock(&self.path.join(LOCK)).map_err(at(&self.path))?;
         if held.is_none() {
@@ -202,26 +200,27 @@ impl RunFolder {
         }
         // A killed driver left its socket behind.
         fs::remove_file(self.socket()).ok();
-        let gone = self.path.with_file_name(format!("{HALF_MADE}{}", self.id));
+        let gone = self.path.with_file_name(format!("{UNFINISHED}{}", self.id));
         fs::rename(&self.path, &gone).map_err(at(&self.path))?;
         fs::remove_dir_all(&gone).map_err(at(&gone))
     }
 }
 
 impl HeldRun {
-    /// Holds the workspace too, as long as the run is held.
+    /// Holds the lock of the workspace too, as long as the run is locked.
     #[must_use]
     pub fn with_claim(self, claim: impl Into<OwnedFd>) -> Self {
         Self { claim: Some(claim.into()), ..self }
     }
 
-    fn sign(&self) -> Result<(), RunsError> {
+    fn write_holder(&self) -> Result<(), RunsError> {
         let Some(spec) = &self.state.spec else { return Ok(()) };
-        sign(&self.folder.path.join(LOCK), spec, &self.folder.socket())
+        write_holder(&self.folder.path.join(LOCK), spec, &self.folder.socket())
     }
 }
 
-fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
+/// Writes into the lock file that this process drives the run.
+fn write_holder(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
     let place = &spec.workspace;
     let holder = Holder {
         pid: std::process::id(),
@@ -231,7 +230,7 @@ fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
         socket: text_of(socket),
     };
     let text = serde_json::to_string(&holder).unwrap_or_default();
-    // Written in place: a new file would not be the one that is locked.
+    // Written in place: a new file would not have the lock.
     let write = || {
         let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
         file.write_all(text.as_bytes())
@@ -239,31 +238,31 @@ fn sign(path: &Path, spec: &RunSpec, socket: &Path) -> Result<(), RunsError> {
     write().map_err(at(path))
 }
 
-/// Texts that are too long for a fact, with the names of their files.
+/// Texts that are too long for a fact, each as its file name and its text.
 pub type LongTexts = Vec<(String, String)>;
 
-/// Keeps a text: short ones inline, long ones as a file `name` in the run's folder.
-pub fn keep(text: &str, name: &str, files: &mut LongTexts) -> StoredText {
+/// A text for a fact: a short one inline, a long one as the file `name` in the run's folder.
+pub fn store_text(text: &str, name: &str, files: &mut LongTexts) -> StoredText {
     if text.len() <= INLINE_BYTES_MAX {
         return StoredText { head: text.to_owned(), file: None };
     }
-    StoredText { head: text::head(text, 512).to_owned(), ..keep_as_file(text, name, files) }
+    StoredText { head: text::head(text, 512).to_owned(), ..store_as_file(text, name, files) }
 }
 
-/// Keeps a text as a file whatever its length: many short ones would make a fact too long.
-pub fn keep_as_file(text: &str, name: &str, files: &mut LongTexts) -> StoredText {
+/// A text for a fact, always as a file: many short texts would make a fact too long.
+pub fn store_as_file(text: &str, name: &str, files: &mut LongTexts) -> StoredText {
     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
     let file = FileRef { name: name.to_owned(), sha256: hex(&Sha256::digest(text.as_bytes())), bytes };
     files.push((name.to_owned(), text.to_owned()));
     StoredText { head: text::head(text, 64).to_owned(), file: Some(file) }
 }
 
-/// The whole text that was kept.
+/// The whole text that a fact names.
 ///
 /// # Errors
-/// When its file cannot be read, or is not the one that was written.
-pub fn kept(folder: &RunFolder, kept: &StoredText) -> io::Result<String> {
-    let Some(file) = &kept.file else { return Ok(kept.head.clone()) };
+/// When its file cannot be read, or its hash is not the recorded one.
+pub fn read_text(folder: &RunFolder, stored: &StoredText) -> io::Result<String> {
+    let Some(file) = &stored.file else { return Ok(stored.head.clone()) };
     let text = fs::read_to_string(folder.path.join(&file.name))?;
     if hex(&Sha256::digest(text.as_bytes())) == file.sha256 {
         Ok(text)
@@ -281,18 +280,18 @@ pub fn store_name(workspace: &Path) -> String {
     name
 }
 
-/// Enough to tell workspaces apart.
+/// Enough digits to tell workspaces apart.
 const STORE_NAME_LETTERS: usize = 16;
 
-/// One start at a time: held while a run is made and its workspace claimed.
+/// One start at a time: held while a run is created and its workspace claimed.
 #[derive(Debug)]
 pub struct StartLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl StartLock {
-    /// Waits for other starts, which take moments.
+    /// Waits for other starts, which are short.
     ///
     /// # Errors
-    /// When the lock file cannot be made.
+    /// When the lock file cannot be created.
     pub fn take(home: &Home) -> Result<Self, RunsError> {
         let path = home.state.join("start.lock");
         let take = || {
@@ -304,29 +303,30 @@ impl StartLock {
     }
 }
 
-/// Makes a run: whole and safe on disk when this returns, or not there at all.
+/// Creates a run: complete and synced to disk when this returns, or not there at all.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts) -> Result<HeldRun, RunsError> {
-    let (runs, id) = (home.runs(), spec.id.clone());
+    let runs = home.runs();
+    let id = spec.id.clone();
     let now = clock::now();
     let facts = step(&RunState::default(), Input { at: now, event: Event::Created(Box::new(spec.clone())) });
     for fact in &facts {
-        // Found before anything is made.
+        // Checked before anything is created.
         let bytes = encode(1, now, fact).map_or(usize::MAX, |line| line.len());
         if bytes > FACT_BYTES_MAX {
             return Err(JournalError::TooLong { bytes }.into());
         }
     }
-    sweep_half_made(&runs);
-    let half = runs.join(format!("{HALF_MADE}{id}"));
+    remove_unfinished(&runs);
+    let half = runs.join(format!("{UNFINISHED}{id}"));
     let path = runs.join(id.as_str());
     DirBuilder::new().mode(0o700).create(&half).map_err(at(&half))?;
     let lock = lock(&half.join(LOCK)).map_err(at(&half))?;
     let Some(lock) = lock else { return Err(RunsError::Driven { id, pid: 0 }) };
     let folder = RunFolder { id: id.clone(), path: path.clone() };
-    sign(&half.join(LOCK), spec, &folder.socket())?;
+    write_holder(&half.join(LOCK), spec, &folder.socket())?;
     for (name, text) in files {
         let file = half.join(name);
         write_synced(&file, text.as_bytes()).map_err(at(&file))?;
@@ -341,19 +341,19 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     Ok(HeldRun { folder, journal, state, lock, claim: None })
 }
 
-/// Removes what a killed start or removal left behind. Whatever somebody still holds stays.
-fn sweep_half_made(runs: &Path) {
+/// Removes what a killed start or removal left. What is locked belongs to a living process and stays.
+fn remove_unfinished(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for entry in entries.flatten() {
-        let ours = entry.file_name().as_encoded_bytes().starts_with(HALF_MADE.as_bytes());
+        let ours = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
         if ours && lock(&entry.path().join(LOCK)).is_ok_and(|lock| lock.is_some()) {
-            // What cannot be removed now is tried again at the next start.
+            // If this fails, the next start tries again.
             drop(fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// All runs there are, in no order.
+/// All runs, in no order.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -378,7 +378,7 @@ pub fn all_in(folder: &Path) -> Result<Vec<RunFolder>, RunsError> {
     Ok(entries.flatten().filter_map(folder).collect())
 }
 
-/// The one run whose id begins so.
+/// The run whose id has this prefix.
 ///
 /// # Errors
 /// When there is none, or more than one.

@@ -1,4 +1,4 @@
-//! What calls cost, written into the ledger of all runs: asked for before where a cap wants it, settled after.
+//! The calls of one run in the ledger of all runs: reserved before where a cap needs it, settled after.
 use std::path::PathBuf;
 
 use loop_core::ids::RunId;
@@ -8,20 +8,21 @@ use loop_core::policy::reserve::{Spent, Wanted};
 use loop_core::run::{Answer, RunState, wanted};
 use loop_core::time::At;
 
+use super::{Caller, Ledger, LedgerError, is_dead};
 use crate::clock;
-use crate::ledger::{Caller, Ledger, LedgerError, is_dead};
-use crate::runs::RunFolder;
+use crate::run_folder::RunFolder;
 
-/// The ledger of a run, opened when it is first needed.
+/// The ledger as one run uses it; opened when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Paying {
-    state: PathBuf,
+pub(crate) struct RunLedger {
+    /// The folder of all runs' state.
+    folder: PathBuf,
     ledger: Option<Ledger>,
 }
 
-/// A call under way.
+/// A call of the agent under way, with what its entry in the ledger needs.
 #[derive(Debug)]
-pub(crate) struct Bill {
+pub(crate) struct CallRecord {
     run: RunId,
     account: String,
     key: String,
@@ -32,12 +33,12 @@ pub(crate) struct Bill {
     at: At,
 }
 
-impl Bill {
+impl CallRecord {
     fn of(state: &RunState, reservation: Option<i64>) -> Option<Self> {
         let spec = state.spec.as_ref()?;
         let settings = state.settings.shown();
         let project = settings.values.start.project.as_deref().unwrap_or_default();
-        // A worker with a name is the same one in its next run.
+        // A worker with a name has the same key in its next run.
         let key = match &settings.values.start.agent_name {
             Some(name) => format!("{project}\u{1f}{name}"),
             None => spec.id.to_string(),
@@ -60,40 +61,40 @@ impl Bill {
     }
 }
 
-impl Paying {
+impl RunLedger {
     pub(crate) fn new(run: &RunFolder) -> Self {
-        let state = run.path.parent().and_then(|runs| runs.parent()).unwrap_or(&run.path);
-        Self { state: state.to_owned(), ledger: None }
+        let folder = run.path.parent().and_then(|runs| runs.parent()).unwrap_or(&run.path);
+        Self { folder: folder.to_owned(), ledger: None }
     }
 
     fn ledger(&mut self) -> Result<&Ledger, LedgerError> {
         match &mut self.ledger {
             Some(ledger) => Ok(ledger),
-            none => Ok(none.insert(Ledger::open(&self.state)?)),
+            none => Ok(none.insert(Ledger::open(&self.folder)?)),
         }
     }
 
-    /// Asks for one call, and says what a person should know.
+    /// Reserves one call. Also gives messages for people.
     pub(crate) fn reserve(&mut self, state: &RunState, wanted: &Wanted) -> (Answer, Vec<String>) {
-        let Some(bill) = Bill::of(state, None) else {
+        let Some(record) = CallRecord::of(state, None) else {
             return (Answer::Failed { what: "there is no run to pay for".to_owned() }, Vec::new());
         };
-        let folder = self.state.clone();
+        let folder = self.folder.clone();
         let reserved = self
             .ledger()
-            .and_then(|ledger| ledger.reserve(&bill.caller(), bill.at, wanted, &|run| is_dead(&folder, run)));
+            .and_then(|ledger| ledger.reserve(&record.caller(), record.at, wanted, &|run| is_dead(&folder, run)));
         match reserved {
-            Ok((reserved, said)) => (Answer::Reserved(reserved), said),
+            Ok((reserved, messages)) => (Answer::Reserved(reserved), messages),
             Err(error) => (Answer::Failed { what: format!("{error}; {}", error.hint()) }, Vec::new()),
         }
     }
 
-    /// A call is made now. None where nothing about it is to be written down.
+    /// Begins a call. None where nothing about it goes into the ledger.
     ///
     /// # Errors
-    /// When it must not be made, because what was reserved for it is gone.
-    pub(crate) fn begin(&mut self, state: &RunState, reservation: Option<i64>) -> Result<Option<Bill>, Answer> {
-        // Nobody knows what a command of the user's costs, and nobody asked.
+    /// When the call must not be made, because its reservation is gone.
+    pub(crate) fn begin(&mut self, state: &RunState, reservation: Option<i64>) -> Result<Option<CallRecord>, Answer> {
+        // What a command of the user's costs is not known.
         if reservation.is_none() && state.settings.shown().agent == "custom" {
             return Ok(None);
         }
@@ -101,19 +102,20 @@ impl Paying {
             let begun = self.ledger().and_then(|ledger| ledger.begin(number));
             begun.map_err(|error| Answer::Failed { what: format!("{error}; {}", error.hint()) })?;
         }
-        Ok(Bill::of(state, reservation))
+        Ok(CallRecord::of(state, reservation))
     }
 
-    /// A call is over. Says what could not be written down: the call was made all the same.
-    pub(crate) fn settle(&mut self, bill: &Bill, answer: &Answer) -> Option<String> {
-        let heard = if let Answer::AgentEnded(report) = answer { Some(&report.stream) } else { None };
-        let usage = heard.map(|heard| heard.usage).unwrap_or_default();
-        let model = heard.and_then(|heard| heard.model.as_deref()).or(bill.model.as_deref());
-        let (cost, tokens) = (consult(|deciding| cost_of(&usage, model, &bill.prices, deciding)), usage.tokens());
+    /// Ends a call. Gives a message if it could not be written: the call was made all the same.
+    pub(crate) fn settle(&mut self, record: &CallRecord, answer: &Answer) -> Option<String> {
+        let report = if let Answer::AgentEnded(report) = answer { Some(&report.stream) } else { None };
+        let usage = report.map(|report| report.usage).unwrap_or_default();
+        let model = report.and_then(|report| report.model.as_deref()).or(record.model.as_deref());
+        let cost = consult(|deciding| cost_of(&usage, model, &record.prices, deciding));
+        let tokens = usage.tokens();
         let ledger = self.ledger();
-        let written = ledger.and_then(|ledger| match bill.reservation {
+        let written = ledger.and_then(|ledger| match record.reservation {
             Some(number) => ledger.settle(number, cost, tokens),
-            None => ledger.record(&bill.caller(), bill.at, Spent::of(cost, tokens, &bill.worst)),
+            None => ledger.record(&record.caller(), record.at, Spent::of(cost, tokens, &record.worst)),
         });
         written.err().map(|error| format!("what this call cost is not in the ledger: {error}"))
     }

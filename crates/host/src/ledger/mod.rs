@@ -2,7 +2,9 @@
 //!
 //! It is derived from nothing: what is lost here is lost, so it is synced, and one that cannot be read is an error
 //! and never a new one. A call is reserved in one transaction, begun, and settled; what a run that died left open is
-//! settled at its worst case by whoever comes next.
+//! settled at its worst case by the next run that reserves. `run.rs` is the ledger as one run uses it.
+mod run;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -20,7 +22,9 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::runs::LOCK;
+use crate::run_folder::LOCK;
+
+pub(crate) use run::{CallRecord, RunLedger};
 
 const FILE: &str = "ledger.db";
 /// The form of the table.
@@ -122,12 +126,12 @@ impl LedgerError {
             Self::Unusable { .. } => {
                 "see that the file and its folder can be written, and that the disk is not full".to_owned()
             }
-            Self::Gone { .. } => "resume the loop: it reserves its call anew".to_owned(),
+            Self::Gone { .. } => "resume the loop: it reserves its call again".to_owned(),
         }
     }
 }
 
-/// Whether nobody drives a run any more. One that cannot be looked at is taken to be alive.
+/// Whether a run has no driver any more. One that cannot be checked counts as driven.
 #[must_use]
 pub fn is_dead(state: &Path, run: &RunId) -> bool {
     match File::open(state.join("runs").join(run.as_str()).join(LOCK)) {
@@ -143,14 +147,14 @@ pub struct Ledger {
     path: PathBuf,
 }
 
-type Asked<T> = Result<T, LedgerError>;
+type LedgerResult<T> = Result<T, LedgerError>;
 
 impl Ledger {
     /// Opens the ledger in the state folder; makes one where there is none.
     ///
     /// # Errors
     /// When it is damaged, or cannot be opened or made.
-    pub fn open(state: &Path) -> Asked<Self> {
+    pub fn open(state: &Path) -> LedgerResult<Self> {
         let path = state.join(FILE);
         if !path.exists() {
             make(&path)?;
@@ -183,7 +187,7 @@ impl Ledger {
         at: At,
         wanted: &Wanted,
         is_dead: &dyn Fn(&RunId) -> bool,
-    ) -> Asked<(Reserved, Vec<String>)> {
+    ) -> LedgerResult<(Reserved, Vec<String>)> {
         self.change(|change| {
             let mut notices = settle_left_open(change, caller.run, is_dead)?;
             let (calls, dropped) = hour(change, caller.key, at)?;
@@ -223,18 +227,18 @@ impl Ledger {
     /// The call is made now: from here on it counts, whatever becomes of us.
     ///
     /// # Errors
-    /// When it cannot be written, or somebody has taken the call back; then it must not be made.
-    pub fn begin(&self, reservation: i64) -> Asked<()> {
+    /// When it cannot be written, or another process has taken the reservation back; then the call must not be made.
+    pub fn begin(&self, reservation: i64) -> LedgerResult<()> {
         let update = "UPDATE calls SET begun = 1 WHERE id = ?1 AND open = 1";
         self.touch(reservation, self.connection.execute(update, [reservation]))
     }
 
-    /// The call is over. What nobody told is its worst case. Settling once more changes nothing, unless the first time
+    /// The call is over. What was not reported counts as the worst case. Settling once more changes nothing, unless the first time
     /// it was only assumed what the call cost.
     ///
     /// # Errors
     /// When it cannot be written, or there is no such call.
-    pub fn settle(&self, reservation: i64, cost: Option<u64>, tokens: Option<u64>) -> Asked<()> {
+    pub fn settle(&self, reservation: i64, cost: Option<u64>, tokens: Option<u64>) -> LedgerResult<()> {
         let update = "UPDATE calls SET open = 0, begun = 1, cost_micros = coalesce(?2, worst_micros),
             tokens = coalesce(?3, worst_tokens), told = ?2 IS NOT NULL WHERE id = ?1 AND (open = 1 OR told = 0)";
         self.change(|change| {
@@ -254,7 +258,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn record(&self, caller: &Caller<'_>, at: At, spent: Spent) -> Asked<()> {
+    pub fn record(&self, caller: &Caller<'_>, at: At, spent: Spent) -> LedgerResult<()> {
         let pragma = |how: &str| self.connection.execute_batch(how).map_err(|error| wrong(&self.path, &error));
         pragma("PRAGMA synchronous = NORMAL;")?;
         let recorded = self.change(|change| insert(change, caller, at, Entry::settled(spent)));
@@ -266,7 +270,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn day(&self, at: At) -> Asked<BTreeMap<String, Day>> {
+    pub fn day(&self, at: At) -> LedgerResult<BTreeMap<String, Day>> {
         let read = || {
             let select = format!("SELECT account, {SUMS} FROM calls WHERE day = ?1 GROUP BY account");
             let mut select = self.connection.prepare_cached(&select)?;
@@ -280,11 +284,11 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn prune(&self, at: At) -> Asked<usize> {
+    pub fn prune(&self, at: At) -> LedgerResult<usize> {
         self.change(|change| prune(change, at))
     }
 
-    fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Asked<T> {
+    fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> LedgerResult<T> {
         let all = || {
             let change = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
             let made = work(&change)?;
@@ -294,7 +298,7 @@ impl Ledger {
         all().map_err(|error| wrong(&self.path, &error))
     }
 
-    fn touch(&self, reservation: i64, changed: rusqlite::Result<usize>) -> Asked<()> {
+    fn touch(&self, reservation: i64, changed: rusqlite::Result<usize>) -> LedgerResult<()> {
         match changed {
             Ok(0) => Err(self.gone(reservation)),
             Ok(_) => Ok(()),
@@ -308,7 +312,7 @@ impl Ledger {
 }
 
 /// Makes an empty ledger beside its place and puts it there whole, so that an empty or half a file is always damage.
-fn make(path: &Path) -> Asked<()> {
+fn make(path: &Path) -> LedgerResult<()> {
     let failed =
         |error: &dyn std::fmt::Display| LedgerError::Unusable { path: path.to_owned(), why: error.to_string() };
     let id = crate::fs::fresh_id().map_err(|error| failed(&error))?;
@@ -322,7 +326,7 @@ fn make(path: &Path) -> Asked<()> {
         };
         fill().map_err(|error: rusqlite::Error| failed(&error))?;
         match renameat_with(CWD, &half, CWD, path, RenameFlags::NOREPLACE) {
-            // Somebody was faster.
+            // Another process was faster.
             Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&half, path).map_err(|error| failed(&error))?,
             Err(error) => return Err(failed(&error)),
@@ -388,7 +392,7 @@ fn settle_left_open(
     let open = select.query_map([], read)?.collect::<rusqlite::Result<Vec<(i64, String, bool, i64)>>>()?;
     let mut notices = Vec::new();
     for (id, run, begun, worst_micros) in open {
-        // What is no id is nobody's.
+        // Text that is not an id belongs to no run.
         if RunId::parse(&run).is_ok_and(|run| run != *own && !is_dead(&run)) {
             continue;
         }

@@ -1,0 +1,353 @@
+//! The executor carries orders out: one match from an order to the module that does it. It decides nothing.
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use loop_core::ids::OrderId;
+use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
+
+use crate::attempt::{self, AttemptInput, AttemptReader};
+use crate::attempt_container;
+use crate::checkpoint_thread::CheckpointWorker;
+use crate::gate::results::TestHistory;
+use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
+use crate::gate::tools;
+use crate::ledger::{CallRecord, RunLedger};
+use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
+use crate::retention::Retention;
+use crate::run_folder::RunFolder;
+use crate::{notify, secrets};
+
+/// The orders of one run that are under way.
+#[derive(Debug)]
+pub(crate) struct Executor {
+    run: RunFolder,
+    workspace: PathBuf,
+    open: Vec<OpenOrder>,
+    /// Orders to do nothing.
+    holds: Vec<OrderId>,
+    retention: Retention,
+    ledger: RunLedger,
+    /// Contains all processes that are started, with the name of its kind; made with the first order that starts one.
+    containment: Option<(String, Containment)>,
+    /// The thread for checkpoints; started with the first order for it.
+    checkpoints: Option<CheckpointWorker>,
+    /// Events for the next poll.
+    ready: Vec<Event>,
+}
+
+/// An order with a process.
+#[derive(Debug)]
+struct OpenOrder {
+    id: OrderId,
+    task: Task,
+    work: Work,
+}
+
+/// What is done with the output and the end of the process.
+#[derive(Debug)]
+enum Work {
+    Agent(Box<AgentWork>),
+    Gate(Box<GateReader>, TestHistory),
+    /// With the tools that are known already.
+    Certify(Vec<Tool>),
+    Notify,
+}
+
+#[derive(Debug)]
+struct AgentWork {
+    reader: AttemptReader,
+    /// The watch over its signs of life, where there is a limit.
+    silence: Option<Silence>,
+    /// What is settled at its end, where the ledger wants it.
+    call: Option<CallRecord>,
+    /// Whether it was reported that it waits for its provider by itself.
+    reported_retry: bool,
+}
+
+impl Work {
+    /// Reads what the process wrote, and shows it.
+    fn read(&mut self, voice: Voice, bytes: &[u8], show: &mut dyn FnMut(&[u8])) {
+        match self {
+            Self::Agent(agent) => match agent.reader.push(voice, bytes) {
+                Some(text) if text.is_empty() => return,
+                Some(text) => return show(text.as_bytes()),
+                None => {}
+            },
+            Self::Gate(reader, _) => reader.push(voice, bytes),
+            Self::Certify(_) | Self::Notify => {}
+        }
+        show(bytes);
+    }
+
+    fn answer(self, end: TaskEnd) -> Answer {
+        match self {
+            Self::Agent(agent) => agent.reader.answer(end),
+            Self::Gate(reader, history) => match reader.finish(end) {
+                Ok(GateTry { report, tests }) => {
+                    let tests = tests.map(|tests| Box::new(history.add(&tests)));
+                    Answer::GateEnded(GateReport { tests, ..report })
+                }
+                Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
+                Err(GateFailure::NotStored(what)) => Answer::Failed { what },
+            },
+            Self::Certify(known) => tools::answer(known, end),
+            Self::Notify => notify::answer(&end),
+        }
+    }
+}
+
+impl AgentWork {
+    /// What is new while it works: that it waits for its provider by itself, that it shows no sign of life.
+    fn notices(&mut self, order: OrderId, task: &Task, has_written: bool) -> Vec<Notice> {
+        let is_new_retry = self.reader.is_retrying() && !std::mem::replace(&mut self.reported_retry, true);
+        // The processor time of our own process would be taken for that of an agent in a container.
+        let in_container = self.reader.is_in_container();
+        let silence = self.silence.as_mut().is_some_and(|silence| {
+            if has_written {
+                silence.heard();
+            }
+            silence.is_over(Instant::now(), || if in_container { 0 } else { task.ticks() })
+        });
+        let retrying = is_new_retry.then_some(Notice::Retrying { order });
+        retrying.into_iter().chain(silence.then_some(Notice::Silent { order })).collect()
+    }
+}
+
+impl Executor {
+    pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
+        Self {
+            retention: Retention::new(&run),
+            ledger: RunLedger::new(&run),
+            run,
+            workspace: workspace.to_owned(),
+            open: Vec::new(),
+            holds: Vec::new(),
+            containment: None,
+            checkpoints: None,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Begins an order that `state` contains already. Exactly one answer comes, now or later.
+    pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
+        let begun = match order {
+            Order::CleanUp { processes } => {
+                let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
+                Err(attempt_container::clean_up(&self.run, swept))
+            }
+            Order::Checkpoint { .. }
+            | Order::Measure { .. }
+            | Order::ManualCheckpoint { .. }
+            | Order::Guard { .. }
+            | Order::Rollback { .. } => match self.begin_checkpoint(id, order, state) {
+                None => return None,
+                Some(answer) => Err(answer),
+            },
+            Order::Hold { .. } => {
+                self.holds.push(id);
+                return None;
+            }
+            Order::Reserve { wanted } => {
+                let (answer, messages) = self.ledger.reserve(state, wanted);
+                self.ready.extend(messages.into_iter().map(message));
+                Err(answer)
+            }
+            Order::Certify { .. } => {
+                let output = self.run.gate(state.iteration, id);
+                let task = self.contained(state, |executor, containment| {
+                    tools::start(state, executor.workspace.clone(), output, containment)
+                });
+                task.map(|task| OpenOrder { id, task, work: Work::Certify(tools::unasked(state)) })
+            }
+            Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
+                Ok(call) => self.run_agent(id, order, state, call),
+                Err(answer) => Err(answer),
+            },
+            Order::RunGate { gate, .. } => self.run_gate(id, *gate, state),
+            Order::Notify { result, text } => {
+                let output = self.run.path.join("notify");
+                let task =
+                    self.contained(state, |_, containment| notify::start(state, result, text, output, containment));
+                task.map(|task| OpenOrder { id, task, work: Work::Notify })
+            }
+        };
+        Some(match begun {
+            Err(answer) => Event::Answered { order: id, answer },
+            Ok(open) => {
+                let process = open.task.process();
+                self.open.push(open);
+                Event::Noticed(Notice::Started { order: id, process })
+            }
+        })
+    }
+
+    fn run_agent(
+        &mut self,
+        id: OrderId,
+        order: &Order,
+        state: &RunState,
+        call: Option<CallRecord>,
+    ) -> Result<OpenOrder, Answer> {
+        let Order::RunAgent { notes, injected, session, .. } = order else {
+            return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
+        };
+        let (task, reader) = self.contained(state, |executor, containment| {
+            let input = AttemptInput { notes, injected: *injected, session: session.as_deref() };
+            attempt::start(&executor.run, state, input, &executor.workspace, containment)
+        })?;
+        let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
+        let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
+        let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));
+        Ok(OpenOrder { id, task, work })
+    }
+
+    fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
+        let gate = usize::try_from(number).ok().and_then(|at| state.settings.shown().gates.get(at));
+        let (Some(gate), Some(spec)) = (gate, &state.spec) else {
+            return Err(Answer::Failed { what: format!("there is no gate {number}") });
+        };
+        let output = self.run.gate(state.iteration, id);
+        let task = self.contained(state, |executor, containment| {
+            let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
+            let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
+            context.start(gate, output, containment).map_err(Answer::GateEnded)
+        })?;
+        let history = TestHistory::of(&self.run, state, number, id);
+        Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
+    }
+
+    /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.
+    fn begin_checkpoint(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Answer> {
+        // Protected files are guarded, and changes measured, without checkpoints too.
+        let always = matches!(
+            order,
+            Order::Guard { .. } | Order::Measure { .. } | Order::Checkpoint { name: CheckpointName::Initial }
+        );
+        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() || always);
+        let Some(spec) = spec else {
+            return Some(if let Order::Checkpoint { .. } = order {
+                Answer::Checkpoint(CheckpointReport::default())
+            } else {
+                Answer::Refused { why: "this loop keeps no checkpoints".to_owned() }
+            });
+        };
+        if self.checkpoints.is_none() {
+            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path) {
+                Ok(worker) => self.checkpoints = Some(worker),
+                Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
+            }
+        }
+        self.checkpoints.as_ref()?.begin(id, order, state);
+        None
+    }
+
+    /// Starts something with its processes contained.
+    fn contained<T>(
+        &mut self,
+        state: &RunState,
+        start: impl FnOnce(&Self, &mut Containment) -> Result<T, Answer>,
+    ) -> Result<T, Answer> {
+        let word = state.settings.shown().values.agent.containment.word();
+        // Its kind changes only when nothing is under way; the old one goes first.
+        if self.open.is_empty() && self.containment.as_ref().is_some_and(|(known, _)| known != word) {
+            self.containment = None;
+        }
+        if self.containment.is_none() && self.run.register().exists() {
+            // The shim of an earlier driver must not end our processes together with its own.
+            if let Answer::Lost { left } = sweep(self.run.id.as_str(), &self.run.register(), &[]) {
+                return Err(Answer::Lost { left });
+            }
+        }
+        let mut containment = match self.containment.take() {
+            Some((_, containment)) => containment,
+            None => Containment::new(self.run.id.as_str(), word, Some(self.run.register()))
+                .map_err(|error| Answer::Failed { what: format!("no containment: {error}") })?,
+        };
+        let started = start(self, &mut containment);
+        self.ready.extend(containment.said().into_iter().map(message));
+        self.containment = Some((word.to_owned(), containment));
+        started
+    }
+
+    /// Suspends all processes, or lets them continue.
+    pub(crate) fn freeze(&mut self, still: bool) {
+        self.open.iter_mut().for_each(|open| open.task.freeze(still));
+    }
+
+    /// Ends an order early; its answer still comes.
+    pub(crate) fn cancel(&mut self, id: OrderId) {
+        if let Some(at) = self.holds.iter().position(|hold| *hold == id) {
+            self.holds.swap_remove(at);
+            self.ready.push(Event::Answered { order: id, answer: Answer::Held });
+        }
+        let mut open = self.open.iter_mut().filter(|open| open.id == id).peekable();
+        if let (None, Some(worker)) = (open.peek(), &self.checkpoints) {
+            worker.cancel();
+        }
+        open.for_each(|open| open.task.cancel());
+    }
+
+    /// Kills the processes of an order that was cancelled and does not end; its answer still comes.
+    pub(crate) fn kill(&mut self, id: OrderId) {
+        self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
+    }
+
+    /// The handles to wait on.
+    pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
+        let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
+        let checkpoints = self.checkpoints.iter().map(CheckpointWorker::wants);
+        self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(checkpoints)
+    }
+
+    /// How long to wait at most.
+    pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {
+        if !self.ready.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let silence = |open: &OpenOrder| match &open.work {
+            Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
+            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+        };
+        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
+    }
+
+    /// Continues all orders without waiting; gives answers and notices.
+    pub(crate) fn poll(&mut self, show: &mut dyn FnMut(&[u8])) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.ready);
+        let done = self.checkpoints.iter().flat_map(CheckpointWorker::take);
+        events.extend(done.map(|(order, answer)| Event::Answered { order, answer }));
+        let Some((_, containment)) = &mut self.containment else { return events };
+        containment.look();
+        for mut open in std::mem::take(&mut self.open) {
+            let OpenOrder { id, task, work } = &mut open;
+            let before = task.written();
+            let end = task.go_on(containment, &mut |voice, bytes| work.read(voice, bytes, show));
+            let mut call = None;
+            if let Work::Agent(agent) = work {
+                let session = agent.reader.session().map(|session| Notice::Session { order: *id, id: session });
+                events.extend(session.map(Event::Noticed));
+                if end.is_none() {
+                    let notices = agent.notices(*id, task, task.written() > before);
+                    events.extend(notices.into_iter().map(Event::Noticed));
+                } else {
+                    call = agent.call.take();
+                }
+            }
+            let Some(end) = end else {
+                self.open.push(open);
+                continue;
+            };
+            let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
+            events.extend(removed.into_iter().chain(end.said.clone()).map(message));
+            let answer = open.work.answer(end);
+            let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
+            events.extend(not_written.map(message));
+            events.push(Event::Answered { order: open.id, answer });
+        }
+        events
+    }
+}
+
+fn message(text: String) -> Event {
+    Event::Noticed(Notice::Message { text })
+}

@@ -1,0 +1,19 @@
+//! How a gate is run, for every caller: the executor of a run, the dry run and `loop verify`. What an end means is judged
+//! by `loop_core::policy::gate`.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `run` | one try of a gate: how it is started, and its report; nothing waits |
+//! | `runner` | the same for callers that wait: time limit, Ctrl-C, tries until there is a verdict |
+//! | `rehearsal` | the gates of a dry run, once each, with nothing stored |
+//! | `results` | the tests of a try, stored and compared with earlier tries |
+//! | `tools` | the versions of the programs that the gates name |
+mod rehearsal;
+pub(crate) mod results;
+pub(crate) mod run;
+mod runner;
+pub(crate) mod tools;
+
+pub use rehearsal::{Rehearsal, rehearse};
+pub use run::{GateContext, GateFailure, GateTry, syntax_error};
+pub use runner::{GateProgress, GateRunner};

@@ -1,0 +1,64 @@
+//! The gates of a dry run: each is run once, outside of any run, and nothing is stored.
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use loop_core::machine::consult;
+use loop_core::policy::gate::Verdict;
+use loop_core::run::Ended;
+use loop_core::settings::Settings;
+
+use super::{GateContext, GateRunner};
+use crate::process::{Containment, become_reaper, tail_of};
+use crate::signals::Signals;
+
+/// How much of each stream is given back.
+const TAIL_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a gate showed.
+#[derive(Debug)]
+pub struct Rehearsal {
+    /// What its end means.
+    pub verdict: Verdict,
+    /// How it ended.
+    pub ended: Ended,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The end of its stdout.
+    pub stdout: Vec<u8>,
+    /// The end of its stderr.
+    pub stderr: Vec<u8>,
+}
+
+/// Runs each gate of these settings once, in their order. Ctrl-C ends the one that runs.
+///
+/// # Errors
+/// When one cannot be started.
+pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Vec<Rehearsal>> {
+    let mut signals = Signals::listen()?;
+    become_reaper()?;
+    let outputs = std::env::temp_dir().join(format!("loop-rehearsal-{}", crate::fs::fresh_id()?));
+    let mode = settings.values.agent.containment.word();
+    let containment = Containment::new(&format!("rehearsal-{}", std::process::id()), mode, None)?;
+    let context = GateContext { run: "rehearsal", iteration: 0, folder, is_copy: false, secrets: Arc::default() };
+    let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs.clone(), containment, &mut signals);
+    let rehearsed = settings.gates.iter().map(|gate| {
+        let report = runner.try_once(gate, &mut |_| {}).map_err(io::Error::other)?.report;
+        let ended = report.ended;
+        if let Ended::NotStarted(why) = ended {
+            return Err(io::Error::other(why));
+        }
+        Ok(Rehearsal {
+            verdict: consult(|deciding| gate.promise().judge(&ended, false, deciding)),
+            ended,
+            duration_ms: report.duration_ms,
+            stdout: tail_of(&runner.output().join("stdout"), TAIL_BYTES_MAX),
+            stderr: tail_of(&runner.output().join("stderr"), TAIL_BYTES_MAX),
+        })
+    });
+    let rehearsed = rehearsed.collect();
+    if outputs.exists() {
+        std::fs::remove_dir_all(&outputs)?;
+    }
+    rehearsed
+}

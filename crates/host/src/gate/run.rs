@@ -1,0 +1,122 @@
+//! One try of a gate: how its command is started by `sh -c`, and how its output and end become a report. Nothing waits
+//! here: the executor of a run polls the task, and [`GateRunner`](super::GateRunner) does for callers that wait.
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use loop_core::agent::Secrets;
+use loop_core::run::{Ended, GateReport, Output};
+use loop_core::settings::GateSpec;
+use loop_core::tested::{self, Tests};
+use loop_core::text;
+use thiserror::Error;
+
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
+
+/// How much of a gate's output stands in its report.
+const EXCERPT_BYTES_MAX: usize = 1024;
+
+/// Where and with what gates are run.
+#[derive(Debug)]
+pub struct GateContext<'a> {
+    /// The gates' `LOOP_ID`.
+    pub run: &'a str,
+    /// The gates' `LOOP_ITERATION`.
+    pub iteration: u32,
+    /// Where they run.
+    pub folder: &'a Path,
+    /// Whether that is a copy of the workspace: a repository above it is not its own.
+    pub is_copy: bool,
+    /// What is taken out of their output.
+    pub secrets: Arc<Secrets>,
+}
+
+impl GateContext<'_> {
+    /// Starts a try of a gate. `output` is the folder that gets what it prints.
+    ///
+    /// # Errors
+    /// The report of a gate that could not be started: core judges it.
+    pub(crate) fn start(
+        &self,
+        gate: &GateSpec,
+        output: PathBuf,
+        containment: &mut Containment,
+    ) -> Result<Task, GateReport> {
+        let argv = ["sh".to_owned(), "-c".to_owned(), gate.promise().command.to_owned()];
+        let above = self.folder.parent().unwrap_or(self.folder).as_os_str();
+        let ceiling = self.is_copy.then(|| ("GIT_CEILING_DIRECTORIES".to_owned(), above.to_owned()));
+        let env =
+            [("LOOP_ID".to_owned(), self.run.into()), ("LOOP_ITERATION".to_owned(), self.iteration.to_string().into())];
+        let env = env.into_iter().chain(ceiling).collect();
+        let (folder, secrets) = (self.folder.to_owned(), Arc::clone(&self.secrets));
+        let spec = TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets };
+        Task::start(spec, containment).map_err(|error| not_started(&error))
+    }
+}
+
+/// Reads what a try prints.
+#[derive(Debug, Default)]
+pub(crate) struct GateReader(tested::Reader);
+
+/// A try that ended.
+#[derive(Debug)]
+pub struct GateTry {
+    /// How it ended.
+    pub report: GateReport,
+    /// The tests in its output.
+    pub tests: Option<Tests>,
+}
+
+/// Why a try has no result, which is not the gate's fault.
+#[derive(Debug, Error)]
+pub enum GateFailure {
+    /// Processes of it are still alive.
+    #[error("could not be ended: {}", .0.join(", "))]
+    NotEnded(Vec<String>),
+    /// Its output could not be stored.
+    #[error("could not be run: {0}")]
+    NotStored(String),
+}
+
+impl GateReader {
+    pub(crate) fn push(&mut self, voice: Voice, bytes: &[u8]) {
+        let stream = match voice {
+            Voice::Stdout => tested::Voice::Stdout,
+            Voice::Stderr => tested::Voice::Stderr,
+        };
+        self.0.push(stream, bytes);
+    }
+
+    /// What the try showed.
+    ///
+    /// # Errors
+    /// When it showed nothing, for a reason that is not the gate's.
+    pub(crate) fn finish(self, end: TaskEnd) -> Result<GateTry, GateFailure> {
+        if !end.lost.is_empty() {
+            return Err(GateFailure::NotEnded(end.lost));
+        }
+        if let Some(why) = end.failed {
+            return Err(GateFailure::NotStored(why));
+        }
+        let stderr = text::clean(&end.stderr_end);
+        let shown = if stderr.trim().is_empty() { text::clean(&end.stdout_end) } else { stderr };
+        let excerpt = text::tail(shown.trim(), EXCERPT_BYTES_MAX).to_owned();
+        let report =
+            GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, excerpt, tests: None };
+        Ok(GateTry { report, tests: self.0.end() })
+    }
+}
+
+fn not_started(error: &io::Error) -> GateReport {
+    let why = error.to_string();
+    let ended = Ended::NotStarted(why.clone());
+    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: why, tests: None }
+}
+
+/// What the shell finds wrong with a line, without running it.
+#[must_use]
+pub fn syntax_error(line: &str) -> Option<String> {
+    let checked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
+    (!checked.status.success()).then(|| text::one_line(&String::from_utf8_lossy(&checked.stderr), 200))
+}

@@ -1,0 +1,138 @@
+//! Runs gates for callers that wait for them: `loop verify` and the dry run. The tries, the time limit and the verdict are
+//! those of a run.
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use loop_core::machine::consult;
+use loop_core::policy::gate::{Tally, ran_to_an_end};
+use loop_core::settings::GateSpec;
+use loop_core::view::Again;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::run::{GateContext, GateFailure, GateReader, GateTry};
+use crate::process::{Containment, Task, TaskEnd, Voice};
+use crate::signals::Signals;
+
+/// How long one wait for output, an end or a signal takes at most.
+const WAIT_MAX: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// What happens while gates are run, to be shown.
+#[derive(Debug)]
+pub enum GateProgress<'a> {
+    /// A gate is run, for the first of its tries.
+    Started(&'a GateSpec),
+    /// It wrote something.
+    Output(&'a [u8]),
+    /// A message for people.
+    Message(String),
+    /// It has a verdict.
+    Judged(&'a Again),
+}
+
+/// Runs gates and waits for each. Ctrl-C ends the try under way.
+#[derive(Debug)]
+pub struct GateRunner<'a> {
+    context: GateContext<'a>,
+    timeout_ms: u64,
+    outputs: PathBuf,
+    containment: Containment,
+    signals: &'a mut Signals,
+    tries: u32,
+    /// Whether a signal ended the last try.
+    was_stopped: bool,
+}
+
+impl<'a> GateRunner<'a> {
+    /// A runner; `timeout_ms` is for gates without a limit of their own, and `outputs` gets a folder for each try.
+    /// This process must adopt orphans already ([`crate::process::become_reaper`]).
+    #[must_use]
+    pub fn new(
+        context: GateContext<'a>,
+        timeout_ms: u64,
+        outputs: PathBuf,
+        containment: Containment,
+        signals: &'a mut Signals,
+    ) -> Self {
+        Self { context, timeout_ms, outputs, containment, signals, tries: 0, was_stopped: false }
+    }
+
+    /// The folder with the output of the last try.
+    #[must_use]
+    pub fn output(&self) -> PathBuf {
+        self.outputs.join(self.tries.to_string())
+    }
+
+    /// Runs a gate as often as its verdict needs. `completed`: it has run to its end before, so that a time-out is a
+    /// failure of the work. None when a signal stopped it.
+    ///
+    /// # Errors
+    /// When a try has no result.
+    pub fn judge(
+        &mut self,
+        gate: &GateSpec,
+        mut completed: bool,
+        show: &mut dyn FnMut(GateProgress<'_>),
+    ) -> Result<Option<Again>, GateFailure> {
+        show(GateProgress::Started(gate));
+        let mut tally = Tally::default();
+        loop {
+            let tried = self.try_once(gate, show);
+            if self.was_stopped {
+                return Ok(None);
+            }
+            let GateTry { report, tests } = tried?;
+            tally = tally.with(consult(|deciding| gate.promise().judge(&report.ended, completed, deciding)));
+            completed |= consult(|deciding| ran_to_an_end(&report.ended, deciding));
+            if let Some(verdict) = consult(|deciding| tally.verdict(gate.needs(), deciding)) {
+                let judged = Again { name: gate.name.clone(), verdict, tries: tally.tries(), report, tests };
+                show(GateProgress::Judged(&judged));
+                return Ok(Some(judged));
+            }
+        }
+    }
+
+    /// Runs a gate once.
+    ///
+    /// # Errors
+    /// When the try has no result.
+    pub fn try_once(
+        &mut self,
+        gate: &GateSpec,
+        show: &mut dyn FnMut(GateProgress<'_>),
+    ) -> Result<GateTry, GateFailure> {
+        self.tries += 1;
+        self.was_stopped = false;
+        let mut task = match self.context.start(gate, self.output(), &mut self.containment) {
+            Ok(task) => task,
+            Err(report) => return Ok(GateTry { report, tests: None }),
+        };
+        let limit = Duration::from_millis(gate.timeout_ms.unwrap_or(self.timeout_ms));
+        let mut reader = GateReader::default();
+        let end = self.wait(&mut task, limit, &mut |voice, bytes| {
+            reader.push(voice, bytes);
+            show(GateProgress::Output(bytes));
+        });
+        for text in self.containment.said() {
+            show(GateProgress::Message(text));
+        }
+        reader.finish(end)
+    }
+
+    /// Waits until all processes of a try are dead. Past its limit, or after a signal, they are ended.
+    fn wait(&mut self, task: &mut Task, limit: Duration, read: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
+        let began = Instant::now();
+        loop {
+            self.containment.look();
+            if let Some(end) = task.go_on(&mut self.containment, read) {
+                return end;
+            }
+            self.was_stopped |= !self.signals.take().is_empty();
+            if self.was_stopped || began.elapsed() >= limit {
+                task.cancel();
+            }
+            let fds = task.wants().into_iter().chain(self.signals.wants());
+            let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            poll(&mut fds, Some(&WAIT_MAX)).ok();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Orders to look at the protected files of a run: what is compared when, and what is done about a change.
+use std::path::{Path, PathBuf};
+
+use loop_core::run::{Answer, GatePoint, GuardPoint, GuardReport, GuardSpec, NameList, RunState};
+use loop_core::settings::OnTamper;
+use loop_core::text::{self, unescape_path};
+
+use super::{Originals, ProtectRequest, TamperFound, Tampered};
+use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
+
+/// The most remarks, and changed test commands, in one report.
+const REMARKS_MAX: usize = 12;
+
+/// The guard of one run.
+pub(crate) struct RunGuard {
+    run: PathBuf,
+    context: CheckpointContext,
+    originals: Option<Originals>,
+    /// What stood in the way of an original and was moved aside: not work of the agent either.
+    moved_aside: Vec<Vec<u8>>,
+}
+
+/// An order for the guard, with what the state knows about it.
+#[derive(Debug)]
+pub(crate) struct GuardOrder {
+    point: GuardPoint,
+    wanted: GuardSpec,
+    on_tamper: OnTamper,
+    parent: Option<String>,
+}
+
+impl GuardOrder {
+    pub(crate) fn of(point: GuardPoint, state: &RunState) -> Self {
+        let wanted = state.spec.as_ref().and_then(|spec| spec.guard.clone()).unwrap_or_default();
+        let on_tamper = state.settings.shown().values.guard.on_tamper;
+        Self { point, wanted, on_tamper, parent: state.checkpoints.newest().map(str::to_owned) }
+    }
+
+    /// The name of the checkpoint with the changed files.
+    fn checkpoint_name(&self) -> String {
+        match self.point {
+            GuardPoint::Agent(iteration, 1) => format!("tampered-{iteration}"),
+            GuardPoint::Agent(iteration, attempt) => format!("tampered-{iteration}.{attempt}"),
+            GuardPoint::Gates(GatePoint::Iteration(iteration)) => format!("tampered-{iteration}.gates"),
+            GuardPoint::Gates(
+                GatePoint::Interrupted(iteration, _)
+                | GatePoint::Reopened(iteration)
+                | GatePoint::RolledBack(iteration),
+            ) => format!("tampered-{iteration}.gates-again"),
+            GuardPoint::Gates(GatePoint::Baseline) | GuardPoint::Start | GuardPoint::People => "tampered-0".to_owned(),
+        }
+    }
+}
+
+/// Why an order cannot be carried out.
+enum GuardError {
+    Files(std::io::Error),
+    Checkpoint(CheckpointError),
+}
+
+impl From<std::io::Error> for GuardError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Files(error)
+    }
+}
+
+impl RunGuard {
+    pub(crate) fn new(run: &Path, context: &CheckpointContext) -> Self {
+        Self { run: run.to_owned(), context: context.clone(), originals: None, moved_aside: Vec::new() }
+    }
+
+    /// Reads the originals that were stored before, where there are any.
+    pub(crate) fn open(&mut self) {
+        if self.originals.is_none() {
+            self.originals = Originals::open(&self.run, &self.context).ok().flatten();
+        }
+    }
+
+    /// Whether a change of a path does not count as work: the path is protected, or was moved aside for one that is.
+    pub(crate) fn is_excluded(&self, path: &[u8]) -> bool {
+        let is_below =
+            |aside: &Vec<u8>| path.strip_prefix(aside.as_slice()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+        self.originals.as_ref().is_some_and(|originals| originals.is_protected(path))
+            || self.moved_aside.iter().any(is_below)
+    }
+
+    /// Compares the protected files with the originals, and does what is wanted about those that were changed.
+    pub(crate) fn carry_out(&mut self, order: &GuardOrder, checkpoints: Option<&mut RunCheckpoints>) -> Answer {
+        match self.report(order, checkpoints) {
+            Ok(report) => Answer::Guard(Box::new(report)),
+            Err(GuardError::Files(error)) => {
+                Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
+            }
+            Err(GuardError::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
+                Answer::Failed { what: format!("the tree with changed protected files cannot be kept: {why}") }
+            }
+            Err(GuardError::Checkpoint(CheckpointError::Cancelled)) => {
+                Answer::Failed { what: "keeping the workspace was stopped".to_owned() }
+            }
+        }
+    }
+
+    fn report(
+        &mut self,
+        order: &GuardOrder,
+        checkpoints: Option<&mut RunCheckpoints>,
+    ) -> Result<GuardReport, GuardError> {
+        let wanted = ProtectRequest { globs: &order.wanted.globs, scripts: &order.wanted.scripts };
+        let mut remarks = Vec::new();
+        if self.originals.is_none() {
+            let (originals, taken) = Originals::take(&self.run, &self.context, wanted)?;
+            remarks = taken.left_out.iter().map(|why| format!("not protected: {why}")).collect();
+            self.originals = Some(originals);
+        }
+        let Some(originals) = &mut self.originals else { return Ok(GuardReport::default()) };
+        let mut report = match order.point {
+            GuardPoint::Start => GuardReport::default(),
+            GuardPoint::People => adopt(originals)?,
+            GuardPoint::Gates(GatePoint::Baseline) => release(originals)?,
+            GuardPoint::Agent(..) | GuardPoint::Gates(_) => {
+                let found = originals.look()?;
+                let is_tampered = !found.changed.is_empty();
+                let mut report = report_of(&found);
+                match order.on_tamper {
+                    // Reported once, not after each iteration.
+                    OnTamper::Allow if is_tampered => report.remarks = originals.adopt(&found)?,
+                    OnTamper::Restore if is_tampered => {
+                        if let Some(checkpoints) = checkpoints {
+                            let saved = checkpoints.take(&order.checkpoint_name(), order.parent.as_deref());
+                            report.checkpoint = saved.map_err(GuardError::Checkpoint)?.checkpoint;
+                        }
+                        // A checkpoint lacks ignored files, and there may be no checkpoints.
+                        let copies = self.run.join("guard").join(order.checkpoint_name());
+                        self.moved_aside.extend(restore(originals, &found, &copies, &mut report)?);
+                    }
+                    OnTamper::Allow | OnTamper::Restore | OnTamper::Stop => {}
+                }
+                report
+            }
+        };
+        // Also after the agent: what it did to test commands is not taken for a person's later.
+        if let GuardPoint::Agent(..) | GuardPoint::Gates(_) = order.point {
+            report.targets = originals.targets_changed();
+            report.targets.truncate(REMARKS_MAX);
+        }
+        remarks.append(&mut report.remarks);
+        remarks.truncate(REMARKS_MAX);
+        report.remarks = remarks.iter().map(|line| text::one_line(line, 300)).collect();
+        report.files = u32::try_from(originals.paths().count()).unwrap_or(u32::MAX);
+        report.watched = originals.watched();
+        Ok(report)
+    }
+}
+
+/// What people changed while no agent worked is the original from now on.
+fn adopt(originals: &mut Originals) -> std::io::Result<GuardReport> {
+    let found = originals.look()?;
+    let mut remarks = Vec::new();
+    if !found.changed.is_empty() {
+        let names = report_of(&found).tampered.words();
+        remarks.push(format!("changed while nobody worked, and protected as it is now: {names}"));
+    }
+    remarks.extend(originals.adopt(&found)?);
+    Ok(GuardReport { remarks, ..GuardReport::default() })
+}
+
+/// What the gates change themselves before any agent has worked is not protected.
+fn release(originals: &mut Originals) -> std::io::Result<GuardReport> {
+    let found = originals.look()?;
+    if found.changed.is_empty() {
+        return Ok(GuardReport::default());
+    }
+    originals.release(&found)?;
+    let names = report_of(&found).tampered.words();
+    let remarks = vec![format!("not protected, because the gates change it themselves: {names}")];
+    Ok(GuardReport { remarks, ..GuardReport::default() })
+}
+
+/// Puts the originals back and stores what stood there in `copies`. Gives the paths that had to be moved aside.
+fn restore(
+    originals: &mut Originals,
+    found: &TamperFound,
+    copies: &Path,
+    report: &mut GuardReport,
+) -> std::io::Result<Vec<Vec<u8>>> {
+    let restored = originals.restore(found, Some(copies))?;
+    report.restored = restored.could_not.is_empty();
+    report.remarks = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
+    report.remarks.extend(restored.aside.iter().map(|(path, to)| format!("what stood at {path} is now {to}")));
+    Ok(restored.aside.iter().map(|(_, to)| unescape_path(to)).collect())
+}
+
+fn report_of(found: &TamperFound) -> GuardReport {
+    let changed: Vec<String> = found.changed.iter().map(Tampered::told).collect();
+    GuardReport {
+        tampered: NameList::of(changed.iter().map(String::as_str)),
+        added: NameList::of(found.added.iter().map(String::as_str)),
+        ..GuardReport::default()
+    }
+}
