@@ -9,6 +9,7 @@ use loop_core::run::{Act, Entry, Event, Fact, Input, Notice, Request, RunState, 
 use loop_core::time::{At, Deadline};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
+use thiserror::Error;
 
 use crate::clock;
 use crate::control::{Asked, Control};
@@ -34,6 +35,16 @@ pub trait Reporter {
     fn draw(&mut self, state: &RunState, now: At);
 }
 
+/// The journal could not be written.
+#[derive(Debug, Error)]
+#[error("{error}")]
+pub struct DriveError {
+    /// Why.
+    pub error: JournalError,
+    /// The state up to there.
+    pub state: Box<RunState>,
+}
+
 /// Drives the run until it is over and nothing is open any more. `opening` is what is said first.
 ///
 /// # Errors
@@ -44,8 +55,8 @@ pub fn drive(
     opening: Vec<Event>,
     signals: Signals,
     reporter: &mut dyn Reporter,
-) -> Result<RunState, JournalError> {
-    let HeldRun { folder, journal, state, lock: _held, claim: _workspace } = run;
+) -> Result<RunState, DriveError> {
+    let HeldRun { folder, journal, state, past, lock: _held, claim: _workspace } = run;
     // Without it orphans go to init and are found by their mark at the next opening.
     drop(become_reaper());
     // Without it the run works as well, and cannot be asked for anything.
@@ -58,12 +69,15 @@ pub fn drive(
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let wall = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).ok();
     let drawn = Instant::now();
-    let publishers = publish::of(&state, workspace, &folder.path);
+    let publishers = publish::of(&state, workspace, &past);
+    drop(past);
     let mut driver =
         Driver { folder, journal, state, hands, publishers, control, stop_file, signals, timer, wall, drawn };
     let deaf = deaf.map(|text| Event::Noticed(Notice::Message { text }));
-    driver.run(opening.into_iter().chain(deaf).collect(), reporter)?;
-    Ok(driver.state)
+    match driver.run(opening.into_iter().chain(deaf).collect(), reporter) {
+        Ok(()) => Ok(driver.state),
+        Err(error) => Err(DriveError { error, state: Box::new(driver.state) }),
+    }
 }
 
 struct Driver {

@@ -117,6 +117,12 @@ impl Home {
     }
 }
 
+/// The user's home folder, which must not be a workspace.
+#[must_use]
+pub fn user_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}
+
 /// Where the control socket of a run lies: in the runtime folder, or in the state folder where
 /// there is none, or where tests have a state folder of their own.
 #[must_use]

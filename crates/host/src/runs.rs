@@ -6,7 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
-use loop_core::run::{Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
+use loop_core::run::{
+    Entry, Event, FACT_BYTES_MAX, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step,
+};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -46,6 +48,8 @@ pub struct HeldRun {
     pub journal: Journal,
     /// Where it stands.
     pub state: RunState,
+    /// The entries of its journal up to there.
+    pub past: Vec<Entry>,
     pub(crate) lock: File,
     /// The handle that holds the lock of the workspace.
     pub(crate) claim: Option<OwnedFd>,
@@ -178,8 +182,9 @@ impl RunFolder {
             let pid = self.holder().map_or(0, |holder| holder.pid);
             return Err(RunsError::Driven { id: self.id, pid });
         };
-        let (journal, state) = Journal::open(&self.path)?;
-        let held = HeldRun { folder: self, journal, state, lock, claim: None };
+        let (journal, reading) = Journal::open(&self.path)?;
+        let state = reading.fold();
+        let held = HeldRun { folder: self, journal, state, past: reading.entries, lock, claim: None };
         held.sign()?;
         Ok(held)
     }
@@ -332,12 +337,12 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     }
     let mut journal = Journal::create(&half, &format!("loop {}", spec.program))?;
     let mut state = RunState::default();
-    journal.append(now, &facts)?;
+    let past = journal.append(now, &facts)?;
     facts.iter().for_each(|fact| state.apply(fact));
     sync_folder(&half).map_err(at(&half))?;
     fs::rename(&half, &path).map_err(at(&path))?;
     sync_folder(&runs).map_err(at(&runs))?;
-    Ok(HeldRun { folder, journal, state, lock, claim: None })
+    Ok(HeldRun { folder, journal, state, past, lock, claim: None })
 }
 
 /// Removes what a killed start or removal left behind. Whatever somebody still holds stays.

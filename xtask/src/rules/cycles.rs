@@ -12,7 +12,6 @@ use crate::{File, Finding, Tree};
 /// until it is taken out of this list.
 const KNOWN: &[Known] = &[
     Known { of: "cli", one: "args", other: "commands" },
-    Known { of: "cli", one: "commands", other: "render" },
     Known { of: "core", one: "agent", other: "run" },
     Known { of: "core", one: "policy", other: "run" },
 ];

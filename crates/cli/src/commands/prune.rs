@@ -5,11 +5,10 @@ use loop_core::settings::keys;
 use loop_core::text;
 use loop_core::time::parse_duration_ms;
 use loop_host::settings_files::gather;
-use loop_host::{clock, index, retention, runs};
+use loop_host::{clock, index, launch, retention, runs};
 
-use super::setup::{files_error, settings_error, settle};
-use super::{rm, room};
-use crate::context::{Context, Done, runs_error};
+use super::rm;
+use crate::context::{Context, Done, files_error, runs_error, settings_error};
 use crate::flags::given;
 use crate::render::error::{CommandError, Kind};
 
@@ -47,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
     let age_ms = older_than.as_ref().map(age).transpose()?;
     let most = most(context, args)?;
     if !args.dry_run {
-        super::start::end_orphans(context, None)?;
+        launch::end_orphans(&context.home, None, &mut |note| context.print_notes(&[note]))?;
         // What `loop verify` left when it was killed; the next one tries again.
         loop_host::workspace::copy::sweep(&context.home.copies()).ok();
     }
@@ -67,7 +66,7 @@ fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError
     if let Some(typed) = &args.keep_bytes {
         all.push(given(keys::keep_bytes(), typed).map_err(|error| settings_error(&error))?);
     }
-    Ok(room::most(&settle(all)?))
+    Ok(launch::records_max(&launch::resolve(all)?))
 }
 
 /// Removes those that ended long ago, or says which; comes back with them and how large they were.

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loop_core::run::{Entry, FACT_BYTES_MAX, Fact, RunState};
+use loop_core::run::{Entry, FACT_BYTES_MAX, Fact};
 use loop_core::time::At;
 use thiserror::Error;
 
 use super::FILE;
 use super::format::{encode, header};
-use super::read::{ReadError, read};
+use super::read::{ReadError, Reading, read};
 
 /// A journal that is open for writing. The run's lock is held by whoever has it.
 #[derive(Debug)]
@@ -68,12 +68,11 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be read, or may only be read.
-    pub fn open(folder: &Path) -> Result<(Self, RunState), JournalError> {
+    pub fn open(folder: &Path) -> Result<(Self, Reading), JournalError> {
         let reading = read(folder)?;
         if let Some(seq) = reading.unknown {
             return Err(JournalError::ReadOnly { seq });
         }
-        let state = reading.fold();
         let path = folder.join(FILE);
         let open = || {
             let file = OpenOptions::new().append(true).open(&path)?;
@@ -85,7 +84,7 @@ impl Journal {
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let seq = reading.entries.last().map_or(0, |entry| entry.seq);
-        Ok((Self { file, path, seq }, state))
+        Ok((Self { file, path, seq }, reading))
     }
 
     /// Writes the facts of one step down, as one write; if one of them must be safe before anything
