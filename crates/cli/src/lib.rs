@@ -4,6 +4,7 @@ pub mod args;
 mod commands;
 mod context;
 mod flags;
+mod person;
 mod render;
 
 pub use commands::loopr::run_loopr;

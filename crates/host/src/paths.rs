@@ -116,6 +116,12 @@ impl Home {
     }
 }
 
+/// The user's home folder, which must not be a workspace.
+#[must_use]
+pub fn user_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}
+
 /// The path of the control socket of a run: in the runtime folder, or in the state folder where there is no runtime
 /// folder or LOOP_HOME is set.
 #[must_use]

@@ -5,11 +5,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use loop_core::control::{Ask, Call, INJECT_BYTES_MAX};
 use loop_core::run::{Change, INJECTIONS_KEPT_MAX, Injected, Request, RunState, Target, check_name, numbered};
-use loop_core::settings::{Given, Key, Layer, Origin, key, keys};
-use loop_core::{text, time};
+use loop_core::text;
 
+use crate::changes::{ChangeForm, RunActivity, check_changes};
 use crate::fs::sync_folder;
-use crate::process::{Mode, try_out};
 use crate::run_folder::RunFolder;
 
 /// A request is a part of one fact.
@@ -74,25 +73,11 @@ pub(crate) fn name_of(by: &str) -> String {
 }
 
 fn set(changes: &[Change], state: &RunState) -> Result<Request, String> {
-    let changes = changes.iter().map(checked).collect::<Result<Vec<_>, _>>()?;
-    let mut names: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    if changes.is_empty() || names.len() < changes.len() {
-        return Err("each setting once, and at least one".to_owned());
+    if changes.is_empty() {
+        return Err("at least one setting".to_owned());
     }
-    let mut settings = state.settings.shown().clone();
-    changes.iter().for_each(|change| settings.change(&change.key, &change.value));
-    // The iteration that is at work may still be the last.
-    let changed = |key: &Key| changes.iter().any(|change| change.key == key.name);
-    if changed(keys::max_iterations()) && settings.max_iterations.is_some_and(|most| most < state.iteration) {
-        return Err(format!("iteration {} has begun already", state.iteration));
-    }
-    let spent = state.active_ms(crate::clock::now());
-    if changed(keys::max_time()) && settings.max_time_ms.is_some_and(|most| most <= spent) {
-        return Err(format!("{} are used up already", time::spaced(spent)));
-    }
-    Ok(Request::Set(changes))
+    let checked = check_changes(changes, state, RunActivity::AtWork, ChangeForm::Pairs);
+    checked.map(|checked| Request::Set(checked.changes)).map_err(|refusal| refusal.sentence())
 }
 
 /// The request for a rollback: one at a time, because a second would replace the first.
@@ -111,19 +96,6 @@ fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
     let Some(name) = name else { return Ok(Request::Checkpoint { name: numbered(state.checkpoints.named() + 1) }) };
     check_name(name)?;
     Ok(Request::Checkpoint { name: name.to_owned() })
-}
-
-fn checked(change: &Change) -> Result<Change, String> {
-    let key = key(&change.key).ok_or_else(|| format!("there is no setting {}", change.key))?;
-    if !key.may_change {
-        return Err(format!("{} cannot change in a run", key.name));
-    }
-    let origin = Origin { layer: Layer::Flag, place: "loop set".to_owned() };
-    let given = Given::read(key, &change.value, origin).map_err(|error| format!("{error}: {}", error.why()))?;
-    if let Some(mode) = Mode::ALL.into_iter().find(|mode| key == keys::containment() && mode.name() == given.value) {
-        try_out(mode).map_err(|why| format!("containment {} cannot be had here: {why}", given.value))?;
-    }
-    Ok(Change::new(key.name, given.value))
 }
 
 fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Request, String> {

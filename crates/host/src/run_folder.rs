@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::ids::{OrderId, RunId};
 use loop_core::machine::FACT_BYTES_MAX;
-use loop_core::run::{Event, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
+use loop_core::run::{Entry, Event, FileRef, INLINE_BYTES_MAX, Input, RunSpec, RunState, StoredText, step};
 use loop_core::text;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,8 @@ pub struct HeldRun {
     pub journal: Journal,
     /// Its state, read from the journal.
     pub state: RunState,
+    /// The entries of its journal up to there.
+    pub past: Vec<Entry>,
     pub(crate) lock: File,
     /// The handle with the lock of the workspace.
     pub(crate) claim: Option<OwnedFd>,
@@ -177,8 +179,9 @@ impl RunFolder {
             let pid = self.holder().map_or(0, |holder| holder.pid);
             return Err(RunsError::Driven { id: self.id, pid });
         };
-        let (journal, state) = Journal::open(&self.path)?;
-        let held = HeldRun { folder: self, journal, state, lock, claim: None };
+        let (journal, reading) = Journal::open(&self.path)?;
+        let state = reading.fold();
+        let held = HeldRun { folder: self, journal, state, past: reading.entries, lock, claim: None };
         held.write_holder()?;
         Ok(held)
     }
@@ -333,12 +336,12 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     }
     let mut journal = Journal::create(&half, &format!("loop {}", spec.program))?;
     let mut state = RunState::default();
-    journal.append(now, &facts)?;
+    let past = journal.append(now, &facts)?;
     facts.iter().for_each(|fact| state.apply(fact));
     sync_folder(&half).map_err(at(&half))?;
     fs::rename(&half, &path).map_err(at(&path))?;
     sync_folder(&runs).map_err(at(&runs))?;
-    Ok(HeldRun { folder, journal, state, lock, claim: None })
+    Ok(HeldRun { folder, journal, state, past, lock, claim: None })
 }
 
 /// Removes what a killed start or removal left. What is locked belongs to a living process and stays.

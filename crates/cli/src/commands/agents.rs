@@ -10,13 +10,12 @@ use loop_core::agent::{
 use loop_core::text::{self, nearest};
 use loop_host::agents::{SignIn, engine_sockets, find, number, sign_in, versions};
 use loop_host::attempt::ambient;
-use loop_host::paths::{is_root, text_of};
+use loop_host::paths::{is_root, text_of, user_home};
 use loop_host::settings_files;
 use serde_json::{Value, json};
 
 use super::doctor::{mode_in_force, own_values};
-use super::setup::files_error;
-use crate::context::{Context, Done, home_folder};
+use crate::context::{Context, Done, files_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table;
 
@@ -87,7 +86,7 @@ fn wanted(context: &Context, name: Option<&str>) -> Result<Vec<Agent>, CommandEr
 }
 
 fn look(agents: Vec<Agent>) -> Vec<Row> {
-    let home = home_folder();
+    let home = user_home();
     let mut rows: Vec<Row> = Vec::new();
     for agent in agents {
         let chosen = agent.environment(ambient(), &AgentEnv::default());

@@ -7,11 +7,11 @@ use loop_core::run::{Event, Fact, Input, Order};
 use loop_core::view::Row;
 use loop_host::control::call;
 use loop_host::index;
+use loop_host::launch::RequestOutcome;
 use loop_host::paths::path_of;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
-use super::visit::Came;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -54,7 +54,11 @@ pub(crate) fn wait(folder: &RunFolder, is_so: impl Fn(&Row) -> bool) -> Result<O
 }
 
 /// Waits for the answer to the order that a request led to; none if a person does not want to wait.
-pub(crate) fn came(folder: &RunFolder, seq: u64, is_it: fn(&Order) -> bool) -> Result<Option<Came>, CommandError> {
+pub(crate) fn came(
+    folder: &RunFolder,
+    seq: u64,
+    is_it: fn(&Order) -> bool,
+) -> Result<Option<RequestOutcome>, CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     while signals.take().is_empty() {
         let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
@@ -71,7 +75,7 @@ pub(crate) fn came(folder: &RunFolder, seq: u64, is_it: fn(&Order) -> bool) -> R
             .collect();
         let answer = after().find_map(|fact| match fact {
             Fact::Happened(Input { event: Event::Answered { order, answer }, .. }) if orders.contains(order) => {
-                Came::of(answer)
+                RequestOutcome::of(answer)
             }
             Fact::Happened(_)
             | Fact::Ordered { .. }

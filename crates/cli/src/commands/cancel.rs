@@ -4,7 +4,7 @@ use loop_core::control::Ask;
 use loop_core::view::Row;
 use loop_host::run_folder::RunFolder;
 
-use super::{ask, visit};
+use super::{ask, checkpoint_lookup};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -29,15 +29,18 @@ pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
     let folder = context.find(&args.id.id)?;
     let what = if args.rollback { Ask::CancelRollback } else { Ask::Cancel };
     if args.rollback {
-        visit::checkpoints_of(&folder)?;
+        checkpoint_lookup::checkpoints_of(&folder)?;
     }
     let seq = ask::ask(&folder, what, "loop cancel")?;
     if !args.wait {
         return ask::told(context, &folder, "is being cancelled", seq);
     }
     let row = ask::wait(&folder, |row| row.status == "cancelled")?;
-    let (_, state) =
-        if args.rollback { visit::checkpoints_of(&folder)? } else { return told(context, &folder, row, seq) };
+    let (_, state) = if args.rollback {
+        checkpoint_lookup::checkpoints_of(&folder)?
+    } else {
+        return told(context, &folder, row, seq);
+    };
     if let Some(why) = state.checkpoints.refused().filter(|_| state.over.is_some()) {
         return Err(CommandError::new(Kind::Unable, "it is cancelled, but the workspace was not rolled back")
             .because(why)

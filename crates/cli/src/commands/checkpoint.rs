@@ -2,17 +2,17 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
+use loop_core::agent::shell_words::quoted;
 use loop_core::control::Ask;
 use loop_core::run::{Answer, Event, Fact, Input, Order, Request, check_name, numbered};
 use loop_core::{text, time};
 use loop_host::checkpoint::{CheckpointRow, Collected, Limit, Store, collect};
+use loop_host::launch::{self, RequestOutcome};
 use loop_host::paths::text_of;
 use loop_host::run_folder::RunFolder;
 use serde_json::json;
 
-use super::setup::{self, quoted};
-use super::visit::Came;
-use super::{ask, visit};
+use super::{ask, checkpoint_lookup};
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &CheckpointArgs) -> Done {
 
 fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
     let folder = context.find(id)?;
-    let (place, state) = visit::checkpoints_of(&folder)?;
+    let (place, state) = checkpoint_lookup::checkpoints_of(&folder)?;
     if let Some(name) = name {
         let wrong = |why: String| {
             CommandError::new(Kind::Wrong, format!("a checkpoint cannot be called {name:?}"))
@@ -82,7 +82,7 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
                 .hint(format!("loop checkpoint {} before-refactor", folder.id))
         };
         check_name(name).map_err(wrong)?;
-        if visit::listed(&place)?.iter().any(|listed| listed.name == name) {
+        if checkpoint_lookup::listed(&place)?.iter().any(|listed| listed.name == name) {
             return Err(wrong("there is one of that name already".to_owned()));
         }
     }
@@ -93,13 +93,15 @@ fn take(context: &Context, id: &str, name: Option<&str>) -> Done {
     }
     let name = name.map_or_else(|| numbered(state.checkpoints.named() + 1), str::to_owned);
     let event = Event::Requested { request: Request::Checkpoint { name }, by: "loop checkpoint".to_owned() };
-    answered(context, folder.id.as_str(), &visit::visit(context, &folder, "loop checkpoint", event)?)
+    let notes = &mut |note| context.print_notes(&[note]);
+    let came = launch::carry_out_request(&context.home, &folder, "loop checkpoint", event, notes)?;
+    answered(context, folder.id.as_str(), &came)
 }
 
 /// Says what came of it.
-pub(crate) fn answered(context: &Context, id: &str, came: &Came) -> Done {
+pub(crate) fn answered(context: &Context, id: &str, came: &RequestOutcome) -> Done {
     match came {
-        Came::Kept(saved) => {
+        RequestOutcome::Saved(saved) => {
             let name = saved.checkpoint.as_deref().unwrap_or_default();
             let unstable = if saved.unstable.is_empty() {
                 String::new()
@@ -109,23 +111,25 @@ pub(crate) fn answered(context: &Context, id: &str, came: &Came) -> Done {
             context.printer.answer(&format!("kept as {name}\n{unstable}  go back:    loop rollback {id} {name}\n"));
             Ok(0)
         }
-        Came::Refused(why) | Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
-            .because(why.clone())
-            .hint("mend that and try again")),
-        Came::Back(_) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")),
+        RequestOutcome::Refused(why) | RequestOutcome::Blocked(why) => {
+            Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
+                .because(why.clone())
+                .hint("mend that and try again"))
+        }
+        RequestOutcome::RolledBack(_) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")),
     }
 }
 
 /// Removes one that a person named; the loop's own go by their time.
 fn remove(context: &Context, id: &str, name: &str) -> Done {
     let folder = context.find(id)?;
-    let (found, _) = visit::find(&folder, name)?;
+    let (found, _) = checkpoint_lookup::find(&folder, name)?;
     if check_name(&found).is_err() && !found.starts_with("manual-") {
         return Err(CommandError::new(Kind::Wrong, format!("{found} is the loop's own"))
             .because("iterations, their beginning and what a rollback left are kept until the loop's time is over")
             .hint(format!("loop checkpoint gc, or all of it: loop rm {}", folder.id)));
     }
-    let (place, _) = visit::checkpoints_of(&folder)?;
+    let (place, _) = checkpoint_lookup::checkpoints_of(&folder)?;
     let full = format!("{}/{found}", folder.id);
     let collected = Store::open(&place.store).and_then(|mut store| store.collect(&[full], false));
     let collected = collected.map_err(|error| CommandError::of(Kind::Unable, &error))?;
@@ -141,7 +145,7 @@ fn tell_stuck(context: &Context, collected: &Collected) {
 }
 
 fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
-    let settings = setup::own_settings(context)?;
+    let settings = launch::own_settings(&context.home)?;
     let now = loop_host::clock::now().wall_ms;
     let gone = collect(&context.home, Limit::of(&settings.values.checkpoint), now, dry_run);
     let gone = gone.map_err(|error| {
@@ -191,8 +195,8 @@ fn unstable(folder: &RunFolder) -> Result<BTreeMap<String, Vec<String>>, Command
 
 fn list(context: &Context, id: &str, as_json: bool) -> Done {
     let folder = context.find(id)?;
-    let (place, _) = visit::checkpoints_of(&folder)?;
-    let listed = visit::listed(&place)?;
+    let (place, _) = checkpoint_lookup::checkpoints_of(&folder)?;
+    let listed = checkpoint_lookup::listed(&place)?;
     let command = |row: &CheckpointRow| {
         let store = quoted(&text_of(&place.store));
         format!("git --git-dir {store} show --stat refs/loop/{}/{}", folder.id, row.name)

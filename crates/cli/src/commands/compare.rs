@@ -5,7 +5,7 @@ use loop_host::checkpoint::Comparison;
 use loop_host::checkpoint::diff::{Bounds, PatchPiece};
 use loop_host::run_folder::RunFolder;
 
-use super::{history, visit};
+use super::{checkpoint_lookup, history};
 use crate::context::{Context, Done};
 use crate::render::diff as show;
 use crate::render::error::{CommandError, Kind};
@@ -60,12 +60,12 @@ fn is_by_agent(from: &str, to: &str) -> bool {
 
 /// The two checkpoints that `N`, `N+` or `A..B` mean.
 fn points_of(folder: &RunFolder, words: &str) -> Result<(Comparison, String, String), CommandError> {
-    let (place, _) = visit::checkpoints_of(folder)?;
+    let (place, _) = checkpoint_lookup::checkpoints_of(folder)?;
     let (from, to) = meant(folder, words)
         .map_err(|error| error.hint(format!("loop history {id} --diff 1, or --diff {INITIAL}..2", id = folder.id)))?;
     // What was asked for first: what it is compared with may follow from it.
-    let (to, _) = visit::find(folder, &to)?;
-    let (from, _) = visit::find(folder, &from)?;
+    let (to, _) = checkpoint_lookup::find(folder, &to)?;
+    let (from, _) = checkpoint_lookup::find(folder, &from)?;
     let comparison = Comparison::open(&place, &from, &to).map_err(|error| unreadable(&error))?;
     Ok((comparison, from, to))
 }

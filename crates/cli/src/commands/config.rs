@@ -4,12 +4,11 @@ use loop_core::settings::{
     Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
 use loop_core::text::nearest;
+use loop_host::launch;
 use loop_host::paths::text_of as path_text;
 use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
 
-use super::approval;
-use super::setup::{files_error, settings_error, settle};
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, files_error, settings_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table;
 
@@ -79,7 +78,7 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
 
 fn here(context: &Context) -> Result<Resolved, CommandError> {
     let workspace = std::env::current_dir().ok();
-    let project = workspace.map_or(Ok(None), |workspace| approval::as_approved(context, &workspace))?;
+    let project = workspace.map_or(Ok(None), |workspace| launch::approved_project(&context.home, &workspace))?;
     if let Some(project) = project.as_ref().filter(|project| !project.wants.is_empty() && !project.approved) {
         for what in &project.wants {
             context.printer.progress(&format!("note: not approved, and not taken: {what}\n"));
@@ -89,7 +88,7 @@ fn here(context: &Context) -> Result<Resolved, CommandError> {
     for vain in too_wide(&given) {
         context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
     }
-    settle(given).map(|settings| settings.resolved)
+    Ok(launch::resolve(given)?.resolved)
 }
 
 fn known(name: &str) -> Result<&'static Key, CommandError> {

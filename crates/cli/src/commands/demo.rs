@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
+use loop_core::agent::shell_words::quoted;
+use loop_core::view::History;
 
-use super::setup::quoted;
 use super::{history, start};
 use crate::args::{Cli, Verb};
 use crate::context::{Context, Done};
@@ -52,11 +53,11 @@ pub(crate) fn run(context: &Context) -> Done {
     let Ok(Cli { command: Some(Verb::Start(args)), .. }) = Cli::try_parse_from(line) else {
         return Err(CommandError::new(Kind::Unable, "a bug of loop: the demo's own command line"));
     };
-    let (code, id) = start::start(context, &args)?;
-    if let Some(id) = id {
-        context.printer.answer(&format!("\n$ loop history {id}\n"));
-        history::show(context, id.as_str())?;
-    }
+    let mut seen = History::new();
+    let driven = start::start_run(context, args.request()?, false, Some(&mut seen))?;
+    seen.settle();
+    context.printer.answer(&format!("\n$ loop history {}\n", driven.folder.id));
+    history::show(context, &seen);
     context.printer.progress(&format!(
         "\nNow with your own project and agent:\n\
          \x20 cd your-project\n\
@@ -65,7 +66,7 @@ pub(crate) fn run(context: &Context) -> Done {
          \x20 rm -r {}\n",
         quoted(&shown)
     ));
-    Ok(code)
+    Ok(driven.exit_code())
 }
 
 fn sample() -> std::io::Result<PathBuf> {

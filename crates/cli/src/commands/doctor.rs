@@ -8,11 +8,11 @@ use loop_host::fs::bytes_of;
 use loop_host::paths::{program_on_path, text_of};
 use loop_host::process::{Mode, check_proc, lists_children, try_out};
 use loop_host::settings_files::FilesError;
-use loop_host::{index, settings_files};
+use loop_host::{index, launch, settings_files};
 use serde::Serialize;
 
-use super::{approval, setup};
 use crate::context::{Context, Done};
+use crate::render::error::CommandError;
 use crate::render::printer::Paint;
 
 /// Look at this machine
@@ -137,11 +137,12 @@ fn settings(context: &Context) -> Finding {
     let files = [settings_files::USER_FILE, settings_files::USER_YAML].map(|name| context.home.config.join(name));
     let file = files.iter().find(|file| file.exists()).unwrap_or(&files[0]);
     let workspace = std::env::current_dir().ok();
-    let project = workspace.map_or(Ok(None), |workspace| approval::as_approved(context, &workspace));
+    let project = workspace.map_or(Ok(None), |workspace| launch::approved_project(&context.home, &workspace));
     let project = match project {
         Ok(project) => project,
         Err(error) => {
-            return finding("settings", Health::Bad, text::one_line(&error.render(), 200)).next("loop config check");
+            return finding("settings", Health::Bad, text::one_line(&CommandError::from(error).render(), 200))
+                .next("loop config check");
         }
     };
     let given = settings_files::gather(&context.home.config, project);
@@ -213,7 +214,7 @@ pub(super) fn mode_in_force(context: &Context) -> Mode {
 
 /// The user's own settings; the defaults where they cannot be read, which is another finding.
 pub(super) fn own_values(context: &Context) -> Values {
-    setup::own_settings(context).map(|settings| settings.values).unwrap_or_default()
+    launch::own_settings(&context.home).map(|settings| settings.values).unwrap_or_default()
 }
 
 fn notifications(context: &Context) -> Finding {

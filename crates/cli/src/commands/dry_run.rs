@@ -1,37 +1,34 @@
 //! `loop start --dry-run`: what would happen, at the price of one run of the promise.
 use loop_core::agent::Call;
+use loop_core::agent::shell_words::quoted;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
 use loop_core::settings::{GateSpec, Key, PROMISE, Settings, keys};
 use loop_core::text;
 use loop_core::time;
 use loop_host::gate::{Rehearsal, rehearse};
-use loop_host::run_folder::StartLock;
-use loop_host::workspace::claim;
+use loop_host::launch::{self, Prepared};
 use serde_json::json;
 
-use super::container_setup;
-use super::setup::{self, quoted};
-use super::start::Ready;
-use crate::context::{Context, Done, runs_error};
+use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::header;
 
-pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
-    refuse_held(context, ready)?;
-    let settings = &ready.setup.settings;
+pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done {
+    launch::check_not_claimed(&context.home, prepared)?;
+    let settings = &prepared.settings;
     if !as_json {
-        context.printer.answer(&plan(ready, settings));
+        context.printer.answer(&plan(prepared, settings));
     }
-    let seen = rehearse(settings, &ready.setup.path).map_err(|error| {
+    let seen = rehearse(settings, &prepared.workspace).map_err(|error| {
         CommandError::new(Kind::Wrong, "the promise cannot be started")
             .because(error.to_string())
             .hint("look at the promise and at the workspace")
     })?;
     let seen: Vec<(&GateSpec, Rehearsal)> = settings.gates.iter().zip(seen).collect();
-    let prompt = prompt(ready, settings, &seen);
+    let prompt = prompt(prepared, settings, &seen);
     if as_json {
-        context.printer.json(&as_value(ready, &seen, &prompt));
+        context.printer.json(&as_value(prepared, &seen, &prompt));
         return Ok(0);
     }
     let mut required = seen.iter().filter(|(gate, _)| !gate.watch).peekable();
@@ -50,28 +47,17 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
     Ok(0)
 }
 
-/// A start would be refused, so a dry run is; where there is no state folder yet there are no loops.
-fn refuse_held(context: &Context, ready: &Ready) -> Result<(), CommandError> {
-    if !context.home.runs().is_dir() {
-        return Ok(());
-    }
-    let start = StartLock::take(&context.home).map_err(|error| runs_error(&error))?;
-    let nobody = loop_host::fs::fresh_id().map_err(|error| CommandError::of(Kind::Unable, &error))?;
-    let claimed = claim(&context.home, &start, &nobody, &ready.setup.place);
-    claimed.map(drop).map_err(|error| setup::workspace_error(&error))
-}
-
-fn plan(ready: &Ready, settings: &Settings) -> String {
+fn plan(prepared: &Prepared, settings: &Settings) -> String {
     let resolved = &settings.resolved;
     let origin = |key: &Key| resolved.origin(key).map(ToString::to_string).unwrap_or_default();
     let mut told = String::from("dry run: nothing is started but the promise, once\n");
     let mut line = |name: &str, value: &str| told.push_str(&format!("  {name:<15}{value}\n"));
-    line("workspace", &ready.setup.place.path);
+    line("workspace", &prepared.place.path);
     line("agent", &format!("{} ({})", settings.agent, origin(keys::agent())));
-    if let Some(place) = container_setup::place(&settings.values.agent) {
+    if let Some(place) = header::container(&settings.values.agent) {
         line("works", &place);
     }
-    line("argv", &argv(ready, settings));
+    line("argv", &argv(prepared, settings));
     for gate in settings.gates.iter().filter(|gate| gate.name != PROMISE) {
         line("gate", &format!("{}: {}", gate.name, text::one_line(&gate.command, 200)));
     }
@@ -80,21 +66,21 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
     for key in promise.into_iter().chain(others) {
         line(key.name, &format!("{} ({})", resolved.text(key), origin(key)));
     }
-    line("keeps", header::keeps(ready.chosen.backend));
-    if let Some(why) = &ready.chosen.why {
+    line("keeps", header::keeps(prepared.checkpoints.backend));
+    if let Some(why) = &prepared.checkpoints.why {
         line("no snapshots", why);
     }
     told
 }
 
 /// How the agent would be called, with places for what is not there yet.
-fn call(ready: &Ready) -> Call {
-    let workspace = ready.inside.as_ref().map_or(ready.setup.path.as_path(), |inside| inside.workdir());
-    loop_host::attempt::example(&ready.agent, &ready.setup.settings, workspace)
+fn call(prepared: &Prepared) -> Call {
+    let workspace = prepared.container.as_ref().map_or(prepared.workspace.as_path(), |container| container.workdir());
+    loop_host::attempt::example(&prepared.agent.agent, &prepared.settings, workspace)
 }
 
-fn argv(ready: &Ready, settings: &Settings) -> String {
-    let words: Vec<String> = call(ready).argv.iter().map(|word| quoted(&text::one_line(word, 80))).collect();
+fn argv(prepared: &Prepared, settings: &Settings) -> String {
+    let words: Vec<String> = call(prepared).argv.iter().map(|word| quoted(&text::one_line(word, 80))).collect();
     let origin = settings.resolved.origin(keys::agent_cmd()).map(ToString::to_string).unwrap_or_default();
     let how = if settings.agent == "custom" {
         format!(" ({origin}), prompt on stdin")
@@ -104,7 +90,7 @@ fn argv(ready: &Ready, settings: &Settings) -> String {
     format!("{}{how}", words.join(" "))
 }
 
-fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
+fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -> String {
     let said = |(gate, seen): &(&GateSpec, Rehearsal)| GateSaid {
         name: if gate.name == "promise" { String::new() } else { gate.name.clone() },
         watch: gate.watch,
@@ -115,8 +101,8 @@ fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -
         stdout: seen.stdout.clone(),
     };
     compose(&Material {
-        goal: &ready.goal,
-        inject: &ready.inject,
+        goal: &prepared.goal,
+        inject: &prepared.inject,
         gates: seen.iter().map(said).collect(),
         iteration: 1,
         iterations_max: settings.max_iterations,
@@ -124,14 +110,14 @@ fn prompt(ready: &Ready, settings: &Settings, seen: &[(&GateSpec, Rehearsal)]) -
     })
 }
 
-fn as_value(ready: &Ready, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
+fn as_value(prepared: &Prepared, seen: &[(&GateSpec, Rehearsal)], prompt: &str) -> serde_json::Value {
     let baseline: Vec<_> = seen
         .iter()
         .map(|(gate, seen)| json!({"gate": gate.name, "verdict": seen.verdict.name(), "ended": seen.ended.brief()}))
         .collect();
     json!({
-        "version": 1, "dry_run": true, "workspace": ready.setup.place.path,
-        "argv": call(ready).argv, "settings": ready.setup.settings.resolved,
+        "version": 1, "dry_run": true, "workspace": prepared.place.path,
+        "argv": call(prepared).argv, "settings": prepared.settings.resolved,
         "baseline": baseline, "prompt": prompt,
     })
 }

@@ -99,10 +99,8 @@ fn events_told(events: &Events) -> String {
 }
 
 /// The table of a run, for other commands.
-pub(crate) fn show(context: &Context, id: &str) -> Result<(), CommandError> {
-    let (_, history) = read(&context.find(id)?)?;
-    context.printer.answer(&told(&history, context.printer));
-    Ok(())
+pub(crate) fn show(context: &Context, history: &History) {
+    context.printer.answer(&told(history, context.printer));
 }
 
 pub(super) fn read(folder: &RunFolder) -> Result<(journal::Reading, History), CommandError> {

@@ -10,14 +10,14 @@ use loop_core::agent::codex::args::{self as codex_args, SplitArgs, SplitArgsErro
 use loop_core::prompt::TASK_BYTES_MAX;
 use loop_core::settings::profiles::loopr::{CONFIG, LooprError, from_config, from_variables};
 use loop_core::settings::{Given, Layer, Origin, keys};
+use loop_host::launch::{self, LaunchRequest};
 use loop_host::paths::text_of;
 use loop_host::settings_files::{gather, text_of as read_text};
 
-use super::setup::{files_error, settings_error};
-use super::start::{self, Wish};
+use super::start;
 use super::{loopr_status, loopr_status::StatusArgs};
 use crate::args::OutputArgs;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, files_error, settings_error};
 use crate::flags::given;
 use crate::render::error::{CommandError, Kind, from_clap};
 use crate::render::printer::{Loudness, Printer};
@@ -97,7 +97,7 @@ fn dispatch(cli: &LooprCli) -> Done {
     match &cli.command {
         LooprVerb::Loop(args) => run(&context, args),
         LooprVerb::Status(args) => {
-            start::end_registered(&context);
+            context.print_notes(&launch::end_registered(&context.home));
             loopr_status::run(&context, args)
         }
     }
@@ -112,9 +112,14 @@ fn run(context: &Context, args: &LoopArgs) -> Done {
     let parted = codex_args::split(&args.codex).map_err(|error| unclear(&error))?;
     let (prompt, prompt_file) = task(&root, &parted)?;
     all.extend(fixed(&text_of(&root.canonicalize().unwrap_or_else(|_| root.clone()))));
-    let wish =
-        Wish { given: all, workspace: Some(root), prompt, prompt_file, rest: parted.args, dry_run: false, json: false };
-    start::fulfil(context, wish).map(|(code, _)| code)
+    let request = LaunchRequest {
+        given: all,
+        workspace: Some(root),
+        task: start::task(prompt, prompt_file),
+        agent_args: parted.args,
+        dry_run: false,
+    };
+    start::start_run(context, request, false, None).map(|driven| driven.exit_code())
 }
 
 /// The root: as it was said, else the nearest folder above that has `.loopr`, else the top of the repository, else this one.

@@ -1,20 +1,17 @@
 //! One file a verb: its arguments and what it does.
 pub(crate) mod acp_bridge;
-pub(crate) mod agent_setup;
 pub(crate) mod agents;
-pub(crate) mod approval;
 mod ask;
 pub(crate) mod cancel;
 pub(crate) mod checkpoint;
+mod checkpoint_lookup;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod container_exec;
-pub(crate) mod container_setup;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dry_run;
-pub(crate) mod gate_setup;
 pub(crate) mod glance;
 pub(crate) mod history;
 pub(crate) mod inject;
@@ -27,14 +24,11 @@ pub(crate) mod reset;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod rollback;
-pub(crate) mod room;
 pub(crate) mod set;
-pub(crate) mod setup;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod status_detail;
 pub(crate) mod verify;
-pub(crate) mod visit;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
@@ -91,7 +85,7 @@ fn dispatch(cli: Cli) -> Done {
     }
     let context = Context::new(cli.output.printer())?;
     if cli.command.as_ref().is_none_or(looks_at_loops) {
-        start::end_registered(&context);
+        context.print_notes(&loop_host::launch::end_registered(&context.home));
     }
     match cli.command {
         None => glance::run(&context),

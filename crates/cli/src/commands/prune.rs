@@ -4,13 +4,11 @@ use loop_core::ids::RunId;
 use loop_core::settings::keys;
 use loop_core::text;
 use loop_core::time::parse_duration_ms;
-use loop_host::fs::bytes_of;
 use loop_host::settings_files::gather;
-use loop_host::{clock, index, retention};
+use loop_host::{clock, index, launch, retention};
 
-use super::setup::{files_error, settings_error, settle};
-use super::{rm, room};
-use crate::context::{Context, Done, runs_error};
+use super::rm;
+use crate::context::{Context, Done, files_error, runs_error, settings_error};
 use crate::flags::given;
 use crate::render::error::{CommandError, Kind};
 
@@ -48,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
     let age_ms = older_than.as_ref().map(age).transpose()?;
     let most = most(context, args)?;
     if !args.dry_run {
-        super::start::end_orphans(context, None)?;
+        launch::end_orphans(&context.home, None, &mut |note| context.print_notes(&[note]))?;
         // What `loop verify` left when it was killed; the next one tries again.
         loop_host::workspace::copy::sweep(&context.home.copies()).ok();
     }
@@ -68,7 +66,7 @@ fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError
     if let Some(typed) = &args.keep_bytes {
         all.push(given(keys::keep_bytes(), typed).map_err(|error| settings_error(&error))?);
     }
-    Ok(room::most(&settle(all)?))
+    Ok(launch::records_max(&launch::resolve(all)?))
 }
 
 /// Removes those that ended long ago, or says which; comes back with them and how large they were.
@@ -95,7 +93,7 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
                 .progress(&format!("{id} stays: it has checkpoints that you named ({})\n", named.join(", ")));
             continue;
         }
-        let size = bytes_of(&listed.run.path);
+        let size = loop_host::fs::bytes_of(&listed.run.path);
         if !args.dry_run {
             rm::remove(context, &listed.run)?;
         }

@@ -1,15 +1,15 @@
 //! `loop reset`: close the breaker of a loop, and forget the agent's conversation where that is asked for.
-use std::io::{IsTerminal, Write};
-
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::RunState;
 use loop_core::view::BreakerView;
+use loop_host::launch::{self, PersonAnswer};
 use serde_json::json;
 
-use super::worker::{self, WhichArgs};
-use super::{ask, setup};
+use super::ask;
+use super::worker::WhichArgs;
 use crate::context::{Context, Done, read_error};
+use crate::person;
 use crate::render::error::{CommandError, Kind};
 
 /// Close the breaker of a loop: every count of it goes to zero
@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &ResetArgs) -> Done {
     if folder.holder().is_some() {
         ask::ask(&folder, Ask::Reset { session }, "loop reset")?;
     } else {
-        worker::close(context, &folder, session, "loop reset")?;
+        launch::close_breaker(&context.home, &folder, session, "loop reset")?;
     }
     if args.json {
         let breaker = BreakerView::of(&state);
@@ -77,17 +77,13 @@ fn told(args: &ResetArgs, state: &RunState, session: bool) -> String {
 
 /// On a terminal a person is asked; elsewhere the conversation is kept unless it was confirmed beforehand.
 fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bool, CommandError> {
-    let own = setup::own_settings(context)?.values.start.auto_confirm;
+    let own = launch::own_settings(&context.home)?.values.start.auto_confirm;
     if args.auto_confirm || own || state.settings.shown().values.start.auto_confirm {
         return Ok(true);
     }
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    let answer = person::ask(context.printer, "The agent forgets what it knows of this work. Go on?");
+    if answer == PersonAnswer::NobodyThere {
         context.printer.progress("note: nobody can be asked here, so the conversation is kept (--auto-confirm)\n");
-        return Ok(false);
     }
-    context.printer.error("The agent forgets what it knows of this work. Go on? [y/N] ");
-    std::io::stderr().flush().ok();
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    Ok(read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    Ok(answer == PersonAnswer::Yes)
 }

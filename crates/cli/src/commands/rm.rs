@@ -2,9 +2,10 @@
 use clap::Args;
 use loop_core::run::{MANUAL, check_name};
 use loop_host::checkpoint::{Store, forget_run};
+use loop_host::launch;
 use loop_host::run_folder::RunFolder;
 
-use super::{container_setup, visit};
+use super::checkpoint_lookup;
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 
@@ -21,7 +22,7 @@ pub(crate) struct RmArgs {
 
 /// The checkpoints of a loop that a person named.
 pub(crate) fn named(folder: &RunFolder) -> Vec<String> {
-    let Ok((place, _)) = visit::checkpoints_of(folder) else { return Vec::new() };
+    let Ok((place, _)) = checkpoint_lookup::checkpoints_of(folder) else { return Vec::new() };
     if !place.store.is_dir() {
         return Vec::new();
     }
@@ -33,7 +34,7 @@ pub(crate) fn named(folder: &RunFolder) -> Vec<String> {
 
 /// Whether a rollback of a loop was begun and is not done: its checkpoints are all that there is then.
 pub(crate) fn is_half_done(folder: &RunFolder) -> bool {
-    visit::checkpoints_of(folder).is_ok_and(|(_, state)| state.checkpoints.rolling_back())
+    checkpoint_lookup::checkpoints_of(folder).is_ok_and(|(_, state)| state.checkpoints.rolling_back())
 }
 
 fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
@@ -55,7 +56,7 @@ fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
 pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
     // All are found before any is removed: a mistyped one removes nothing.
     let folders = args.ids.iter().map(|id| context.find(id)).collect::<Result<Vec<_>, _>>()?;
-    super::start::end_orphans(context, None)?;
+    launch::end_orphans(&context.home, None, &mut |note| context.print_notes(&[note]))?;
     for folder in &folders {
         refuse_named(folder, args.checkpoints)?;
     }
@@ -68,9 +69,9 @@ pub(crate) fn run(context: &Context, args: &RmArgs) -> Done {
 
 /// Removes the records of a loop and its checkpoints.
 pub(crate) fn remove(context: &Context, folder: &RunFolder) -> Result<(), CommandError> {
-    let kept = visit::checkpoints_of(folder).ok();
+    let kept = checkpoint_lookup::checkpoints_of(folder).ok();
     if folder.holder().is_none() {
-        container_setup::end(context, folder, None);
+        context.print_notes(launch::end_container(folder, None).as_slice());
     }
     folder.remove().map_err(|error| runs_error(&error))?;
     if let Some((place, _)) = kept

@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Event, Order, Request, RollbackReport, Target};
+use loop_host::launch::{self, RequestOutcome};
 use loop_host::run_folder::RunFolder;
 use serde_json::json;
 
-use super::visit::Came;
-use super::{ask, visit};
+use super::{ask, checkpoint_lookup};
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -42,7 +42,7 @@ pub(crate) struct RollbackArgs {
 
 pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
     let folder = context.find(&args.id.id)?;
-    let (to, state) = visit::find(&folder, &args.checkpoint)?;
+    let (to, state) = checkpoint_lookup::find(&folder, &args.checkpoint)?;
     let mut target = Target { to, now: args.now, git: args.restore_git };
     if folder.holder().is_some() {
         if !state.is_paused() {
@@ -61,26 +61,27 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
     }
     let event = Event::Requested { request: Request::Rollback(target), by: "loop rollback".to_owned() };
     context.printer.progress("keeping what is there, then going back; this takes a while in a large workspace\n");
-    let came = visit::visit(context, &folder, "loop rollback", event)?;
+    let notes = &mut |note| context.print_notes(&[note]);
+    let came = launch::carry_out_request(&context.home, &folder, "loop rollback", event, notes)?;
     answered(context, args, &folder, came)
 }
 
-fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Came) -> Done {
+fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: RequestOutcome) -> Done {
     match came {
-        Came::Back(back) => {
+        RequestOutcome::RolledBack(back) => {
             told(context, args, folder, &back);
             // Done, but for the repository: a script must not take that for all of it.
             Ok(if back.incomplete { 3 } else { 0 })
         }
-        Came::Refused(why) => {
+        RequestOutcome::Refused(why) => {
             Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed").because(why).hint(
                 format!("mend that and give the same command again; what there is: loop checkpoint list {}", folder.id),
             ))
         }
-        Came::Blocked(why) => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
+        RequestOutcome::Blocked(why) => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
             .because(why)
             .hint(format!("mend that and give the same command again, or: loop rollback {} undo", folder.id))),
-        Came::Kept(_) => Err(CommandError::new(Kind::Unable, "the rollback was given up")),
+        RequestOutcome::Saved(_) => Err(CommandError::new(Kind::Unable, "the rollback was given up")),
     }
 }
 

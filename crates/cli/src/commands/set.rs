@@ -2,9 +2,9 @@
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::Change;
+use loop_host::changes::added;
 
 use super::ask;
-use super::resume::added;
 use crate::args::IdArg;
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};

@@ -10,8 +10,8 @@ use loop_host::process::Follower;
 use loop_host::run_folder::RunFolder;
 use loop_host::signals::Signals;
 
+use super::checkpoint_lookup;
 use super::list;
-use super::visit;
 use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
     watch.look().map_err(unreadable)?;
     watch.live.finish();
     if watch.state.over.is_some() && since_ms == 0 {
-        let changes = visit::changes_of(&watch.folder, &watch.state);
+        let changes = checkpoint_lookup::changes_of(&watch.folder, &watch.state);
         context.printer.answer(&summary(&watch.state, watch.live.claims(), &changes, context.printer));
     } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
         let id = &watch.folder.id;

@@ -2,70 +2,56 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use super::printer::{Loudness, Printer};
+use loop_host::refusal::LaunchRefusal;
+// Whose turn it is to act; it picks the exit code.
+pub use loop_host::refusal::RefusalKind as Kind;
 
-/// Whose turn it is to act; it picks the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The call or the set-up is wrong, found before anything was made.
-    Wrong,
-    /// The machine would not let us go on.
-    Unable,
-    /// A run that should answer does not.
-    Silent,
-}
+use super::printer::{Loudness, Printer};
 
 /// An error with what to do about it.
 #[derive(Debug)]
-pub struct CommandError {
-    kind: Kind,
-    what: String,
-    because: Vec<String>,
-    hints: Vec<String>,
+pub struct CommandError(LaunchRefusal);
+
+impl From<LaunchRefusal> for CommandError {
+    fn from(refusal: LaunchRefusal) -> Self {
+        Self(refusal)
+    }
 }
 
 impl CommandError {
     /// Says what is wrong.
     #[must_use]
     pub fn new(kind: Kind, what: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), because: Vec::new(), hints: Vec::new() }
+        Self(LaunchRefusal::new(kind, what))
     }
 
     /// Says what is wrong by an error and its causes.
     #[must_use]
     pub fn of(kind: Kind, error: &dyn Error) -> Self {
-        let mut told = Self::new(kind, error.to_string());
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            told = told.because(error.to_string());
-            cause = error.source();
-        }
-        told
+        Self(LaunchRefusal::of(kind, error))
     }
 
     /// Adds why.
     #[must_use]
-    pub fn because(mut self, why: impl Into<String>) -> Self {
-        self.because.push(why.into());
-        self
+    pub fn because(self, why: impl Into<String>) -> Self {
+        Self(self.0.because(why))
     }
 
     /// Adds what the person can do now.
     #[must_use]
-    pub fn hint(mut self, text: impl Into<String>) -> Self {
-        self.hints.push(text.into());
-        self
+    pub fn hint(self, text: impl Into<String>) -> Self {
+        Self(self.0.hint(text))
     }
 
     /// The text for stderr.
     #[must_use]
     pub fn render(&self) -> String {
         let clean = |text: &str| loop_core::text::clean(text.as_bytes());
-        let mut text = format!("error: {}\n", clean(&self.what));
-        for why in &self.because {
+        let mut text = format!("error: {}\n", clean(&self.0.what));
+        for why in &self.0.why {
             text.push_str(&format!("  because: {}\n", clean(why)));
         }
-        for hint in &self.hints {
+        for hint in &self.0.hints {
             text.push_str(&format!("hint: {}\n", clean(hint)));
         }
         text
@@ -74,7 +60,7 @@ impl CommandError {
     /// The exit code.
     #[must_use]
     pub fn code(&self) -> u8 {
-        match self.kind {
+        match self.0.kind {
             Kind::Wrong => 4,
             Kind::Unable => 3,
             Kind::Silent => 5,

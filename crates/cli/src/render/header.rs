@@ -4,8 +4,6 @@ use loop_core::run::RunState;
 use loop_core::settings::{AgentSettings, Layer, Resolved, Settings, UNLIMITED, keys};
 use loop_core::text;
 
-use crate::commands::container_setup;
-
 /// How wide a line of the header may get.
 const LETTERS_MAX: usize = 110;
 
@@ -66,10 +64,19 @@ fn withheld(state: &RunState) -> String {
     }
 }
 
+/// The container that the agent works in, in words; none on this machine.
+pub(crate) fn container(settings: &AgentSettings) -> Option<String> {
+    match (&settings.container, &settings.image) {
+        (Some(name), _) => Some(format!("in container {}", text::one_line(name, 60))),
+        (None, Some(image)) => Some(format!("in a container of {}", text::one_line(image, 60))),
+        (None, None) => None,
+    }
+}
+
 /// Which agent, with its command.
 pub(crate) fn agent(settings: &AgentSettings) -> String {
     let name = &settings.agent;
-    let place = container_setup::place(settings).map_or_else(String::new, |place| format!(" {place}"));
+    let place = container(settings).map_or_else(String::new, |place| format!(" {place}"));
     if name == "custom" {
         return format!("{name}{place}: {}", settings.agent_cmd.as_deref().unwrap_or_default());
     }

@@ -31,17 +31,12 @@ pub(crate) struct Live {
     mid_line: bool,
     out: Outbox,
     err: Outbox,
-    /// What is done as soon as the end is safe on disk; what comes back is a warning.
-    at_the_end: Option<AtTheEnd>,
     /// When the fact was that is being told.
     now_wall_ms: u64,
     monitor: Monitor,
     /// What the attempt before used.
     choice: Option<AgentChoice>,
 }
-
-/// Something to do at the end of a run.
-pub(crate) type AtTheEnd = Box<dyn Fn(&RunState) -> Option<String>>;
 
 impl Live {
     pub(crate) fn new(printer: Printer, json: bool) -> Self {
@@ -52,7 +47,6 @@ impl Live {
             mid_line: false,
             out: Outbox::new(To::Stdout),
             err: Outbox::new(To::Stderr),
-            at_the_end: None,
             now_wall_ms: 0,
             monitor: Monitor::default(),
             choice: None,
@@ -72,11 +66,6 @@ impl Live {
     /// What the agent claimed in all iterations.
     pub(crate) fn claims(&self) -> &Claims {
         self.monitor.claims()
-    }
-
-    /// Lets something be done as soon as the end is safe on disk.
-    pub(crate) fn at_the_end(&mut self, what: AtTheEnd) {
-        self.at_the_end = Some(what);
     }
 
     /// Something about the work, unless nobody wants to hear it.
@@ -463,12 +452,6 @@ fn of(state: &RunState) -> String {
 impl Reporter for Live {
     fn on_entry(&mut self, entry: &Entry, state: &RunState) {
         self.now_wall_ms = entry.at.wall_ms;
-        if matches!(entry.fact, Fact::Concluded { .. })
-            && let Some(warning) = self.at_the_end.as_ref().and_then(|what| what(state))
-        {
-            self.clear();
-            self.show(&warning);
-        }
         let verbose = self.printer.loudness == Loudness::Verbose;
         let said = self.monitor.told(entry, state, verbose);
         if self.json {

@@ -105,7 +105,9 @@ pub fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// One word of such a line.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "@%+=:,./_-{}".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

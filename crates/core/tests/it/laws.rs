@@ -52,6 +52,13 @@ fn no_event_in_any_state_makes_step_fail_and_a_run_that_is_over_stays_over_by_it
             let was_over = state.over.is_some();
             let facts = step(&state, Input { at: at(count * 7), event });
             assert!(matches!(facts[0], Fact::Happened(_)), "the input is the first fact");
+            for pair in facts.windows(2) {
+                if let Fact::Ordered { order: Order::RunAgent { choice, .. }, .. } = &pair[1] {
+                    let chosen =
+                        matches!(&pair[0], Fact::Decided(Decision::Chosen { choice: one, .. }) if one == choice);
+                    assert!(chosen, "seed {number}: an attempt without a choice");
+                }
+            }
             facts.iter().for_each(|fact| state.apply(fact));
             assert!(!was_over || opens || state.over.is_some(), "seed {number}: it came alive by itself");
             assert!(state.orders.iter().filter(|(_, open)| open.order.is_main()).count() <= 1, "seed {number}");

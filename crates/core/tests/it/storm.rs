@@ -292,13 +292,6 @@ impl Storm<'_> {
 
     /// The person hears of it: from now on it must not be lost.
     fn acknowledge(&mut self, facts: &[Fact]) {
-        for pair in facts.windows(2) {
-            if let Fact::Ordered { order: Order::RunAgent { choice, .. }, .. } = &pair[1] {
-                let decided =
-                    matches!(&pair[0], Fact::Decided(Decision::Chosen { choice: decided, .. }) if decided == choice);
-                assert!(decided, "an attempt without a choice: {pair:?}");
-            }
-        }
         for fact in facts {
             match fact {
                 Fact::Ordered { id, order: Order::RunAgent { iteration, .. } } => {

@@ -28,7 +28,7 @@ use crate::journal::{Journal, JournalError};
 use crate::signals;
 use timer::Timers;
 
-pub use run::drive;
+pub use run::{DriveError, drive};
 
 /// Is shown what a machine does. Nothing is decided by what it does with it.
 pub trait Reporter<M: Machine = Run> {
@@ -117,22 +117,27 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
         Self { journal, state, executor, sources, timers: Timers::new(), drawn: Instant::now() }
     }
 
-    /// Drives the machine until it is at rest, and returns its state. `opening` are the first events.
+    /// The state up to now.
+    pub fn into_state(self) -> M::State {
+        self.state
+    }
+
+    /// Drives the machine until it is at rest. `opening` are the first events.
     ///
     /// # Errors
-    /// When the journal cannot be written. Everything that was under way has been ended then.
+    /// When the journal cannot be written. What is under way is ended when the driver is dropped.
     pub fn run(
-        mut self,
+        &mut self,
         opening: impl IntoIterator<Item = M::Event>,
         reporter: &mut dyn Reporter<M>,
-    ) -> Result<M::State, JournalError> {
+    ) -> Result<(), JournalError> {
         let mut events: VecDeque<M::Event> = opening.into_iter().collect();
         loop {
             while let Some(event) = events.pop_front() {
                 events.extend(self.take(event, reporter)?);
             }
             if M::is_at_rest(&self.state) {
-                return Ok(self.state);
+                return Ok(());
             }
             self.wait(reporter);
             if self.sources.suspended() {

@@ -8,6 +8,8 @@ use loop_core::control::Call;
 use loop_core::ids::OrderId;
 use loop_core::run::{Entry, Event, Notice, Order, Request, Run, RunState};
 
+use thiserror::Error;
+
 use super::{Driver, Executes, Reporter, Sources};
 use crate::control::{Asked, Control};
 use crate::executor::Executor;
@@ -20,6 +22,16 @@ use crate::signals::Signals;
 use crate::stop_file::StopFile;
 use crate::terminal;
 
+/// The journal could not be written.
+#[derive(Debug, Error)]
+#[error("{error}")]
+pub struct DriveError {
+    /// Why.
+    pub error: JournalError,
+    /// The state up to there.
+    pub state: Box<RunState>,
+}
+
 /// Drives the run until it is over and nothing is open any more. `opening` are the first events.
 ///
 /// # Errors
@@ -30,8 +42,8 @@ pub fn drive(
     opening: Vec<Event>,
     signals: Signals,
     reporter: &mut dyn Reporter,
-) -> Result<RunState, JournalError> {
-    let HeldRun { folder, journal, state, lock: _held, claim: _workspace } = run;
+) -> Result<RunState, DriveError> {
+    let HeldRun { folder, journal, state, past, lock: _held, claim: _workspace } = run;
     // Without it orphans go to init and are found by their mark at the next opening.
     drop(become_reaper());
     // Without it the run works as well, and takes no requests.
@@ -39,15 +51,19 @@ pub fn drive(
     let warning = control.as_ref().err().map(|error| format!("this loop takes no requests: {error}"));
     let setting = state.settings.shown().values.output.stop_file.as_deref();
     let sources = RunSources {
-        publishers: publish::of(&state, workspace, &folder.path),
+        publishers: publish::of(&state, workspace, &past),
         control: control.ok(),
         stop_file: setting.map(|path| StopFile::new(workspace, path)),
         texts: Texts::new(&folder),
         signals,
     };
-    let driver = Driver::<Run, _, _>::new(journal, state, Executor::new(folder, workspace), sources);
+    drop(past);
+    let mut driver = Driver::<Run, _, _>::new(journal, state, Executor::new(folder, workspace), sources);
     let warning = warning.map(|text| Event::Noticed(Notice::Message { text }));
-    driver.run(opening.into_iter().chain(warning), reporter)
+    match driver.run(opening.into_iter().chain(warning), reporter) {
+        Ok(()) => Ok(driver.into_state()),
+        Err(error) => Err(DriveError { error, state: Box::new(driver.into_state()) }),
+    }
 }
 
 struct RunSources {

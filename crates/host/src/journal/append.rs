@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::FILE;
 use super::format::{encode, header};
-use super::read::{ReadError, read_of};
+use super::read::{ReadError, Reading, read_of};
 
 /// The journal of a machine, open for writing. Its owner holds the lock of the run too.
 #[derive(Debug)]
@@ -72,12 +72,11 @@ impl<M: Machine> Journal<M> {
     ///
     /// # Errors
     /// When it cannot be read, or may only be read.
-    pub fn open(folder: &Path) -> Result<(Self, M::State), JournalError> {
+    pub fn open(folder: &Path) -> Result<(Self, Reading<M>), JournalError> {
         let reading = read_of::<M>(folder)?;
         if let Some(seq) = reading.unknown {
             return Err(JournalError::ReadOnly { seq });
         }
-        let state = reading.fold();
         let path = folder.join(FILE);
         let open = || {
             let file = OpenOptions::new().append(true).open(&path)?;
@@ -89,7 +88,7 @@ impl<M: Machine> Journal<M> {
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let seq = reading.entries.last().map_or(0, |entry| entry.seq);
-        Ok((Self { file, path, seq, machine: PhantomData }, state))
+        Ok((Self { file, path, seq, machine: PhantomData }, reading))
     }
 
     /// Writes the facts of one step down, as one write; if one of them must be safe before anything

@@ -24,7 +24,7 @@ type Make = fn(&Path) -> Box<dyn Publisher>;
 const PUBLISHERS: [(Profile, Make); 1] = [(Profile::Loopr, |workspace| Box::new(Loopr::new(workspace)))];
 
 /// The publishers of a run, with all that its journal says so far taken in.
-pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn Publisher>> {
+pub(crate) fn of(state: &RunState, workspace: &Path, past: &[Entry]) -> Vec<Box<dyn Publisher>> {
     let profile = state.settings.shown().values.start.profile;
     let mut all: Vec<Box<dyn Publisher>> =
         PUBLISHERS.iter().filter(|(of, _)| *of == profile).map(|(_, make)| make(workspace)).collect();
@@ -32,9 +32,9 @@ pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn 
         return all;
     }
     let mut folded = RunState::default();
-    for entry in crate::journal::read(run).map(|reading| reading.entries).unwrap_or_default() {
+    for entry in past {
         folded.apply(&entry.fact);
-        all.iter_mut().for_each(|publisher| publisher.cancel(&entry, &folded));
+        all.iter_mut().for_each(|publisher| publisher.cancel(entry, &folded));
     }
     all
 }

@@ -35,7 +35,8 @@ fn a_journal_cut_at_every_byte_opens_and_loses_only_the_torn_entry() {
     for cut in (header..=STORED.len()).filter(|cut| cut % every == 0 || near_end(*cut)) {
         let folder = folder_with(&STORED.as_bytes()[..cut]);
         let lines = STORED[..cut].matches('\n').count() - 1;
-        let (mut journal, state) = Journal::<Run>::open(folder.path()).unwrap();
+        let (mut journal, reading) = Journal::<Run>::open(folder.path()).unwrap();
+        let state = reading.fold();
         assert_eq!(state, fold(&all[..lines]), "cut at {cut}");
         // The torn rest is gone, and the next entry follows the last whole one.
         let next = all.get(lines).unwrap_or(&all[0]);

@@ -318,11 +318,12 @@ impl Reporter<Batch> for Follows {
 
 /// Opens the journal in this folder and drives it to its end.
 fn drive(folder: &Path, hangs: Option<u32>) -> (BatchState, Follows) {
-    let (journal, state) = Journal::<Batch>::open(folder).unwrap();
+    let (journal, reading) = Journal::<Batch>::open(folder).unwrap();
     let mut follows = Follows { tail: Tail::new(folder), seen: Vec::new() };
     let worker = Worker { hangs, ..Worker::default() };
-    let driver = Driver::new(journal, state, worker, NoSources);
-    (driver.run([BatchEvent::Opened], &mut follows).unwrap(), follows)
+    let mut driver = Driver::new(journal, reading.fold(), worker, NoSources);
+    driver.run([BatchEvent::Opened], &mut follows).unwrap();
+    (driver.into_state(), follows)
 }
 
 fn create(folder: &Path, tasks: u32, limit_ms: u64) {

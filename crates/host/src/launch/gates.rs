@@ -1,19 +1,20 @@
-//! What has to hold: that there is something, that a shell can read it, and that it can be judged.
+//! The gates before a start: there is one, a shell can read each, and each can be judged. And what of them is protected.
 use std::path::Path;
 
 use loop_core::policy::protect::{TEST_GLOBS, is_target_file, scripts_at};
 use loop_core::run::GuardSpec;
 use loop_core::settings::{GateSpec, Settings, keys};
 use loop_core::text;
-use loop_host::gate;
 
-use crate::render::error::{CommandError, Kind};
+use crate::gate;
+use crate::refusal::LaunchRefusal;
 
-/// Whether the gates can be run and judged; `line` is the command to show to who forgot them.
-pub(crate) fn check(settings: &Settings, line: &str) -> Result<(), CommandError> {
-    let (gates, no_promise) = (&settings.gates, settings.values.gate.no_promise);
+/// Whether the gates can be run and judged. `line` is the command to show to a person who forgot them.
+pub(super) fn check(settings: &Settings, line: &str) -> Result<(), LaunchRefusal> {
+    let gates = &settings.gates;
+    let no_promise = settings.values.gate.no_promise;
     if !gates.iter().any(|gate| !gate.watch) && !no_promise {
-        return Err(CommandError::new(Kind::Wrong, "--promise is missing")
+        return Err(LaunchRefusal::wrong("--promise is missing")
             .because("without a check of its own, loop could only believe the agent")
             .hint(format!(
                 "{line} …, with the command that shows that the work is done; or --no-promise, to believe the agent"
@@ -22,37 +23,37 @@ pub(crate) fn check(settings: &Settings, line: &str) -> Result<(), CommandError>
     let typed = |key| settings.resolved.is_typed(key);
     let required = gates.iter().any(|gate| !gate.watch) && (typed(keys::promise()) || typed(keys::gate()));
     if required && no_promise && typed(keys::no_promise()) {
-        return Err(CommandError::new(Kind::Wrong, "--no-promise and a promise do not go together")
+        return Err(LaunchRefusal::wrong("--no-promise and a promise do not go together")
             .because("with a gate the gate decides, without one the agent's word does")
             .hint("leave one of them out; --gate 'NAME[watch]=CMD' is only shown, and goes with both"));
     }
     gates.iter().try_for_each(check_gate)?;
-    readable("--agent-cmd", settings.values.agent.agent_cmd.as_deref().unwrap_or_default())
+    check_line("--agent-cmd", settings.values.agent.agent_cmd.as_deref().unwrap_or_default())
 }
 
-/// A line that no shell can read says nothing about the work, and a `!` before several commands would
-/// be the shell's own, to which a command that is not found is a success.
-fn check_gate(gate: &GateSpec) -> Result<(), CommandError> {
+/// A line that no shell can read says nothing about the work. A `!` before several commands would be the shell's own,
+/// for which a command that is not found is a success.
+fn check_gate(gate: &GateSpec) -> Result<(), LaunchRefusal> {
     let flag = if gate.name == "promise" { "--promise".to_owned() } else { format!("--gate {}", gate.name) };
-    readable(&flag, gate.promise().command)?;
+    check_line(&flag, gate.promise().command)?;
     if gate.promise().left_to_shell {
         let bare = text::one_line(gate.command.trim_start_matches(['!', ' ']), 60);
-        return Err(CommandError::new(Kind::Wrong, format!("{flag}: a ! stands before several commands"))
+        return Err(LaunchRefusal::wrong(format!("{flag}: a ! stands before several commands"))
             .because("the shell's own ! calls it a success when a command cannot be run at all")
             .hint(format!("put them in brackets: ! ( {bare} )")));
     }
     Ok(())
 }
 
-fn readable(flag: &str, line: &str) -> Result<(), CommandError> {
+fn check_line(flag: &str, line: &str) -> Result<(), LaunchRefusal> {
     let Some(why) = gate::syntax_error(line) else { return Ok(()) };
     let what = format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60));
-    Err(CommandError::new(Kind::Wrong, what).because(why).hint("mend the line, or put it into a script"))
+    Err(LaunchRefusal::wrong(what).because(why).hint("mend the line, or put it into a script"))
 }
 
-/// What the agent may not change: what the gates run, and what the user names. None where nothing of it is there, and
-/// no file says how tests are run.
-pub(crate) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> {
+/// What the agent may not change: what the gates run, and what the user names. None where nothing of it exists and no
+/// file says how tests are run.
+pub(super) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> {
     let mut globs = settings.values.guard.protect.clone();
     if settings.values.guard.protect_tests {
         globs.extend(TEST_GLOBS.iter().map(|glob| (*glob).to_owned()));
@@ -62,9 +63,9 @@ pub(crate) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> 
     scripts.retain(|script| script.contains(['*', '?']) || workspace.join(script).is_file());
     scripts.sort_unstable();
     scripts.dedup();
-    let watched = || {
+    let has_target_file = || {
         let names = std::fs::read_dir(workspace).into_iter().flatten().flatten();
         names.filter_map(|entry| entry.file_name().into_string().ok()).any(|name| is_target_file(&name))
     };
-    (!globs.is_empty() || !scripts.is_empty() || watched()).then_some(GuardSpec { globs, scripts })
+    (!globs.is_empty() || !scripts.is_empty() || has_target_file()).then_some(GuardSpec { globs, scripts })
 }

@@ -1,0 +1,71 @@
+//! What the verbs about checkpoints share: finding the store of a loop, and the checkpoint that a word means.
+use std::sync::Arc;
+
+use loop_core::run::{RunState, meant};
+use loop_host::checkpoint::{self, CheckpointContext, CheckpointRow, RunCheckpoints};
+use loop_host::run_folder::RunFolder;
+
+use crate::context::read_error;
+use crate::render::diff::brief;
+use crate::render::error::{CommandError, Kind};
+
+/// How many checkpoints an error names.
+const NAMED_MAX: usize = 12;
+
+/// The checkpoints of a loop and where it stands; refused where none are kept.
+pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(CheckpointContext, RunState), CommandError> {
+    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    let Some(spec) = state.spec.clone().filter(|spec| spec.has_checkpoints()) else {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} keeps no checkpoints", folder.id))
+            .because("it was started with --checkpoint none")
+            .hint("start with --checkpoint auto to be able to go back"));
+    };
+    Ok((folder.checkpoints(&spec), state))
+}
+
+/// The checkpoints of a loop, the oldest first.
+pub(crate) fn listed(place: &CheckpointContext) -> Result<Vec<CheckpointRow>, CommandError> {
+    checkpoint::listed(place).map_err(|error| {
+        CommandError::new(Kind::Unable, "the checkpoints cannot be read").because(error.to_string()).hint("loop doctor")
+    })
+}
+
+/// The checkpoint that a word means; refused where there is none.
+pub(crate) fn find(folder: &RunFolder, word: &str) -> Result<(String, RunState), CommandError> {
+    let (place, state) = checkpoints_of(folder)?;
+    let listed = listed(&place)?;
+    let names: Vec<String> = listed.into_iter().map(|listed| listed.name).collect();
+    let wrong = |why: String| {
+        let mut shown = names.clone();
+        let more = shown.len().saturating_sub(NAMED_MAX);
+        shown.drain(..more);
+        let all = if shown.is_empty() { "there are none yet".to_owned() } else { shown.join(", ") };
+        let earlier = if more > 0 { format!(" and {more} earlier ones") } else { String::new() };
+        CommandError::new(Kind::Wrong, format!("no checkpoint {word:?} of loop {}", folder.id))
+            .because(why)
+            .hint(format!("there are: {all}{earlier} (loop checkpoint list {})", folder.id))
+    };
+    let name = meant(word, &state).map_err(&wrong)?;
+    if !names.contains(&name) {
+        let why = if state.phase.is_fresh() {
+            "the first one is being taken"
+        } else {
+            "it was never taken, or is not kept any more"
+        };
+        return Err(wrong(why.to_owned()));
+    }
+    Ok((name, state))
+}
+
+/// What a whole loop changed, in brief; empty where that is not known.
+pub(crate) fn changes_of(folder: &RunFolder, state: &RunState) -> String {
+    let (Some(spec), Some(newest)) =
+        (state.spec.as_ref().filter(|spec| spec.has_checkpoints()), &state.checkpoints.newest())
+    else {
+        return String::new();
+    };
+    let measured = RunCheckpoints::open(folder.checkpoints(spec), Arc::default())
+        .ok()
+        .and_then(|keeper| keeper.measure(Some("initial"), newest).ok());
+    measured.and_then(|measured| measured.changes).map_or_else(String::new, brief)
+}

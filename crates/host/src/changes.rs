@@ -1,0 +1,189 @@
+//! Changes of the settings of a run that exists: one validation for `loop resume`, for `loop set`, and for the run itself
+//! when it is asked over its socket.
+use loop_core::policy::budget::money_exact;
+use loop_core::run::{Change, RunState};
+use loop_core::settings::{
+    Given, Key, Kind, Layer, Origin, Settings, UNLIMITED, duration_text, key, keys, micros, millis, parse_value,
+};
+use loop_core::time;
+
+use crate::clock;
+use crate::process::{Mode, try_out};
+use crate::refusal::LaunchRefusal;
+
+/// What the run does while its settings change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunActivity {
+    /// Somebody drives it: the iteration that is at work may still be the last one.
+    AtWork,
+    /// Nobody drives it: what is done is done.
+    Stopped,
+}
+
+/// How the changes were typed. A refusal names a setting in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeForm {
+    /// As flags, such as `--max-time 2h`.
+    Flags,
+    /// As pairs, such as `max_time=2h`.
+    Pairs,
+}
+
+impl ChangeForm {
+    fn name(self, key: &Key) -> String {
+        match self {
+            Self::Flags => format!("--{}", key.flag.long),
+            Self::Pairs => key.name.to_owned(),
+        }
+    }
+
+    fn origin(self, key: &Key) -> Origin {
+        let place = match self {
+            Self::Flags => self.name(key),
+            Self::Pairs => "loop set".to_owned(),
+        };
+        Origin { layer: Layer::Flag, place }
+    }
+}
+
+/// Changes that may be made, with the settings that they lead to.
+#[derive(Debug)]
+pub struct CheckedChanges {
+    /// The changes, with whole values.
+    pub changes: Vec<Change>,
+    /// The settings with them.
+    pub settings: Settings,
+}
+
+/// Reads and checks changes. A value that begins with `+` is added to the value of now.
+///
+/// # Errors
+/// The first change that cannot be made.
+pub fn check_changes(
+    changes: &[Change],
+    state: &RunState,
+    activity: RunActivity,
+    form: ChangeForm,
+) -> Result<CheckedChanges, LaunchRefusal> {
+    let changes = changes.iter().map(|change| read(change, state, form)).collect::<Result<Vec<_>, _>>()?;
+    let mut names: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() < changes.len() {
+        return Err(LaunchRefusal::wrong("each setting once"));
+    }
+    let mut settings = state.settings.shown().clone();
+    changes.iter().for_each(|change| settings.change(&change.key, &change.value));
+    check_limits(&settings, &changes, state, activity, form)?;
+    Ok(CheckedChanges { changes, settings })
+}
+
+fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, LaunchRefusal> {
+    let key = key(&change.key).ok_or_else(|| LaunchRefusal::wrong(format!("there is no setting {}", change.key)))?;
+    if !key.may_change {
+        return Err(LaunchRefusal::wrong(format!("{} cannot change in a run", key.name)));
+    }
+    let text = match change.value.strip_prefix('+') {
+        Some(more) => added(key, more, state)?,
+        None => change.value.clone(),
+    };
+    let given = Given::read(key, &text, form.origin(key))?;
+    if key == keys::containment() {
+        check_containment_word(&given.value)?;
+    }
+    Ok(Change::new(key.name, given.value))
+}
+
+/// Refuses a containment that is asked for by name and is not available here.
+pub(crate) fn check_containment_word(word: &str) -> Result<(), LaunchRefusal> {
+    let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.name() == word) else { return Ok(()) };
+    try_out(mode).map_err(|why| {
+        LaunchRefusal::wrong(format!("containment {word} cannot be had here"))
+            .because(why)
+            .hint("leave it out for the best that can be had, and see: loop doctor")
+    })
+}
+
+/// A limit below what is used already would only end the run again, with a reason that is not true.
+fn check_limits(
+    settings: &Settings,
+    changes: &[Change],
+    state: &RunState,
+    activity: RunActivity,
+    form: ChangeForm,
+) -> Result<(), LaunchRefusal> {
+    let changed = |key: &Key| changes.iter().any(|change| change.key == key.name);
+    let refusal = |key: &Key, value: String, why: String| {
+        let name = form.name(key);
+        let sign = if form == ChangeForm::Flags { " " } else { "=" };
+        LaunchRefusal::wrong(format!("{name} cannot be {value}"))
+            .because(why)
+            .hint(format!("give a larger one, or add to it: {name}{sign}+…"))
+    };
+    let done = state.iterations_done();
+    let least = match activity {
+        RunActivity::AtWork => state.iteration,
+        RunActivity::Stopped => done.saturating_add(1),
+    };
+    let key = keys::max_iterations();
+    if let Some(most) = settings.max_iterations.filter(|most| changed(key) && *most < least) {
+        let why = match activity {
+            RunActivity::AtWork => format!("iteration {least} has begun already"),
+            RunActivity::Stopped if done == 1 => "1 iteration is used up already".to_owned(),
+            RunActivity::Stopped => format!("{done} iterations are used up already"),
+        };
+        return Err(refusal(key, most.to_string(), why));
+    }
+    let spent = match activity {
+        RunActivity::AtWork => state.active_ms(clock::now()),
+        RunActivity::Stopped => state.active_ms(state.now),
+    };
+    let key = keys::max_time();
+    if let Some(most) = settings.max_time_ms.filter(|most| changed(key) && *most <= spent) {
+        return Err(refusal(key, time::spaced(most), format!("{} are used up already", time::spaced(spent))));
+    }
+    Ok(())
+}
+
+/// The value of now and so much more.
+///
+/// # Errors
+/// When nothing can be added to this setting, or not this.
+pub fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, LaunchRefusal> {
+    let now = state.settings.shown().resolved.text(key);
+    if now == UNLIMITED {
+        return Ok(UNLIMITED.to_owned());
+    }
+    let wrong = |why: &str| {
+        LaunchRefusal::wrong(format!("--{} cannot be +{more}", key.flag.long))
+            .because(why.to_owned())
+            .hint(format!("it is {now} now; give a whole value, or an addition such as +5 or +1h"))
+    };
+    match key.kind {
+        Kind::CountOrUnlimited(_) => {
+            let more = more.parse::<u32>().ok().filter(|more| *more > 0);
+            let sum = more.and_then(|more| now.parse::<u32>().ok()?.checked_add(more));
+            sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is no whole number above zero"))
+        }
+        Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => {
+            parse_value(Kind::Duration, more).map_err(|refusal| wrong(&refusal.why))?;
+            let sum = millis(now).unwrap_or(0).saturating_add(millis(more).unwrap_or(0));
+            Ok(duration_text(sum))
+        }
+        Kind::MoneyOrUnlimited => {
+            parse_value(Kind::MoneyOrUnlimited, more).map_err(|refusal| wrong(&refusal.why))?;
+            let sum = micros(now).unwrap_or(0).saturating_add(micros(more).unwrap_or(0));
+            Ok(money_exact(sum))
+        }
+        Kind::SizeOrUnlimited
+        | Kind::Gates
+        | Kind::Prices
+        | Kind::Switch
+        | Kind::Choice(_)
+        | Kind::Command
+        | Kind::Word
+        | Kind::Text
+        | Kind::Path
+        | Kind::Paths => Err(wrong("only numbers and durations can be added to")),
+    }
+}

@@ -1,0 +1,96 @@
+//! Checks of the machine and of the workspace before a run is made or resumed.
+use std::path::Path;
+
+use loop_core::settings::{CheckpointBackend, ContainmentMode, OutputSettings, Settings, keys};
+
+use super::settings::Setup;
+use crate::changes::check_containment_word;
+use crate::checkpoint::{Chosen, check_state_folder, choose, cut_off};
+use crate::paths::{Home, can_write, path_of, text_of};
+use crate::process::check_proc;
+use crate::refusal::LaunchRefusal;
+use crate::run_folder::store_name;
+use crate::stop_file::StopFile;
+
+/// Refuses a containment that was asked for by name and is not available here.
+pub(super) fn check_containment(mode: ContainmentMode) -> Result<(), LaunchRefusal> {
+    check_proc().map_err(|why| {
+        LaunchRefusal::wrong("what an agent starts could not be ended here")
+            .because(why)
+            .hint("mount /proc for this namespace: unshare --pid --fork --mount-proc …")
+    })?;
+    check_containment_word(mode.word())
+}
+
+/// How checkpoints of the workspace are kept. What was asked for and is not available is refused.
+pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<Chosen, LaunchRefusal> {
+    let asked = setup.settings.values.checkpoint.checkpoint;
+    if asked != CheckpointBackend::None {
+        check_state_folder(&setup.path, &home.state).map_err(|why| {
+            LaunchRefusal::wrong("the workspace cannot be kept here")
+                .because(why)
+                .hint("set LOOP_HOME to a folder elsewhere, or go without: --checkpoint none")
+        })?;
+        refuse_unfinished_rollback(home, &setup.path)?;
+    }
+    choose(asked, &setup.path).map_err(|why| {
+        LaunchRefusal::wrong(format!("--checkpoint {} cannot be had here", asked.word()))
+            .because(why)
+            .hint("leave it out: auto takes what can be had")
+    })
+}
+
+/// Refuses a workspace in which a rollback was cut off: it is half-restored.
+fn refuse_unfinished_rollback(home: &Home, workspace: &Path) -> Result<(), LaunchRefusal> {
+    let store = home.checkpoints().join(store_name(workspace));
+    let Some((run, to)) = cut_off(&store).filter(|(run, _)| home.runs().join(run).is_dir()) else {
+        return Ok(());
+    };
+    Err(LaunchRefusal::wrong(format!("a rollback of loop {run} is not done in this folder"))
+        .because("some of its files are of one state and some of another")
+        .hint(format!("loop rollback {run} {to} finishes it, loop rollback {run} undo brings back what was there")))
+}
+
+/// Makes the path of the result file absolute: it counts from where the command was given, also for a resume elsewhere.
+pub(super) fn fix_result_path(settings: &mut Settings) -> Result<(), LaunchRefusal> {
+    let origin = settings.resolved.origin(keys::result()).cloned();
+    let Some((asked, origin)) = settings.values.output.result.clone().zip(origin) else { return Ok(()) };
+    let path = path_of(&asked);
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrong = |why: String| {
+        LaunchRefusal::wrong(format!("--result: cannot write {asked}"))
+            .because(why)
+            .hint("name a plain file in a folder of yours; for events on stdout there is --json")
+    };
+    can_write(&path).map_err(|error| wrong(error.to_string()))?;
+    let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), asked == "-") else {
+        return Err(wrong("it names no file in an existing folder".to_owned()));
+    };
+    let value = text_of(&folder.join(name));
+    settings.put(keys::result(), value, origin);
+    Ok(())
+}
+
+/// A stop file that is there already would end the run at once.
+pub(super) fn check_stop_file(settings: &OutputSettings, workspace: &Path, clear: bool) -> Result<(), LaunchRefusal> {
+    let Some(file) = stop_file(settings, workspace).filter(|_| !clear) else { return Ok(()) };
+    Err(LaunchRefusal::wrong(format!("the stop file {} is there", text_of(file.path())))
+        .because("it would stop the loop at once; perhaps it is left from an earlier one")
+        .hint("remove it, or say --clear-stop"))
+}
+
+/// Removes a stop file. Only who has claimed the workspace may: it may be meant for the run that had it before.
+pub(super) fn clear_stop_file(settings: &OutputSettings, workspace: &Path) -> Result<(), LaunchRefusal> {
+    let Some(file) = stop_file(settings, workspace) else { return Ok(()) };
+    file.clear().map_err(|error| {
+        LaunchRefusal::wrong(format!("the stop file {} cannot be removed", text_of(file.path())))
+            .because(error.to_string())
+            .hint("remove it by hand")
+    })
+}
+
+/// The stop file, where there is one now.
+fn stop_file(settings: &OutputSettings, workspace: &Path) -> Option<StopFile> {
+    let setting = settings.stop_file.as_ref()?;
+    Some(StopFile::new(workspace, setting)).filter(StopFile::is_there)
+}

@@ -1,0 +1,48 @@
+//! Starting and resuming a run, as a library: for the command line, for `loopr`, for the demo, and for a daemon.
+//!
+//! ```text
+//! start:   prepare(request)          → Prepared     → create → ReadyRun → drive → DrivenRun, with the final state
+//! resume:  prepare_resume(request)   → ResumableRun → reopen → ReadyRun → drive
+//! offline: carry_out_request(event)  → RequestOutcome, for a run that nobody drives
+//! ```
+//!
+//! What is wrong comes back as a [`LaunchRefusal`](crate::refusal::LaunchRefusal). Questions to a person go to the
+//! [`LaunchCaller`], and so do notes. Nothing here prints, and nothing reads stdin.
+//!
+//! | file | topic |
+//! |---|---|
+//! | `start.rs`, `resume.rs`, `drive.rs`, `offline.rs` | the steps above |
+//! | `caller.rs` | questions, answers, notes |
+//! | `settings.rs`, `approval.rs` | layers to settings; approval of a project's file |
+//! | `task.rs`, `agent.rs`, `gates.rs`, `container.rs`, `checks.rs`, `worker.rs` | one check each |
+//! | `leftovers.rs`, `disk_limits.rs`, `result_file.rs` | what killed runs left; limits on disk; the result file |
+mod agent;
+mod approval;
+mod caller;
+mod checks;
+mod container;
+mod disk_limits;
+mod drive;
+mod gates;
+mod leftovers;
+mod offline;
+mod result_file;
+mod resume;
+mod settings;
+mod start;
+mod task;
+mod worker;
+
+pub use self::agent::{LaunchAgent, find_agent};
+pub use self::approval::approved_project;
+pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
+pub use self::container::{LaunchContainer, end_container};
+pub use self::disk_limits::records_max;
+pub use self::drive::{DriveRefusal, DrivenRun, ReadyRun, drive};
+pub use self::leftovers::{end_orphans, end_registered};
+pub use self::offline::{RequestOutcome, carry_out_request};
+pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};
+pub use self::settings::{own_settings, resolve};
+pub use self::start::{LaunchRequest, Prepared, check_not_claimed, create, prepare};
+pub use self::task::TaskSource;
+pub use self::worker::{close_breaker, newest_run};

@@ -1,0 +1,129 @@
+//! A request to a run that nobody drives: the run is opened for this one request and does not continue.
+use std::time::Duration;
+
+use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
+use loop_core::time::At;
+
+use super::caller::LaunchNote;
+use crate::driver::{DriveError, Reporter, drive};
+use crate::index;
+use crate::paths::{Home, path_of};
+use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::run_folder::{HeldRun, RunFolder, StartLock};
+use crate::signals::Signals;
+use crate::workspace::claim;
+
+/// The result of a request about checkpoints.
+#[derive(Debug, Clone)]
+pub enum RequestOutcome {
+    /// The checkpoint is recorded.
+    Saved(CheckpointReport),
+    /// The workspace is restored.
+    RolledBack(Box<RollbackReport>),
+    /// Nothing was changed.
+    Refused(String),
+    /// It is not done, and somebody must fix something.
+    Blocked(String),
+}
+
+impl RequestOutcome {
+    /// What an answer says about checkpoints; none if it is another order's.
+    #[must_use]
+    pub fn of(answer: &Answer) -> Option<Self> {
+        match answer {
+            Answer::ManualCheckpoint(saved) => Some(Self::Saved(saved.clone())),
+            Answer::RolledBack(back) => Some(Self::RolledBack(back.clone())),
+            Answer::Refused { why } => Some(Self::Refused(why.clone())),
+            Answer::Blocked { why } | Answer::Failed { what: why } => Some(Self::Blocked(why.clone())),
+            Answer::Lost { left } => Some(Self::Blocked(format!("could not be ended: {}", left.join(", ")))),
+            Answer::Checkpoint(_)
+            | Answer::Measurement(_)
+            | Answer::AgentEnded(_)
+            | Answer::GateEnded(_)
+            | Answer::Cleaned { .. }
+            | Answer::Held
+            | Answer::Reserved(_)
+            | Answer::Guard(_)
+            | Answer::Certify(_)
+            | Answer::Notified { .. } => None,
+        }
+    }
+}
+
+/// Opens a run that nobody drives for one request that needs its workspace, and returns the answer.
+///
+/// # Errors
+/// When somebody drives it, its workspace cannot be claimed, or its journal cannot be written.
+pub fn carry_out_request(
+    home: &Home,
+    folder: &RunFolder,
+    by: &str,
+    event: Event,
+    notes: &mut dyn FnMut(LaunchNote),
+) -> Result<RequestOutcome, LaunchRefusal> {
+    let held = folder.clone().hold()?;
+    let Some(spec) = held.state.spec.clone() else {
+        return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
+    };
+    let start = StartLock::take(home)?;
+    let claimed = claim(home, &start, &spec.id, &spec.workspace)?;
+    drop(start);
+    let mut reporter = RequestReporter { outcome: None, notes };
+    open(home, held.with_claim(claimed), by, event, &mut reporter)?;
+    reporter.outcome.ok_or_else(|| LaunchRefusal::unable("it was given up").hint(format!("loop status {}", folder.id)))
+}
+
+/// Opens a run that nobody drives for one request that is only recorded: its workspace is not touched.
+///
+/// # Errors
+/// When somebody drives it, or its journal cannot be written.
+pub(super) fn record_request(home: &Home, folder: &RunFolder, by: &str, event: Event) -> Result<(), LaunchRefusal> {
+    let held = folder.clone().hold()?;
+    let mut reporter = RequestReporter { outcome: None, notes: &mut |_| {} };
+    open(home, held, by, event, &mut reporter)
+}
+
+fn open(
+    home: &Home,
+    held: HeldRun,
+    by: &str,
+    event: Event,
+    reporter: &mut RequestReporter<'_>,
+) -> Result<(), LaunchRefusal> {
+    let folder = held.folder.clone();
+    let workspace = held.state.spec.as_ref().map(|spec| path_of(&spec.workspace.path)).unwrap_or_default();
+    let signals = Signals::listen().map_err(|error| LaunchRefusal::of(RefusalKind::Unable, &error))?;
+    let opening = vec![Event::OpenedForRequest { by: by.to_owned() }, event];
+    let state = drive(held, &workspace, opening, signals, reporter).map_err(|DriveError { error, .. }| {
+        LaunchRefusal::of(RefusalKind::Unable, &error).hint("make room or mend the disk, then try again")
+    })?;
+    index::note(home, &folder, &state);
+    Ok(())
+}
+
+/// Remembers the answer.
+struct RequestReporter<'a> {
+    outcome: Option<RequestOutcome>,
+    notes: &'a mut dyn FnMut(LaunchNote),
+}
+
+impl Reporter for RequestReporter<'_> {
+    fn on_entry(&mut self, entry: &Entry, _: &RunState) {
+        let Fact::Happened(input) = &entry.fact else { return };
+        if let Event::Answered { answer, .. } = &input.event {
+            self.outcome = RequestOutcome::of(answer).or(self.outcome.take());
+        }
+        if let Event::Requested { request: Request::Stop | Request::Abort, .. } = &input.event {
+            let text = "what was begun is finished first, so that nothing is left half done";
+            (self.notes)(LaunchNote::progress(text));
+        }
+    }
+
+    fn on_output(&mut self, _: &[u8]) {}
+
+    fn tick(&self) -> Option<Duration> {
+        None
+    }
+
+    fn draw(&mut self, _: &RunState, _: At) {}
+}

@@ -1,0 +1,146 @@
+//! A resume: the run is held, the changes are checked, then its workspace is claimed.
+use std::path::PathBuf;
+
+use loop_core::run::{Change, Event, Outcome, RunSettings, RunState};
+use loop_core::settings::{BreakerReset, Settings, keys};
+use loop_core::view::is_tripped;
+
+use super::caller::{LaunchCaller, LaunchNote};
+use super::container::{self, LaunchContainer};
+use super::drive::ReadyRun;
+use super::result_file::ResultFile;
+use super::{checks, worker};
+use crate::changes::{ChangeForm, CheckedChanges, RunActivity, check_changes};
+use crate::paths::{Home, path_of};
+use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::run_folder::{HeldRun, RunFolder, StartLock};
+use crate::workspace::{WorkspaceError, claim};
+
+/// A resume as anybody asks for it.
+#[derive(Debug, Clone)]
+pub struct ResumeRequest {
+    /// Settings that change, as typed: a value that begins with `+` is added to the value of now.
+    pub changes: Vec<Change>,
+    /// Who asks.
+    pub by: String,
+}
+
+/// What a resume can do.
+#[derive(Debug)]
+pub enum PreparedResume {
+    /// The run can be driven.
+    Run(Box<ResumableRun>),
+    /// The run is over. Its driver was killed before it wrote the result file, which is written now.
+    ResultWritten { exit_code: u8, note: LaunchNote },
+}
+
+/// A run that can be resumed. Nobody else can drive it while this exists.
+#[derive(Debug)]
+pub struct ResumableRun {
+    held: HeldRun,
+    workspace: PathBuf,
+    settings: Settings,
+    changes: Vec<Change>,
+    clear_stop: bool,
+    container: Option<LaunchContainer>,
+    by: String,
+}
+
+/// Holds the run and checks everything that its resume needs.
+///
+/// # Errors
+/// When somebody drives it, it has ended for good, or a change cannot be made.
+pub fn prepare_resume(
+    folder: RunFolder,
+    request: ResumeRequest,
+    caller: &mut dyn LaunchCaller,
+) -> Result<PreparedResume, LaunchRefusal> {
+    let held = folder.hold()?;
+    let Some(spec) = held.state.spec.clone() else {
+        return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
+    };
+    if !held.state.resumable() {
+        return ended(&held);
+    }
+    let CheckedChanges { mut changes, settings } =
+        check_changes(&request.changes, &held.state, RunActivity::Stopped, ChangeForm::Flags)?;
+    // For this call alone, so it is not recorded.
+    let is_clear_stop = |change: &Change| change.key == keys::clear_stop().name;
+    let clear_stop = changes.iter().any(|change| is_clear_stop(change) && change.value == "true");
+    changes.retain(|change| !is_clear_stop(change));
+    end_reset_of_before(&mut changes, &held.state);
+    if settings.values.breaker.breaker_reset == BreakerReset::Manual && is_tripped(&held.state) && !resets(&changes) {
+        return Err(worker::tripped(&held.folder, &held.state, "resume"));
+    }
+    let workspace = path_of(&spec.workspace.path);
+    checks::check_stop_file(&settings.values.output, &workspace, clear_stop)?;
+    let changed = RunState { settings: RunSettings::new(&settings.resolved), ..held.state.clone() };
+    let agent = changed.agent_in_use().filter(|_| workspace.is_dir());
+    let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
+    let container = checked.transpose()?.flatten();
+    let by = request.by;
+    Ok(PreparedResume::Run(Box::new(ResumableRun { held, workspace, settings, changes, clear_stop, container, by })))
+}
+
+/// A run that is over for good. Only a missing result file can still be written.
+fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
+    let state = &held.state;
+    let result = state.settings.shown().values.output.result.as_ref();
+    if let Some(result) = result.filter(|result| !path_of(result).exists()) {
+        let warning = ResultFile::new(state, &held.past).write(state);
+        let written = || LaunchNote::progress(format!("the result file {result} was missing and is written"));
+        let exit_code = state.standing().map_or(0, |standing| standing.exit_code);
+        return Ok(PreparedResume::ResultWritten { exit_code, note: warning.unwrap_or_else(written) });
+    }
+    let cancelled = state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Cancelled);
+    let id = &held.folder.id;
+    let refusal = if cancelled {
+        LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("that is for good")
+    } else {
+        LaunchRefusal::wrong(format!("loop {id} is completed"))
+            .because("its promise holds; there is nothing to go on with")
+    };
+    Err(refusal.hint(format!("loop history {id}, or start another one")))
+}
+
+/// Claims the workspace and begins the agent's container: the run can be driven then.
+///
+/// # Errors
+/// When another run works in the workspace, it is gone, or the container cannot be begun.
+pub fn reopen(home: &Home, run: ResumableRun) -> Result<ReadyRun, LaunchRefusal> {
+    let ResumableRun { held, workspace, settings, changes, clear_stop, container, by } = run;
+    let Some(spec) = held.state.spec.clone() else {
+        return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
+    };
+    let start = StartLock::take(home)?;
+    let claimed = claim(home, &start, &spec.id, &spec.workspace).map_err(|error| workspace_gone(&error))?;
+    drop(start);
+    if clear_stop {
+        checks::clear_stop_file(&settings.values.output, &workspace)?;
+    }
+    if let Some(container) = &container {
+        container::begin(container, &held.folder)?;
+    }
+    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening: Event::Reopened { by, changes } })
+}
+
+/// The workspace of a run cannot be changed, so the usual hint would not help.
+fn workspace_gone(error: &WorkspaceError) -> LaunchRefusal {
+    if matches!(error, WorkspaceError::Io { .. }) {
+        return LaunchRefusal::of(RefusalKind::Wrong, error)
+            .hint("put the folder back where it was, or start a new loop");
+    }
+    error.into()
+}
+
+/// Whether the breaker is to be closed.
+fn resets(changes: &[Change]) -> bool {
+    changes.iter().any(|change| change.key == keys::reset_circuit().name && change.value == "true")
+}
+
+/// `--reset-circuit` of an earlier resume was meant for that one alone.
+fn end_reset_of_before(changes: &mut Vec<Change>, state: &RunState) {
+    if state.settings.shown().values.breaker.reset_circuit && !resets(changes) {
+        changes.push(Change::new(keys::reset_circuit().name, "false".to_owned()));
+    }
+}

@@ -1,0 +1,94 @@
+//! From flags, files and the environment to the settings of a run.
+use std::path::{Path, PathBuf};
+
+use loop_core::agent::Described;
+use loop_core::run::WorkspaceRef;
+use loop_core::settings::{Given, Key, Layer, Origin, Settings, keys, settle, too_wide};
+
+use super::approval;
+use super::caller::{LaunchCaller, LaunchNote};
+use crate::paths::{Home, user_home};
+use crate::refusal::LaunchRefusal;
+use crate::settings_files::{described, gather};
+use crate::workspace;
+
+/// How long a known agent may work, and be silent, where nobody says anything.
+const KNOWN_AGENT_LIMITS: [(&Key, &str); 2] = [(keys::timeout(), "30m"), (keys::idle_timeout(), "10m")];
+
+/// Where a run is to work, and its settings.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) path: PathBuf,
+    pub(super) place: WorkspaceRef,
+    pub(super) settings: Settings,
+    /// The agents that the user's own settings describe, then those of the project.
+    pub(super) described: Vec<Described>,
+}
+
+/// Resolves the layers for a workspace and looks at the workspace.
+pub(super) fn set_up(
+    home: &Home,
+    flags: Vec<Given>,
+    workspace: Option<&Path>,
+    caller: &mut dyn LaunchCaller,
+) -> Result<Setup, LaunchRefusal> {
+    let asked = match workspace {
+        Some(path) => path.to_owned(),
+        None => std::env::current_dir()
+            .map_err(|error| LaunchRefusal::wrong("the current folder is gone").because(error.to_string()))?,
+    };
+    // A missing folder is a clearer error than a settings file that is not in it.
+    workspace::look(&asked, None, true)?;
+    let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
+    let mut project = approval::project(home, &whole, &flags, caller)?;
+    let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
+    let mut given = gather(&home.config, project)?;
+    given.extend(flags);
+    for vain in too_wide(&given) {
+        caller.note(LaunchNote::progress(format!("warning: {vain}: it is not taken ({})", vain.why())));
+    }
+    let settings = resolve(given)?;
+    let (path, place) = workspace::look(&asked, user_home().as_deref(), settings.values.start.allow_any_workspace)?;
+    let mut described = described(&home.config)?;
+    // For the same name the user's own description counts.
+    described.extend(of_project);
+    Ok(Setup { path, place, settings, described })
+}
+
+/// The settings that these layers make. An agent command alone means the custom agent.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn resolve(given: Vec<Given>) -> Result<Settings, LaunchRefusal> {
+    let resolved = settle(given)?;
+    let mut settings = Settings::of(&resolved);
+    let command = resolved.origin(keys::agent_cmd()).filter(|_| settings.values.agent.agent_cmd.is_some());
+    let agent = resolved.origin(keys::agent()).map(|origin| origin.layer);
+    if let Some(command) = command.filter(|command| Some(command.layer) > agent) {
+        settings.put(keys::agent(), "custom".to_owned(), command.clone());
+    }
+    known_agent_limits(&mut settings);
+    Ok(settings)
+}
+
+/// The user's own settings, without a workspace.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn own_settings(home: &Home) -> Result<Settings, LaunchRefusal> {
+    resolve(gather(&home.config, None)?)
+}
+
+/// The limits of an agent that is known or described, where nobody says anything.
+fn known_agent_limits(settings: &mut Settings) {
+    if settings.values.agent.agent == "custom" {
+        return;
+    }
+    for (key, value) in KNOWN_AGENT_LIMITS {
+        // With a place it comes from a profile.
+        let unset = |origin: &&Origin| origin.layer == Layer::Default && origin.place.is_empty();
+        if let Some(origin) = settings.resolved.origin(key).filter(unset).cloned() {
+            settings.put(key, value.to_owned(), origin);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A start: everything is checked first, then the run is made.
+use std::path::PathBuf;
+
+use loop_core::agent::Agent;
+use loop_core::agent::shell_words::quoted;
+use loop_core::run::{Event, RunSpec, WorkspaceRef};
+use loop_core::settings::{Given, Layer, Origin, Settings, keys};
+use loop_core::text;
+
+use super::agent::{self, LaunchAgent};
+use super::caller::{LaunchCaller, LaunchNote};
+use super::container::{self, LaunchContainer};
+use super::drive::ReadyRun;
+use super::settings::set_up;
+use super::task::{self, TaskSource};
+use super::{checks, disk_limits, gates, leftovers, worker};
+use crate::checkpoint::Chosen;
+use crate::paths::Home;
+use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::run_folder::{self, LongTexts, StartLock};
+use crate::secrets;
+use crate::workspace::claim;
+
+/// A start as anybody asks for it.
+#[derive(Debug, Clone)]
+pub struct LaunchRequest {
+    /// What was typed, over files and variables.
+    pub given: Vec<Given>,
+    /// Where to work; the current folder where none is given.
+    pub workspace: Option<PathBuf>,
+    pub task: TaskSource,
+    /// More arguments for the agent's program.
+    pub agent_args: Vec<String>,
+    /// Only looks: no run is made, nothing is written, and no breaker is closed.
+    pub dry_run: bool,
+}
+
+/// Everything that a start needs, checked.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The workspace, by its real path.
+    pub workspace: PathBuf,
+    /// The same, as the run records it.
+    pub place: WorkspaceRef,
+    pub settings: Settings,
+    /// The task.
+    pub goal: String,
+    /// The texts of the injected files.
+    pub inject: Vec<String>,
+    /// How checkpoints are kept.
+    pub checkpoints: Chosen,
+    pub agent: LaunchAgent,
+    /// What agents leave in a workspace, as globs: of all agents that could work here.
+    pub litter: Vec<String>,
+    /// The container that the agent works in; none if on this machine.
+    pub container: Option<LaunchContainer>,
+}
+
+/// Checks everything that a start needs. No run is made; only an approval that is given now is stored, and a breaker is
+/// closed where that is asked for.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCaller) -> Result<Prepared, LaunchRefusal> {
+    let LaunchRequest { given, workspace, task, agent_args, dry_run } = request;
+    let mut setup = set_up(home, given, workspace.as_deref(), caller)?;
+    let goal = task::read(&task, caller)?;
+    let line = retry_line(&goal, &setup.settings);
+    gates::check(&setup.settings, &line)?;
+    add_arguments(&mut setup.settings, &agent_args);
+    let found = agent::find_agent(&setup.settings, &setup.described, &line)?;
+    checks::check_containment(setup.settings.values.agent.containment)?;
+    let inject = task::injected(&setup.settings.values.start.inject, &goal)?;
+    checks::fix_result_path(&mut setup.settings)?;
+    let output = &setup.settings.values.output;
+    checks::check_stop_file(output, &setup.path, output.clear_stop)?;
+    let checkpoints = checks::checkpoint_backend(home, &setup)?;
+    let values = &setup.settings.values;
+    let container = container::check(&values.agent, &found.agent, &setup.path, caller)?;
+    worker::check_breaker(home, values, dry_run, caller)?;
+    if !dry_run {
+        agent::confirm_permissions(values, caller)?;
+    }
+    Ok(Prepared {
+        workspace: setup.path,
+        place: setup.place,
+        settings: setup.settings,
+        goal,
+        inject,
+        checkpoints,
+        agent: found,
+        litter: Agent::litter_of_all(&setup.described),
+        container,
+    })
+}
+
+/// The start as it could be typed again, for hints.
+fn retry_line(goal: &str, settings: &Settings) -> String {
+    let promise = settings.values.gate.promise.as_deref().map_or_else(|| "'make test'".to_owned(), quoted);
+    format!("loop start {} --promise {promise}", quoted(&text::one_line(goal, 80)))
+}
+
+/// Arguments of the request come after those of the settings.
+fn add_arguments(settings: &mut Settings, more: &[String]) {
+    if more.is_empty() {
+        return;
+    }
+    let value = agent::with_arguments(settings.values.agent.agent_args.as_deref().unwrap_or_default(), more);
+    let origin = Origin { layer: Layer::Flag, place: "--".to_owned() };
+    settings.put(keys::agent_args(), value, origin);
+}
+
+/// Makes the run: from here on there is something on disk. What killed runs left is ended, the disk limits are kept, the
+/// workspace is claimed, the first fact is written, and the agent's container is begun.
+///
+/// # Errors
+/// When the run cannot be made. There is none then.
+pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -> Result<ReadyRun, LaunchRefusal> {
+    home.make()?;
+    for note in disk_limits::keep(home, &prepared.settings, None) {
+        caller.note(note);
+    }
+    let id = crate::fs::fresh_id().map_err(|error| LaunchRefusal::of(RefusalKind::Unable, &error))?;
+    let start = StartLock::take(home)?;
+    leftovers::end_orphans(home, Some(&prepared.place), &mut |note| caller.note(note))?;
+    let claimed = claim(home, &start, &id, &prepared.place)?;
+    let values = &prepared.settings.values;
+    if values.output.clear_stop {
+        checks::clear_stop_file(&values.output, &prepared.workspace)?;
+    }
+    // For this start alone: a later resume must see a new stop file, or a breaker that has tripped since.
+    let mut settings = prepared.settings.resolved.clone();
+    for key in [keys::clear_stop(), keys::reset_circuit()] {
+        let origin = Origin { layer: Layer::Default, place: String::new() };
+        settings.put(key, key.default.to_owned(), origin);
+    }
+    let mut files = LongTexts::new();
+    let secret = secrets::declared(&values.agent);
+    let goal = run_folder::store_text(&secret.text(&prepared.goal), "goal.md", &mut files);
+    let numbered = prepared.inject.iter().map(|text| secret.text(text)).zip(1..);
+    let inject = numbered
+        .map(|(text, number)| run_folder::store_as_file(&text, &format!("inject-{number}.md"), &mut files))
+        .collect();
+    let spec = RunSpec {
+        id,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        goal,
+        inject,
+        workspace: prepared.place.clone(),
+        backend: prepared.checkpoints.backend.to_owned(),
+        store: run_folder::store_name(&prepared.workspace),
+        described: prepared.agent.described.clone(),
+        litter: prepared.litter.clone(),
+        guard: gates::guard(&prepared.settings, &prepared.workspace),
+        settings,
+    };
+    let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
+    drop(start);
+    let held = container::begin_first(prepared.container.as_ref(), held)?;
+    if let Some(why) = &prepared.checkpoints.why {
+        let text = format!("note: no btrfs snapshots here, a git store keeps the iterations: {why}");
+        caller.note(LaunchNote::progress(text));
+    }
+    Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
+}
+
+/// Refuses a workspace in which another run works, for a dry run. Where there is no state folder yet there are no runs.
+///
+/// # Errors
+/// When a start would be refused.
+pub fn check_not_claimed(home: &Home, prepared: &Prepared) -> Result<(), LaunchRefusal> {
+    if !home.runs().is_dir() {
+        return Ok(());
+    }
+    let start = StartLock::take(home)?;
+    let nobody = crate::fs::fresh_id().map_err(|error| LaunchRefusal::of(RefusalKind::Unable, &error))?;
+    claim(home, &start, &nobody, &prepared.place)?;
+    Ok(())
+}
