@@ -45,7 +45,7 @@ pub(crate) fn home_error(error: &HomeError) -> CommandError {
             told.because("it would be another folder for every caller").hint("set LOOP_HOME to an absolute path")
         }
         HomeError::NotPrivate { .. } => told
-            .because("prompts and outputs are kept there, and must be yours alone")
+            .because("prompts and outputs are stored there, and must be yours alone")
             .hint("set LOOP_HOME to a folder of your own"),
         HomeError::Io { .. } => told.hint("make the folder writable, or set LOOP_HOME to another one"),
     }

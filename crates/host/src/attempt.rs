@@ -14,17 +14,20 @@ use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, RunSettings, RunState, StreamReport, TextDigest};
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
+use loop_core::view::LiveDigest;
 use sha2::{Digest, Sha256};
 
 use crate::attempt_container::Inside;
 use crate::clock;
-use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, tail_of};
 use crate::prompt_file::{self, Told};
 use crate::runs::RunFolder;
 use crate::secrets;
 
 /// How much of an agent's words stands in its report.
 const SAID_BYTES_MAX: usize = 2048;
+/// How much of what an agent wrote last is read to see which tool it uses.
+const LIVE_BYTES_MAX: u64 = 256 * 1024;
 
 /// The words of an attempt under way.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct Words {
     told: bool,
     /// The container that it works in.
     inside: Option<Inside>,
+    /// What faces show of the stream.
+    digest: LiveDigest,
 }
 
 /// What to start for one attempt, and how its words are read.
@@ -135,6 +140,7 @@ fn ready(
         continued: session.is_some(),
         told: false,
         inside,
+        digest: LiveDigest::default(),
     };
     if let Some(inside) = &words.inside {
         // Its stand-in on this side knows the signal that the agent ends on.
@@ -233,6 +239,7 @@ impl Words {
             return self.stream.stderr_is_private().then(String::new);
         }
         let live = self.stream.push(bytes);
+        live.iter().for_each(|live| self.digest.add(live));
         (!self.stream.is_plain()).then(|| live.iter().map(shown).collect())
     }
 
@@ -241,6 +248,11 @@ impl Words {
         let id = self.stream.session().filter(|_| !self.told)?.to_owned();
         self.told = true;
         Some(text::one_line(&id, 200))
+    }
+
+    /// What faces show of the stream.
+    pub(crate) fn digest(&self) -> &LiveDigest {
+        &self.digest
     }
 
     /// Whether the agent has begun to wait by itself for what only we wait for.
@@ -307,6 +319,18 @@ impl Meaning {
             Some(_) | None => bytes.into(),
         }
     }
+}
+
+/// What is known from the live stream of the agent that works on this run, read from what it wrote last.
+#[must_use]
+pub fn live_digest(run: &RunFolder, state: &RunState) -> LiveDigest {
+    let mut digest = LiveDigest::default();
+    let works = state.main_order().is_some_and(|(_, open)| open.order.runs_agent());
+    if let Some(mut stream) = Meaning::of(state).0.filter(|_| works) {
+        let written = tail_of(&run.attempt(state.iteration, state.attempt).join("stdout"), LIVE_BYTES_MAX);
+        stream.push(&written).iter().for_each(|live| digest.add(live));
+    }
+    digest
 }
 
 /// Its own words by hash and length, so that they can be compared with others; of a plain program all that it printed.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use loop_core::control::Reply;
 use loop_core::run::{Act, Entry, Event, Fact, Input, Notice, Request, RunState, next_deadline, step};
 use loop_core::time::{At, Deadline};
+use loop_core::view::LiveDigest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
@@ -30,6 +31,8 @@ pub trait Reporter {
     fn on_output(&mut self, bytes: &[u8]);
     /// How often it wants to be asked to draw; none means never.
     fn tick(&self) -> Option<Duration>;
+    /// What is known from the live stream of the agent; told before each drawing while an agent works.
+    fn on_live(&mut self, _live: &LiveDigest) {}
     /// Time to draw.
     fn draw(&mut self, state: &RunState, now: At);
 }
@@ -204,6 +207,9 @@ impl Driver {
             && self.drawn.elapsed() >= tick
         {
             self.drawn = Instant::now();
+            if let Some(live) = self.hands.live() {
+                reporter.on_live(live);
+            }
             reporter.draw(&self.state, clock::now());
         }
     }

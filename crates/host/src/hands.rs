@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, Measurement, Notice, Order, RunState, Tool};
+use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, Words};
 use crate::attempt_container;
@@ -86,6 +87,13 @@ impl OpenKind {
         match self {
             Self::Agent(words) => words.retrying(),
             Self::Gate(_) | Self::Certify(_) | Self::Notify => false,
+        }
+    }
+
+    fn live(&self) -> Option<&LiveDigest> {
+        match self {
+            Self::Agent(words) => Some(words.digest()),
+            Self::Gate(_) | Self::Certify(_) | Self::Notify => None,
         }
     }
 
@@ -326,6 +334,11 @@ impl Hands {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
         let keeping = self.keeping.iter().map(CheckpointWorker::wants);
         self.open.iter().flat_map(|open| open.task.wants()).chain(containment).chain(keeping)
+    }
+
+    /// What is known from the live stream of the agent that works.
+    pub(crate) fn live(&self) -> Option<&LiveDigest> {
+        self.open.iter().find_map(|open| open.kind.live())
     }
 
     pub(crate) fn wakes_in(&self, now: Instant) -> Option<Duration> {

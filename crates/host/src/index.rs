@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
-use loop_core::run::RunState;
+use loop_core::run::{RunState, Status};
 use loop_core::view::{Liveness, Row};
 use rusqlite::{Connection, ErrorCode, params};
 use rustix::fs::{AtFlags, statat};
@@ -34,7 +34,7 @@ impl Listed {
     /// What the index keeps of it: nothing while somebody drives it.
     fn entry(&self, journal_bytes: u64) -> Option<(Times, Row)> {
         let row = self.row.as_ref().ok()?;
-        let lies_still = row.outcome.is_some() || row.status == "crashed";
+        let lies_still = row.outcome.is_some() || row.status == Status::Crashed;
         lies_still.then(|| (Times::of((self.created_ms, self.updated_ms), row, journal_bytes), row.clone()))
     }
 }

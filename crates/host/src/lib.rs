@@ -29,7 +29,7 @@ pub mod process;
 mod prompt_file;
 pub mod proving;
 pub mod publish;
-mod requests;
+pub mod requests;
 pub mod retention;
 pub mod runs;
 pub mod secrets;

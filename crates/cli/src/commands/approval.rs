@@ -36,7 +36,7 @@ pub(crate) fn asked(context: &Context, workspace: &Path, flags: &[Given]) -> Res
     }
     context.home.make().map_err(|error| home_error(&error))?;
     approvals::approve(&context.home.state, workspace, &file.text)
-        .map_err(|error| CommandError::new(Kind::Unable, "the approval cannot be kept").because(error.to_string()))?;
+        .map_err(|error| CommandError::new(Kind::Unable, "the approval cannot be stored").because(error.to_string()))?;
     read(true).map(Some)
 }
 

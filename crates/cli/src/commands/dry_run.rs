@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, ready: &Ready, as_json: bool) -> Done {
         context.printer.answer(&format!("  {:<15}{name}{said} ({}, {took})\n", "baseline", seen.ended.brief()));
     }
     context.printer.answer(&if holds {
-        let what = if settings.gates.len() == 1 { "the promise holds" } else { "the gates hold" };
+        let what = if settings.gates.len() == 1 { "the promise passes" } else { "the gates pass" };
         format!("\n{what} already: no iteration would be run\n")
     } else {
         format!("\nthe first prompt:\n\n{}", text::clean(prompt.as_bytes()))
@@ -92,7 +92,7 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
     for key in promise.into_iter().chain(others) {
         line(key.name, &format!("{} ({})", resolved.text(key), origin(key)));
     }
-    line("keeps", header::keeps(ready.chosen.backend));
+    line("keeps", header::checkpoints(ready.chosen.backend));
     if let Some(why) = &ready.chosen.why {
         line("no snapshots", why);
     }

@@ -1,4 +1,5 @@
 //! What `loop verify` found as JUnit XML: a suite a gate.
+use loop_core::policy::gate::Verdict;
 use loop_core::tested::Mark;
 use loop_core::view::{Verification, VerifiedGate};
 
@@ -68,7 +69,7 @@ fn properties(found: &Verification, gate: &VerifiedGate) -> String {
         ("checkpoint", found.checkpoint.as_deref().unwrap_or_default()),
         ("tree", found.tree.as_deref().unwrap_or_default()),
         ("output_sha256", gate.output_sha256.as_str()),
-        ("recorded", gate.recorded.as_deref().unwrap_or_default()),
+        ("recorded", gate.recorded.map_or("", Verdict::name)),
     ];
     let each = all.map(|(name, value)| format!("      <property name=\"{name}\" value=\"{}\"/>\n", escaped(value)));
     each.concat()
@@ -85,15 +86,17 @@ enum What {
 
 fn of_gate(gate: &VerifiedGate) -> (What, String) {
     let (message, said) = (escaped(&gate.ended), escaped(&gate.said));
-    match (gate.passes(), gate.required, gate.verdict.as_str()) {
+    match (gate.passes(), gate.required, gate.verdict) {
         (true, ..) => (What::Passed, String::new()),
         (false, false, _) => (What::Skipped, format!("<skipped message=\"only watched, {message}\"/>")),
-        (false, true, "unverifiable") => (What::Error, format!("<error message=\"{message}\">{said}</error>")),
-        (false, true, _) => (What::Failure, format!("<failure message=\"{message}\">{said}</failure>")),
+        (false, true, Verdict::Unverifiable) => (What::Error, format!("<error message=\"{message}\">{said}</error>")),
+        (false, true, Verdict::Pass | Verdict::Fail) => {
+            (What::Failure, format!("<failure message=\"{message}\">{said}</failure>"))
+        }
     }
 }
 
-/// A failed test of a gate that is kept all the same, or only watched, fails nothing.
+/// A failed test of a gate that passes all the same, or is only watched, fails nothing.
 fn of_test(gate: &VerifiedGate, mark: Mark) -> (What, String) {
     match mark {
         Mark::Passed => (What::Passed, String::new()),
@@ -101,7 +104,7 @@ fn of_test(gate: &VerifiedGate, mark: Mark) -> (What, String) {
             (What::Failure, "<failure message=\"it fails\"/>".to_owned())
         }
         Mark::Failed => {
-            (What::Skipped, "<skipped message=\"it fails, and the gate is kept or only watched\"/>".to_owned())
+            (What::Skipped, "<skipped message=\"it fails, and the gate passes or is only watched\"/>".to_owned())
         }
         Mark::Skipped => (What::Skipped, "<skipped/>".to_owned()),
     }

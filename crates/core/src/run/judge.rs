@@ -10,6 +10,7 @@ use super::judgement::{
 };
 use super::outcome::{Outcome, Proof, ProofGate};
 use super::report::{AgentReport, Ended, NameList, StreamReport};
+use super::session::SessionUse;
 use super::state::{Requests, RunState};
 use crate::agent::{Failure, signature};
 use crate::machine::Deciding;
@@ -19,7 +20,7 @@ use crate::policy::gate::{self, Verdict};
 use crate::policy::prices::cost_of;
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
-use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, SessionMode, StatusBlock};
+use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, StatusBlock};
 use crate::text;
 
 /// So many iterations in a row that only asked in words, and changed nothing, are a question.
@@ -204,10 +205,7 @@ pub(super) fn asks_for_status(state: &RunState) -> bool {
 pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Option<String> {
     let settings = state.settings.read(deciding);
     let session = state.agent.session()?;
-    let wanted = state.agent.continues() || settings.values.agent.session == SessionMode::Continue;
-    let fresh_enough = settings.session_expiry_ms.is_none_or(|limit| state.now.ms_since(session.since) < limit);
-    let can = state.agent_of(settings).is_some_and(|agent| agent.continues());
-    (wanted && fresh_enough && can).then(|| session.id.clone())
+    SessionUse::of(state, settings, session, state.now).continues().then(|| session.id.clone())
 }
 
 /// Where the workspace goes back to after an interrupted attempt, where that is set.

@@ -18,6 +18,7 @@ mod progress;
 mod prompt_memory;
 mod provider;
 mod report;
+mod session;
 mod spec;
 mod state;
 mod step;
@@ -38,7 +39,7 @@ pub use judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
     MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
 };
-pub use outcome::{Ending, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, standing};
+pub use outcome::{Ending, LooprState, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, Status, standing};
 pub use phase::{AfterAttempt, Phase};
 pub use progress::{Best, IterationDelta, Progress};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
@@ -47,6 +48,7 @@ pub use report::{
     AgentReport, Answer, CertifyReport, Changes, CheckpointReport, Ended, GateReport, GuardReport, Measurement,
     NameList, Output, RollbackReport, StreamReport, TestsSeen, TextDigest, Tool,
 };
+pub use session::SessionUse;
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenOrder, Orders, Requests, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};
