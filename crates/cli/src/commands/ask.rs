@@ -24,7 +24,7 @@ pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, Command
     let Some(holder) = folder.holder() else {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} is not running", folder.id))
             .because("no process drives it, so nothing can be asked of it")
-            .hint(format!("loop resume {}", folder.id)));
+            .hint(format!("loop status {}", folder.id)));
     };
     if holder.socket.is_empty() {
         return Err(CommandError::new(Kind::Wrong, format!("another command works on loop {} right now", folder.id))

@@ -51,7 +51,7 @@ fn newest(context: &Context, root: &str) -> Result<Option<(String, LooprStatus)>
         if state.settings.shown().values.start.profile != Profile::Loopr {
             continue;
         }
-        let mut status = fold.picture(&state).status;
+        let mut status = fold.files(&state).status;
         if state.over.is_none() && row.status == Status::Crashed {
             // Its process is gone: what is written there is what it was doing when it was killed.
             status.state = LooprState::Error;

@@ -91,7 +91,8 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
             || "never ran".to_owned(),
             |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
         );
-        if state.gates.len() > 1 { format!("{}: {said}", gate.spec().name) } else { said }
+        let watched = if gate.is_required() { "" } else { " · only watched" };
+        if state.gates.len() > 1 { format!("{}: {said}{watched}", gate.spec().name) } else { said }
     });
     let gates: Vec<String> = gates.collect();
     let mut text = rows_table(std::slice::from_ref(&row));

@@ -85,7 +85,7 @@ pub(crate) fn wait_begins(state: &RunState, id: &str) -> Option<String> {
     let left = wait.until_ms.saturating_sub(state.now.wall_ms);
     Some(format!(
         "{}; waits until {} ({}); try now: loop resume {id}, or Enter",
-        text::one_line(&wait.why, 200),
+        text::one_line(&wait.why, 200).trim_end_matches('.'),
         time::rfc3339(wait.until_ms),
         time::spaced(left / 1000 * 1000),
     ))

@@ -22,7 +22,12 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         Outcome::Cancelled => (Paint::Warn, "cancelled"),
         Outcome::Unable => (Paint::Bad, "could not work"),
     };
-    let head = format!("{}: {}\n", printer.paint(paint, word), text::clean(over.reason.text.as_bytes()));
+    let reason = text::clean(over.reason.text.as_bytes());
+    // "stopped by Ctrl-C" says it already.
+    let head = match reason.strip_prefix(word) {
+        Some(rest) => format!("{}{rest}\n", printer.paint(paint, word)),
+        None => format!("{}: {reason}\n", printer.paint(paint, word)),
+    };
     if printer.loudness == Loudness::Quiet {
         return head;
     }
@@ -38,7 +43,8 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
                 )
             },
         );
-        format!("  {:<10}{said}\n", gate.spec().name)
+        let watched = if gate.is_required() { "" } else { " · only watched" };
+        format!("  {:<10}{said}{watched}\n", gate.spec().name)
     });
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
     let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();

@@ -38,8 +38,8 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
         for test in &gate.failing {
             out.push_str(&format!("  {}: fails: {}\n", gate.name, clean(test)));
         }
-        for said in said(gate) {
-            out.push_str(&format!("  {}: {said}\n", gate.name));
+        for line in output_lines(gate) {
+            out.push_str(&format!("  {}: {line}\n", gate.name));
         }
     }
     for hint in &found.hints {
@@ -53,7 +53,7 @@ fn clean(text: &str) -> String {
 }
 
 /// The last lines that a gate said.
-fn said(gate: &VerifiedGate) -> Vec<String> {
+fn output_lines(gate: &VerifiedGate) -> Vec<String> {
     let lines: Vec<&str> = gate.said.lines().collect();
     let from = lines.len().saturating_sub(SAID_LINES_MAX);
     lines.into_iter().skip(from).map(clean).collect()
@@ -115,7 +115,7 @@ pub(crate) fn markdown(found: &Verification) -> String {
         item(format!("Fails: {}", plain(test)));
     }
     for gate in found.gates.iter().filter(|gate| !gate.passes() && !gate.said.is_empty()) {
-        let said: String = said(gate).iter().map(|line| format!("    {line}\n")).collect();
+        let said: String = output_lines(gate).iter().map(|line| format!("    {line}\n")).collect();
         out.push_str(&format!("\nThe end of what {} said:\n\n{said}", plain(&gate.name)));
     }
     out

@@ -34,7 +34,7 @@ const CALLS: [&str; 19] = [
     "sendto",
 ];
 
-/// Writes what it did; the promise holds after iteration 3.
+/// Writes what it did; the promise passes after iteration 3.
 const AGENT: &str = "echo $LOOP_ITERATION.$LOOP_ATTEMPT >> log; echo $LOOP_ITERATION > done; echo said";
 const PROMISE: &str = "grep -qx 3 done";
 

@@ -65,7 +65,7 @@ impl LooprCounts {
 
 /// Everything that is published at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LooprPicture {
+pub struct LooprFiles {
     /// `status.json`.
     pub status: LooprStatus,
     /// `loop-state.json`.
@@ -136,7 +136,7 @@ impl LooprFold {
 
     /// What is published now.
     #[must_use]
-    pub fn picture(&self, state: &RunState) -> LooprPicture {
+    pub fn files(&self, state: &RunState) -> LooprFiles {
         let over = state.over.as_ref();
         let unable = over.filter(|over| exit_reason(over.reason.code) == LooprExitReason::AgentFailed);
         let unable = unable.map(|over| text::one_line(&over.reason.text, LINE_TEXT_MAX));
@@ -151,7 +151,7 @@ impl LooprFold {
             next_reset_at: next_reset(state).map(time::rfc3339),
         };
         let last_reset = time::rfc3339(window_began(state));
-        LooprPicture { status, counts: LooprCounts::of(state.progress.streaks()), call_count, last_reset }
+        LooprFiles { status, counts: LooprCounts::of(state.progress.streaks()), call_count, last_reset }
     }
 
     fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {

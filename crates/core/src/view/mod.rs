@@ -16,7 +16,7 @@ pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::{gate_with_verdict, public_event};
 pub use history::{AttemptOutcome, AttemptRow, Baseline, History, IterationOutcome, IterationRow, RollbackRow};
 pub use limits::{BudgetView, CallsView, SessionView, Used, used};
-pub use loopr::{LooprCounts, LooprExitReason, LooprFold, LooprPicture, LooprStatus, exit_reason};
+pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
 pub use record::{
     BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,

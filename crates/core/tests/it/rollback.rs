@@ -133,7 +133,7 @@ fn an_ended_run_is_visited_for_a_rollback_stays_ended_and_can_be_gone_on_with() 
     story.play(script);
     expect![[r#"
         7 certify {iteration:1}
-        7 END verified (goal_complete): the promise holds after 1 iteration
+        7 END verified (goal_complete): the promise passes after 1 iteration
         21 rollback to initial, undone by undo-1
         30 checkpoint iter-001+
         31 gate {rolled_back:1}
