@@ -140,7 +140,7 @@ fn a_wait_for_a_call_ends_by_a_person_and_by_the_time_of_the_loop() {
     just.say(&format!("denied calls_per_hour {left}"));
     assert_eq!(just.last(), format!("hold calls {left}"));
     just.wait(10_000).say("deadline / held");
-    assert!(just.last().starts_with("END exhausted (time_limit): 10s used up"), "{}", just.told);
+    assert!(just.last().starts_with("END exhausted (time_limit): time limit of 10s reached"), "{}", just.told);
 }
 
 #[test]

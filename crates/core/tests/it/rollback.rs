@@ -119,7 +119,7 @@ fn a_stop_while_something_is_to_be_mended_ends_the_run_and_says_what() {
         4 checkpoint iter-001
         5 hold blocked
         6 cancel hold blocked: request
-        7 END stopped (manual_stop): stopped by Ctrl-C while it could not go on: cannot read secret
+        7 END stopped (manual_stop): stopped by Ctrl-C while it could not continue: cannot read secret
     "#]]
     .assert_eq(told(&[], script).split_once("3 agent 1.1\n").unwrap().1);
 }
