@@ -4,6 +4,8 @@ pub mod args;
 mod commands;
 mod context;
 mod flags;
+#[cfg(test)]
+mod hints;
 mod person;
 mod render;
 

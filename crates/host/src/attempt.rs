@@ -14,17 +14,20 @@ use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, PromptNote, RunSettings, RunState, StreamReport, TextDigest};
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
+use loop_core::view::LiveDigest;
 use sha2::{Digest, Sha256};
 
 use crate::attempt_container::AttemptContainer;
 use crate::clock;
-use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, tail_of};
 use crate::prompt_file;
 use crate::run_folder::RunFolder;
 use crate::secrets;
 
 /// How much of an agent's own text stands in its report.
 const LAST_TEXT_BYTES_MAX: usize = 2048;
+/// How much of what an agent wrote last is read to see which tool it uses.
+const LIVE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What the order for an attempt says.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +50,8 @@ pub(crate) struct AttemptReader {
     session_reported: bool,
     /// The container that it works in.
     container: Option<AttemptContainer>,
+    /// What faces show of the stream.
+    digest: LiveDigest,
 }
 
 /// What is started for an attempt, and how its output is read.
@@ -146,6 +151,7 @@ fn prepare(
         continued: session.is_some(),
         session_reported: false,
         container,
+        digest: LiveDigest::default(),
     };
     if let Some(container) = &reader.container {
         // Our own program outside the container sends the agent its signal.
@@ -242,6 +248,7 @@ impl AttemptReader {
             return self.stream.stderr_is_private().then(String::new);
         }
         let live = self.stream.push(bytes);
+        live.iter().for_each(|live| self.digest.add(live));
         (!self.stream.is_plain()).then(|| live.iter().map(shown).collect())
     }
 
@@ -250,6 +257,11 @@ impl AttemptReader {
         let id = self.stream.session().filter(|_| !self.session_reported)?.to_owned();
         self.session_reported = true;
         Some(text::one_line(&id, 200))
+    }
+
+    /// What faces show of the stream.
+    pub(crate) fn digest(&self) -> &LiveDigest {
+        &self.digest
     }
 
     /// Whether the agent has begun to wait for its provider by itself.
@@ -316,6 +328,18 @@ impl Meaning {
             Some(_) | None => bytes.into(),
         }
     }
+}
+
+/// What is known from the live stream of the agent that works on this run, read from what it wrote last.
+#[must_use]
+pub fn live_digest(run: &RunFolder, state: &RunState) -> LiveDigest {
+    let mut digest = LiveDigest::default();
+    let works = state.main_order().is_some_and(|(_, open)| open.order.runs_agent());
+    if let Some(mut stream) = Meaning::of(state).0.filter(|_| works) {
+        let written = tail_of(&run.attempt(state.iteration, state.attempt).join("stdout"), LIVE_BYTES_MAX);
+        stream.push(&written).iter().for_each(|live| digest.add(live));
+    }
+    digest
 }
 
 /// Its own text by hash and length, to compare it with other attempts; for a plain program all that it printed.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
+use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
@@ -293,6 +294,14 @@ impl Executor {
     }
 
     /// The handles to wait on.
+    /// What is known from the live stream of the agent that works.
+    pub(crate) fn live(&self) -> Option<&LiveDigest> {
+        self.open.iter().find_map(|open| match &open.work {
+            Work::Agent(agent) => Some(agent.reader.digest()),
+            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+        })
+    }
+
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
         let checkpoints = self.checkpoints.iter().map(CheckpointWorker::wants);

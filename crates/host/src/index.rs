@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loop_core::machine::Machine;
-use loop_core::run::{Run, RunState};
+use loop_core::run::{Run, RunState, Status};
 use loop_core::time::At;
 use loop_core::view::{Liveness, Row};
 use rusqlite::{Connection, ErrorCode, params};
@@ -108,7 +108,7 @@ impl Indexed for Run {
         match row.outcome {
             Some(_) if row.is_over() => Rest::Over,
             Some(_) => Rest::Ended,
-            None if row.status == "crashed" => Rest::Crashed,
+            None if row.status == Status::Crashed => Rest::Crashed,
             None => Rest::Driven,
         }
     }

@@ -121,6 +121,18 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Resul
     Ok(Request::Inject(Injected { number, bytes, keep }))
 }
 
+/// A text for the next prompt of a run that no process drives: checked, and safe on disk when this returns. The caller
+/// records the request while it holds the run's lock.
+///
+/// # Errors
+/// Why the text is refused.
+pub fn injection(folder: &RunFolder, state: &RunState, text: &str, keep: bool) -> Result<Request, String> {
+    let mut texts = Texts::new(folder);
+    let request = inject(text, keep, state, &mut texts)?;
+    texts.sync().map_err(|error| format!("it cannot be stored: {error}"))?;
+    Ok(request)
+}
+
 fn write(folder: &RunFolder, number: u32, text: &str) -> io::Result<File> {
     let path = folder.injected(number);
     let place = folder.path.join("inject");

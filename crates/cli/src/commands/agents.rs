@@ -194,7 +194,7 @@ fn details(row: &Row) -> String {
         SignIn::File(file) => format!("signed in:   as ~/{file} says\n"),
         SignIn::NotSeen => format!("signed in:   not seen from here\n             → {}\n", agent.sign_in()),
         SignIn::Unknown if agent.sign_in().is_empty() => String::new(),
-        SignIn::Unknown => format!("signed in:   cannot be told\n             → {}\n", agent.sign_in()),
+        SignIn::Unknown => format!("signed in:   not known\n             → {}\n", agent.sign_in()),
     });
     if !agent.litter().is_empty() {
         text.push_str(&format!("leaves:      {}\n", agent.litter().join(", ")));
@@ -210,7 +210,7 @@ fn calls_in_words(agent: &Agent) -> String {
         let title = if permissions == Permissions::default() { format!("{word} (default)") } else { word.to_owned() };
         text.push_str(&format!("  --permissions {title}\n"));
         if !agent.can(permissions) {
-            text.push_str("    cannot be had: nobody said how it keeps to this\n");
+            text.push_str("    not available: it is not known how the agent is held to this\n");
             continue;
         }
         let call = call(agent, permissions);

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use loop_core::control::{Ask, Call, Reply};
 use loop_core::ids::OrderId;
-use loop_core::run::{Event, Fact, Input, Order};
+use loop_core::run::{Event, Fact, Input, Order, Status};
 use loop_core::view::Row;
 use loop_host::control::call;
 use loop_host::index;
@@ -14,6 +14,7 @@ use loop_host::signals::Signals;
 
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
+use crate::render::printer::Loudness;
 
 /// How often a waiting command looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -21,8 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Asks a run that is at work; what comes back is the number of the journal's line that took it in.
 pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, CommandError> {
     let Some(holder) = folder.holder() else {
-        return Err(CommandError::new(Kind::Wrong, format!("loop {} is not at work", folder.id))
-            .because("only a loop that somebody drives can be asked for something")
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} is not running", folder.id))
+            .because("no process drives it, so nothing can be asked of it")
             .hint(format!("loop status {}", folder.id)));
     };
     if holder.socket.is_empty() {
@@ -45,7 +46,7 @@ pub(crate) fn wait(folder: &RunFolder, is_so: impl Fn(&Row) -> bool) -> Result<O
     while signals.take().is_empty() {
         let Some(listed) = index::look(folder.clone()) else { return Ok(None) };
         let row = listed.row.map_err(|error| read_error(&error))?;
-        if is_so(&row) || row.status == "crashed" || row.outcome.is_some() {
+        if is_so(&row) || row.status == Status::Crashed || row.outcome.is_some() {
             return Ok(Some(row));
         }
         signals.wait(LOOK_EVERY);
@@ -95,8 +96,10 @@ pub(crate) fn came(
     Ok(None)
 }
 
-/// Says what was taken in.
+/// Prints what was recorded.
 pub(crate) fn told(context: &Context, folder: &RunFolder, what: &str, seq: u64) -> Done {
-    context.printer.answer(&format!("loop {}: {what} (noted as {seq})\n", folder.id));
+    let line =
+        if context.printer.loudness == Loudness::Verbose { format!(" (journal line {seq})") } else { String::new() };
+    context.printer.answer(&format!("loop {}: {what}{line}\n", folder.id));
     Ok(0)
 }

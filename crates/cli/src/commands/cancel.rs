@@ -1,6 +1,7 @@
 //! `loop cancel`: end a loop now, for good.
 use clap::Args;
 use loop_core::control::Ask;
+use loop_core::run::Status;
 use loop_core::view::Row;
 use loop_host::run_folder::RunFolder;
 
@@ -17,7 +18,7 @@ pub(crate) struct CancelArgs {
     /// Keep the workspace as it is (the default)
     #[arg(long, conflicts_with = "rollback")]
     keep: bool,
-    /// Go back to the initial checkpoint; what is there now stays one too
+    /// Roll back to the initial checkpoint; what is there now becomes a checkpoint first
     #[arg(long)]
     rollback: bool,
     /// Return when it has ended
@@ -35,21 +36,21 @@ pub(crate) fn run(context: &Context, args: &CancelArgs) -> Done {
     if !args.wait {
         return ask::told(context, &folder, "is being cancelled", seq);
     }
-    let row = ask::wait(&folder, |row| row.status == "cancelled")?;
+    let row = ask::wait(&folder, |row| row.status == Status::Cancelled)?;
     let (_, state) = if args.rollback {
         checkpoint_lookup::checkpoints_of(&folder)?
     } else {
-        return told(context, &folder, row, seq);
+        return report(context, &folder, row, seq);
     };
     if let Some(why) = state.checkpoints.refused().filter(|_| state.over.is_some()) {
         return Err(CommandError::new(Kind::Unable, "it is cancelled, but the workspace was not rolled back")
             .because(why)
-            .hint(format!("mend that, then: loop rollback {} initial", folder.id)));
+            .hint(format!("fix that, then: loop rollback {} initial", folder.id)));
     }
-    told(context, &folder, row, seq)
+    report(context, &folder, row, seq)
 }
 
-fn told(context: &Context, folder: &RunFolder, row: Option<Row>, seq: u64) -> Done {
-    let status = row.map_or_else(|| "left".to_owned(), |row| row.status);
-    ask::told(context, folder, &status, seq)
+fn report(context: &Context, folder: &RunFolder, row: Option<Row>, seq: u64) -> Done {
+    let status = row.map_or("left", |row| row.status.name());
+    ask::told(context, folder, status, seq)
 }

@@ -18,7 +18,7 @@ use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::table::table;
 
-/// Keep the workspace of a loop as it is now, at work, paused or ended
+/// Take a checkpoint of the workspace of a loop now, running, paused or ended
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct CheckpointArgs {
@@ -51,7 +51,7 @@ enum What {
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Remove the checkpoints of loops that ended long ago, and what nothing leads to any more
+    /// Remove the checkpoints of loops that ended long ago, and unreachable objects
     Gc {
         /// Say what would be removed and remove nothing
         #[arg(long)]
@@ -68,7 +68,9 @@ pub(crate) fn run(context: &Context, args: &CheckpointArgs) -> Done {
         (Some(What::Rm { id, name }), _) => remove(context, &id.id, name),
         (Some(What::Gc { dry_run, json }), _) => gc(context, *dry_run, *json),
         (None, Some(id)) => take(context, id, args.name.as_deref()),
-        (None, None) => Err(CommandError::new(Kind::Wrong, "which loop?").hint("loop checkpoint ID [NAME]")),
+        (None, None) => Err(CommandError::new(Kind::Wrong, "the id of a loop is missing")
+            .because("a checkpoint is taken of one loop")
+            .hint("loop checkpoint ID NAME; all loops: loop list")),
     }
 }
 
@@ -106,15 +108,20 @@ pub(crate) fn answered(context: &Context, id: &str, came: &RequestOutcome) -> Do
             let unstable = if saved.unstable.is_empty() {
                 String::new()
             } else {
-                format!("  changed while it was kept: {}\n", text::one_line(&saved.unstable.join(", "), 200))
+                format!(
+                    "  changed while the checkpoint was taken: {}\n",
+                    text::one_line(&saved.unstable.join(", "), 200)
+                )
             };
-            context.printer.answer(&format!("kept as {name}\n{unstable}  go back:    loop rollback {id} {name}\n"));
+            context
+                .printer
+                .answer(&format!("checkpoint taken: {name}\n{unstable}  roll back:  loop rollback {id} {name}\n"));
             Ok(0)
         }
         RequestOutcome::Refused(why) | RequestOutcome::Blocked(why) => {
             Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")
                 .because(why.clone())
-                .hint("mend that and try again"))
+                .hint("fix that and try again"))
         }
         RequestOutcome::RolledBack(_) => Err(CommandError::new(Kind::Unable, "the checkpoint was not taken")),
     }
@@ -125,8 +132,8 @@ fn remove(context: &Context, id: &str, name: &str) -> Done {
     let folder = context.find(id)?;
     let (found, _) = checkpoint_lookup::find(&folder, name)?;
     if check_name(&found).is_err() && !found.starts_with("manual-") {
-        return Err(CommandError::new(Kind::Wrong, format!("{found} is the loop's own"))
-            .because("iterations, their beginning and what a rollback left are kept until the loop's time is over")
+        return Err(CommandError::new(Kind::Wrong, format!("{found} is a checkpoint that the loop took itself"))
+            .because("checkpoints of iterations, of the start and of rollbacks stay until their retention time is over")
             .hint(format!("loop checkpoint gc, or all of it: loop rm {}", folder.id)));
     }
     let (place, _) = checkpoint_lookup::checkpoints_of(&folder)?;
@@ -169,10 +176,9 @@ fn gc(context: &Context, dry_run: bool, as_json: bool) -> Done {
         count => format!("{count} checkpoints"),
     };
     let objects = gone.collected.objects;
-    context.printer.answer(&format!(
-        "{count}, {objects} objects that nothing leads to: {word} {freed}; {} are kept\n",
-        text::size(gone.bytes)
-    ));
+    context
+        .printer
+        .answer(&format!("{count}, {objects} unreachable objects: {word} {freed}; {} stay\n", text::size(gone.bytes)));
     Ok(0)
 }
 
@@ -216,7 +222,7 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
         return Ok(0);
     }
     if listed.is_empty() {
-        context.printer.answer("no checkpoint has been taken yet, or none is kept any more\n");
+        context.printer.answer("no checkpoint has been taken yet, or all were removed\n");
         return Ok(0);
     }
     let rows: Vec<Vec<String>> = listed
@@ -230,6 +236,6 @@ fn list(context: &Context, id: &str, as_json: bool) -> Done {
             vec![format!("{}{mark}", row.name), iteration, time::rfc3339(row.at_ms), size, seen]
         })
         .collect();
-    context.printer.answer(&table(&["NAME", "ITER", "TAKEN", "SIZE", "SEE IT"], &rows));
+    context.printer.answer(&table(&["NAME", "ITER", "TAKEN", "SIZE", "SHOW IT BY"], &rows));
     Ok(0)
 }

@@ -17,7 +17,7 @@ use crate::render::printer::{Loudness, Printer};
 
 const FILES: [(&str, &str); 2] = [("calc.sh", include_str!("demo/calc.sh")), ("test.sh", include_str!("demo/test.sh"))];
 
-/// What the scripted agent mends in each iteration: (what it says, what it takes out, what it puts in).
+/// What the scripted agent fixes in each iteration: (what it says, what it takes out, what it puts in).
 const SCRIPT: [(&str, &str, &str); 3] = [
     (
         "add() returns its first number only. I add the second.",
@@ -61,8 +61,8 @@ pub(crate) fn run(context: &Context) -> Done {
     context.printer.progress(&format!(
         "\nNow with your own project and agent:\n\
          \x20 cd your-project\n\
-         \x20 loop start \"what you want\" --promise \"the command that shows it is done\" --agent-cmd \"claude -p\"\n\
-         \x20 loop doctor        which agents are installed here\n\
+         \x20 loop start \"what you want\" --promise \"the command that shows it is done\" --agent claude\n\
+         \x20 loop agents        which agents are installed here\n\
          \x20 rm -r {}\n",
         quoted(&shown)
     ));
@@ -78,7 +78,7 @@ fn sample() -> std::io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The scripted agent: reads its prompt like any other, then mends what its script says for this iteration.
+/// The scripted agent: reads its prompt like any other, then fixes what its script says for this iteration.
 pub(crate) fn agent() -> Done {
     let printer = Printer::new(Loudness::Normal);
     let mut prompt = String::new();

@@ -1,6 +1,7 @@
 //! `loop doctor`: what loop finds on this machine and what it lacks, with the next step for each.
 use clap::Args;
 use loop_core::agent::ADAPTERS;
+use loop_core::run::Status;
 use loop_core::settings::{CheckpointBackend, Values, settle};
 use loop_core::text;
 use loop_host::checkpoint::choose;
@@ -115,12 +116,17 @@ fn state_folder(context: &Context) -> Finding {
 fn runs(context: &Context) -> Finding {
     match index::list(&context.home) {
         Ok(listed) => {
-            let count = |status: &str| {
+            let count = |status: Status| {
                 listed.iter().filter(|run| run.row.as_ref().is_ok_and(|row| row.status == status)).count()
             };
             let unreadable: Vec<String> =
                 listed.iter().filter(|run| run.row.is_err()).map(|run| run.run.id.to_string()).collect();
-            let found = format!("{} in all, {} running, {} crashed", listed.len(), count("running"), count("crashed"));
+            let found = format!(
+                "{} in all, {} running, {} crashed",
+                listed.len(),
+                count(Status::Running),
+                count(Status::Crashed)
+            );
             if unreadable.is_empty() {
                 finding("loops", Health::Fine, found)
             } else {
@@ -156,9 +162,7 @@ fn settings(context: &Context) -> Finding {
 fn shell() -> Finding {
     match program_on_path("sh") {
         Some(path) => finding("sh", Health::Fine, text_of(&path)),
-        None => {
-            finding("sh", Health::Bad, "not on PATH; promises and agents are run by it").next("install a POSIX shell")
-        }
+        None => finding("sh", Health::Bad, "not on PATH; it runs promises and agents").next("install a POSIX shell"),
     }
 }
 
@@ -167,9 +171,10 @@ fn agents() -> Finding {
         ADAPTERS.iter().filter(|agent| program_on_path(agent.program).is_some()).map(|agent| agent.name).collect();
     if found.is_empty() {
         finding("agents", Health::Note, "none of the known ones is installed")
-            .next("any command works: --agent-cmd; or see: loop demo")
+            .next("how to install them: loop agents; any command works: --agent-cmd")
     } else {
-        finding("agents", Health::Fine, found.join(", ")).next("this version drives them by --agent-cmd")
+        finding("agents", Health::Fine, found.join(", "))
+            .next(format!("loop start \"fix the failing tests\" --promise \"npm test\" --agent {}", found[0]))
     }
 }
 
@@ -182,7 +187,7 @@ fn containment(context: &Context) -> Finding {
     let in_force = wish.unwrap_or(if works(Mode::Cgroup) { Mode::Cgroup } else { Mode::Plain });
     let mut found = format!("{}\nnot caught: {}", in_force.name(), in_force.misses());
     for (mode, why) in tried.iter().filter_map(|(mode, tried)| Some((mode, tried.as_ref().err()?))) {
-        found.push_str(&format!("\n{} cannot be had: {why}", mode.name()));
+        found.push_str(&format!("\n{} is not available: {why}", mode.name()));
     }
     if let Err(why) = check_proc() {
         return finding("containment", Health::Bad, why)

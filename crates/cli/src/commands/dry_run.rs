@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
         context.printer.answer(&format!("  {:<15}{name}{said} ({}, {took})\n", "baseline", seen.ended.brief()));
     }
     context.printer.answer(&if holds {
-        let what = if settings.gates.len() == 1 { "the promise holds" } else { "the gates hold" };
+        let what = if settings.gates.len() == 1 { "the promise passes" } else { "the gates pass" };
         format!("\n{what} already: no iteration would be run\n")
     } else {
         format!("\nthe first prompt:\n\n{}", text::clean(prompt.as_bytes()))
@@ -66,7 +66,7 @@ fn plan(prepared: &Prepared, settings: &Settings) -> String {
     for key in promise.into_iter().chain(others) {
         line(key.name, &format!("{} ({})", resolved.text(key), origin(key)));
     }
-    line("keeps", header::keeps(prepared.checkpoints.backend));
+    line("keeps", header::checkpoints(prepared.checkpoints.backend));
     if let Some(why) = &prepared.checkpoints.why {
         line("no snapshots", why);
     }

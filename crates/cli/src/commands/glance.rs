@@ -1,4 +1,5 @@
 //! `loop` alone: what runs, what ended lately, and the likely next command.
+use loop_core::run::Status;
 use loop_core::view::Row;
 use loop_host::run_folder;
 
@@ -22,18 +23,18 @@ pub(crate) fn run(context: &Context) -> Done {
 }
 
 fn next(shown: &[Row], any: bool) -> String {
-    let find = |statuses: &[&str]| shown.iter().find(|row| statuses.contains(&row.status.as_str()));
-    let lines: Vec<String> = if let Some(row) = find(&["running", "waiting"]) {
+    let find = |statuses: &[Status]| shown.iter().find(|row| statuses.contains(&row.status));
+    let lines: Vec<String> = if let Some(row) = find(&[Status::Running, Status::Waiting]) {
         vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
-    } else if let Some(row) = find(&["crashed", "paused"]) {
-        vec![format!("go on:     loop resume {}", row.id), format!("why:       loop status {}", row.id)]
-    } else if let Some(row) = find(&["failed"]) {
+    } else if let Some(row) = find(&[Status::Crashed, Status::Paused]) {
+        vec![format!("next:      loop resume {}", row.id), format!("why:       loop status {}", row.id)]
+    } else if let Some(row) = find(&[Status::Failed]) {
         vec![
-            format!("go on:     loop resume {} -n +5", row.id),
+            format!("next:      loop resume {} -n +5", row.id),
             format!("why:       loop history {} --verbose", row.id),
         ]
-    } else if let Some(row) = find(&["completed"]) {
-        vec![format!("see it:    loop history {}", row.id), start_line()]
+    } else if let Some(row) = find(&[Status::Completed]) {
+        vec![format!("details:   loop history {}", row.id), start_line()]
     } else if any {
         vec![start_line(), "all loops: loop list".to_owned()]
     } else {
@@ -43,5 +44,5 @@ fn next(shown: &[Row], any: bool) -> String {
 }
 
 fn start_line() -> String {
-    "start one: loop start \"fix the failing tests\" --promise \"npm test\" --agent-cmd \"claude -p\"".to_owned()
+    "start one: loop start \"fix the failing tests\" --promise \"npm test\" --agent claude".to_owned()
 }

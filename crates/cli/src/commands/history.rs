@@ -1,5 +1,6 @@
 //! `loop history`: the iterations of a loop.
 use clap::Args;
+use loop_core::policy::gate::Verdict;
 use loop_core::run::{Entry, Fact, Order, RunState};
 use loop_core::text;
 use loop_core::time;
@@ -54,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         if args.json {
             context.printer.json(&events);
         } else {
-            context.printer.answer(&events_told(&events));
+            context.printer.answer(&events_text(&events));
         }
         return Ok(0);
     }
@@ -62,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
         context.printer.json(&history);
         return Ok(0);
     }
-    context.printer.answer(&told(&history, context.printer));
+    context.printer.answer(&table_text(&history, context.printer));
     context.printer.answer(&beside(&history, folder.id.as_str()));
     if context.printer.loudness == Loudness::Verbose {
         let entries = reading.entries.clone();
@@ -78,10 +79,10 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
 }
 
 /// Both tables of events.
-fn events_told(events: &Events) -> String {
+fn events_text(events: &Events) -> String {
     let or_not = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), |text| text::one_line(text, 80));
     let session = events.session.iter().map(|event| {
-        let (at, name) = (event.at.clone(), event.event.to_owned());
+        let (at, name) = (event.at.clone(), event.event.name().to_owned());
         vec![at, name, event.loop_count.to_string(), or_not(&event.status), or_not(&event.error)]
     });
     let session = table(&["TIME", "SESSION", "LOOPS", "STATUS", "ERROR"], &session.collect::<Vec<_>>());
@@ -90,7 +91,8 @@ fn events_told(events: &Events) -> String {
     }
     let circuit = events.circuit.iter().map(|event| {
         let counts = [event.no_progress, event.same_error, event.test_loops, event.completion];
-        let mut row = vec![event.at.clone(), format!("{} → {}", event.from, event.to), event.reason.clone()];
+        let mut row =
+            vec![event.at.clone(), format!("{} → {}", event.from.name(), event.to.name()), event.reason.clone()];
         row.extend(counts.map(|count| count.to_string()));
         row
     });
@@ -100,7 +102,7 @@ fn events_told(events: &Events) -> String {
 
 /// The table of a run, for other commands.
 pub(crate) fn show(context: &Context, history: &History) {
-    context.printer.answer(&told(history, context.printer));
+    context.printer.answer(&table_text(history, context.printer));
 }
 
 pub(super) fn read(folder: &RunFolder) -> Result<(journal::Reading, History), CommandError> {
@@ -113,9 +115,9 @@ pub(super) fn read(folder: &RunFolder) -> Result<(journal::Reading, History), Co
     Ok((reading, history))
 }
 
-fn told(history: &History, printer: Printer) -> String {
+fn table_text(history: &History, printer: Printer) -> String {
     let mut text = match &history.baseline {
-        Some(baseline) => format!("before iteration 1: {}\n", promise(Some(&baseline.promise))),
+        Some(baseline) => format!("before iteration 1: {}\n", promise(Some(baseline.promise))),
         None => String::new(),
     };
     if history.iterations.is_empty() {
@@ -148,18 +150,18 @@ fn row(row: &IterationRow) -> Vec<String> {
     vec![
         row.iteration.to_string(),
         row.checkpoint.clone().unwrap_or_else(|| "-".to_owned()),
-        promise(row.promise.as_ref()).to_owned(),
+        promise(row.promise).to_owned(),
         duration,
         changes(row),
-        format!("{}{attempts}", row.outcome),
+        format!("{}{attempts}", row.outcome.name()),
     ]
 }
 
-fn promise(verdict: Option<&String>) -> &'static str {
-    match verdict.map(String::as_str) {
-        Some("pass") => "PASS ✓",
-        Some("fail") => "FAIL",
-        Some(_) => "UNVERIFIABLE",
+fn promise(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::Pass) => "PASS ✓",
+        Some(Verdict::Fail) => "FAIL",
+        Some(Verdict::Unverifiable) => "UNVERIFIABLE",
         None => "-",
     }
 }

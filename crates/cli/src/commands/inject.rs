@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use loop_core::control::{Ask, INJECT_BYTES_MAX};
+use loop_core::run::Event;
+use loop_host::launch;
 use loop_host::paths::read_bounded;
+use loop_host::requests;
+use loop_host::run_folder::RunFolder;
 
 use super::ask;
 use crate::args::IdArg;
-use crate::context::{Context, Done};
+use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 
 /// Tell the agent something in its next prompt
@@ -22,7 +26,7 @@ pub(crate) struct InjectArgs {
     /// Read the text from a file
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     file: Option<PathBuf>,
-    /// Let it stand in all later prompts too
+    /// Repeat it in all later prompts
     #[arg(long)]
     keep: bool,
 }
@@ -34,8 +38,34 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
             .because(error.to_string())
             .hint("loop inject ID \"text\", or --file FILE, or - for stdin")
     })?;
+    if folder.holder().is_none() {
+        return record(context, &folder, &text, args.keep);
+    }
     let seq = ask::ask(&folder, Ask::Inject { text, keep: args.keep }, "loop inject")?;
-    ask::told(context, &folder, "will tell the agent in its next prompt", seq)
+    ask::told(context, &folder, "the next prompt will have this text", seq)
+}
+
+/// Records the text for a loop that no process drives: the prompt after `loop resume` has it.
+fn record(context: &Context, folder: &RunFolder, text: &str, keep: bool) -> Done {
+    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+    if state.spec.is_none() {
+        return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
+    }
+    if !state.resumable() {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} has ended and cannot be resumed", folder.id))
+            .because("there will be no next prompt")
+            .hint(format!("loop history {}", folder.id)));
+    }
+    let request = requests::injection(folder, &state, text, keep).map_err(|why| {
+        CommandError::new(Kind::Wrong, "the text cannot be used").because(why).hint("loop inject --help")
+    })?;
+    let event = Event::Requested { request, by: "loop inject".to_owned() };
+    launch::record_request(&context.home, folder, "loop inject", event)?;
+    let id = &folder.id;
+    context
+        .printer
+        .answer(&format!("loop {id}: the next prompt will have this text\n  next:       loop resume {id}\n"));
+    Ok(0)
 }
 
 fn text(args: &InjectArgs) -> std::io::Result<String> {

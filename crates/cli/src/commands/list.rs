@@ -1,5 +1,6 @@
 //! `loop list`: all loops, with filters.
 use clap::Args;
+use loop_core::run::Status;
 use loop_core::text::{self, nearest};
 use loop_core::view::{Listing, Row};
 use loop_host::{clock, index};
@@ -7,8 +8,6 @@ use loop_host::{clock, index};
 use super::status::{rows, rows_table};
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
-
-const STATUSES: [&str; 7] = ["running", "waiting", "paused", "completed", "failed", "cancelled", "crashed"];
 
 /// List all loops, the newest first
 #[derive(Debug, Args)]
@@ -32,9 +31,10 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     let since_ms = args.since.as_deref().map(since).transpose()?;
-    if let Some(status) = args.status.as_deref().filter(|status| !STATUSES.contains(status)) {
-        let near =
-            nearest(status, STATUSES).map_or_else(|| STATUSES.join(", "), |near| format!("did you mean {near}?"));
+    let wanted = args.status.as_deref().and_then(Status::of);
+    if let Some(status) = args.status.as_deref().filter(|_| wanted.is_none()) {
+        let names = Status::ALL.map(Status::name);
+        let near = nearest(status, names).map_or_else(|| names.join(", "), |near| format!("did you mean {near}?"));
         return Err(CommandError::new(Kind::Wrong, format!("--status cannot be {status:?}"))
             .because("no loop has such a status")
             .hint(near));
@@ -44,10 +44,8 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     let unreadable = listed.iter().filter(|listed| listed.row.is_err()).count();
     let recent = listed.into_iter().filter(|listed| since_ms.is_none_or(|since| listed.times.created_ms >= since));
     let fits = |row: &Row| {
-        let status = args
-            .status
-            .as_deref()
-            .is_none_or(|status| row.status == status || (status == "failed" && row.status == "crashed"));
+        let also_crashed = wanted == Some(Status::Failed) && row.status == Status::Crashed;
+        let status = also_crashed || wanted.is_none_or(|wanted| row.status == wanted);
         status && args.agent.as_ref().is_none_or(|agent| row.agent == *agent)
     };
     let rows: Vec<Row> =

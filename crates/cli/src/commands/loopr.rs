@@ -22,7 +22,7 @@ use crate::flags::given;
 use crate::render::error::{CommandError, Kind, from_clap};
 use crate::render::printer::{Loudness, Printer};
 
-/// Runs Codex again and again until it has said often enough that it is done, or gets nowhere.
+/// Runs Codex again and again until it has said often enough that it is done, or makes no progress.
 #[derive(Debug, Parser)]
 #[command(name = "loopr", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct LooprCli {

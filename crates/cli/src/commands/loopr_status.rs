@@ -1,8 +1,8 @@
 //! `loopr status`: where the newest loop of a root stands, from its journal.
 use clap::Args;
-use loop_core::run::RunState;
+use loop_core::run::{LooprState, RunState, Status};
 use loop_core::settings::Profile;
-use loop_core::view::{LooprFold, LooprStatus};
+use loop_core::view::{LooprExitReason, LooprFold, LooprStatus};
 use loop_host::index;
 use loop_host::paths::text_of;
 
@@ -51,12 +51,12 @@ fn newest(context: &Context, root: &str) -> Result<Option<(String, LooprStatus)>
         if state.settings.shown().values.start.profile != Profile::Loopr {
             continue;
         }
-        let mut status = fold.picture(&state).status;
-        if state.over.is_none() && row.status == "crashed" {
-            // Nobody drives it any more: what is written there is what it was doing when it was killed.
-            status.state = "error";
-            status.exit_reason = Some("agent_failed");
-            status.last_error = Some(format!("the loop was killed; go on: loop resume {}", row.id));
+        let mut status = fold.files(&state).status;
+        if state.over.is_none() && row.status == Status::Crashed {
+            // Its process is gone: what is written there is what it was doing when it was killed.
+            status.state = LooprState::Error;
+            status.exit_reason = Some(LooprExitReason::AgentFailed);
+            status.last_error = Some(format!("the loop was killed; next: loop resume {}", row.id));
         }
         return Ok(Some((row.id, status)));
     }
@@ -67,9 +67,9 @@ fn shown(id: &str, status: &LooprStatus) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<15}{value}\n"));
     line("loop", id);
-    line("state", status.state);
+    line("state", status.state.name());
     line("iteration", &status.iteration.to_string());
-    status.exit_reason.iter().for_each(|reason| line("exit reason", reason));
+    status.exit_reason.iter().for_each(|reason| line("exit reason", reason.name()));
     status.last_summary.iter().for_each(|text| line("last summary", text));
     status.last_error.iter().for_each(|text| line("last error", text));
     line("calls", &format!("{} in the last hour", status.call_count));

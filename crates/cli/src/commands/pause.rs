@@ -1,6 +1,7 @@
-//! `loop pause`: hold a loop after its iteration.
+//! `loop pause`: pause a loop after its iteration.
 use clap::Args;
 use loop_core::control::Ask;
+use loop_core::run::Status;
 use loop_host::run_folder::RunFolder;
 
 use super::ask;
@@ -8,12 +9,12 @@ use crate::args::IdArg;
 use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 
-/// Hold a loop after this iteration; its process stays, and `loop resume` goes on
+/// Pause a loop after this iteration; its process stays, and `loop resume` continues it
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
     id: IdArg,
-    /// Return when it holds
+    /// Return when it is paused
     #[arg(long)]
     wait: bool,
 }
@@ -22,16 +23,16 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
     let folder = context.find(&args.id.id)?;
     let seq = ask::ask(&folder, Ask::Pause, "loop pause")?;
     if !args.wait {
-        return ask::told(context, &folder, "will hold after this iteration", seq);
+        return ask::told(context, &folder, "pauses after this iteration", seq);
     }
-    let row = ask::wait(&folder, |row| row.status == "paused" || is_lifted(&folder))?;
-    if row.as_ref().is_some_and(|row| row.status == "running") {
-        return Err(CommandError::new(Kind::Wrong, format!("loop {} goes on", folder.id))
-            .because("somebody resumed it before it held")
+    let row = ask::wait(&folder, |row| row.status == Status::Paused || is_lifted(&folder))?;
+    if row.as_ref().is_some_and(|row| row.status == Status::Running) {
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} was not paused", folder.id))
+            .because("somebody resumed it before that")
             .hint(format!("loop pause {} --wait", folder.id)));
     }
-    let status = row.map_or_else(|| "left".to_owned(), |row| row.status);
-    ask::told(context, &folder, &status, seq)
+    let status = row.map_or("left", |row| row.status.name());
+    ask::told(context, &folder, status, seq)
 }
 
 /// Whether somebody else has ended the pause.

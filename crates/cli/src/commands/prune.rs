@@ -1,6 +1,7 @@
 //! `loop prune`: remove the records of loops that ended long ago, and outputs past their bound.
 use clap::Args;
 use loop_core::ids::RunId;
+use loop_core::run::Status;
 use loop_core::settings::keys;
 use loop_core::text;
 use loop_core::time::parse_duration_ms;
@@ -12,14 +13,14 @@ use crate::context::{Context, Done, files_error, runs_error, settings_error};
 use crate::flags::given;
 use crate::render::error::{CommandError, Kind};
 
-/// Remove the records of loops that ended long ago; those that can still be gone on with stay.
+/// Remove the records of loops that ended long ago; those that can be resumed stay.
 /// What is left is thinned to keep_bytes: outputs of those that ended longest ago go first
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
     /// How long ago they must have ended; 30d unless only --keep-bytes is given, which removes no records
     #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
-    /// Remove those that could still be gone on with, too
+    /// Also remove those that can be resumed
     #[arg(long)]
     all: bool,
     /// How much the records of all loops may take together, instead of the setting keep_bytes
@@ -60,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &PruneArgs) -> Done {
     most.map_or(Ok(0), |most| thin(context, most, args.dry_run.then_some(&removed), args.keep_bytes.is_some()))
 }
 
-/// The bound that holds: as typed, else as the user's own settings have it.
+/// The limit: as typed, else as the user's own settings have it.
 fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError> {
     let mut all = gather(&context.home.config, None).map_err(|error| files_error(&error))?;
     if let Some(typed) = &args.keep_bytes {
@@ -77,12 +78,12 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
         let Ok(row) = &listed.row else { continue };
         let updated = row.updated_at.parse::<jiff::Timestamp>().map_or(0, |stamp| stamp.as_millisecond());
         let old = now.saturating_sub(u64::try_from(updated).unwrap_or(0)) >= age_ms;
-        let over = row.status != "running" && (args.all || !row.resumable);
+        let over = row.status != Status::Running && (args.all || !row.resumable);
         if !(old && over) {
             continue;
         }
         if rm::is_half_done(&listed.run) {
-            context.printer.progress(&format!("{} stays: a rollback of it is not done\n", listed.run.id));
+            context.printer.progress(&format!("{} stays: a rollback of it is not finished\n", listed.run.id));
             continue;
         }
         let named = rm::named(&listed.run);
@@ -101,7 +102,7 @@ fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<R
             "{} {} ({})\n",
             if args.dry_run { "would remove" } else { "removed" },
             listed.run.id,
-            row.status
+            row.status.name()
         ));
         removed.push(listed.run.id);
         bytes += size;
@@ -130,7 +131,7 @@ fn thin(context: &Context, most: u64, would: Option<&Vec<RunId>>, asked: bool) -
         context.printer.answer(&format!("{} {word}: {before} in all, then {after}\n", loops(thinned.runs.len())));
     }
     if thinned.after > most {
-        let text = format!("still {} in all: loops at work, prompts and journals stay\n", text::size(thinned.after));
+        let text = format!("still {} in all: running loops, prompts and journals stay\n", text::size(thinned.after));
         context.printer.progress(&format!("{text}  remove whole records: loop rm ID, or loop prune --older-than 1d\n"));
     }
     Ok(0)

@@ -46,20 +46,20 @@ pub(crate) fn run(context: &Context, args: &ResetArgs) -> Done {
         context.printer.json(&json!({"version": 1, "id": folder.id, "cleared": breaker, "session": id}));
         return Ok(0);
     }
-    context.printer.answer(&told(args, &state, session));
+    context.printer.answer(&report(args, &state, session));
     Ok(0)
 }
 
 /// What was cleared.
-fn told(args: &ResetArgs, state: &RunState, session: bool) -> String {
+fn report(args: &ResetArgs, state: &RunState, session: bool) -> String {
     let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
     let breaker = BreakerView::of(state);
     let was = match (&breaker.tripped_at, &breaker.why) {
-        (Some(at), Some(why)) => format!("it had tripped at {at}: {why} ({})", breaker.reason.unwrap_or_default()),
-        (_, _) => "it had not tripped".to_owned(),
+        (Some(at), Some(why)) => format!("it tripped at {at}: {why} ({})", breaker.reason.unwrap_or_default()),
+        (_, _) => "it was not tripped".to_owned(),
     };
     let counts = breaker.standing();
-    let counts = if counts.is_empty() { "all counts stood at 0".to_owned() } else { counts };
+    let counts = if counts.is_empty() { "all counts were 0".to_owned() } else { counts };
     let mut text = format!("loop {id}: the breaker is closed; {was}\n  cleared     {counts}\n");
     if let Some(signature) = &breaker.counts.signature {
         text.push_str(&format!("  the error   {}\n", loop_core::text::one_line(signature, 200)));
@@ -68,7 +68,9 @@ fn told(args: &ResetArgs, state: &RunState, session: bool) -> String {
         let what = match (state.agent.session(), session) {
             (None, _) => "there is no conversation to forget".to_owned(),
             (Some(session), true) => format!("{} is forgotten", session.id),
-            (Some(session), false) => format!("{} is kept; to forget it: --session --auto-confirm", session.id),
+            (Some(session), false) => {
+                format!("{} is not forgotten; to forget it: loop reset {id} --session --auto-confirm", session.id)
+            }
         };
         text.push_str(&format!("  session     {what}\n"));
     }
@@ -81,9 +83,11 @@ fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bo
     if args.auto_confirm || own || state.settings.shown().values.start.auto_confirm {
         return Ok(true);
     }
-    let answer = person::ask(context.printer, "The agent forgets what it knows of this work. Go on?");
+    let answer = person::ask(context.printer, "The agent forgets what it knows about this work. Continue?");
     if answer == PersonAnswer::NobodyThere {
-        context.printer.progress("note: nobody can be asked here, so the conversation is kept (--auto-confirm)\n");
+        context
+            .printer
+            .progress("note: nobody can be asked here, so the conversation is not forgotten (--auto-confirm)\n");
     }
     Ok(answer == PersonAnswer::Yes)
 }

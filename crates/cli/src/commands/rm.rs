@@ -9,13 +9,13 @@ use super::checkpoint_lookup;
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 
-/// Remove the records and checkpoints of loops that are not at work
+/// Remove the records and checkpoints of loops that are not running
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
     /// The loops, by their ids or the beginnings of them
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// Those with checkpoints that you named, too
+    /// Also those with checkpoints that you named
     #[arg(long)]
     checkpoints: bool,
 }
@@ -40,8 +40,8 @@ pub(crate) fn is_half_done(folder: &RunFolder) -> bool {
 fn refuse_named(folder: &RunFolder, too: bool) -> Result<(), CommandError> {
     let id = &folder.id;
     if is_half_done(folder) {
-        return Err(CommandError::new(Kind::Wrong, format!("a rollback of loop {id} is not done"))
-            .because("what is there is half of one state and half of another, and only its checkpoints know both")
+        return Err(CommandError::new(Kind::Wrong, format!("a rollback of loop {id} is not finished"))
+            .because("the workspace is half-restored, and only its checkpoints have both states")
             .hint(format!("loop rollback {id} undo, or finish it: see loop status {id}")));
     }
     let named = named(folder);

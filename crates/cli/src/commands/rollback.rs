@@ -14,8 +14,8 @@ use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::live::rolled_back;
 
-/// Go back to a checkpoint: every file in scope is what it was, byte for byte; files made since are gone.
-/// What is there now becomes a checkpoint first, so that `loop rollback ID undo` brings it back
+/// Roll back to a checkpoint: every file in scope is what it was, byte for byte; files made since are gone.
+/// What is there now becomes a checkpoint first: `loop rollback ID undo` restores it
 #[derive(Debug, Args)]
 pub(crate) struct RollbackArgs {
     #[command(flatten)]
@@ -23,16 +23,16 @@ pub(crate) struct RollbackArgs {
     /// initial, the number of an iteration, a name, or undo
     #[arg(value_name = "CHECKPOINT")]
     checkpoint: String,
-    /// Of a loop that is at work: end the agent and go back at once
+    /// Of a running loop: end the agent and roll back at once
     #[arg(long, conflicts_with = "after")]
     now: bool,
-    /// Of a loop that is at work: go back when this iteration is done
+    /// Of a running loop: roll back when this iteration is done
     #[arg(long)]
     after: bool,
-    /// Of a loop that is at work: return when it has gone back
+    /// Of a running loop: return when that is done
     #[arg(long)]
     wait: bool,
-    /// Bring the repository's own branches, HEAD and index back too, as they were before iteration 1
+    /// Restore the repository's own branches, HEAD and index too, as they were before iteration 1
     #[arg(long)]
     restore_git: bool,
     /// Print JSON
@@ -54,13 +54,13 @@ pub(crate) fn run(context: &Context, args: &RollbackArgs) -> Done {
                 context.printer.json(&json!({"version": 1, "id": folder.id, "asked": target, "noted": seq}));
                 return Ok(0);
             }
-            return ask::told(context, &folder, &format!("goes back after this iteration to {}", target.to), seq);
+            return ask::told(context, &folder, &format!("rolls back to {} after this iteration", target.to), seq);
         }
         let came = ask::came(&folder, seq, |order| matches!(order, Order::Rollback { .. }))?;
         return came.map_or(Ok(2), |came| answered(context, args, &folder, came));
     }
     let event = Event::Requested { request: Request::Rollback(target), by: "loop rollback".to_owned() };
-    context.printer.progress("keeping what is there, then going back; this takes a while in a large workspace\n");
+    context.printer.progress("taking a checkpoint of what is there, then rolling back\n");
     let notes = &mut |note| context.print_notes(&[note]);
     let came = launch::carry_out_request(&context.home, &folder, "loop rollback", event, notes)?;
     answered(context, args, &folder, came)
@@ -75,13 +75,18 @@ fn answered(context: &Context, args: &RollbackArgs, folder: &RunFolder, came: Re
         }
         RequestOutcome::Refused(why) => {
             Err(CommandError::new(Kind::Wrong, "nothing was rolled back and nothing changed").because(why).hint(
-                format!("mend that and give the same command again; what there is: loop checkpoint list {}", folder.id),
+                format!(
+                    "fix that and give the same command again; all checkpoints: loop checkpoint list {}",
+                    folder.id
+                ),
             ))
         }
-        RequestOutcome::Blocked(why) => Err(CommandError::new(Kind::Unable, "the rollback was begun and is not done")
-            .because(why)
-            .hint(format!("mend that and give the same command again, or: loop rollback {} undo", folder.id))),
-        RequestOutcome::Saved(_) => Err(CommandError::new(Kind::Unable, "the rollback was given up")),
+        RequestOutcome::Blocked(why) => {
+            Err(CommandError::new(Kind::Unable, "the rollback was begun and is not finished")
+                .because(why)
+                .hint(format!("fix that and give the same command again, or: loop rollback {} undo", folder.id)))
+        }
+        RequestOutcome::Saved(_) => Err(CommandError::new(Kind::Unable, "the rollback was cancelled")),
     }
 }
 
@@ -99,14 +104,14 @@ fn ask_when(context: &Context, folder: &RunFolder) -> Result<bool, CommandError>
         return Ok(false);
     }
     let question =
-        format!("loop {} is at work: go back [n]ow, which ends the agent, or [a]fter the iteration? [a] ", folder.id);
+        format!("loop {} is running: roll back [n]ow, which ends the agent, or [a]fter the iteration? [a] ", folder.id);
     context.printer.error(&question);
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).map_err(|error| CommandError::of(Kind::Wrong, &error))?;
     match line.trim() {
         "n" | "now" => Ok(true),
         "" | "a" | "after" => Ok(false),
-        other => Err(CommandError::new(Kind::Wrong, format!("{other:?} is no answer"))
+        other => Err(CommandError::new(Kind::Wrong, format!("{other:?} is not an answer"))
             .because("nothing was asked of the loop")
             .hint("say --now or --after")),
     }

@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use clap::Args;
 use loop_core::run::RunState;
-use loop_core::time;
-use loop_core::view::{Certificate, Listing, Record, Row};
+use loop_core::time::{self, At};
+use loop_core::view::{Certificate, Listing, Now, Record, Row};
+use loop_host::attempt::live_digest;
 use loop_host::clock;
 use loop_host::index::{self, Listed};
 use loop_host::run_folder::RunFolder;
@@ -17,7 +18,7 @@ use crate::render::error::{CommandError, Kind};
 use crate::render::printer::stdout_is_terminal;
 use crate::render::summary;
 use crate::render::table::table;
-use crate::render::words;
+use crate::render::{now, sentences};
 
 /// What ended longer ago than this is not shown without an id.
 const LATELY_MS: u64 = 60 * 60 * 1000;
@@ -32,7 +33,7 @@ pub(crate) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Draw it anew every second until Ctrl-C
+    /// Draw it again every second until Ctrl-C
     #[arg(short, long, conflicts_with = "json")]
     watch: bool,
 }
@@ -51,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Done {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Kind::Unable, &error))?;
     while signals.take().is_empty() {
         let text = once(context, args)?;
-        context.printer.answer(&format!("\u{1b}[H\u{1b}[2J{text}\nCtrl-C leaves; the loops go on\n"));
+        context.printer.answer(&format!("\u{1b}[H\u{1b}[2J{text}\nCtrl-C leaves; the loops continue\n"));
         signals.wait(REDRAW);
     }
     Ok(0)
@@ -82,12 +83,16 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     if json {
         return Ok(pretty(&detailed(folder, &row, &state, &record)));
     }
+    let driven = folder.holder().is_some();
+    let at = clock::now();
+    let now_view = doing(folder, &state, at).filter(|_| driven);
     let gates = state.gates.iter().map(|gate| {
         let said = gate.last().map_or_else(
             || "never ran".to_owned(),
             |last| format!("{} ({})", last.verdict.name(), last.report.ended.brief()),
         );
-        if state.gates.len() > 1 { format!("{}: {said}", gate.spec().name) } else { said }
+        let watched = if gate.is_required() { "" } else { " · only watched" };
+        if state.gates.len() > 1 { format!("{}: {said}{watched}", gate.spec().name) } else { said }
     });
     let gates: Vec<String> = gates.collect();
     let mut text = rows_table(std::slice::from_ref(&row));
@@ -97,16 +102,22 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     for (name, value) in [("project", &row.project), ("worker", &row.agent_name)] {
         value.iter().for_each(|value| detail(name, value));
     }
+    if let Some(view) = &now_view {
+        now::status_line(view, at, &row.id).iter().for_each(|line| detail("now", line));
+        now::requests(view).iter().for_each(|line| detail("asked", line));
+    }
     gates.iter().for_each(|gate| detail("gate", gate));
     detail("started", &row.started_at);
     detail("updated", &row.updated_at);
-    for (name, value) in kept(&state, &row.id).into_iter().chain(status_detail::lines(&state, &record, clock::now())) {
+    for (name, value) in
+        proof_and_checkpoints(&state, &row.id).into_iter().chain(status_detail::lines(&state, &record, at))
+    {
         detail(name, &value);
     }
     if let Some(wait) = &row.waiting {
         // A limit of the loop's own is still there whenever it is tried.
         let hint = match state.calls_free_at() {
-            Some(_) => format!("a higher limit: {}", words::higher_limit(&state, &row.id)),
+            Some(_) => format!("a higher limit: {}", sentences::higher_limit(&state, &row.id)),
             None => format!("try now: loop resume {}", row.id),
         };
         detail("waits", &format!("until {}: {} · {hint}", wait.until, wait.why));
@@ -116,11 +127,11 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
         (Some(why), None) if why.starts_with("the agent asks") => {
             detail("asks", &format!("{why} · answer: loop inject {0} \"…\", then: loop resume {0}", row.id));
         }
-        (Some(why), None) => detail("waits", &format!("until this is mended: {why}")),
+        (Some(why), None) => detail("waits", &format!("until this is fixed: {why}")),
         (None, _) => {}
     }
     if row.resumable {
-        detail("go on", &summary::go_on(&state, &row.id));
+        detail("next", &summary::next_command(&state, &row.id));
     }
     if row.thinned {
         detail("outputs", "removed to make room for those of other loops (keep_bytes)");
@@ -129,7 +140,12 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// All that programs are told of one loop.
+/// What a run is doing now, with what its agent wrote last.
+fn doing(folder: &RunFolder, state: &RunState, at: At) -> Option<Now> {
+    Now::of(state, at, &live_digest(folder, state))
+}
+
+/// All that programs see of one loop.
 fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) -> serde_json::Value {
     let mut all = serde_json::to_value(row).unwrap_or_default();
     all["attempt"] = state.attempt.into();
@@ -138,6 +154,8 @@ fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) ->
     all["folder"] = loop_host::paths::text_of(&folder.path).into();
     all["bytes"] = loop_host::fs::bytes_of(&folder.path).into();
     let result = loop_core::view::RunResult::of(state);
+    let driven = folder.holder().is_some();
+    all["now"] = serde_json::to_value(doing(folder, state, clock::now()).filter(|_| driven)).unwrap_or_default();
     for (name, value) in status_detail::fields(state, record, clock::now()) {
         all[name] = value;
     }
@@ -148,8 +166,8 @@ fn detailed(folder: &RunFolder, row: &Row, state: &RunState, record: &Record) ->
     serde_json::json!({"version": loop_core::view::JSON_VERSION, "loops": [all]})
 }
 
-/// What stands for its end, what is kept of the workspace, and a rollback that was cut off.
-fn kept(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
+/// The proof of its end, its checkpoints, and a rollback that was interrupted.
+fn proof_and_checkpoints(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(proof) = Certificate::of(state) {
         let again = if proof.checkpoint.is_some() { format!(" · again: loop verify {id}") } else { String::new() };
@@ -159,14 +177,12 @@ fn kept(state: &RunState, id: &str) -> Vec<(&'static str, String)> {
     if let Some(newest) = &state.checkpoints.newest() {
         lines.push(("checkpoint", format!("{newest}; all of them: loop checkpoint list {id}")));
     } else if !state.has_checkpoints() {
-        lines.push(("checkpoint", "none are kept (--checkpoint none)".to_owned()));
+        lines.push(("checkpoint", "none (--checkpoint none)".to_owned()));
     }
     if state.checkpoints.rolling_back() {
         let to = state.requests.rollback.as_ref().map_or("", |target| target.to.as_str());
         let words = format!("to {to} is not done; finish it: loop rollback {id} {to}, or: loop rollback {id} undo");
         lines.push(("rollback", words));
-    } else if let Some(target) = &state.requests.rollback {
-        lines.push(("rollback", format!("to {} after this iteration", target.to)));
     }
     lines
 }
@@ -181,12 +197,12 @@ pub(crate) fn lately(context: &Context) -> Result<Vec<Listed>, CommandError> {
     index::list_since(&context.home, since_ms).map_err(|error| runs_error(&error))
 }
 
-/// The rows of those that can be read; the others are told by `loop doctor`.
+/// The rows of those that can be read; `loop doctor` names the others.
 pub(crate) fn rows(listed: Vec<Listed>) -> Vec<Row> {
     listed.into_iter().filter_map(|listed| listed.row.ok()).collect()
 }
 
-/// The table of D-04.
+/// One line for each loop.
 pub(crate) fn rows_table(rows: &[Row]) -> String {
     let cells: Vec<Vec<String>> = rows
         .iter()
@@ -199,7 +215,7 @@ pub(crate) fn rows_table(rows: &[Row]) -> String {
             let elapsed = time::spaced((row.elapsed_seconds * 1000.0) as u64 / 1000 * 1000);
             vec![
                 row.id.clone(),
-                row.status.clone(),
+                row.status.name().to_owned(),
                 row.progress(),
                 loop_core::text::one_line(&row.promise, 32),
                 row.agent.clone(),

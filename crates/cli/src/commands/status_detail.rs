@@ -31,7 +31,7 @@ pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static
     let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
     let mut lines = vec![("breaker", breaker(state, &id))];
     if let Some(session) = SessionView::of(state, now) {
-        let old = if session.expired { ", too old to go on with" } else { "" };
+        let old = if session.expired { ", too old to be continued" } else { "" };
         lines.push(("session", format!("{} since {}{old}", session.id, session.since)));
     }
     let calls = CallsView::of(state, now);
@@ -53,7 +53,7 @@ pub(crate) fn lines(state: &RunState, record: &Record, now: At) -> Vec<(&'static
     }
     if !state.progress.regressed().is_empty() {
         let names = text::one_line(&state.progress.regressed().join(", "), 300);
-        lines.push(("regressed", format!("fails since iteration {}, and had passed: {names}", state.iteration)));
+        lines.push(("regressed", format!("fails since iteration {} and passed before: {names}", state.iteration)));
     }
     if let Some(best) = state.progress.best().filter(|best| best.checkpoint.as_deref() != state.checkpoints.newest()) {
         let words = format!("iteration {}: {}; loop rollback {id} best", best.iteration, best.rank.words());

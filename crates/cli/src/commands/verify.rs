@@ -16,8 +16,8 @@ use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, Printer};
 use crate::render::{junit, summary, verified};
 
-/// Run the gates of a loop that is done again, in a clean copy of the tree that was judged, and say whether it still
-/// holds: exit 0 if it does, 1 if not. The workspace is not touched, nor judged
+/// Run the gates of a loop that is done again, in a clean copy of the tree that was judged, and say whether they still
+/// pass: exit 0 if they do, 1 if not. The workspace is not touched, nor judged
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         return Ok(answered(context, args, verification));
     }
     let (Some(checkpoint), Some(tree)) = (certificate.checkpoint.clone(), certificate.tree.clone()) else {
-        return Err(CommandError::new(Kind::Wrong, format!("loop {} keeps no checkpoints", folder.id))
+        return Err(CommandError::new(Kind::Wrong, format!("loop {} has no checkpoints", folder.id))
             .because("it was started with --checkpoint none: the tree that was judged is not there to judge again")
             .hint("start with --checkpoint auto to be able to verify later"));
     };
@@ -105,9 +105,9 @@ fn certificate_of(folder: &RunFolder, state: &RunState) -> Result<Certificate, C
     }
     Err(match &state.over {
         Some(over) => no_proof(folder, &format!("it ended without being done: {}", over.reason.text))
-            .hint(summary::go_on(state, folder.id.as_str())),
+            .hint(summary::next_command(state, folder.id.as_str())),
         None if folder.holder().is_some() => {
-            no_proof(folder, "it is still at work").hint(format!("loop watch {}", folder.id))
+            no_proof(folder, "it is still running").hint(format!("loop watch {}", folder.id))
         }
         None => no_proof(folder, "it has no end").hint(format!("loop resume {}", folder.id)),
     })
@@ -120,9 +120,11 @@ fn no_proof(folder: &RunFolder, why: &str) -> CommandError {
 fn not_verified(folder: &RunFolder, error: &ReverifyError) -> CommandError {
     let what = format!("loop {} cannot be verified", folder.id);
     let (kind, hint) = match error {
-        ReverifyError::Gone(_) => (Kind::Wrong, format!("what is still kept: loop checkpoint list {}", folder.id)),
+        ReverifyError::Gone(_) => {
+            (Kind::Wrong, format!("checkpoints that still exist: loop checkpoint list {}", folder.id))
+        }
         ReverifyError::Folder(_) => (Kind::Wrong, "name a new folder elsewhere: --keep-copy DIR".to_owned()),
-        ReverifyError::Stopped | ReverifyError::Unable(_) => (Kind::Unable, "mend that, then try again".to_owned()),
+        ReverifyError::Stopped | ReverifyError::Unable(_) => (Kind::Unable, "fix that, then try again".to_owned()),
     };
     CommandError::new(kind, what).because(error.to_string()).hint(hint)
 }
@@ -173,7 +175,7 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
     hints
 }
 
-/// A gate that is kept because it found nothing to run has shown little.
+/// A gate that passes because it found nothing to run has shown little.
 fn fewer_tests(found: &Verification, gate: &VerifiedGate) -> Option<String> {
     let then = found.certificate.gates.iter().find(|then| then.name == gate.name)?.tests?.ran();
     let now = gate.tests.map_or(0, TestCounts::ran);

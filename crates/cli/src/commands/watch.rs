@@ -20,17 +20,17 @@ use crate::render::summary::summary;
 
 /// So many pieces of one stream are shown before anything else gets its turn.
 const PIECES_MAX: u32 = 8;
-/// What is kept of an attempt is shown in so many looks; whoever writes on meanwhile is not followed.
+/// What is stored of an attempt is shown in so many rounds; what comes later is not followed.
 const LOOKS_MAX: u32 = 64;
 /// How often a followed loop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Show what a loop does: iterations, what the agent writes, what the promise says
+/// Show what a loop does: iterations, what the agent writes, the verdicts of the gates
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     id: IdArg,
-    /// Go on until the loop has ended; Ctrl-C leaves, and the loop goes on
+    /// Follow it until the loop has ended; Ctrl-C leaves, and the loop continues
     #[arg(short, long)]
     follow: bool,
     /// Begin there: 10m, 2026-11-15 or an RFC 3339 time
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &WatchArgs) -> Done {
         context.printer.answer(&summary(&watch.state, watch.live.claims(), &changes, context.printer));
     } else if watch.state.over.is_none() && watch.folder.holder().is_none() {
         let id = &watch.folder.id;
-        context.printer.answer(&format!("crashed: nobody drives it any more; go on with: loop resume {id}\n"));
+        context.printer.answer(&format!("crashed: its process is gone; next: loop resume {id}\n"));
     }
     Ok(0)
 }
@@ -92,7 +92,7 @@ impl Watch {
                 if matches!(&input.event, Event::Answered { answer: Answer::AgentEnded(_), .. }));
             if ended {
                 // Nobody writes any more, so that this has an end.
-                while self.hear()? {}
+                while self.show_output()? {}
                 self.streams.clear();
             }
             self.state.apply(&entry.fact);
@@ -107,18 +107,18 @@ impl Watch {
                 self.streams = streams.map(|(name, meaning)| (Follower::new(place.join(name)), meaning)).into();
             }
         }
-        self.hear()
+        self.show_output()
     }
 
     /// Shows some of what the agent wrote; true if there may be more. Whoever writes faster than we
     /// show must not keep us from seeing anything else.
-    fn hear(&mut self) -> std::io::Result<bool> {
+    fn show_output(&mut self) -> std::io::Result<bool> {
         let mut more = false;
         for (stream, meaning) in &mut self.streams {
             for count in 1..=PIECES_MAX {
                 let piece = stream.next_piece()?;
                 if piece.gap {
-                    self.live.on_output(b"\n[output left out: more came than is kept]\n");
+                    self.live.on_output(b"\n[output skipped: more came than is stored]\n");
                 }
                 if piece.bytes.is_empty() {
                     break;

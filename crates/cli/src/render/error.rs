@@ -99,9 +99,9 @@ pub(crate) fn from_clap(error: &clap::Error, command: &clap::Command) -> Command
             let word = get(ContextKind::InvalidSubcommand).unwrap_or_default();
             (format!("unknown command {word}"), "no command has this name")
         }
-        ErrorKind::MissingRequiredArgument => (format!("{argument} is missing"), "the command cannot work without it"),
+        ErrorKind::MissingRequiredArgument => (format!("{argument} is missing"), "the command needs it"),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            ("a word is missing".to_owned(), "this command has several forms")
+            ("a subcommand is missing".to_owned(), "this command has several forms")
         }
         ErrorKind::ArgumentConflict => {
             let other = get(ContextKind::PriorArg).unwrap_or_else(|| "another one".to_owned());

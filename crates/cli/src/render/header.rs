@@ -17,12 +17,12 @@ pub(crate) fn header(state: &RunState) -> String {
         promise(state),
         format!("  agent     {}{}", agent(&settings.values.agent), withheld(state)),
         format!("  limits    {}", limits(settings)),
-        format!("  keeps     {} · Ctrl-C stops after the iteration", keeps(&spec.backend)),
+        format!("  keeps     {} · Ctrl-C stops after the iteration", checkpoints(&spec.backend)),
     ];
     lines.iter().map(|line| fitted(line)).collect()
 }
 
-/// What has to hold: the promise, with the names of other gates; or that nothing is checked.
+/// What has to pass: the promise, with the names of other gates; or that nothing is checked.
 fn promise(state: &RunState) -> String {
     let promise = state.settings.shown().values.gate.promise.as_deref();
     let others = &state.settings.shown().values.gate.gate;
@@ -133,10 +133,10 @@ fn budgets(settings: &Resolved) -> Vec<String> {
     set.map(|(value, before, after)| format!("{before}{}{after}", value.trim_start_matches('$'))).collect()
 }
 
-/// What is kept of every iteration.
-pub(crate) fn keeps(backend: &str) -> &'static str {
+/// Which checkpoints there are.
+pub(crate) fn checkpoints(backend: &str) -> &'static str {
     match backend {
-        "none" => "no checkpoints: no going back, changes are only noticed",
+        "none" => "no checkpoints: no rollback, changes are only noticed",
         "btrfs" => "every iteration, as btrfs snapshots",
         _ => "every iteration, in a git store of loop's own",
     }

@@ -1,4 +1,5 @@
 //! What `loop verify` found as JUnit XML: a suite a gate.
+use loop_core::policy::gate::Verdict;
 use loop_core::tested::Mark;
 use loop_core::view::{Verification, VerifiedGate};
 
@@ -33,8 +34,9 @@ impl Suite {
         let (class, time) = (escaped(&format!("loop.{}.{}", found.id, gate.name)), gate.duration_seconds);
         let tests = gate.cases.iter().map(|(name, mark)| (name.as_str(), 0.0, of_test(gate, *mark)));
         let cases: Vec<_> = std::iter::once((gate.name.as_str(), time, of_gate(gate))).chain(tests).collect();
-        let count = |what: What| cases.iter().filter(|(_, _, (is, _))| *is == what).count();
-        let (failures, errors, skipped) = (count(What::Failure), count(What::Error), count(What::Skipped));
+        let count = |what: CaseResult| cases.iter().filter(|(_, _, (is, _))| *is == what).count();
+        let (failures, errors, skipped) =
+            (count(CaseResult::Failure), count(CaseResult::Error), count(CaseResult::Skipped));
         let each = cases.iter().map(|(name, time, (_, result))| {
             let name = escaped(name);
             format!("    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time:.3}\">{result}</testcase>\n")
@@ -68,7 +70,7 @@ fn properties(found: &Verification, gate: &VerifiedGate) -> String {
         ("checkpoint", found.checkpoint.as_deref().unwrap_or_default()),
         ("tree", found.tree.as_deref().unwrap_or_default()),
         ("output_sha256", gate.output_sha256.as_str()),
-        ("recorded", gate.recorded.as_deref().unwrap_or_default()),
+        ("recorded", gate.recorded.map_or("", Verdict::name)),
     ];
     let each = all.map(|(name, value)| format!("      <property name=\"{name}\" value=\"{}\"/>\n", escaped(value)));
     each.concat()
@@ -76,34 +78,38 @@ fn properties(found: &Verification, gate: &VerifiedGate) -> String {
 
 /// What a case is, as JUnit has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum CaseResult {
     Passed,
     Failure,
     Error,
     Skipped,
 }
 
-fn of_gate(gate: &VerifiedGate) -> (What, String) {
+fn of_gate(gate: &VerifiedGate) -> (CaseResult, String) {
     let (message, said) = (escaped(&gate.ended), escaped(&gate.said));
-    match (gate.passes(), gate.required, gate.verdict.as_str()) {
-        (true, ..) => (What::Passed, String::new()),
-        (false, false, _) => (What::Skipped, format!("<skipped message=\"only watched, {message}\"/>")),
-        (false, true, "unverifiable") => (What::Error, format!("<error message=\"{message}\">{said}</error>")),
-        (false, true, _) => (What::Failure, format!("<failure message=\"{message}\">{said}</failure>")),
+    match (gate.passes(), gate.required, gate.verdict) {
+        (true, ..) => (CaseResult::Passed, String::new()),
+        (false, false, _) => (CaseResult::Skipped, format!("<skipped message=\"only watched, {message}\"/>")),
+        (false, true, Verdict::Unverifiable) => {
+            (CaseResult::Error, format!("<error message=\"{message}\">{said}</error>"))
+        }
+        (false, true, Verdict::Pass | Verdict::Fail) => {
+            (CaseResult::Failure, format!("<failure message=\"{message}\">{said}</failure>"))
+        }
     }
 }
 
-/// A failed test of a gate that is kept all the same, or only watched, fails nothing.
-fn of_test(gate: &VerifiedGate, mark: Mark) -> (What, String) {
+/// A failed test of a gate that passes all the same, or is only watched, fails nothing.
+fn of_test(gate: &VerifiedGate, mark: Mark) -> (CaseResult, String) {
     match mark {
-        Mark::Passed => (What::Passed, String::new()),
+        Mark::Passed => (CaseResult::Passed, String::new()),
         Mark::Failed if gate.required && !gate.passes() => {
-            (What::Failure, "<failure message=\"it fails\"/>".to_owned())
+            (CaseResult::Failure, "<failure message=\"it fails\"/>".to_owned())
         }
         Mark::Failed => {
-            (What::Skipped, "<skipped message=\"it fails, and the gate is kept or only watched\"/>".to_owned())
+            (CaseResult::Skipped, "<skipped message=\"it fails, and the gate passes or is only watched\"/>".to_owned())
         }
-        Mark::Skipped => (What::Skipped, "<skipped/>".to_owned()),
+        Mark::Skipped => (CaseResult::Skipped, "<skipped/>".to_owned()),
     }
 }
 

@@ -4,23 +4,20 @@ use std::time::Duration;
 use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
 use loop_core::run::{
-    AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, Gate, GatePoint, HoldCause,
-    LastGate, Notice, Order, Request, RollbackReport, RunState, Target,
+    AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint, HoldCause, LastGate,
+    Notice, Order, Request, RollbackReport, RunState, Target,
 };
 use loop_core::settings::GateSpec;
 use loop_core::text;
 use loop_core::time::{self, At};
-use loop_core::view::{Claims, RunResult, gate_with_verdict, public_event};
+use loop_core::view::{Claims, LiveDigest, Now, RunResult, gate_with_verdict, iteration_text, public_event};
 use loop_host::driver::Reporter;
 
 use super::diff::brief;
 use super::monitor::{self, Monitor};
 use super::outbox::{Outbox, To};
 use super::printer::{Loudness, Paint, Printer};
-use super::{summary, words};
-
-/// How wide the live line may get.
-const LINE_LETTERS_MAX: usize = 78;
+use super::{now, sentences, summary};
 
 /// Shows a run as it goes.
 pub(crate) struct Live {
@@ -31,11 +28,13 @@ pub(crate) struct Live {
     mid_line: bool,
     out: Outbox,
     err: Outbox,
-    /// When the fact was that is being told.
+    /// When the newest fact was.
     now_wall_ms: u64,
     monitor: Monitor,
     /// What the attempt before used.
     choice: Option<AgentChoice>,
+    /// What is known from the live stream of the agent.
+    digest: LiveDigest,
 }
 
 impl Live {
@@ -50,6 +49,7 @@ impl Live {
             now_wall_ms: 0,
             monitor: Monitor::default(),
             choice: None,
+            digest: LiveDigest::default(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Live {
     /// Something about the work, unless nobody wants to hear it.
     fn show(&mut self, text: &str) {
         if self.printer.loudness != Loudness::Quiet {
-            self.err.send(text, |count| format!("[{count} pieces left out: nobody read them]\n"));
+            self.err.send(text, |count| format!("[{count} pieces skipped: nobody read them]\n"));
         }
     }
 
@@ -114,13 +114,13 @@ impl Live {
             Event::Requested { request: Request::Abort, .. } => self.line(Some(Paint::Warn), "stopping now"),
             Event::Requested { request, by } => {
                 let what = match request {
-                    Request::Pause => "holding after this iteration".to_owned(),
-                    Request::Resume => "going on".to_owned(),
+                    Request::Pause => "pausing after this iteration".to_owned(),
+                    Request::Resume => "resuming".to_owned(),
                     Request::Cancel => "cancelling".to_owned(),
-                    Request::CancelRollback => "cancelling, and going back to where it began".to_owned(),
-                    Request::Rollback(Target { to, now: true, .. }) => format!("going back to {to} now"),
-                    Request::Rollback(Target { to, .. }) => format!("going back to {to} after this iteration"),
-                    Request::Checkpoint { name } => format!("keeping the workspace as {name}"),
+                    Request::CancelRollback => "cancelling, and rolling back to the start".to_owned(),
+                    Request::Rollback(Target { to, now: true, .. }) => format!("rolling back to {to} now"),
+                    Request::Rollback(Target { to, .. }) => format!("rolling back to {to} after this iteration"),
+                    Request::Checkpoint { name } => format!("taking checkpoint {name}"),
                     Request::Inject(text) => format!("a text of {} bytes for the next prompt", text.bytes),
                     Request::Set(changes) => changes
                         .iter()
@@ -148,20 +148,17 @@ impl Live {
     fn answered(&mut self, answer: &Answer, state: &RunState) {
         match answer {
             Answer::AgentEnded(report) => {
-                self.line(Some(Paint::Dim), &format!("{:>7}  {}", of(state), words::ended(report)));
-                for said in words::heard(report, state) {
-                    self.line(Some(Paint::Warn), &format!("         {said}"));
+                self.line(Some(Paint::Dim), &format!("{:>7}  {}", of(state), sentences::attempt_ended(report)));
+                for line in sentences::attempt_remarks(report, state) {
+                    self.line(Some(Paint::Warn), &format!("         {line}"));
                 }
                 if report.left_running > 0 {
                     let count = report.left_running;
-                    self.line(
-                        Some(Paint::Warn),
-                        &format!("         ended {count} of its processes that it had left running"),
-                    );
+                    self.line(Some(Paint::Warn), &format!("         ended {count} processes that it left running"));
                 }
             }
             Answer::Cleaned { killed } if *killed > 0 => {
-                self.line(Some(Paint::Warn), &format!("ended {killed} processes of an attempt that was cut off"));
+                self.line(Some(Paint::Warn), &format!("ended {killed} processes of an interrupted attempt"));
             }
             Answer::Failed { what } => self.line(Some(Paint::Bad), what),
             Answer::Lost { left } => self.line(Some(Paint::Bad), &format!("could not be ended: {}", left.join(", "))),
@@ -172,7 +169,7 @@ impl Live {
             Answer::Blocked { why } | Answer::Refused { why } => self.line(Some(Paint::Bad), &text::one_line(why, 400)),
             Answer::RolledBack(back) => self.line(Some(Paint::Good), &rolled_back(back, &name_of(state))),
             Answer::ManualCheckpoint(saved) => {
-                self.line(None, &format!("kept as {}", saved.checkpoint.as_deref().unwrap_or_default()));
+                self.line(None, &format!("checkpoint taken: {}", saved.checkpoint.as_deref().unwrap_or_default()));
             }
             Answer::Checkpoint(saved) => self.saved(saved, state),
             Answer::Measurement(measured) => {
@@ -184,7 +181,7 @@ impl Live {
                 }
             }
             Answer::Guard(guarded) => {
-                for line in words::guarded(guarded) {
+                for line in sentences::protected_files(guarded) {
                     self.line(Some(Paint::Warn), &format!("{:>7}  {line}", of(state)));
                 }
             }
@@ -206,16 +203,16 @@ impl Live {
         }
         if !saved.unstable.is_empty() {
             let names = text::one_line(&saved.unstable.join(", "), 200);
-            self.line(Some(Paint::Warn), &format!("         changed while it was kept: {names}"));
+            self.line(Some(Paint::Warn), &format!("         changed while the checkpoint was taken: {names}"));
         }
     }
 
     fn gate(&mut self, gate: &GateSpec, last: &LastGate, state: &RunState) {
         let place = if last.point == GatePoint::Baseline { "before".to_owned() } else { of(state) };
-        let (word, paint) = match last.verdict {
-            Verdict::Pass => ("holds", Paint::Good),
-            Verdict::Fail => ("does not hold yet", Paint::Dim),
-            Verdict::Unverifiable => ("cannot be checked", Paint::Warn),
+        let paint = match last.verdict {
+            Verdict::Pass => Paint::Good,
+            Verdict::Fail => Paint::Dim,
+            Verdict::Unverifiable => Paint::Warn,
         };
         let said = match last.verdict {
             Verdict::Pass => String::new(),
@@ -224,17 +221,21 @@ impl Live {
                 if line.is_empty() { String::new() } else { format!(": {}", text::one_line(line, 60)) }
             }
         };
-        let turned = if gate.promise().negated { "turned round: " } else { "" };
-        let (name, ended) = (&gate.name, last.report.ended.brief());
-        let tests = last.report.tests.as_ref().map_or_else(String::new, |tests| format!(" · {}", words::tests(tests)));
-        self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({turned}{ended}){tests}{said}"));
+        let negated = if gate.promise().negated { "negated: " } else { "" };
+        let name = &gate.name;
+        let word = last.verdict.name();
+        let ended = last.report.ended.brief();
+        let tests =
+            last.report.tests.as_ref().map_or_else(String::new, |tests| format!(" · {}", sentences::tests(tests)));
+        self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({negated}{ended}){tests}{said}"));
     }
 
-    /// One fact of the run, as far as it is told by itself.
+    /// One fact of the run, as far as it is printed by itself.
     fn fact(&mut self, entry: &Entry, state: &RunState) {
         match &entry.fact {
             Fact::Happened(input) => self.happened(&input.event, state),
             Fact::Ordered { order: Order::RunAgent { attempt, .. }, .. } => {
+                self.digest = LiveDigest::default();
                 let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
                 let limit = time::spaced(state.settings.shown().timeout_ms);
                 if self.printer.live && self.printer.loudness == Loudness::Normal {
@@ -254,17 +255,20 @@ impl Live {
     }
 
     fn cancelled(&mut self, id: OrderId, cause: CancelCause, state: &RunState) {
-        let what = state.orders.get(id).map_or("it", |open| who(&open.order));
+        let Some(order) = state.orders.get(id).map(|open| &open.order) else { return };
+        let subject = subject(order, state);
+        let holds = order.hold_cause().is_some();
         let line = match cause {
-            CancelCause::Timeout if !is_hold(state, id) => format!("over its time: ending {what}"),
-            CancelCause::TimeLimit if !is_hold(state, id) => {
-                format!("the time of the loop is used up: ending {what}")
+            CancelCause::Timeout if !holds => {
+                let limit = time::spaced(order.limit_ms(state.settings.shown()));
+                format!("time limit of {limit} reached: ending {subject}")
             }
+            CancelCause::TimeLimit if !holds => format!("time limit of the whole loop reached: ending {subject}"),
             CancelCause::Silent => {
                 let limit = state.settings.shown().idle_timeout_ms.map_or_else(String::new, time::spaced);
                 format!("no sign of life for {limit}: ending the agent")
             }
-            CancelCause::Retrying => "it waits for its provider by itself: ending the agent".to_owned(),
+            CancelCause::Retrying => "the agent waits for its provider by itself: ending the agent".to_owned(),
             CancelCause::Timeout
             | CancelCause::TimeLimit
             | CancelCause::TimeUp
@@ -280,7 +284,7 @@ impl Live {
         let lines = match cause {
             HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}")],
             HoldCause::Blocked => vec![format!("paused until that is fixed; then: loop resume {id}")],
-            HoldCause::Limit => words::waits(state, &id).into_iter().collect(),
+            HoldCause::Limit => sentences::wait_begins(state, &id).into_iter().collect(),
             HoldCause::Calls => monitor::waits_for_call(state, &id).into_iter().collect(),
             HoldCause::Question => {
                 let question = text::one_line(state.agent.question().unwrap_or_default(), 400);
@@ -303,11 +307,11 @@ impl Live {
             Decision::Attempt(judgement) if judgement.timed_out && state.progress.timeouts() == 2 => {
                 let double = loop_core::settings::duration_text(state.settings.shown().timeout_ms.saturating_mul(2));
                 let id = name_of(state);
-                let hint = format!("two iterations ran out of time; more of it: loop set {id} timeout={double}");
+                let hint = format!("two iterations reached the time limit; raise it: loop set {id} timeout={double}");
                 self.line(Some(Paint::Warn), &hint);
             }
             Decision::Measurement(_) => {
-                if let Some(refused) = words::refused(state) {
+                if let Some(refused) = sentences::refused_commands(state) {
                     self.line(Some(Paint::Warn), &format!("         {refused}"));
                 }
             }
@@ -333,7 +337,7 @@ impl Live {
     }
 
     /// The same for programs.
-    fn events(&mut self, entry: &Entry, state: &RunState, said: Vec<monitor::Said>) {
+    fn events(&mut self, entry: &Entry, state: &RunState, remarks: Vec<monitor::Remark>) {
         let event = public_event(entry, state).map(|mut event| {
             let whole = RunResult::of(state).filter(|_| matches!(entry.fact, Fact::Concluded { .. }));
             if let (Some(whole), Some(event)) = (whole, event.as_object_mut())
@@ -343,7 +347,7 @@ impl Live {
             }
             event
         });
-        let more = said.into_iter().filter_map(|said| said.event).map(|(name, body)| {
+        let more = remarks.into_iter().filter_map(|remark| remark.event).map(|(name, body)| {
             let at = time::rfc3339(entry.at.wall_ms);
             let mut event = serde_json::json!({"version": 1, "event": name, "at": at});
             if let (Some(event), serde_json::Value::Object(body)) = (event.as_object_mut(), body) {
@@ -356,47 +360,9 @@ impl Live {
             self.out.send(&format!("{event}\n"), gap);
         }
     }
-
-    fn live_line(state: &RunState, now: At) -> Option<String> {
-        let (_, open) = state.main_order()?;
-        let limit = time::compact(open.order.limit_ms(state.settings.shown()));
-        let spent = time::compact(now.ms_since(open.since) / 1000 * 1000);
-        let fails = |gate: &&Gate| gate.last().is_some_and(|last| last.verdict != Verdict::Pass);
-        let gate = state.gates.iter().find(fails).or(state.gates.iter().next()).and_then(Gate::last);
-        let gate = gate.map_or_else(String::new, |last| format!(" · gate: {}", last.report.ended.brief()));
-        let doing = match &open.order {
-            Order::RunAgent { .. } => {
-                let cost = summary::told_cost(state).map_or_else(String::new, |cost| format!(" · {cost}"));
-                format!("{} · {spent} of {limit}{gate}{cost}", state.settings.shown().agent)
-            }
-            Order::RunGate { .. } => format!("checking the promise · {spent} of {limit}"),
-            Order::CleanUp { .. } => "ending what is left of a cut-off attempt".to_owned(),
-            Order::Hold { cause: HoldCause::Paused, .. } => format!("paused · loop resume {}", name_of(state)),
-            Order::Hold { cause: HoldCause::Blocked, .. } => {
-                format!("waits until that is mended · loop resume {}", name_of(state))
-            }
-            Order::Rollback { to, .. } => format!("going back to {to} · {spent}"),
-            Order::Hold { cause: HoldCause::Question, .. } => {
-                format!("waits for an answer · loop inject {}", name_of(state))
-            }
-            Order::Hold { cause: HoldCause::Limit, .. } => words::countdown(state, now)?,
-            Order::Hold { cause: HoldCause::Delay, .. } => format!("waiting · {spent} of {limit}"),
-            Order::Hold { cause: HoldCause::Calls, .. } => {
-                let left = state.calls_free_at().map_or(0, |at| at.saturating_sub(now.wall_ms));
-                format!("calls of the hour used up · {} left", time::compact(left / 1000 * 1000))
-            }
-            Order::Certify { .. } => "writing down the proof".to_owned(),
-            Order::Reserve { .. } => "asking the ledger".to_owned(),
-            Order::Checkpoint { .. } | Order::Measure { .. } | Order::Guard { .. } => {
-                "keeping the workspace".to_owned()
-            }
-            Order::Notify { .. } | Order::ManualCheckpoint { .. } => return None,
-        };
-        Some(text::one_line(&format!("{} · {doing}", of(state)), LINE_LETTERS_MAX))
-    }
 }
 
-/// When it was, on the clock of who reads it: lines that are kept in a file say it, a terminal need not.
+/// The local time, for lines that go to a file; a terminal does not need it.
 fn clock_time(wall_ms: u64) -> String {
     let stamp = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     let zoned = stamp.map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::system()));
@@ -407,63 +373,52 @@ fn name_of(state: &RunState) -> String {
     state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default()
 }
 
-/// What going back did, in a line or two.
+/// What a rollback did, in a line or two.
 pub(crate) fn rolled_back(back: &RollbackReport, id: &str) -> String {
-    let files = |count: u64| if count == 1 { "1 name".to_owned() } else { format!("{count} names") };
+    let files = |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
     let mut text = format!("rolled back to {}: {} written, {} removed", back.to, files(back.written), back.removed);
     for aside in &back.aside {
-        text.push_str(&format!("\n  kept aside: {}", text::one_line(aside, 200)));
+        text.push_str(&format!("\n  moved aside: {}", text::one_line(aside, 200)));
     }
     for said in &back.remarks {
         text.push_str(&format!("\n  {}", text::one_line(said, 400)));
     }
     let git = if back.git { " --restore-git" } else { "" };
-    format!("{text}\n  undo it:    loop rollback {id} undo{git}")
+    format!("{text}\n  undo:       loop rollback {id} undo{git}")
 }
 
-/// Who works on an order, for people.
-fn who(order: &Order) -> &'static str {
-    match order {
-        Order::RunAgent { .. } => "the agent",
-        Order::RunGate { .. } => "the promise",
-        Order::Notify { .. } => "the notification command",
-        Order::CleanUp { .. }
-        | Order::Checkpoint { .. }
-        | Order::Measure { .. }
-        | Order::ManualCheckpoint { .. }
-        | Order::Rollback { .. }
-        | Order::Reserve { .. }
-        | Order::Guard { .. }
-        | Order::Certify { .. }
-        | Order::Hold { .. } => "it",
+/// What an order is about, for people.
+fn subject(order: &Order, state: &RunState) -> String {
+    if let Order::RunGate { gate, .. } = order {
+        let name = state.gates.get(*gate).map(|gate| gate.spec().name.as_str());
+        return name.map_or_else(|| "the gate".to_owned(), |name| format!("gate {name}"));
     }
-}
-
-fn is_hold(state: &RunState, id: loop_core::ids::OrderId) -> bool {
-    state.orders.get(id).is_some_and(|open| matches!(open.order, Order::Hold { .. }))
+    if order.runs_agent() {
+        return "the agent".to_owned();
+    }
+    if matches!(order, Order::Notify { .. }) { "the notification command".to_owned() } else { "it".to_owned() }
 }
 
 /// `3/10`, or `3` where there is no limit.
 fn of(state: &RunState) -> String {
-    let most = state.settings.shown().max_iterations.map_or_else(String::new, |most| format!("/{most}"));
-    format!("{}{most}", state.iteration)
+    iteration_text(state.iteration, state.settings.shown().max_iterations)
 }
 
 impl Reporter for Live {
     fn on_entry(&mut self, entry: &Entry, state: &RunState) {
         self.now_wall_ms = entry.at.wall_ms;
         let verbose = self.printer.loudness == Loudness::Verbose;
-        let said = self.monitor.told(entry, state, verbose);
+        let remarks = self.monitor.remarks(entry, state, verbose);
         if self.json {
-            return self.events(entry, state, said);
+            return self.events(entry, state, remarks);
         }
-        // What is said with an order for an agent is about the iteration before it.
-        let before = matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { .. }, .. });
+        // What is printed with an order for an agent is about the iteration before it.
+        let before = matches!(&entry.fact, Fact::Ordered { order, .. } if order.runs_agent());
         if !before {
             self.fact(entry, state);
         }
-        for said in said {
-            self.line(Some(said.paint), &said.text);
+        for remark in remarks {
+            self.line(Some(remark.paint), &remark.text);
         }
         if before {
             self.fact(entry, state);
@@ -486,13 +441,20 @@ impl Reporter for Live {
         drawing.then(|| Duration::from_secs(1))
     }
 
+    fn on_live(&mut self, live: &LiveDigest) {
+        self.digest.clone_from(live);
+    }
+
     fn draw(&mut self, state: &RunState, now: At) {
         self.out.flush();
         self.err.flush();
         if self.json || !self.printer.live || self.printer.loudness != Loudness::Normal || !self.err.is_empty() {
             return;
         }
-        if let Some(line) = Self::live_line(state, now) {
+        let view = Now::of(state, now, &self.digest);
+        let id = name_of(state);
+        let line = view.and_then(|view| now::live_line(&view, now, &id, summary::known_cost(state)));
+        if let Some(line) = line {
             self.show(&format!("\r\u{1b}[K{line}"));
             self.drawn = true;
         }

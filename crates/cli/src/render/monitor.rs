@@ -1,17 +1,17 @@
-//! What a person is told after every iteration, and when something gets close to its limit.
+//! What is printed after every iteration, and when something gets close to its limit.
 use loop_core::policy::runaway::Gravity;
 use loop_core::run::{Entry, Fact, Order, Outcome, RunState, Session};
 use loop_core::settings::{StatusBlock, keys};
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, used};
+use loop_core::view::{BreakerView, CallsView, Claims, Record, Used, expired, iteration_text, used};
 use serde_json::{Value, json};
 
 use super::printer::Paint;
-use super::words;
+use super::sentences;
 
-/// One thing to tell.
-pub(crate) struct Said {
+/// One thing to print.
+pub(crate) struct Remark {
     /// How a line of it looks.
     pub(crate) paint: Paint,
     pub(crate) text: String,
@@ -19,13 +19,13 @@ pub(crate) struct Said {
     pub(crate) event: Option<(&'static str, Value)>,
 }
 
-impl Said {
+impl Remark {
     fn line(paint: Paint, text: String) -> Self {
         Self { paint, text, event: None }
     }
 }
 
-/// Remembers what was told.
+/// Remembers what was printed.
 #[derive(Default)]
 pub(crate) struct Monitor {
     record: Record,
@@ -57,14 +57,14 @@ impl Monitor {
         self.record.claims()
     }
 
-    /// What an entry is worth telling, beside what it says itself.
-    pub(crate) fn told(&mut self, entry: &Entry, state: &RunState, verbose: bool) -> Vec<Said> {
+    /// What an entry is worth printing, beside what it says itself.
+    pub(crate) fn remarks(&mut self, entry: &Entry, state: &RunState, verbose: bool) -> Vec<Remark> {
         self.record.apply(entry);
-        let mut said = Vec::new();
-        said.extend(self.expiry(entry, state));
+        let mut remarks = Vec::new();
+        remarks.extend(self.expiry(entry, state));
         if judged(state).is_some_and(|iteration| Some(iteration) != self.judged) {
-            said.extend(iteration(state, verbose));
-            said.extend(self.runaway());
+            remarks.extend(iteration(state, verbose));
+            remarks.extend(self.runaway());
             self.undecided = true;
         }
         // What is next is known with the next order; a check of protected files belongs to the gates.
@@ -75,36 +75,36 @@ impl Monitor {
         };
         if self.undecided && decided {
             self.undecided = false;
-            said.extend(progress_line(state, entry));
+            remarks.extend(progress_line(state, entry));
         }
-        said.extend(self.limits(entry, state));
+        remarks.extend(self.limits(entry, state));
         self.remember(entry, state);
-        said
+        remarks
     }
 
-    fn expiry(&self, entry: &Entry, state: &RunState) -> Option<Said> {
-        let begins = matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { session: None, .. }, .. });
+    fn expiry(&self, entry: &Entry, state: &RunState) -> Option<Remark> {
+        let begins = matches!(&entry.fact, Fact::Ordered { order, .. } if order.begins_session());
         if !begins || !expired(state, self.session.as_ref(), entry.at) {
             return None;
         }
         let limit = state.settings.shown().resolved.text(keys::session_expiry());
-        let text = format!("the agent's conversation is older than {limit}: a new one is begun");
+        let text = format!("the agent's conversation is older than {limit}: a new one begins");
         let event = Some(("session_expired", json!({"session": self.session.as_ref().map(|session| &session.id)})));
-        Some(Said { paint: Paint::Warn, text, event })
+        Some(Remark { paint: Paint::Warn, text, event })
     }
 
-    /// A graver alarm is told, the same one not again.
-    fn runaway(&mut self) -> Option<Said> {
+    /// A worse alarm is printed, the same one not again.
+    fn runaway(&mut self) -> Option<Remark> {
         let alarm = self.record.runaway().filter(|alarm| Some(alarm.severity) > self.alarm)?;
         self.alarm = Some(alarm.severity);
         let paint = if alarm.severity == Gravity::Critical { Paint::Bad } else { Paint::Warn };
         let text = format!("{}: {}", alarm.severity.word(), alarm.text);
-        Some(Said { paint, text, event: Some(("runaway", json!(alarm))) })
+        Some(Remark { paint, text, event: Some(("runaway", json!(alarm))) })
     }
 
-    fn limits(&self, entry: &Entry, state: &RunState) -> Vec<Said> {
+    fn limits(&self, entry: &Entry, state: &RunState) -> Vec<Remark> {
         let near = used(state, entry.at).into_iter().filter(|now| now.warns(&self.used));
-        near.map(|now| Said {
+        near.map(|now| Remark {
             paint: Paint::Warn,
             text: format!("WARNING: {} % of --{} used: {}", now.share, now.setting.replace('_', "-"), now.text),
             event: Some(("limit_near", json!(now))),
@@ -113,37 +113,37 @@ impl Monitor {
     }
 }
 
-/// The newest iteration on which everything has spoken.
+/// The newest iteration that is judged.
 fn judged(state: &RunState) -> Option<u32> {
     state.progress.streaks().evidence.last().map(|signs| signs.iteration)
 }
 
 /// The lines of an iteration that is over.
-fn iteration(state: &RunState, verbose: bool) -> Vec<Said> {
-    let mut said = Vec::new();
+fn iteration(state: &RunState, verbose: bool) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     if let Some(report) = state.agent.report().filter(|_| verbose) {
         let bytes = report.output.stdout_bytes.saturating_add(report.output.stderr_bytes);
         let took = time::spaced(report.duration_ms);
         let text = format!("{:>7}  took {took}, {bytes} bytes of output", of(state));
-        said.push(Said::line(Paint::Dim, text));
+        remarks.push(Remark::line(Paint::Dim, text));
     }
     if !state.progress.regressed().is_empty() {
         let names = text::one_line(&state.progress.regressed().join(", "), 300);
-        let back = if state.checkpoints.is_reverting() { "; going back to before the iteration" } else { "" };
-        let text = format!("{:>7}  fails now and had passed: {names}{back}", of(state));
+        let back = if state.checkpoints.is_reverting() { "; rolling back to before the iteration" } else { "" };
+        let text = format!("{:>7}  fails now and passed before: {names}{back}", of(state));
         let event = Some(("regressed", json!({"iteration": state.iteration, "what": state.progress.regressed()})));
-        said.push(Said { paint: Paint::Warn, text, event });
+        remarks.push(Remark { paint: Paint::Warn, text, event });
     }
-    said
+    remarks
 }
 
-fn progress_line(state: &RunState, entry: &Entry) -> Option<Said> {
+fn progress_line(state: &RunState, entry: &Entry) -> Option<Remark> {
     // An order for an agent has begun the next iteration already.
-    let begun = u32::from(matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { attempt: 1, .. }, .. }));
+    let begun = u32::from(matches!(&entry.fact, Fact::Ordered { order, .. } if order.begins_iteration()));
     let (tripped, line) = progress(state, entry);
     let paint = if tripped { Paint::Bad } else { Paint::Dim };
     let place = place(state, state.iteration.saturating_sub(begun));
-    (!line.is_empty()).then(|| Said::line(paint, format!("{place:>7}  {line}")))
+    (!line.is_empty()).then(|| Remark::line(paint, format!("{place:>7}  {line}")))
 }
 
 /// What the agent claims, the calls that are left, the breaker; nothing where there is nothing to say.
@@ -193,7 +193,7 @@ pub(crate) fn waits_for_call(state: &RunState, id: &str) -> Option<String> {
     let wait = loop_core::view::Waiting::of(state)?;
     let left = state.calls_free_at()?.saturating_sub(state.now.wall_ms);
     let left = time::spaced(left / 1000 * 1000);
-    let hint = words::higher_limit(state, id);
+    let hint = sentences::higher_limit(state, id);
     Some(format!("{}; waits until {} ({left}); a higher limit: {hint}", wait.why, wait.until))
 }
 
@@ -202,6 +202,5 @@ fn of(state: &RunState) -> String {
 }
 
 fn place(state: &RunState, iteration: u32) -> String {
-    let most = state.settings.shown().max_iterations.map_or_else(String::new, |most| format!("/{most}"));
-    format!("{iteration}{most}")
+    iteration_text(iteration, state.settings.shown().max_iterations)
 }

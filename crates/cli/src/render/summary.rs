@@ -22,7 +22,12 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         Outcome::Cancelled => (Paint::Warn, "cancelled"),
         Outcome::Unable => (Paint::Bad, "could not work"),
     };
-    let head = format!("{}: {}\n", printer.paint(paint, word), text::clean(over.reason.text.as_bytes()));
+    let reason = text::clean(over.reason.text.as_bytes());
+    // "stopped by Ctrl-C" says it already.
+    let head = match reason.strip_prefix(word) {
+        Some(rest) => format!("{}{rest}\n", printer.paint(paint, word)),
+        None => format!("{}: {reason}\n", printer.paint(paint, word)),
+    };
     if printer.loudness == Loudness::Quiet {
         return head;
     }
@@ -38,7 +43,8 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
                 )
             },
         );
-        format!("  {:<10}{said}\n", gate.spec().name)
+        let watched = if gate.is_required() { "" } else { " · only watched" };
+        format!("  {:<10}{said}{watched}\n", gate.spec().name)
     });
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
     let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();
@@ -54,22 +60,22 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         ));
     }
     if spec.has_checkpoints() && state.iteration > 0 {
-        next.push_str(&format!("undo it:    loop rollback {id} initial\n"));
+        next.push_str(&format!("roll back:  loop rollback {id} initial\n"));
     }
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
         "{head}{}{weaker}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),
-        told(state, claims),
+        claims_and_limits(state, claims),
         cost(state),
         time::spaced(state.active_ms(state.now)),
-        standing.status,
+        standing.status.name(),
         over.reason.code.name(),
     )
 }
 
 /// What the agent claimed, whether limits were met, and where the counts of a breaker stand that has tripped.
-fn told(state: &RunState, claims: &Claims) -> String {
+fn claims_and_limits(state: &RunState, claims: &Claims) -> String {
     let mut text = String::new();
     if let Some(claims) = monitor::claims(claims) {
         text.push_str(&format!("  claims    {}\n", text::clean(claims.as_bytes())));
@@ -81,7 +87,7 @@ fn told(state: &RunState, claims: &Claims) -> String {
         text.push_str(&format!("  breaker   {}\n", counts.collect::<Vec<_>>().join(" · ")));
     }
     if claims.rate_limit_hit {
-        text.push_str("  limits    a rate limit was met on the way\n");
+        text.push_str("  limits    it waited for a rate limit\n");
     }
     text
 }
@@ -94,74 +100,74 @@ pub(crate) fn better(state: &RunState) -> Option<&Best> {
     (other && state.progress.rank().is_none_or(|rank| best.rank > rank)).then_some(best)
 }
 
-/// What it cost, as far as anybody told.
+/// What it cost, as far as that is known.
 pub(crate) fn cost(state: &RunState) -> String {
-    match (told_cost(state), state.settings.shown().agent.as_str()) {
-        (Some(told), _) => told,
+    match (known_cost(state), state.settings.shown().agent.as_str()) {
+        (Some(cost), _) => cost,
         (None, "custom") => "not known for a custom agent".to_owned(),
-        (None, agent) => format!("not told by {agent}"),
+        (None, agent) => format!("not reported by {agent}"),
     }
 }
 
-/// Money and tokens, where somebody told.
-pub(crate) fn told_cost(state: &RunState) -> Option<String> {
+/// Money and tokens, where they are known.
+pub(crate) fn known_cost(state: &RunState) -> Option<String> {
     let usage = state.budget.spent().usage;
     let money = usage.cost_usd().map(|cost| format!("${cost:.4}"));
     let tokens = usage.tokens().map(|tokens| format!("{tokens} tokens"));
-    let told: Vec<String> = money.into_iter().chain(tokens).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let known: Vec<String> = money.into_iter().chain(tokens).collect();
+    (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// Two commands: how to see it, and how to go on.
+/// Two commands: one for details, and the next one.
 fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
-    let go_on = match outcome {
-        Outcome::Verified => format!("prove it:   loop verify {id}"),
-        Outcome::Claimed | Outcome::Cancelled => format!("forget it:  loop rm {id}"),
+    let second = match outcome {
+        Outcome::Verified => format!("verify:     loop verify {id}"),
+        Outcome::Claimed | Outcome::Cancelled => format!("remove:     loop rm {id}"),
         Outcome::Exhausted
         | Outcome::Tripped
         | Outcome::Blocked
         | Outcome::Tampered
         | Outcome::Stopped
-        | Outcome::Unable => format!("go on:      {}", go_on(state, id)),
+        | Outcome::Unable => format!("next:       {}", next_command(state, id)),
     };
-    format!("see it:     loop history {id} --verbose\n{go_on}\n")
+    format!("details:    loop history {id} --verbose\n{second}\n")
 }
 
-/// The command that goes on with a run in a way that can succeed.
-pub(crate) fn go_on(state: &RunState, id: &str) -> String {
+/// The command that resumes a run in a way that can succeed. What stands after three blanks is a remark.
+pub(crate) fn next_command(state: &RunState, id: &str) -> String {
     let breaker = &state.settings.shown().values.breaker;
     let Some(code) = state.over.as_ref().map(|over| over.reason.code) else { return format!("loop resume {id}") };
-    let told = format!("loop inject {id} '…', then loop resume {id}");
+    let inject = format!("loop inject {id} '…' && loop resume {id}");
     let custom = state.settings.shown().agent == "custom";
     match code {
         ReasonCode::IterationLimit => format!("loop resume {id} -n +5"),
         ReasonCode::TimeLimit => format!("loop resume {id} --max-time +1h"),
-        ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (the agent mended)"),
+        ReasonCode::AgentCrashes if custom => format!("loop resume {id} --agent-cmd '…'   (with the agent fixed)"),
         ReasonCode::AgentCrashes => format!("loop resume {id}   (when the agent works; see: loop doctor)"),
         ReasonCode::AgentLogin => format!("loop resume {id}   (when the agent is signed in)"),
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
         ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
         ReasonCode::BudgetLimit => format!("loop resume {id} {}", more_budget(state)),
-        ReasonCode::NoProgress => format!("{told}   (or --max-no-progress {})", twice(breaker.max_no_progress)),
+        ReasonCode::NoProgress => format!("{inject}   (or --max-no-progress {})", twice(breaker.max_no_progress)),
         ReasonCode::SameError => {
             let most = twice(breaker.max_same_error);
-            format!("loop resume {id}   (when the error is mended, or --max-same-error {most})")
+            format!("loop resume {id}   (when the error is fixed, or --max-same-error {most})")
         }
-        ReasonCode::Oscillation => format!("{told}   (or --max-oscillation {})", twice(breaker.max_oscillation)),
+        ReasonCode::Oscillation => format!("{inject}   (or --max-oscillation {})", twice(breaker.max_oscillation)),
         ReasonCode::IdenticalOutput => {
-            format!("{told}   (or --max-identical-output {})", twice(breaker.max_identical_output))
+            format!("{inject}   (or --max-identical-output {})", twice(breaker.max_identical_output))
         }
-        ReasonCode::TestLoops => format!("{told}   (or --max-test-only {})", twice(breaker.max_test_only)),
-        ReasonCode::OutputDecline => format!("{told}   (or --output-decline unlimited)"),
+        ReasonCode::TestLoops => format!("{inject}   (or --max-test-only {})", twice(breaker.max_test_only)),
+        ReasonCode::OutputDecline => format!("{inject}   (or --output-decline unlimited)"),
         ReasonCode::MissingStatus => {
             format!("loop resume {id} --max-missing-status {}", twice(breaker.max_missing_status))
         }
         ReasonCode::SafetyCompletion => format!("loop resume {id} --no-strict-completion   (to believe it)"),
-        ReasonCode::AgentBlocked => told,
+        ReasonCode::AgentBlocked => inject,
         ReasonCode::Tamper => format!("loop resume {id} --on-tamper restore"),
         ReasonCode::Question => format!("loop resume {id} --on-question decide"),
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
-        ReasonCode::HostFailure => format!("loop resume {id}   (when that is mended)"),
+        ReasonCode::HostFailure => format!("loop resume {id}   (when that is fixed)"),
         ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost => format!("loop resume {id}"),
     }
 }

@@ -1,4 +1,5 @@
 //! What `loop verify` found, for people: as lines and as Markdown.
+use loop_core::policy::gate::Verdict;
 use loop_core::text;
 use loop_core::view::{Verification, VerifiedGate, short_hash};
 
@@ -11,7 +12,7 @@ const SAID_LINES_MAX: usize = 12;
 
 /// As lines.
 pub(crate) fn text(found: &Verification, printer: Printer) -> String {
-    let (paint, word) = if found.verified { (Paint::Good, "holds") } else { (Paint::Bad, "does not hold") };
+    let (paint, word) = if found.verified { (Paint::Good, "verified") } else { (Paint::Bad, "not verified") };
     let mut out = format!("{}: {}\n", printer.paint(paint, word), clean(&found.why));
     let mut line = |name: &str, value: &str| out.push_str(&format!("  {name:<11}{value}\n"));
     for gate in &found.gates {
@@ -37,8 +38,8 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
         for test in &gate.failing {
             out.push_str(&format!("  {}: fails: {}\n", gate.name, clean(test)));
         }
-        for said in said(gate) {
-            out.push_str(&format!("  {}: {said}\n", gate.name));
+        for line in output_lines(gate) {
+            out.push_str(&format!("  {}: {line}\n", gate.name));
         }
     }
     for hint in &found.hints {
@@ -52,14 +53,14 @@ fn clean(text: &str) -> String {
 }
 
 /// The last lines that a gate said.
-fn said(gate: &VerifiedGate) -> Vec<String> {
+fn output_lines(gate: &VerifiedGate) -> Vec<String> {
     let lines: Vec<&str> = gate.said.lines().collect();
     let from = lines.len().saturating_sub(SAID_LINES_MAX);
     lines.into_iter().skip(from).map(clean).collect()
 }
 
 fn gate_words(gate: &VerifiedGate) -> String {
-    let mut words = vec![format!("{} ({}, {:.3} s)", gate.verdict, clean(&gate.ended), gate.duration_seconds)];
+    let mut words = vec![format!("{} ({}, {:.3} s)", gate.verdict.name(), clean(&gate.ended), gate.duration_seconds)];
     words.extend((gate.tries > 1).then(|| format!("{} tries", gate.tries)));
     words.extend(gate.tests.map(loop_core::view::TestCounts::words));
     words.extend(recorded(gate));
@@ -69,12 +70,12 @@ fn gate_words(gate: &VerifiedGate) -> String {
 }
 
 fn recorded(gate: &VerifiedGate) -> Option<String> {
-    gate.recorded.as_ref().filter(|was| **was != gate.verdict).map(|was| format!("was {was}"))
+    gate.recorded.filter(|was| *was != gate.verdict).map(|was| format!("was {}", was.name()))
 }
 
 /// As Markdown.
 pub(crate) fn markdown(found: &Verification) -> String {
-    let word = if found.verified { "holds" } else { "does not hold" };
+    let word = if found.verified { "verified" } else { "not verified" };
     let mut out = format!("# Loop {}: {word}\n\n{}\n", found.id, plain(&found.why));
     if !found.gates.is_empty() {
         out.push_str("\n| gate | command | now | recorded | ended | seconds | tests | output |\n");
@@ -88,8 +89,8 @@ pub(crate) fn markdown(found: &Verification) -> String {
             "| {} | {} | {} | {} | {} | {:.3} | {tests} | {same}, `{}` |\n",
             plain(&name),
             code(&gate.command),
-            gate.verdict,
-            gate.recorded.as_deref().unwrap_or("-"),
+            gate.verdict.name(),
+            gate.recorded.map_or("-", Verdict::name),
             plain(&gate.ended),
             gate.duration_seconds,
             short_hash(&gate.output_sha256),
@@ -114,7 +115,7 @@ pub(crate) fn markdown(found: &Verification) -> String {
         item(format!("Fails: {}", plain(test)));
     }
     for gate in found.gates.iter().filter(|gate| !gate.passes() && !gate.said.is_empty()) {
-        let said: String = said(gate).iter().map(|line| format!("    {line}\n")).collect();
+        let said: String = output_lines(gate).iter().map(|line| format!("    {line}\n")).collect();
         out.push_str(&format!("\nThe end of what {} said:\n\n{said}", plain(&gate.name)));
     }
     out

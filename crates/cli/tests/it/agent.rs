@@ -115,7 +115,7 @@ fn an_agent_over_its_time_is_ended_with_its_children_and_the_loop_goes_on() {
     let agent = "trap '' TERM; touch began-$LOOP_ITERATION; sleep 300 & cat > p$LOOP_ITERATION; \
                  if [ $LOOP_ITERATION = 1 ]; then setsid sleep 300; fi";
     let ran = user.run(&start(agent, "test -e p2", &["--timeout", "300ms", "-n", "3"])).expect_code(0);
-    assert!(ran.err().contains("over its time: ending the agent"), "{}", ran.text());
+    assert!(ran.err().contains("time limit of 0.3s reached: ending the agent"), "{}", ran.text());
     assert!(user.read("work/p2").contains("was stopped because it took longer than 0.3s"), "{}", user.read("work/p2"));
     assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
 }

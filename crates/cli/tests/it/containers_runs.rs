@@ -161,7 +161,7 @@ fn the_timeout_of_an_agent_and_a_cancel_leave_nobody_in_the_container() {
     let place = Place::docker();
     let before = place.engine.processes(BOX);
     let ran = place.user.run(&place.command(FAMILY, "false", &["--timeout", "3s", "-n", "1"])).expect_code(1);
-    assert!(ran.err().contains("over its time"), "{}", ran.text());
+    assert!(ran.err().contains("time limit of 3s reached: ending the agent"), "{}", ran.text());
     assert!(place.user.work().join("began").exists(), "{}", ran.text());
     place.nobody_but(&before);
     place.user.run(&["rm", &place.user.id()]).expect_code(0);

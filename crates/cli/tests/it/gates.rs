@@ -55,7 +55,7 @@ fn a_gate_over_its_time_is_broken_only_if_it_ran_to_an_end_before() {
     let user = user();
     let promise = "test -e slow && sleep 300; false";
     let ran = user.run(&start("touch slow", promise, &["--gate-timeout", "300ms", "-n", "3"])).expect_code(1);
-    assert!(ran.err().contains("promise: does not hold yet (stopped by loop)"), "{}", ran.text());
+    assert!(ran.err().contains("promise: fail (stopped by loop)"), "{}", ran.text());
 }
 
 #[test]
@@ -89,11 +89,11 @@ fn several_gates_are_named_in_a_dry_run_and_at_the_end() {
     let ran = user.run(&words("touch a", &["--dry-run"])).expect_code(0);
     assert!(ran.out().contains("  baseline       lint: fail (exit 1, 0s)\n"), "{}", ran.text());
     let ran = user.run(&words("touch a", &["-n", "1"])).expect_code(1);
-    assert!(ran.out().starts_with("not done: 1 iteration done and the gate unit does not hold"), "{}", ran.text());
+    assert!(ran.out().starts_with("not done: 1 iteration done and the gate unit fails"), "{}", ran.text());
     let ran = user.run(&words("touch b", &[])).expect_code(0);
-    assert!(ran.out().starts_with("done: all 2 gates hold after 1 iteration"), "{}", ran.text());
+    assert!(ran.out().starts_with("done: both gates pass after 1 iteration"), "{}", ran.text());
     let ran = user.run(&words("true", &["--dry-run"])).expect_code(0);
-    assert!(ran.out().contains("the gates hold already: no iteration would be run"), "{}", ran.text());
+    assert!(ran.out().contains("the gates pass already: no iteration would be run"), "{}", ran.text());
 }
 
 #[test]

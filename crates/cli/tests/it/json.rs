@@ -34,7 +34,7 @@ fn list_and_status_have_their_documented_shape() {
               "goal": "do it",
               "outcome": "exhausted",
               "reason": "iteration_limit",
-              "why": "1 iteration done and the promise does not hold",
+              "why": "1 iteration done and the promise fails",
               "resumable": true,
               "cost_usd": null,
               "tokens": null,
@@ -141,7 +141,7 @@ fn a_result_has_its_documented_shape() {
           "id": "$ID",
           "outcome": "exhausted",
           "reason": "iteration_limit",
-          "why": "1 iteration done and the promise does not hold",
+          "why": "1 iteration done and the promise fails",
           "verified": false,
           "iterations": 1,
           "gates": [

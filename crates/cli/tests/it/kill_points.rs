@@ -5,7 +5,7 @@
 //! `openat`), others each day; `KILL_POINTS=all` takes all, `KILL_POINTS=start,write,12` one of them again.
 use std::collections::BTreeMap;
 
-use loop_core::run::{Answer, Event, Fact, Order, RunState};
+use loop_core::run::{Answer, Event, Fact, Order, Outcome, RunState};
 use loop_core::view::public_event;
 use loop_host::journal;
 use loop_testkit::{Call, Ran, Running, TestEnv, strace};
@@ -34,7 +34,7 @@ const CALLS: [&str; 19] = [
     "sendto",
 ];
 
-/// Writes what it did; the promise holds after iteration 3.
+/// Writes what it did; the promise passes after iteration 3.
 const AGENT: &str = "echo $LOOP_ITERATION.$LOOP_ATTEMPT >> log; echo $LOOP_ITERATION > done; echo said";
 const PROMISE: &str = "grep -qx 3 done";
 
@@ -125,7 +125,7 @@ fn rightly_ended(user: &TestEnv, id: &str, told: &[String]) -> Result<(), String
         return Err("a fact is gone after the resume".to_owned());
     }
     let state = reading.fold();
-    if state.standing().map(|standing| standing.outcome) != Some("verified") || state.iteration != 3 {
+    if state.over.as_ref().map(|over| over.outcome) != Some(Outcome::Verified) || state.iteration != 3 {
         return Err(format!("it ended as {:?} in iteration {}", state.over, state.iteration));
     }
     let (mut ended, mut asked) = (Vec::new(), BTreeMap::new());

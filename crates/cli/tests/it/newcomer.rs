@@ -6,12 +6,12 @@ fn the_demo_shows_a_whole_loop_turning_green_in_three_iterations_and_what_to_typ
     // req: D-27
     let user = user();
     let ran = user.run(&["demo"]).expect_code(0);
-    assert!(ran.out().starts_with("done: the promise holds after 3 iterations"), "{}", ran.text());
+    assert!(ran.out().starts_with("done: the promise passes after 3 iterations"), "{}", ran.text());
     for word in [
         "A scripted agent",
-        "1/10  promise: does not hold yet",
-        "2/10  promise: does not hold yet",
-        "3/10  promise: holds",
+        "1/10  promise: fail",
+        "2/10  promise: fail",
+        "3/10  promise: pass",
         "Now with your own project",
     ] {
         assert!(ran.err().contains(word), "{word}: {}", ran.text());

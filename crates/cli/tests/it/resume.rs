@@ -26,7 +26,7 @@ fn a_killed_harness_leaves_a_crashed_loop_whose_agent_is_ended_on_resume() {
     user.kill_all_of_ours(&id, running);
     assert!(!user.marked(&id).is_empty(), "the orphans live on");
     let ran = user.run(&["resume", &id]).expect_code(0);
-    assert!(ran.err().contains("processes of an attempt that was cut off"), "{}", ran.text());
+    assert!(ran.err().contains("processes of an interrupted attempt"), "{}", ran.text());
     assert_eq!(user.marked(&id), Vec::<u32>::new());
     assert_eq!(user.read("work/attempts"), "1\n2\n");
     assert!(
@@ -176,7 +176,7 @@ fn a_person_may_finish_the_work_by_hand() {
     user.run(&start("true", "test -e done", &["-n", "1"])).expect_code(1);
     user.write("work/done", "");
     let ran = user.run(&["resume", &user.id()]).expect_code(0);
-    assert!(ran.out().contains("done: the promise holds"), "{}", ran.text());
+    assert!(ran.out().contains("done: the promise passes"), "{}", ran.text());
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn an_ended_loop_goes_back_to_any_iteration_and_to_its_beginning_and_each_can_be
     let (id, end) = (user.id(), content(&user));
     for (word, lines) in [("2", 2), ("1", 1), ("initial", 0), ("iter-003", 3)] {
         let ran = user.run(&["rollback", &id, word]).expect_code(0);
-        assert!(ran.out().contains(&format!("undo it:    loop rollback {id} undo")), "{}", ran.text());
+        assert!(ran.out().contains(&format!("undo:       loop rollback {id} undo")), "{}", ran.text());
         let log = std::fs::read_to_string(user.work().join("log")).unwrap_or_default();
         assert_eq!(log.lines().count(), lines, "{word}");
         assert_eq!(user.work().join("file-3").exists(), lines == 3, "{word}");
@@ -89,8 +89,8 @@ fn a_person_names_checkpoints_of_a_loop_at_work_and_of_one_that_ended() {
     user.wait_for_file("at-1.1");
     let id = user.id();
     let ran = user.run(&["checkpoint", &id, "half-way"]).expect_code(0);
-    assert!(ran.out().starts_with("kept as half-way\n"), "{}", ran.text());
-    assert!(user.run(&["checkpoint", &id]).expect_code(0).out().starts_with("kept as manual-001\n"));
+    assert!(ran.out().starts_with("checkpoint taken: half-way\n"), "{}", ran.text());
+    assert!(user.run(&["checkpoint", &id]).expect_code(0).out().starts_with("checkpoint taken: manual-001\n"));
     for name in ["half-way", "3", "initial", "iter-001", "undo", "best", "tampered-1", "interrupted-1.1", "1+", "../x"]
     {
         user.run(&["checkpoint", &id, name]).expect_code(4);
@@ -125,7 +125,7 @@ fn a_loop_at_work_goes_back_after_the_iteration_and_its_agent_is_told() {
     user.write("go-1", "");
     user.wait_for_file("at-2.1");
     let ran = user.run(&["rollback", &id, "initial"]).expect_code(0);
-    assert!(ran.out().contains("goes back after this iteration to initial"), "{}", ran.text());
+    assert!(ran.out().contains("rolls back to initial after this iteration"), "{}", ran.text());
     user.write("go-2", "");
     user.wait_for_file("at-3.1");
     let prompt = user.read("prompt-3.1");

@@ -15,14 +15,14 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
     expect![[r#"
         exit 0
         --- stdout
-        done: the promise holds after 2 iterations
+        done: the promise passes after 2 iterations
           promise   pass (exit 0, $TIME)
           changes   +2 -0 (1 file)
           cost      not known for a custom agent · 2 iterations in $TIME
           status    completed (goal_complete)
-        see it:     loop history $ID --verbose
-        prove it:   loop verify $ID
-        undo it:    loop rollback $ID initial
+        details:    loop history $ID --verbose
+        verify:     loop verify $ID
+        roll back:  loop rollback $ID initial
         --- stderr
         loop $ID in $ROOT/work
           task      do it
@@ -30,15 +30,15 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
           agent     custom: echo line >> log; echo done for now
           limits    10 iterations · agent 5m · promise 10m · no time limit
           keeps     every iteration, in a git store of loop's own · Ctrl-C stops after the iteration
-        [$MOMENT]  before  promise: does not hold yet (exit 2): sh: 1: test: -ge: unexpected operator
+        [$MOMENT]  before  promise: fail (exit 2): sh: 1: test: -ge: unexpected operator
         [$MOMENT]    1/10  custom at work, up to 5m
         [$MOMENT]    1/10  agent: exit 0 after $TIME
         [$MOMENT]    1/10  changed: +1 -0 (1 file)
-        [$MOMENT]    1/10  promise: does not hold yet (exit 1)
+        [$MOMENT]    1/10  promise: fail (exit 1)
         [$MOMENT]    2/10  custom at work, up to 5m
         [$MOMENT]    2/10  agent: exit 0 after $TIME
         [$MOMENT]    2/10  changed: +1 -0 (1 file)
-        [$MOMENT]    2/10  promise: holds (exit 0)
+        [$MOMENT]    2/10  promise: pass (exit 0)
     "#]]
     .assert_eq(&ran.text());
 }
@@ -48,7 +48,7 @@ fn a_promise_that_holds_already_needs_no_agent() {
     // req: D-02
     let user = user();
     let ran = user.run(&start("touch agent-ran", "true", &[])).expect_code(0);
-    assert!(ran.out().contains("the promise holds already"), "{}", ran.text());
+    assert!(ran.out().contains("the promise passes already"), "{}", ran.text());
     assert_eq!(user.tree("work"), Vec::<String>::new());
 }
 
@@ -57,7 +57,7 @@ fn the_agents_word_never_ends_a_loop_where_a_gate_says_no() {
     let user = user();
     let agent = "echo '<promise>COMPLETE</promise> STATUS: COMPLETE EXIT_SIGNAL: true all done'";
     let ran = user.run(&start(agent, "false", &["-n", "2"])).expect_code(1);
-    assert!(ran.out().starts_with("not done: 2 iterations done and the promise does not hold"), "{}", ran.text());
+    assert!(ran.out().starts_with("not done: 2 iterations done and the promise fails"), "{}", ran.text());
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_task_without_end_or_many_small_files_are_refused_before_anything_is_made() 
 fn a_dry_run_is_refused_where_a_start_would_be_and_says_when_nothing_would_run() {
     let user = user();
     let ran = user.run(&start("true", "true", &["--dry-run"])).expect_code(0);
-    assert!(ran.out().ends_with("the promise holds already: no iteration would be run\n"), "{}", ran.text());
+    assert!(ran.out().ends_with("the promise passes already: no iteration would be run\n"), "{}", ran.text());
     let json = user.run(&start("true", "false", &["--dry-run", "--json"])).expect_code(0).json();
     assert_eq!((json["baseline"][0]["verdict"].as_str(), json["argv"][2].as_str()), (Some("fail"), Some("true")));
     let holder = user.begin(&start("touch began; while [ ! -e go ]; do sleep 0.05; done", "test -e go", &[]));

@@ -51,7 +51,7 @@ fn a_loop_that_is_done_still_holds_and_its_certificate_says_on_what() {
     let (user, id) = done(PROMISE, &["--gate", "len[watch]=test -e no-such", "--result", "../result.json"]);
     let before = seen(&user);
     let ran = user.run(&["verify", &id]).expect_code(0);
-    assert!(ran.out().contains("holds: it still holds: every required gate passes on iter-002"), "{}", ran.text());
+    assert!(ran.out().contains("verified: every required gate passes again on iter-002"), "{}", ran.text());
     assert!(ran.out().contains("the workspace is that tree"), "{}", ran.text());
     let found = json(&user, &id, 0);
     assert_eq!(
@@ -136,7 +136,7 @@ fn a_proof_that_does_not_hold_any_more_ends_with_one_and_says_which_gate() {
     user.run(&["verify", &id]).expect_code(0);
     fs::remove_file(user.root().join("outside")).unwrap();
     let ran = user.run(&["verify", &id]).expect_code(1);
-    assert!(ran.out().contains("it does not hold any more on iter-002: promise (exit 1)"), "{}", ran.text());
+    assert!(ran.out().contains("not every required gate passes again on iter-002: promise (exit 1)"), "{}", ran.text());
     assert!(ran.out().contains("promise: done") && ran.out().contains("· was pass"), "{}", ran.text());
     assert!(ran.out().contains(&format!("loop verify {id} --with-ignored")), "{}", ran.text());
     assert_eq!(left(&user), 0);
@@ -164,7 +164,7 @@ fn a_proof_that_does_not_hold_any_more_ends_with_one_and_says_which_gate() {
     );
     assert!(xml.contains("failures=\"1\"") && xml.contains("<failure message=\"exit 1\">done"), "{xml}");
     let markdown = user.run(&["verify", &id, "--format", "markdown"]).expect_code(1).out();
-    assert!(markdown.starts_with(&format!("# Loop {id}: does not hold\n")), "{markdown}");
+    assert!(markdown.starts_with(&format!("# Loop {id}: not verified\n")), "{markdown}");
     assert!(markdown.contains("| fail | pass | exit 1 |"), "{markdown}");
 }
 

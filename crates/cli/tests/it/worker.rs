@@ -266,7 +266,7 @@ fn a_question_before_a_conversation_is_forgotten_is_asked_on_a_terminal() {
     let id = env.id();
     let (_, shown) = env.on_a_terminal(&format!("{} reset {id} --session", env!("CARGO_BIN_EXE_loop")));
     assert!(shown.contains("The agent forgets what it knows of this work. Go on? [y/N]"), "{shown}");
-    assert!(shown.contains("is kept; to forget it"), "no answer is no: {shown}");
+    assert!(shown.contains("is not forgotten; to forget it"), "no answer is no: {shown}");
     assert!(one(&env, &id)["session"]["id"].is_string());
 }
 
@@ -322,7 +322,7 @@ fn a_conversation_that_is_too_old_is_begun_anew_and_that_is_said() {
     // req: C-10 partly: the expiry
     let env = claude("block IN_PROGRESS 1 false");
     let ran = env.run(&words(&["--session-expiry", "300ms", "--delay", "400ms", "-n", "2"])).expect_code(1);
-    assert!(ran.err().contains("the agent's conversation is older than 300ms: a new one is begun"), "{}", ran.text());
+    assert!(ran.err().contains("the agent's conversation is older than 300ms: a new one begins"), "{}", ran.text());
     assert!(!env.read("home/argv-2").contains("--resume"), "{}", env.read("home/argv-2"));
     let events = env.run(&["history", &env.id(), "--events", "--json"]).json();
     let names: Vec<&str> =

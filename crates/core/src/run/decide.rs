@@ -106,7 +106,7 @@ fn abort_asked(state: &RunState, _: &Deciding) -> Option<Next> {
         return conclude(Outcome::Cancelled, ReasonCode::ManualStop, format!("cancelled by {by}{refused}"));
     }
     let by = state.requests.abort.as_ref()?;
-    conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped at once by {by}"))
+    conclude(Outcome::Stopped, ReasonCode::ManualStop, format!("stopped by {by}"))
 }
 
 fn host_failure(state: &RunState, _: &Deciding) -> Option<Next> {
@@ -134,7 +134,7 @@ fn blocked(state: &RunState, _: &Deciding) -> Option<Next> {
         Some(by) => conclude(
             Outcome::Stopped,
             ReasonCode::ManualStop,
-            format!("stopped by {by} while it could not go on: {why}"),
+            format!("stopped by {by} while it could not continue: {why}"),
         ),
         None => Some(Next::Hold(HoldCause::Blocked, PAUSE_MS_MAX)),
     }
@@ -144,11 +144,11 @@ fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
     if !state.gates_pass() || state.tests_are_missed() {
         return None;
     }
-    let hold = words_of_gates(state, true);
+    let pass = words_of_gates(state, true);
     let text = match state.iteration {
-        0 => format!("{hold} already, before any iteration"),
-        1 => format!("{hold} after 1 iteration"),
-        done => format!("{hold} after {done} iterations"),
+        0 => format!("{pass} already, before any iteration"),
+        1 => format!("{pass} after 1 iteration"),
+        done => format!("{pass} after {done} iterations"),
     };
     conclude(Outcome::Verified, ReasonCode::GoalComplete, text)
 }
@@ -327,7 +327,7 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
             String::new()
         } else {
             format!(
-                " ({count} of {} calls did not tell and count as the worst case, see {flag})",
+                " ({count} of {} calls did not report it and count as the worst case, see {flag})",
                 state.budget.spent().calls
             )
         }
@@ -357,7 +357,7 @@ fn login_or_billing(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let agent = &state.settings.read(deciding).agent;
     let (code, what) = match failure {
         Failure::Auth => (ReasonCode::AgentLogin, "is not signed in, or was refused"),
-        Failure::Billing => (ReasonCode::AgentBilling, "has no credit left, or a plan that does not hold it"),
+        Failure::Billing => (ReasonCode::AgentBilling, "has no credit left, or a plan that does not include it"),
         Failure::RateLimit
         | Failure::Overload
         | Failure::Network
@@ -400,8 +400,8 @@ fn time_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let is_left = state.active_ms(state.now) < most && !state.clock.ended_gate();
     let text = match (is_left, state.clock.ended_agent()) {
         (true, false) => return None,
-        (true, true) => format!("the agent's share of {most_text} is used up and {not_done}"),
-        (false, _) => format!("{most_text} used up and {not_done}"),
+        (true, true) => format!("time limit of {most_text} reached by the agent, and {not_done}"),
+        (false, _) => format!("time limit of {most_text} reached, and {not_done}"),
     };
     conclude(Outcome::Exhausted, ReasonCode::TimeLimit, text)
 }
@@ -439,8 +439,8 @@ fn not_done(state: &RunState, deciding: &Deciding) -> String {
             format!("{what} not checked to the end")
         }
         (true, true) => {
-            let hold = words_of_gates(state, true);
-            format!("{hold} only by weaker tests: {}", judge::weaker(state).join("; "))
+            let pass = words_of_gates(state, true);
+            format!("{pass} only by weaker tests: {}", judge::weaker(state).join("; "))
         }
         (true, false) => words_of_gates(state, false),
     }
@@ -477,7 +477,7 @@ fn next_iteration(_: &RunState, _: &Deciding) -> Option<Next> {
     Some(Next::Iterate)
 }
 
-/// Which iteration and attempt the agent is asked for next: a cut-off one is gone on with.
+/// Which iteration and attempt the agent is asked for next: an interrupted one is continued.
 #[must_use]
 pub fn next_attempt(state: &RunState) -> (u32, u32) {
     if state.agent_ended() || state.iteration == 0 {
@@ -493,16 +493,23 @@ pub fn is_due(state: &RunState, deciding: &Deciding) -> bool {
     state.phase.gates_are_done() || state.out_of_time(deciding)
 }
 
-/// That the required gates hold, or which of them do not.
-fn words_of_gates(state: &RunState, hold: bool) -> String {
-    let passes = |gate: &Gate| gate.last().is_some_and(|last| last.verdict == Verdict::Pass);
-    let meant = state.gates.required().filter(|gate| hold || !passes(gate));
-    let names: Vec<&str> = meant.map(|gate| gate.spec().name.as_str()).collect();
-    let (one, several) = if hold { ("holds", "hold") } else { ("does not hold", "do not hold") };
+/// That the required gates pass, or which of them do not.
+fn words_of_gates(state: &RunState, pass: bool) -> String {
+    let verdict = |gate: &Gate| gate.last().map(|last| last.verdict);
+    let meant = || state.gates.required().filter(|gate| pass || verdict(gate) != Some(Verdict::Pass));
+    let names: Vec<&str> = meant().map(|gate| gate.spec().name.as_str()).collect();
+    let all = |wanted: Verdict| meant().all(|gate| verdict(gate) == Some(wanted));
+    let (one, several) = match pass {
+        true => ("passes", "pass"),
+        false if all(Verdict::Fail) => ("fails", "fail"),
+        false if all(Verdict::Unverifiable) => ("could not be checked", "could not be checked"),
+        false => ("does not pass", "do not pass"),
+    };
     match names[..] {
         ["promise"] | [] => format!("the promise {one}"),
         [name] => format!("the gate {name} {one}"),
-        _ if hold => format!("all {} gates {several}", names.len()),
+        [_, _] if pass => format!("both gates {several}"),
+        _ if pass => format!("all {} gates {several}", names.len()),
         _ => format!("the gates {} {several}", text::one_line(&names.join(", "), 200)),
     }
 }

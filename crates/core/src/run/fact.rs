@@ -316,6 +316,24 @@ impl Order {
             Self::Hold { ms, .. } => *ms,
         }
     }
+
+    /// Whether it starts the agent in a new conversation.
+    #[must_use]
+    pub fn begins_session(&self) -> bool {
+        matches!(self, Self::RunAgent { session: None, .. })
+    }
+
+    /// Whether it starts the agent for the first attempt at an iteration.
+    #[must_use]
+    pub fn begins_iteration(&self) -> bool {
+        matches!(self, Self::RunAgent { attempt: 1, .. })
+    }
+
+    /// Whether it starts the agent.
+    #[must_use]
+    pub fn runs_agent(&self) -> bool {
+        matches!(self, Self::RunAgent { .. })
+    }
 }
 
 /// Why a run holds between two iterations.

@@ -1,6 +1,6 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
 //! read off the state and becomes a fact.
-use super::agent::{AttemptKind, Session};
+use super::agent::AttemptKind;
 use super::decide;
 use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
@@ -9,6 +9,7 @@ use super::judgement::{
     MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
 };
 use super::outcome::{Outcome, Proof, ProofGate};
+use super::session::SessionUse;
 use super::state::{Requests, RunState};
 use crate::agent::{AgentReport, Failure, StreamReport, signature};
 use crate::ended::Ended;
@@ -19,7 +20,7 @@ use crate::policy::gate::{self, Verdict};
 use crate::policy::prices::cost_of;
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
-use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, SessionMode, StatusBlock};
+use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, StatusBlock};
 use crate::text;
 use crate::text::NameList;
 
@@ -204,13 +205,8 @@ pub(super) fn asks_for_status(state: &RunState) -> bool {
 /// The conversation that the next attempt continues, where that is set or the one before was cut off.
 pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Option<String> {
     let settings = state.settings.read(deciding);
-    // Another agent knows nothing of it.
-    let own = |session: &&Session| state.agent.choice().is_some_and(|choice| choice.agent == session.agent);
-    let session = state.agent.session().filter(own)?;
-    let wanted = state.agent.continues() || settings.values.agent.session == SessionMode::Continue;
-    let fresh_enough = settings.session_expiry_ms.is_none_or(|limit| state.now.ms_since(session.since) < limit);
-    let can = state.agent_of(settings).is_some_and(|agent| agent.continues());
-    (wanted && fresh_enough && can).then(|| session.id.clone())
+    let session = state.agent.session()?;
+    SessionUse::of(state, settings, session, state.now).continues().then(|| session.id.clone())
 }
 
 /// Where the workspace goes back to after an interrupted attempt, where that is set.

@@ -19,6 +19,7 @@ mod progress;
 mod prompt_memory;
 mod provider;
 mod report;
+mod session;
 mod spec;
 mod state;
 mod step;
@@ -40,12 +41,13 @@ pub use judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
     MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
 };
-pub use outcome::{Ending, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, standing};
+pub use outcome::{Ending, LooprState, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, Status, standing};
 pub use phase::{AfterAttempt, Phase};
 pub use progress::{Best, IterationDelta, Progress};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
 pub use provider::Provider;
 pub use report::{Answer, CertifyReport, CheckpointReport, GateReport, GuardReport, Measurement, RollbackReport, Tool};
+pub use session::SessionUse;
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};

@@ -30,15 +30,112 @@ pub enum Outcome {
     Unable,
 }
 
+impl Outcome {
+    /// The outcome as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Claimed => "claimed",
+            Self::Exhausted => "exhausted",
+            Self::Tripped => "tripped",
+            Self::Blocked => "blocked",
+            Self::Tampered => "tampered",
+            Self::Stopped => "stopped",
+            Self::Cancelled => "cancelled",
+            Self::Unable => "unable",
+        }
+    }
+}
+
+/// The status of a run in lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// A process drives it.
+    Running,
+    /// A process drives it, and it waits for the provider or for a free call.
+    Waiting,
+    /// It holds until a person resumes it, or a person stopped it.
+    Paused,
+    /// It is done.
+    Completed,
+    /// It ended without being done.
+    Failed,
+    /// A person ended it for good.
+    Cancelled,
+    /// It could not work, or its process is gone.
+    Crashed,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 7] =
+        [Self::Running, Self::Waiting, Self::Paused, Self::Completed, Self::Failed, Self::Cancelled, Self::Crashed];
+
+    /// The status as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Crashed => "crashed",
+        }
+    }
+
+    /// The status of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// The `state` of Loopr's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LooprState {
+    /// It works.
+    Running,
+    /// It waits, for whatever reason.
+    Waiting,
+    /// It is done.
+    Complete,
+    /// The agent says that it is blocked.
+    Blocked,
+    /// It ended in another way.
+    Error,
+    /// The breaker ended it.
+    CircuitOpen,
+}
+
+impl LooprState {
+    /// The state as the files have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Complete => "complete",
+            Self::Blocked => "blocked",
+            Self::Error => "error",
+            Self::CircuitOpen => "circuit_open",
+        }
+    }
+}
+
 /// What an outcome is called elsewhere: one row per outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// The outcome as JSON has it.
-    pub outcome: &'static str,
+    /// The outcome.
+    pub outcome: Outcome,
     /// Our status.
-    pub status: &'static str,
+    pub status: Status,
     /// The `state` of Loopr's files.
-    pub loopr_state: &'static str,
+    pub loopr_state: LooprState,
     /// The exit code of the command that drove it.
     pub exit_code: u8,
     /// Whether `loop resume` may go on with it.
@@ -47,28 +144,18 @@ pub struct Standing {
 
 /// The one table from outcome to everything else.
 #[must_use]
-pub const fn standing(outcome: Outcome) -> Standing {
+pub fn standing(outcome: Outcome) -> Standing {
+    let row =
+        |status, loopr_state, exit_code, resumable| Standing { outcome, status, loopr_state, exit_code, resumable };
     match outcome {
-        Outcome::Verified => row("verified", "completed", "complete", 0, false),
-        Outcome::Claimed => row("claimed", "completed", "complete", 0, false),
-        Outcome::Exhausted => row("exhausted", "failed", "error", 1, true),
-        Outcome::Tripped => row("tripped", "failed", "circuit_open", 1, true),
-        Outcome::Blocked => row("blocked", "failed", "blocked", 1, true),
-        Outcome::Tampered => row("tampered", "failed", "error", 1, true),
-        Outcome::Stopped => row("stopped", "paused", "error", 2, true),
-        Outcome::Cancelled => row("cancelled", "cancelled", "error", 2, false),
-        Outcome::Unable => row("unable", "crashed", "error", 3, true),
+        Outcome::Verified | Outcome::Claimed => row(Status::Completed, LooprState::Complete, 0, false),
+        Outcome::Exhausted | Outcome::Tampered => row(Status::Failed, LooprState::Error, 1, true),
+        Outcome::Tripped => row(Status::Failed, LooprState::CircuitOpen, 1, true),
+        Outcome::Blocked => row(Status::Failed, LooprState::Blocked, 1, true),
+        Outcome::Stopped => row(Status::Paused, LooprState::Error, 2, true),
+        Outcome::Cancelled => row(Status::Cancelled, LooprState::Error, 2, false),
+        Outcome::Unable => row(Status::Crashed, LooprState::Error, 3, true),
     }
-}
-
-const fn row(
-    outcome: &'static str,
-    status: &'static str,
-    loopr_state: &'static str,
-    exit_code: u8,
-    resumable: bool,
-) -> Standing {
-    Standing { outcome, status, loopr_state, exit_code, resumable }
 }
 
 /// Why, as a word for programs and a sentence for people.

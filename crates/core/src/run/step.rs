@@ -441,7 +441,7 @@ impl Turn<'_> {
 
     fn conclude(&mut self, outcome: Outcome, reason: Reason) {
         let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
-        let (result, text) = (standing(outcome).status.to_owned(), reason.text.clone());
+        let (result, text) = (standing(outcome).status.name().to_owned(), reason.text.clone());
         let proof = match outcome {
             Outcome::Verified => Some(Box::new(judge::proof_of(&self.after, true))),
             Outcome::Claimed => Some(Box::new(judge::proof_of(&self.after, false))),

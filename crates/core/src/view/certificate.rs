@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
+use crate::policy::gate::Verdict;
 use crate::run::{Ended, Proof, ProofGate, RunState, Tool};
 use crate::settings::{GateSpec, Key, keys};
 use crate::time;
@@ -34,7 +35,7 @@ pub struct Certificate {
     pub version: u32,
     /// The run.
     pub id: String,
-    /// Whether loop itself ran the gates and saw them kept; else the agent only claims it.
+    /// Whether loop itself ran the gates and saw them pass; else the agent only claims it.
     pub verified: bool,
     /// After how many iterations.
     pub iterations: u32,
@@ -67,8 +68,8 @@ pub struct CertifiedGate {
     pub required: bool,
     /// How many tries must hold, of how many; null where it is asked once.
     pub tries: Option<(u32, u32)>,
-    /// pass, fail or unverifiable.
-    pub verdict: String,
+    /// What its end means.
+    pub verdict: Verdict,
     /// The exit code, where there was one.
     pub exit_code: Option<i32>,
     /// The signal that ended it, where one did.
@@ -90,7 +91,7 @@ pub struct TestCounts {
     pub passed: u32,
     /// How many failed.
     pub failed: u32,
-    /// How many were left out.
+    /// How many were skipped.
     pub skipped: u32,
 }
 
@@ -104,8 +105,9 @@ impl TestCounts {
     /// For people.
     #[must_use]
     pub fn words(self) -> String {
-        let skipped = if self.skipped > 0 { format!(", {} left out", self.skipped) } else { String::new() };
-        format!("{} of {} tests pass{skipped}", self.passed, self.ran())
+        let skipped = if self.skipped > 0 { format!(", {} skipped", self.skipped) } else { String::new() };
+        let tests = if self.ran() == 1 { "test passes" } else { "tests pass" };
+        format!("{} of {} {tests}{skipped}", self.passed, self.ran())
     }
 }
 
@@ -139,13 +141,13 @@ impl Certificate {
         if !self.verified {
             return "claimed by the agent; no gate was there to check it".to_owned();
         }
-        let held = self.gates.iter().filter(|gate| gate.required).map(|gate| gate.name.as_str());
-        let held = held.collect::<Vec<_>>().join(", ");
+        let gates = self.gates.iter().filter(|gate| gate.required).map(|gate| gate.name.as_str());
+        let gates = gates.collect::<Vec<_>>().join(", ");
         match (&self.checkpoint, &self.tree) {
             (Some(checkpoint), Some(tree)) => {
-                format!("verified on {checkpoint} (tree {}): {held}", short_hash(tree))
+                format!("verified on {checkpoint} (tree {}): {gates}", short_hash(tree))
             }
-            _ => format!("verified, on a tree that was not kept: {held}"),
+            _ => format!("verified, on a tree that has no checkpoint: {gates}"),
         }
     }
 }
@@ -172,7 +174,7 @@ fn row(gate: &ProofGate, spec: Option<&GateSpec>) -> CertifiedGate {
         command: spec.map(|spec| spec.command.clone()).unwrap_or_default(),
         required: spec.is_some_and(|spec| !spec.watch),
         tries: spec.and_then(|spec| spec.tries),
-        verdict: gate.verdict.name().to_owned(),
+        verdict: gate.verdict,
         exit_code: exit_code(&gate.ended),
         signal: signal(&gate.ended),
         ended: gate.ended.brief(),

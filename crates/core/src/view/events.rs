@@ -14,27 +14,17 @@ use crate::time;
 pub fn public_event(entry: &Entry, state: &RunState) -> Option<Value> {
     let (name, body) = match &entry.fact {
         Fact::Happened(input) => happened(&input.event, state)?,
-        Fact::Ordered { order, .. } => match order {
-            Order::RunAgent { iteration, attempt, choice, .. } => (
-                "iteration_started",
-                json!({"iteration": iteration, "attempt": attempt, "agent": choice.agent, "model": choice.model}),
-            ),
-            Order::CleanUp { .. }
-            | Order::Checkpoint { .. }
-            | Order::Measure { .. }
-            | Order::RunGate { .. }
-            | Order::ManualCheckpoint { .. }
-            | Order::Rollback { .. }
-            | Order::Reserve { .. }
-            | Order::Guard { .. }
-            | Order::Certify { .. }
-            | Order::Notify { .. } => return None,
-            Order::Hold { cause: HoldCause::Limit | HoldCause::Calls, .. } => ("waiting", json!(Waiting::of(state)?)),
-            Order::Hold { cause, ms } => ("held", json!({"cause": cause, "ms": ms})),
-        },
+        Fact::Ordered { order: Order::RunAgent { iteration, attempt, choice, .. }, .. } => (
+            "iteration_started",
+            json!({"iteration": iteration, "attempt": attempt, "agent": choice.agent, "model": choice.model}),
+        ),
+        Fact::Ordered { order: Order::Hold { cause: HoldCause::Limit | HoldCause::Calls, .. }, .. } => {
+            ("waiting", json!(Waiting::of(state)?))
+        }
+        Fact::Ordered { order: Order::Hold { cause, ms }, .. } => ("held", json!({"cause": cause, "ms": ms})),
         Fact::Decided(Decision::Gate(_)) => gate_ended(&entry.fact, state)?,
         Fact::Concluded { .. } => ("ended", json!(RunResult::of(state)?)),
-        Fact::OrderCancelled { .. } | Fact::Decided(_) => return None,
+        Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) => return None,
     };
     let mut event = json!({"version": JSON_VERSION, "event": name, "at": time::rfc3339(entry.at.wall_ms)});
     if let (Value::Object(event), Value::Object(body)) = (&mut event, body) {
@@ -81,7 +71,7 @@ fn gate_ended(fact: &Fact, state: &RunState) -> Option<(&'static str, Value)> {
     Some((
         "gate_ended",
         json!({
-            "iteration": iteration, "gate": gate.spec().name, "verdict": last.verdict.name(),
+            "iteration": iteration, "gate": gate.spec().name, "verdict": last.verdict,
             "exit_code": exit_code(&report.ended), "duration_seconds": seconds(report.duration_ms),
             "tests": report.tests,
         }),

@@ -48,8 +48,8 @@ pub struct History {
 /// The gates before iteration 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
-    /// pass, fail or unverifiable.
-    pub promise: String,
+    /// What the gates said together.
+    pub promise: Verdict,
     /// The exit code, where there was one.
     pub exit_code: Option<i32>,
     /// How long it took.
@@ -80,16 +80,16 @@ pub struct IterationRow {
     pub before: Option<String>,
     /// What others changed after it and before the next one.
     pub not_by_the_agent: Option<Changes>,
-    /// pass, fail or unverifiable; null until the gates have spoken.
-    pub promise: Option<String>,
+    /// What the gates said together; null until they have a verdict.
+    pub promise: Option<Verdict>,
     /// How long agent and gates worked on it; null until something ended.
     pub duration_seconds: Option<f64>,
     /// What it changed, where that is measured.
     pub changes: Option<Changes>,
     /// Who worked.
     pub agent: String,
-    /// pass, fail, unverifiable, ended (where there is no gate), agent_failed, timed_out, interrupted, cancelled, waiting or running.
-    pub outcome: String,
+    /// What became of it.
+    pub outcome: IterationOutcome,
     /// What kept its agent from the work; null where nothing did.
     pub failure: Option<&'static str>,
     /// When the provider said that it goes on.
@@ -140,13 +140,100 @@ impl UsageRow {
     }
 }
 
+/// What became of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationOutcome {
+    /// Agent or gates work on it.
+    Running,
+    /// Its agent waits for the provider.
+    Waiting,
+    /// The gates pass.
+    Pass,
+    /// A gate fails.
+    Fail,
+    /// A gate could not do its work.
+    Unverifiable,
+    /// It came to its end, and there is no gate.
+    Ended,
+    /// The agent's own program failed.
+    AgentFailed,
+    /// The agent was stopped at its time limit.
+    TimedOut,
+    /// It was cut off.
+    Interrupted,
+    /// A person stopped it.
+    Cancelled,
+}
+
+impl IterationOutcome {
+    /// The outcome as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Unverifiable => "unverifiable",
+            Self::Ended => "ended",
+            Self::AgentFailed => "agent_failed",
+            Self::TimedOut => "timed_out",
+            Self::Interrupted => "interrupted",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// The agent works on it.
+    Running,
+    /// The agent came to its own end.
+    Ended,
+    /// The agent's own program failed.
+    AgentFailed,
+    /// The provider did not let the agent work; another attempt follows.
+    Limited,
+    /// The agent was stopped at its time limit.
+    TimedOut,
+    /// It was cut off.
+    Interrupted,
+    /// A person stopped it.
+    Cancelled,
+}
+
+impl AttemptOutcome {
+    /// What it makes of the iteration by itself; none where the gates still have to judge it.
+    fn of_iteration(self) -> Option<IterationOutcome> {
+        match self {
+            Self::Interrupted => Some(IterationOutcome::Interrupted),
+            Self::Cancelled => Some(IterationOutcome::Cancelled),
+            Self::Limited => Some(IterationOutcome::Waiting),
+            Self::Running | Self::Ended | Self::AgentFailed | Self::TimedOut => None,
+        }
+    }
+
+    /// What it makes of an iteration whose gates do not pass; none where their verdict says more.
+    fn of_failed_iteration(self) -> Option<IterationOutcome> {
+        match self {
+            Self::AgentFailed => Some(IterationOutcome::AgentFailed),
+            Self::TimedOut => Some(IterationOutcome::TimedOut),
+            Self::Interrupted | Self::Cancelled | Self::Limited => self.of_iteration(),
+            Self::Running | Self::Ended => None,
+        }
+    }
+}
+
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AttemptRow {
     /// Its number, from 1.
     pub attempt: u32,
-    /// ended, agent_failed, limited, timed_out, interrupted, cancelled or running.
-    pub outcome: String,
+    /// What became of it.
+    pub outcome: AttemptOutcome,
     /// When it was started.
     pub started_at: String,
     /// How long it took; null while it runs, or where it was cut off unseen.
@@ -206,7 +293,7 @@ impl History {
                     None
                 }
                 Event::Opened | Event::Reopened { .. } | Event::OpenedForRequest { .. } => {
-                    self.end_attempt("interrupted", None);
+                    self.end_attempt(AttemptOutcome::Interrupted, None);
                     None
                 }
                 Event::Requested { .. } | Event::Noticed(_) | Event::DeadlinePassed => None,
@@ -234,9 +321,9 @@ impl History {
     /// No driver is at work: what looks as if it ran was cut off.
     pub fn settle(&mut self) {
         if self.state.over.is_none() {
-            self.end_attempt("interrupted", None);
-            if let Some(row) = self.iterations.last_mut().filter(|row| row.outcome == "running") {
-                row.outcome = "interrupted".to_owned();
+            self.end_attempt(AttemptOutcome::Interrupted, None);
+            if let Some(row) = self.iterations.last_mut().filter(|row| row.outcome == IterationOutcome::Running) {
+                row.outcome = IterationOutcome::Interrupted;
             }
         }
     }
@@ -249,7 +336,8 @@ impl History {
 
     fn begin_attempt(&mut self, iteration: u32, attempt: u32, entry: &Entry) {
         if self.iterations.last().is_none_or(|last| last.iteration != iteration) {
-            (self.spent_ms, self.used) = (0, Usage::default());
+            self.spent_ms = 0;
+            self.used = Usage::default();
             self.iterations.push(IterationRow {
                 iteration,
                 checkpoint: None,
@@ -259,7 +347,7 @@ impl History {
                 duration_seconds: None,
                 changes: None,
                 agent: self.state.settings.shown().agent.clone(),
-                outcome: String::new(),
+                outcome: IterationOutcome::Running,
                 failure: None,
                 reset_at: None,
                 usage: UsageRow::default(),
@@ -272,14 +360,15 @@ impl History {
         }
         let before = self.state.checkpoints.before().map(str::to_owned);
         if let Some(row) = self.iterations.last_mut() {
-            row.outcome = "running".to_owned();
+            row.outcome = IterationOutcome::Running;
             if attempt > 1 {
                 row.before = before;
             }
-            (row.promise, row.duration_seconds) = (None, None);
+            row.promise = None;
+            row.duration_seconds = None;
             row.attempts.push(AttemptRow {
                 attempt,
-                outcome: "running".to_owned(),
+                outcome: AttemptOutcome::Running,
                 started_at: time::rfc3339(entry.at.wall_ms),
                 duration_seconds: None,
                 failure: None,
@@ -290,17 +379,17 @@ impl History {
         }
     }
 
-    fn end_attempt(&mut self, outcome: &str, duration_ms: Option<u64>) {
+    fn end_attempt(&mut self, outcome: AttemptOutcome, duration_ms: Option<u64>) {
         let Some(row) = self.iterations.last_mut() else { return };
-        let Some(attempt) = row.attempts.last_mut().filter(|attempt| attempt.outcome == "running") else { return };
-        attempt.outcome = outcome.to_owned();
+        let open = row.attempts.last_mut().filter(|attempt| attempt.outcome == AttemptOutcome::Running);
+        let Some(attempt) = open else { return };
+        attempt.outcome = outcome;
         attempt.duration_seconds = duration_ms.map(seconds);
         // Its gates are still to come, unless it was cut off.
-        let cut = ["interrupted", "cancelled", "limited"].contains(&outcome);
-        let word = if outcome == "limited" { "waiting" } else { outcome };
-        row.outcome = if cut { word } else { "running" }.to_owned();
+        let cut_off = outcome.of_iteration();
+        row.outcome = cut_off.unwrap_or(IterationOutcome::Running);
         self.spent_ms += duration_ms.unwrap_or(0);
-        row.duration_seconds = (cut && self.spent_ms > 0).then(|| seconds(self.spent_ms));
+        row.duration_seconds = (cut_off.is_some() && self.spent_ms > 0).then(|| seconds(self.spent_ms));
     }
 
     fn answered(&mut self, ended: EndedOrder, answer: &Answer) {
@@ -308,7 +397,7 @@ impl History {
             (Order::RunAgent { .. }, Answer::AgentEnded(report)) => {
                 self.ended = Some(Unjudged::Attempt { id: ended.id, report: report.clone() });
             }
-            (Order::RunAgent { .. }, _) => self.end_attempt("interrupted", None),
+            (Order::RunAgent { .. }, _) => self.end_attempt(AttemptOutcome::Interrupted, None),
             (Order::Checkpoint { name }, Answer::Checkpoint(saved)) => self.saved(*name, saved),
             (Order::Rollback { .. }, Answer::RolledBack(back)) => self.rollbacks.push(RollbackRow {
                 after_iteration: self.state.iteration,
@@ -347,10 +436,10 @@ impl History {
     fn attempt_judged(&mut self, judgement: &AttemptJudgement) {
         let Some(Unjudged::Attempt { id, report }) = self.ended.take() else { return };
         let cancelled = self.cancelled.get(&id).copied();
-        self.hear(&report, cancelled.is_some());
+        self.record_stream(&report, cancelled.is_some());
         let limited = matches!(judgement.result, AttemptResult::Limited | AttemptResult::SessionLost);
-        let word = if limited { "limited" } else { attempt_word(&report, cancelled) };
-        self.end_attempt(word, Some(report.duration_ms));
+        let outcome = if limited { AttemptOutcome::Limited } else { attempt_outcome(&report, cancelled) };
+        self.end_attempt(outcome, Some(report.duration_ms));
     }
 
     fn measurement_judged(&mut self) {
@@ -368,8 +457,8 @@ impl History {
         }
     }
 
-    /// What the words of an attempt amounted to.
-    fn hear(&mut self, report: &AgentReport, cancelled: bool) {
+    /// What the stream of an attempt said.
+    fn record_stream(&mut self, report: &AgentReport, cancelled: bool) {
         let stream = &report.stream;
         self.used = self.used.plus(stream.usage);
         let (used, agent_ended, failure) = (self.used, self.state.agent_ended(), self.state.agent.failure());
@@ -410,9 +499,10 @@ impl History {
     /// Without a gate an iteration is over when it was measured.
     fn over_without_a_gate(&mut self) {
         let gated = self.state.gated();
-        let Some(row) = self.iterations.last_mut().filter(|row| !gated && row.outcome == "running") else { return };
-        let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
-        row.outcome = if ["agent_failed", "timed_out"].contains(&last) { last } else { "ended" }.to_owned();
+        let open = self.iterations.last_mut().filter(|row| !gated && row.outcome == IterationOutcome::Running);
+        let Some(row) = open else { return };
+        let last = row.attempts.last().and_then(|attempt| attempt.outcome.of_failed_iteration());
+        row.outcome = last.unwrap_or(IterationOutcome::Ended);
         row.duration_seconds = Some(seconds(self.spent_ms));
     }
 
@@ -430,23 +520,19 @@ impl History {
         }
         if point == GatePoint::Baseline {
             let exit_code = answers.first().and_then(|last| exit_code(&last.report.ended));
-            let promise = verdict.name().to_owned();
-            self.baseline = Some(Baseline { promise, exit_code, duration_seconds: seconds(duration_ms) });
+            self.baseline = Some(Baseline { promise: verdict, exit_code, duration_seconds: seconds(duration_ms) });
             return;
         }
         let Some(row) = self.iterations.last_mut() else { return };
-        row.promise = Some(verdict.name().to_owned());
+        row.promise = Some(verdict);
         self.spent_ms += duration_ms;
         row.duration_seconds = Some(seconds(self.spent_ms));
-        let last = row.attempts.last().map_or("", |attempt| attempt.outcome.as_str());
-        row.outcome = match (verdict, last) {
-            (Verdict::Pass, _) => "pass",
-            (_, "limited") => "waiting",
-            (_, "agent_failed" | "timed_out" | "interrupted" | "cancelled") => last,
-            (Verdict::Fail, _) => "fail",
-            (Verdict::Unverifiable, _) => "unverifiable",
-        }
-        .to_owned();
+        let last = row.attempts.last().and_then(|attempt| attempt.outcome.of_failed_iteration());
+        row.outcome = match verdict {
+            Verdict::Pass => IterationOutcome::Pass,
+            Verdict::Fail => last.unwrap_or(IterationOutcome::Fail),
+            Verdict::Unverifiable => last.unwrap_or(IterationOutcome::Unverifiable),
+        };
     }
 }
 
@@ -456,19 +542,19 @@ impl Default for History {
     }
 }
 
-fn attempt_word(report: &AgentReport, cancelled: Option<CancelCause>) -> &'static str {
+fn attempt_outcome(report: &AgentReport, cancelled: Option<CancelCause>) -> AttemptOutcome {
     match (&report.ended, cancelled) {
         (
             Ended::ByUs,
             Some(CancelCause::Timeout | CancelCause::Silent | CancelCause::TimeLimit | CancelCause::TimeUp),
-        ) => "timed_out",
-        (Ended::ByUs, Some(CancelCause::Abort)) => "cancelled",
-        (Ended::ByUs, Some(CancelCause::Request | CancelCause::Rollback)) => "interrupted",
+        ) => AttemptOutcome::TimedOut,
+        (Ended::ByUs, Some(CancelCause::Abort)) => AttemptOutcome::Cancelled,
+        (Ended::ByUs, Some(CancelCause::Request | CancelCause::Rollback)) => AttemptOutcome::Interrupted,
         // It would only have waited by itself.
-        (Ended::ByUs, Some(CancelCause::Retrying) | None) => "agent_failed",
-        (Ended::Exit(0), _) if report.failed() => "agent_failed",
-        (Ended::Exit(0), _) => "ended",
-        (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => "agent_failed",
+        (Ended::ByUs, Some(CancelCause::Retrying) | None) => AttemptOutcome::AgentFailed,
+        (Ended::Exit(0), _) if report.failed() => AttemptOutcome::AgentFailed,
+        (Ended::Exit(0), _) => AttemptOutcome::Ended,
+        (Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_), _) => AttemptOutcome::AgentFailed,
     }
 }
 

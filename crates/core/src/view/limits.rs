@@ -7,8 +7,7 @@ use crate::policy::budget::{WARN_SHARE, money_text, share};
 use crate::policy::limiter::HOUR_MS;
 use crate::policy::prices::cost_of;
 use crate::policy::reserve::{Day, Reserved};
-use crate::run::{Order, RunState};
-use crate::settings::SessionMode;
+use crate::run::{RunState, SessionUse};
 use crate::time::{self, At};
 
 /// How much of one limit is used.
@@ -68,7 +67,7 @@ pub fn used(state: &RunState, now: At) -> Vec<Used> {
 
 /// What all runs together used today, as far as this one was told: as it stood before its newest call, and that call.
 fn day(state: &RunState) -> Day {
-    let working = state.main_order().is_some_and(|(_, open)| matches!(open.order, Order::RunAgent { .. }));
+    let working = state.main_order().is_some_and(|(_, open)| open.order.runs_agent());
     match state.budget.call().or(state.budget.window()) {
         None => Day::default(),
         Some(Reserved::Denied { day, .. }) => *day,
@@ -183,11 +182,11 @@ pub struct SessionView {
     pub id: String,
     /// Since when it is known.
     pub since: String,
-    /// From then on it is not gone on with; null means never.
+    /// From then on it is not continued; null means never.
     pub expires_at: Option<String>,
-    /// Whether it is too old to be gone on with.
+    /// Whether it is too old to be continued.
     pub expired: bool,
-    /// Whether the next iteration goes on with it.
+    /// Whether the next iteration continues it.
     pub continues: bool,
 }
 
@@ -197,16 +196,13 @@ impl SessionView {
     pub fn of(state: &RunState, now: At) -> Option<Self> {
         let session = state.agent.session()?;
         let limit = state.settings.shown().session_expiry_ms;
-        let expired = limit.is_some_and(|limit| now.ms_since(session.since) >= limit);
-        let wanted = state.agent.continues() || state.settings.shown().values.agent.session == SessionMode::Continue;
+        let session_use = SessionUse::of(state, state.settings.shown(), session, now);
         Some(Self {
             id: session.id.clone(),
             since: time::rfc3339(session.since.wall_ms),
             expires_at: limit.map(|limit| time::rfc3339(session.since.wall_ms.saturating_add(limit))),
-            expired,
-            continues: wanted
-                && !expired
-                && state.agent_of(state.settings.shown()).is_some_and(|agent| agent.continues()),
+            expired: session_use.expired,
+            continues: session_use.continues(),
         })
     }
 }

@@ -3,7 +3,9 @@ use serde::Serialize;
 
 use crate::policy::breaker::Streaks;
 use crate::policy::reserve::Reserved;
-use crate::run::{AgentReport, Answer, Decision, Ended, Entry, Event, Fact, HoldCause, Order, ReasonCode, RunState};
+use crate::run::{
+    AgentReport, Answer, Decision, Ended, Entry, Event, Fact, HoldCause, LooprState, Order, ReasonCode, RunState,
+};
 use crate::text;
 use crate::time;
 
@@ -15,12 +17,12 @@ const LINE_TEXT_MAX: usize = 300;
 /// `status.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LooprStatus {
-    /// running, waiting, complete, blocked, error or `circuit_open`.
-    pub state: &'static str,
+    /// Where it stands.
+    pub state: LooprState,
     /// The iteration that was begun last.
     pub iteration: u32,
     /// Why it ended; null while it goes on.
-    pub exit_reason: Option<&'static str>,
+    pub exit_reason: Option<LooprExitReason>,
     /// What the agent said last of its work.
     pub last_summary: Option<String>,
     /// The newest error, of the agent or of the loop itself.
@@ -63,7 +65,7 @@ impl LooprCounts {
 
 /// Everything that is published at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LooprPicture {
+pub struct LooprFiles {
     /// `status.json`.
     pub status: LooprStatus,
     /// `loop-state.json`.
@@ -93,7 +95,7 @@ impl LooprFold {
         match &entry.fact {
             Fact::Happened(input) => {
                 if let Event::Answered { answer: Answer::AgentEnded(report), .. } = &input.event {
-                    self.heard(report);
+                    self.record_report(report);
                 }
                 None
             }
@@ -101,9 +103,12 @@ impl LooprFold {
                 self.pending |= judgement.iteration.is_some() && state.iteration > self.logged;
                 None
             }
-            Fact::Ordered { order: Order::RunAgent { .. } | Order::Reserve { .. } | Order::Hold { .. }, .. } => {
+            Fact::Ordered {
+                order: order @ (Order::RunAgent { .. } | Order::Reserve { .. } | Order::Hold { .. }),
+                ..
+            } => {
                 // The iteration that an order for an agent begins is not the one that was judged.
-                let before = matches!(entry.fact, Fact::Ordered { order: Order::RunAgent { attempt: 1, .. }, .. });
+                let before = order.begins_iteration();
                 std::mem::take(&mut self.pending)
                     .then(|| self.line(entry, state, state.iteration.saturating_sub(before.into())))
             }
@@ -115,7 +120,7 @@ impl LooprFold {
         }
     }
 
-    fn heard(&mut self, report: &AgentReport) {
+    fn record_report(&mut self, report: &AgentReport) {
         let claim = report.stream.claimed.as_ref();
         self.last_summary = claim.and_then(|claim| claim.summary.clone()).or(self.last_summary.take());
         self.bad_block = report.stream.block_error.clone().or(self.bad_block.take());
@@ -131,13 +136,13 @@ impl LooprFold {
 
     /// What is published now.
     #[must_use]
-    pub fn picture(&self, state: &RunState) -> LooprPicture {
+    pub fn files(&self, state: &RunState) -> LooprFiles {
         let over = state.over.as_ref();
-        let unable = over.filter(|over| exit_reason(over.reason.code) == "agent_failed");
+        let unable = over.filter(|over| exit_reason(over.reason.code) == LooprExitReason::AgentFailed);
         let unable = unable.map(|over| text::one_line(&over.reason.text, LINE_TEXT_MAX));
         let call_count = calls(state);
         let status = LooprStatus {
-            state: state_word(state),
+            state: state_of(state),
             iteration: state.iteration,
             exit_reason: over.map(|over| exit_reason(over.reason.code)),
             last_summary: self.last_summary.clone(),
@@ -146,7 +151,7 @@ impl LooprFold {
             next_reset_at: next_reset(state).map(time::rfc3339),
         };
         let last_reset = time::rfc3339(window_began(state));
-        LooprPicture { status, counts: LooprCounts::of(state.progress.streaks()), call_count, last_reset }
+        LooprFiles { status, counts: LooprCounts::of(state.progress.streaks()), call_count, last_reset }
     }
 
     fn line(&mut self, entry: &Entry, state: &RunState, iteration: u32) -> String {
@@ -168,8 +173,8 @@ impl LooprFold {
             ("test_loops", counts.test_only.to_string()),
             ("missing_status", counts.missing_status.to_string()),
         ]);
-        fields.push(("state", state_word(state).to_owned()));
-        fields.extend(state.over.as_ref().map(|over| ("exit_reason", exit_reason(over.reason.code).to_owned())));
+        fields.push(("state", state_of(state).name().to_owned()));
+        fields.extend(state.over.as_ref().map(|over| ("exit_reason", exit_reason(over.reason.code).name().to_owned())));
         fields.extend(self.bad_block.take().map(|why| ("bad_block", quoted(&why))));
         fields.extend(claim.and_then(|claim| claim.summary.as_ref()).map(|text| ("summary", quoted(text))));
         fields.extend(state.over.as_ref().map(|over| ("why", quoted(&over.reason.text))));
@@ -191,11 +196,11 @@ fn hold(state: &RunState) -> Option<(HoldCause, u64)> {
     Some((*cause, until))
 }
 
-fn state_word(state: &RunState) -> &'static str {
+fn state_of(state: &RunState) -> LooprState {
     match (state.standing(), hold(state)) {
         (Some(standing), _) => standing.loopr_state,
-        (None, Some(_)) => "waiting",
-        (None, None) => "running",
+        (None, Some(_)) => LooprState::Waiting,
+        (None, None) => LooprState::Running,
     }
 }
 
@@ -229,24 +234,72 @@ fn next_reset(state: &RunState) -> Option<u64> {
     }
 }
 
-/// The word of the document for a reason. Reasons that it does not know stand under the nearest that it does.
+/// Why a run ended, in the words of the Loopr specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LooprExitReason {
+    /// It is done.
+    Done,
+    /// No iterations are left.
+    MaxIterations,
+    /// No time is left.
+    TimeLimit,
+    /// A budget is used up.
+    Budget,
+    /// A person stopped it.
+    Stopped,
+    /// The same error again and again.
+    SameError,
+    /// Nothing but tests.
+    TestLoops,
+    /// No status block.
+    MissingStatus,
+    /// No progress.
+    NoProgress,
+    /// The agent says that it is blocked.
+    AgentBlocked,
+    /// Agent, gate or machine could not work.
+    AgentFailed,
+}
+
+impl LooprExitReason {
+    /// The reason as the files have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::MaxIterations => "max_iterations",
+            Self::TimeLimit => "time_limit",
+            Self::Budget => "budget",
+            Self::Stopped => "stopped",
+            Self::SameError => "same_error",
+            Self::TestLoops => "test_loops",
+            Self::MissingStatus => "missing_status",
+            Self::NoProgress => "no_progress",
+            Self::AgentBlocked => "agent_blocked",
+            Self::AgentFailed => "agent_failed",
+        }
+    }
+}
+
+/// The Loopr specification's word for a reason. Reasons that it does not know stand under the nearest that it does.
 #[must_use]
-pub fn exit_reason(code: ReasonCode) -> &'static str {
+pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
     match code {
-        ReasonCode::GoalComplete => "done",
-        ReasonCode::IterationLimit => "max_iterations",
-        ReasonCode::TimeLimit => "time_limit",
-        ReasonCode::BudgetLimit => "budget",
-        ReasonCode::ManualStop => "stopped",
-        ReasonCode::SameError => "same_error",
-        ReasonCode::TestLoops => "test_loops",
-        ReasonCode::MissingStatus => "missing_status",
+        ReasonCode::GoalComplete => LooprExitReason::Done,
+        ReasonCode::IterationLimit => LooprExitReason::MaxIterations,
+        ReasonCode::TimeLimit => LooprExitReason::TimeLimit,
+        ReasonCode::BudgetLimit => LooprExitReason::Budget,
+        ReasonCode::ManualStop => LooprExitReason::Stopped,
+        ReasonCode::SameError => LooprExitReason::SameError,
+        ReasonCode::TestLoops => LooprExitReason::TestLoops,
+        ReasonCode::MissingStatus => LooprExitReason::MissingStatus,
         ReasonCode::NoProgress
         | ReasonCode::Oscillation
         | ReasonCode::IdenticalOutput
         | ReasonCode::OutputDecline
-        | ReasonCode::SafetyCompletion => "no_progress",
-        ReasonCode::AgentBlocked => "agent_blocked",
+        | ReasonCode::SafetyCompletion => LooprExitReason::NoProgress,
+        ReasonCode::AgentBlocked => LooprExitReason::AgentBlocked,
         ReasonCode::AgentCrashes
         | ReasonCode::AgentLogin
         | ReasonCode::AgentBilling
@@ -255,6 +308,6 @@ pub fn exit_reason(code: ReasonCode) -> &'static str {
         | ReasonCode::Tamper
         | ReasonCode::AgentLost
         | ReasonCode::GateUnverifiable
-        | ReasonCode::HostFailure => "agent_failed",
+        | ReasonCode::HostFailure => LooprExitReason::AgentFailed,
     }
 }

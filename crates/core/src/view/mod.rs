@@ -5,6 +5,7 @@ mod events;
 mod history;
 mod limits;
 mod loopr;
+mod now;
 mod record;
 mod result;
 mod row;
@@ -13,12 +14,15 @@ mod verification;
 pub use breaker::{BreakerCounts, BreakerThresholds, BreakerView, is_tripped};
 pub use certificate::{Certificate, CertifiedGate, TestCounts, short_hash};
 pub use events::{gate_with_verdict, public_event};
-pub use history::{AttemptRow, Baseline, History, IterationRow, RollbackRow};
+pub use history::{AttemptOutcome, AttemptRow, Baseline, History, IterationOutcome, IterationRow, RollbackRow};
 pub use limits::{BudgetView, CallsView, SessionView, Used, used};
-pub use loopr::{LooprCounts, LooprFold, LooprPicture, LooprStatus, exit_reason};
-pub use record::{CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, expired};
+pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
+pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
+pub use record::{
+    BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,
+};
 pub use result::{GateResult, RunResult};
-pub use row::{Listing, Liveness, Row, Waiting};
+pub use row::{Listing, Liveness, Row, Waiting, WaitingSource};
 pub use verification::{Again, Verification, VerifiedGate, WorkspaceNow};
 
 /// The version of every JSON form that these views have.

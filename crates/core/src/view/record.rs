@@ -9,8 +9,8 @@ use crate::agent::{Claim, Failure};
 use crate::policy::runaway::{self, Alarm, Signs};
 use crate::run::{
     AgentReport, Answer, Decision, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
+    SessionUse,
 };
-use crate::settings::SessionMode;
 use crate::text;
 use crate::time::{self, At};
 
@@ -19,13 +19,73 @@ pub const EVENTS_MAX: usize = 50;
 /// How much of an error is shown.
 const ERROR_LETTERS_MAX: usize = 300;
 
+/// What can happen to the session of a project and worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionEventKind {
+    /// The run was started.
+    Started,
+    /// It was opened again.
+    Resumed,
+    /// An iteration came to an end.
+    Loop,
+    /// A limit of the provider or of the hour was met.
+    RateLimited,
+    /// The agent began a conversation.
+    ConversationBegan,
+    /// The conversation was too old to be continued.
+    ConversationExpired,
+    /// A person let the conversation be forgotten.
+    ConversationReset,
+    /// The run ended.
+    Ended,
+}
+
+impl SessionEventKind {
+    /// The kind as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Resumed => "resumed",
+            Self::Loop => "loop",
+            Self::RateLimited => "rate_limited",
+            Self::ConversationBegan => "conversation_began",
+            Self::ConversationExpired => "conversation_expired",
+            Self::ConversationReset => "conversation_reset",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// Whether the breaker has ended the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum BreakerState {
+    /// It has not.
+    Closed,
+    /// It has.
+    Tripped,
+}
+
+impl BreakerState {
+    /// The state as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "CLOSED",
+            Self::Tripped => "TRIPPED",
+        }
+    }
+}
+
 /// One thing that happened to the session of a project and worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionEvent {
     /// When.
     pub at: String,
-    /// started, resumed, loop, `rate_limited`, `conversation_began`, `conversation_expired`, `conversation_reset` or ended.
-    pub event: &'static str,
+    /// What happened.
+    pub event: SessionEventKind,
     /// How many iterations had come to an end.
     pub loop_count: u32,
     /// The status that the agent claimed, or how it ended.
@@ -39,10 +99,10 @@ pub struct SessionEvent {
 pub struct CircuitEvent {
     /// When.
     pub at: String,
-    /// CLOSED or TRIPPED.
-    pub from: &'static str,
-    /// CLOSED or TRIPPED.
-    pub to: &'static str,
+    /// What it was.
+    pub from: BreakerState,
+    /// What it became.
+    pub to: BreakerState,
     /// Why, or by whom.
     pub reason: String,
     /// The counts as they stood.
@@ -103,6 +163,12 @@ pub struct Record {
     reopened: Option<(String, BreakerView)>,
 }
 
+/// A change of the breaker.
+struct BreakerChange {
+    from: BreakerState,
+    to: BreakerState,
+}
+
 /// What is compared with what an entry makes of it.
 struct Before {
     tripped: bool,
@@ -139,17 +205,19 @@ impl Record {
             }
             Fact::Decided(Decision::BreakerClosed) => {
                 if let Some((by, counts)) = self.reopened.take() {
-                    self.circuit_event(entry.at, ("TRIPPED", "CLOSED"), &by, Some(&counts));
+                    let change = BreakerChange { from: BreakerState::Tripped, to: BreakerState::Closed };
+                    self.circuit_event(entry.at, change, &by, Some(&counts));
                 }
             }
             Fact::OrderCancelled { .. } | Fact::Decided(_) => {}
             Fact::Concluded { outcome, reason, .. } => {
                 let fine = matches!(outcome, Outcome::Verified | Outcome::Claimed);
                 let error = (!fine).then(|| reason.text.clone());
-                let status = self.state.standing().map(|standing| standing.outcome.to_owned());
-                self.session_event(entry.at, "ended", status, error);
+                let status = self.state.standing().map(|standing| standing.outcome.name().to_owned());
+                self.session_event(entry.at, SessionEventKind::Ended, status, error);
                 if is_tripped(&self.state) {
-                    self.circuit_event(entry.at, ("CLOSED", "TRIPPED"), reason.code.name(), None);
+                    let change = BreakerChange { from: BreakerState::Closed, to: BreakerState::Tripped };
+                    self.circuit_event(entry.at, change, reason.code.name(), None);
                 }
             }
         }
@@ -157,23 +225,24 @@ impl Record {
             && before.session.as_ref().is_none_or(|before| before.id != session.id)
         {
             let id = session.id.clone();
-            self.session_event(entry.at, "conversation_began", Some(id), None);
+            self.session_event(entry.at, SessionEventKind::ConversationBegan, Some(id), None);
         }
     }
 
     fn happened(&mut self, input: &Input, at: At, before: &Before) {
         match &input.event {
-            Event::Created(_) => self.session_event(at, "started", None, None),
+            Event::Created(_) => self.session_event(at, SessionEventKind::Started, None, None),
             Event::Reopened { by, .. } => {
-                self.session_event(at, "resumed", None, None);
+                self.session_event(at, SessionEventKind::Resumed, None, None);
                 self.reopened = before.tripped.then(|| (by.clone(), before.counts.clone()));
             }
             Event::Requested { request: Request::Reset { session }, by } => {
-                let from = if before.tripped { "TRIPPED" } else { "CLOSED" };
-                self.circuit_event(at, (from, "CLOSED"), &format!("reset by {by}"), Some(&before.counts));
+                let from = if before.tripped { BreakerState::Tripped } else { BreakerState::Closed };
+                let change = BreakerChange { from, to: BreakerState::Closed };
+                self.circuit_event(at, change, &format!("reset by {by}"), Some(&before.counts));
                 if *session {
                     let id = before.session.as_ref().map(|session| session.id.clone());
-                    self.session_event(at, "conversation_reset", id, None);
+                    self.session_event(at, SessionEventKind::ConversationReset, id, None);
                 }
             }
             Event::Answered { answer: Answer::AgentEnded(report), .. } => self.ended = Some(report.clone()),
@@ -187,28 +256,15 @@ impl Record {
     }
 
     fn ordered(&mut self, order: &Order, at: At, before: &Before) {
-        match order {
-            Order::Hold { cause: HoldCause::Calls, .. } => {
-                self.claims.rate_limit_hit = true;
-                let why = "the calls of the hour are used up".to_owned();
-                self.session_event(at, "rate_limited", Some("waiting".to_owned()), Some(why));
-            }
-            Order::RunAgent { session: None, .. } if expired(&self.state, before.session.as_ref(), at) => {
-                let id = before.session.as_ref().map(|session| session.id.clone());
-                self.session_event(at, "conversation_expired", id, None);
-            }
-            Order::RunAgent { .. }
-            | Order::Hold { .. }
-            | Order::CleanUp { .. }
-            | Order::Checkpoint { .. }
-            | Order::Measure { .. }
-            | Order::ManualCheckpoint { .. }
-            | Order::Rollback { .. }
-            | Order::RunGate { .. }
-            | Order::Reserve { .. }
-            | Order::Guard { .. }
-            | Order::Certify { .. }
-            | Order::Notify { .. } => {}
+        if order.hold_cause() == Some(HoldCause::Calls) {
+            self.claims.rate_limit_hit = true;
+            let why = "the calls of the hour are used up".to_owned();
+            self.session_event(at, SessionEventKind::RateLimited, Some("waiting".to_owned()), Some(why));
+        }
+        let begins = order.begins_session();
+        if begins && expired(&self.state, before.session.as_ref(), at) {
+            let id = before.session.as_ref().map(|session| session.id.clone());
+            self.session_event(at, SessionEventKind::ConversationExpired, id, None);
         }
     }
 
@@ -218,7 +274,7 @@ impl Record {
         self.claims.last_error = error.clone().or(self.claims.last_error.take());
         if report.stream.failure == Some(Failure::RateLimit) {
             self.claims.rate_limit_hit = true;
-            self.session_event(at, "rate_limited", Some("waiting".to_owned()), error.clone());
+            self.session_event(at, SessionEventKind::RateLimited, Some("waiting".to_owned()), error.clone());
         }
         if !self.state.agent_ended() || before.ended == (true, self.state.iteration) {
             return;
@@ -232,7 +288,7 @@ impl Record {
             self.claims.files = self.claims.files.saturating_add(claim.files_modified.unwrap_or(0));
             self.claims.recommendation = claim.summary.clone().or(self.claims.recommendation.take());
         }
-        self.session_event(at, "loop", Some(status), error);
+        self.session_event(at, SessionEventKind::Loop, Some(status), error);
         let shortest = self.state.settings.shown().values.limits.warnings().shortest_ms.unwrap_or(0);
         self.short = if whole.duration_ms < shortest { self.short.saturating_add(1) } else { 0 };
         let words = whole.stream.words.map(|words| words.sha256);
@@ -241,26 +297,20 @@ impl Record {
         self.words = words;
     }
 
-    fn session_event(&mut self, at: At, event: &'static str, status: Option<String>, error: Option<String>) {
+    fn session_event(&mut self, at: At, event: SessionEventKind, status: Option<String>, error: Option<String>) {
         let error = error.map(|error| text::one_line(&error, ERROR_LETTERS_MAX));
         let loop_count = self.state.iterations_done();
         let event = SessionEvent { at: time::rfc3339(at.wall_ms), event, loop_count, status, error };
         keep(&mut self.session, event);
     }
 
-    fn circuit_event(
-        &mut self,
-        at: At,
-        (from, to): (&'static str, &'static str),
-        reason: &str,
-        counted: Option<&BreakerView>,
-    ) {
+    fn circuit_event(&mut self, at: At, change: BreakerChange, reason: &str, counted: Option<&BreakerView>) {
         let now = BreakerView::of(&self.state).counts;
         let counts = counted.map_or(now, |counted| counted.counts.clone());
         let event = CircuitEvent {
             at: time::rfc3339(at.wall_ms),
-            from,
-            to,
+            from: change.from,
+            to: change.to,
             reason: text::one_line(reason, ERROR_LETTERS_MAX),
             no_progress: counts.no_progress,
             same_error: counts.same_error,
@@ -297,14 +347,11 @@ impl Record {
     }
 }
 
-/// Whether a conversation that would have been gone on with is too old for that.
+/// Whether a conversation that would have been continued is too old for that.
 #[must_use]
 pub fn expired(state: &RunState, session: Option<&Session>, now: At) -> bool {
-    let wanted = state.settings.shown().values.agent.session == SessionMode::Continue;
-    let old = |session: &Session| {
-        state.settings.shown().session_expiry_ms.is_some_and(|limit| now.ms_since(session.since) >= limit)
-    };
-    wanted && session.is_some_and(old)
+    let session_use = session.map(|session| SessionUse::of(state, state.settings.shown(), session, now));
+    session_use.is_some_and(|session| session.wanted && session.expired)
 }
 
 fn keep<T>(events: &mut VecDeque<T>, event: T) {

@@ -5,6 +5,7 @@ use super::history::exit_code;
 use super::record::Claims;
 use super::{Certificate, JSON_VERSION, seconds};
 use crate::agent::Claim;
+use crate::policy::gate::Verdict;
 use crate::run::{Outcome, ReasonCode, RunState};
 use crate::time;
 
@@ -15,10 +16,10 @@ pub struct RunResult {
     pub version: u32,
     /// The run.
     pub id: String,
-    /// verified, claimed, exhausted, tripped, blocked, tampered, stopped, cancelled or unable; null if it has no end.
-    pub outcome: Option<String>,
+    /// How it ended; null if it has no end.
+    pub outcome: Option<Outcome>,
     /// The name of the reason.
-    pub reason: Option<String>,
+    pub reason: Option<&'static str>,
     /// The reason in a sentence.
     pub why: Option<String>,
     /// Whether the harness itself saw every gate pass.
@@ -68,8 +69,8 @@ pub struct GateResult {
     pub command: String,
     /// The exit code, where there was one.
     pub exit_code: Option<i32>,
-    /// pass, fail or unverifiable; null if it never ran.
-    pub verdict: Option<String>,
+    /// What its end means; null if it never ran.
+    pub verdict: Option<Verdict>,
     /// How long it took.
     pub duration_seconds: Option<f64>,
     /// The hash of its kept output: stdout, then stderr.
@@ -83,16 +84,16 @@ impl RunResult {
         let spec = state.spec.as_ref()?;
         let standing = state.standing();
         let over = state.over.as_ref();
-        let kept = over.is_some_and(|over| over.outcome == Outcome::Verified);
+        let verified = over.is_some_and(|over| over.outcome == Outcome::Verified);
         Some(Self {
             version: JSON_VERSION,
             id: spec.id.to_string(),
-            outcome: standing.map(|standing| standing.outcome.to_owned()),
-            reason: over.map(|over| over.reason.code.name().to_owned()),
+            outcome: standing.map(|standing| standing.outcome),
+            reason: over.map(|over| over.reason.code.name()),
             why: over.map(|over| over.reason.text.clone()),
-            verified: kept,
-            // An iteration whose last attempt met a limit is over when the gates hold.
-            iterations: if kept { state.iteration } else { state.iterations_done() },
+            verified,
+            // An iteration whose last attempt met a limit is over when the gates pass.
+            iterations: if verified { state.iteration } else { state.iterations_done() },
             gates: gates(state),
             tree: state.checkpoints.tree().map(str::to_owned),
             cost_usd: state.budget.spent().usage.cost_usd(),
@@ -135,7 +136,7 @@ fn gates(state: &RunState) -> Vec<GateResult> {
             name: gate.spec().name.clone(),
             command: gate.spec().command.clone(),
             exit_code: last.and_then(|last| exit_code(&last.report.ended)),
-            verdict: last.map(|last| last.verdict.name().to_owned()),
+            verdict: last.map(|last| last.verdict),
             duration_seconds: last.map(|last| seconds(last.report.duration_ms)),
             output_sha256: last.map(|last| last.report.output.sha256.clone()),
         }

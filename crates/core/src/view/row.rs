@@ -1,9 +1,11 @@
 //! One run in a list.
 use serde::{Deserialize, Serialize};
 
+use super::now::iteration_text;
 use super::{JSON_VERSION, seconds};
 use crate::policy::reserve::{Cap, Reserved};
-use crate::run::RunState;
+use crate::policy::wait::WaitSource;
+use crate::run::{Outcome, RunState, Status};
 use crate::settings::keys;
 use crate::text;
 use crate::time::{self, At};
@@ -42,8 +44,8 @@ impl Listing {
 pub struct Row {
     /// Its id.
     pub id: String,
-    /// running, waiting, paused, completed, failed, cancelled or crashed; readers must accept more.
-    pub status: String,
+    /// Where it stands.
+    pub status: Status,
     /// The iteration begun last.
     pub iteration: u32,
     /// The most there will be; null means no limit.
@@ -60,8 +62,8 @@ pub struct Row {
     pub workspace: String,
     /// What for.
     pub goal: String,
-    /// How it ended, one of the nine outcomes; null before.
-    pub outcome: Option<String>,
+    /// How it ended; null before.
+    pub outcome: Option<Outcome>,
     /// The name of the reason; null before the end.
     pub reason: Option<String>,
     /// The reason in a sentence.
@@ -93,13 +95,37 @@ pub struct Row {
     pub thinned: bool,
 }
 
+/// How the end of a wait is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingSource {
+    /// A field of the provider's.
+    Provider,
+    /// The words of an error.
+    Text,
+    /// Nobody said it: ever longer.
+    BackOff,
+    /// A limit of the loop's own.
+    Limit,
+}
+
+impl From<WaitSource> for WaitingSource {
+    fn from(source: WaitSource) -> Self {
+        match source {
+            WaitSource::Provider => Self::Provider,
+            WaitSource::Text => Self::Text,
+            WaitSource::BackOff => Self::BackOff,
+        }
+    }
+}
+
 /// What a run waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Until when.
     pub until: String,
-    /// How that is known: provider, text, back_off, or limit for one of the loop's own.
-    pub source: String,
+    /// How that is known.
+    pub source: WaitingSource,
     /// What for, in a sentence.
     pub why: String,
 }
@@ -109,11 +135,10 @@ impl Waiting {
     #[must_use]
     pub fn of(state: &RunState) -> Option<Self> {
         if let Some(until_ms) = state.calls_free_at() {
-            return Some(Self { until: time::rfc3339(until_ms), source: "limit".to_owned(), why: full(state) });
+            return Some(Self { until: time::rfc3339(until_ms), source: WaitingSource::Limit, why: full(state) });
         }
         let wait = state.waiting()?;
-        let (until, source) = (time::rfc3339(wait.until_ms), wait.source.word().to_owned());
-        Some(Self { until, source, why: wait.why.clone() })
+        Some(Self { until: time::rfc3339(wait.until_ms), source: wait.source.into(), why: wait.why.clone() })
     }
 }
 
@@ -139,7 +164,7 @@ fn chosen(name: Option<&String>) -> Option<String> {
     name.map(|name| text::one_line(name, GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
 }
 
-/// What a person must mend or answer.
+/// What a person must fix or answer.
 fn held_by(state: &RunState) -> Option<String> {
     let asks =
         state.agent.question().filter(|_| state.is_paused()).map(|question| format!("the agent asks: {question}"));
@@ -156,14 +181,14 @@ impl Row {
         let at = if driven && state.over.is_none() { now } else { state.now };
         let status = match standing {
             Some(standing) => standing.status,
-            None if driven && state.is_paused() => "paused",
-            None if driven && Waiting::of(state).is_some() => "waiting",
-            None if driven => "running",
-            None => "crashed",
+            None if driven && state.is_paused() => Status::Paused,
+            None if driven && Waiting::of(state).is_some() => Status::Waiting,
+            None if driven => Status::Running,
+            None => Status::Crashed,
         };
         Some(Self {
             id: spec.id.to_string(),
-            status: status.to_owned(),
+            status,
             iteration: state.iteration,
             max_iterations: state.settings.shown().max_iterations,
             promise: text::one_line(state.settings.shown().resolved.text(keys::promise()), 4096),
@@ -178,7 +203,7 @@ impl Row {
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
             goal: text::one_line(&spec.goal.head, GOAL_LETTERS_MAX),
-            outcome: standing.map(|standing| standing.outcome.to_owned()),
+            outcome: standing.map(|standing| standing.outcome),
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
             why: state.over.as_ref().map(|over| over.reason.text.clone()).or_else(|| held_by(state)),
             resumable: if standing.is_some() { state.resumable() } else { !driven || state.is_paused() },
@@ -197,12 +222,12 @@ impl Row {
     /// Whether it neither runs nor waits for a person.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.status.as_str(), "completed" | "failed" | "cancelled" | "crashed")
+        matches!(self.status, Status::Completed | Status::Failed | Status::Cancelled | Status::Crashed)
     }
 
     /// `3/10`, or `3` where there is no limit.
     #[must_use]
     pub fn progress(&self) -> String {
-        self.max_iterations.map_or_else(|| self.iteration.to_string(), |most| format!("{}/{most}", self.iteration))
+        iteration_text(self.iteration, self.max_iterations)
     }
 }

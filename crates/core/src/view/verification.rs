@@ -15,7 +15,7 @@ pub struct Verification {
     pub version: u32,
     /// The run.
     pub id: String,
-    /// Whether every required gate was kept again, on the recorded tree.
+    /// Whether every required gate passes again, on the recorded tree.
     pub verified: bool,
     /// The same in a sentence.
     pub why: String,
@@ -52,10 +52,10 @@ pub struct VerifiedGate {
     pub command: String,
     /// Whether the answer depends on it.
     pub required: bool,
-    /// pass, fail or unverifiable.
-    pub verdict: String,
+    /// What its end means.
+    pub verdict: Verdict,
     /// The same as it was recorded; null if it was not.
-    pub recorded: Option<String>,
+    pub recorded: Option<Verdict>,
     /// The exit code, where there was one.
     pub exit_code: Option<i32>,
     /// The signal that ended it, where one did.
@@ -114,7 +114,7 @@ impl WorkspaceNow {
         match (self.differs, &self.why) {
             (Some(false), _) => "the workspace is that tree".to_owned(),
             (Some(true), _) => {
-                let files = if self.files == 1 { "1 name".to_owned() } else { format!("{} names", self.files) };
+                let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
                 let few = NameList { count: self.files, first: self.first.clone() };
                 format!("the workspace differs from it by now: {files} ({})", few.words())
             }
@@ -152,8 +152,8 @@ impl VerifiedGate {
             name: recorded.name.clone(),
             command: recorded.command.clone(),
             required: recorded.required,
-            verdict: again.verdict.name().to_owned(),
-            recorded: Some(recorded.verdict.clone()),
+            verdict: again.verdict,
+            recorded: Some(recorded.verdict),
             exit_code: exit_code(&report.ended),
             signal: signal(&report.ended),
             ended: report.ended.brief(),
@@ -167,10 +167,10 @@ impl VerifiedGate {
         }
     }
 
-    /// Whether it was kept.
+    /// Whether it passes.
     #[must_use]
     pub fn passes(&self) -> bool {
-        self.verdict == Verdict::Pass.name()
+        self.verdict == Verdict::Pass
     }
 }
 
@@ -216,18 +216,18 @@ fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
         match again(&gate.name) {
             Some(now) if now.passes() => {}
             Some(now) => lost.push(format!("{} ({})", now.name, now.ended)),
-            None => lost.push(format!("{} (not asked)", gate.name)),
+            None => lost.push(format!("{} (not run)", gate.name)),
         }
     }
     // Without a single gate nothing could speak against it.
     if required().next().is_none() {
-        return (false, "no gate is recorded that could be asked again".to_owned());
+        return (false, "no gate is recorded that could be run again".to_owned());
     }
     let of = certificate.checkpoint.as_deref().unwrap_or("the recorded tree");
     if lost.is_empty() {
-        (true, format!("it still holds: every required gate passes on {of}"))
+        (true, format!("every required gate passes again on {of}"))
     } else {
-        (false, format!("it does not hold any more on {of}: {}", lost.join(", ")))
+        (false, format!("not every required gate passes again on {of}: {}", lost.join(", ")))
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
             command: "make test".to_owned(),
             required: *required,
             tries: None,
-            verdict: Verdict::Pass.name().to_owned(),
+            verdict: Verdict::Pass,
             exit_code: Some(0),
             signal: None,
             ended: "exit 0".to_owned(),
@@ -286,12 +286,12 @@ mod tests {
         assert!(judged(both(), &[kept("promise"), kept("lint"), size.clone()]).0, "a watched gate decides nothing");
         assert_eq!(
             judged(both(), &[kept("promise"), size]).1,
-            "it does not hold any more on iter-001: lint (not asked)"
+            "not every required gate passes again on iter-001: lint (not run)"
         );
         let missing = again("lint", Verdict::Unverifiable, 127);
         assert_eq!(
             judged(both(), &[kept("promise"), missing]).1,
-            "it does not hold any more on iter-001: lint (exit 127)"
+            "not every required gate passes again on iter-001: lint (exit 127)"
         );
     }
 

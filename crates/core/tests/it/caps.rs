@@ -38,7 +38,7 @@ fn a_call_that_tells_nothing_counts_as_the_worst_case_and_that_is_said() {
     story.say(&costs(""));
     assert_eq!(
         story.last(),
-        "END exhausted (budget_limit): $1.01 of $1.00 spent (2 of 3 calls did not tell and count as the worst case, see --worst-cost)"
+        "END exhausted (budget_limit): $1.01 of $1.00 spent (2 of 3 calls did not report it and count as the worst case, see --worst-cost)"
     );
 }
 
@@ -53,7 +53,7 @@ fn tokens_end_the_loop_in_the_same_way() {
     untold.times(2, &costs("cost=1"));
     assert_eq!(
         untold.last(),
-        "END exhausted (budget_limit): 1000 of 1000 tokens used (2 of 2 calls did not tell and count as the worst case, see --worst-tokens)"
+        "END exhausted (budget_limit): 1000 of 1000 tokens used (2 of 2 calls did not report it and count as the worst case, see --worst-tokens)"
     );
 }
 
@@ -140,7 +140,7 @@ fn a_wait_for_a_call_ends_by_a_person_and_by_the_time_of_the_loop() {
     just.say(&format!("denied calls_per_hour {left}"));
     assert_eq!(just.last(), format!("hold calls {left}"));
     just.wait(10_000).say("deadline / held");
-    assert!(just.last().starts_with("END exhausted (time_limit): 10s used up"), "{}", just.told);
+    assert!(just.last().starts_with("END exhausted (time_limit): time limit of 10s reached"), "{}", just.told);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn an_abort_ends_the_agent_and_the_run_without_asking_the_gate() {
         1 gate baseline
         2 agent 1.1
         3 cancel agent 1.1: abort
-        4 END stopped (manual_stop): stopped at once by the stop file
+        4 END stopped (manual_stop): stopped by the stop file
     "#]]
     .assert_eq(&told);
 }
@@ -39,7 +39,7 @@ fn an_abort_ends_the_agent_and_the_run_without_asking_the_gate() {
 #[test]
 fn an_abort_while_the_gate_runs_does_not_wait_for_it() {
     let told = play(&format!("{TO_FIRST_GATE}6 abort\n7 gate-by-us"));
-    let end = "6 cancel gate {iteration:1}: abort\n7 END stopped (manual_stop): stopped at once by Ctrl-C\n";
+    let end = "6 cancel gate {iteration:1}: abort\n7 END stopped (manual_stop): stopped by Ctrl-C\n";
     assert!(told.ends_with(end), "{told}");
 }
 

@@ -27,7 +27,7 @@ fn protected_files_are_kept_first_and_looked_at_after_the_agent_and_after_the_ga
         gate {iteration:1}
         guard {gates:{iteration:1}}
         certify {iteration:1}
-        END verified (goal_complete): the promise holds after 1 iteration"#]]
+        END verified (goal_complete): the promise passes after 1 iteration"#]]
     .assert_eq(&story.tail(20));
 }
 

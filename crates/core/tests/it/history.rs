@@ -1,5 +1,5 @@
 //! The fold that people read.
-use loop_core::view::{History, Liveness, Row, RunResult, public_event};
+use loop_core::view::{AttemptOutcome, History, IterationOutcome, Liveness, Row, RunResult, public_event};
 
 use crate::play::{Story, at};
 
@@ -28,15 +28,18 @@ fn an_iteration_in_progress_stands_in_the_history_with_its_attempt() {
     let mut history = History::new();
     story.journal.iter().for_each(|entry| history.apply(entry));
     let row = &history.iterations[0];
-    assert_eq!((row.outcome.as_str(), row.promise.as_ref(), row.duration_seconds), ("running", None, None));
-    assert_eq!(row.attempts[0].outcome, "running");
+    assert_eq!((row.outcome, row.promise, row.duration_seconds), (IterationOutcome::Running, None, None));
+    assert_eq!(row.attempts[0].outcome, AttemptOutcome::Running);
     story.play("9 agent-ok");
     let mut gating = History::new();
     story.journal.iter().for_each(|entry| gating.apply(entry));
-    assert_eq!((gating.iterations[0].outcome.as_str(), gating.iterations[0].duration_seconds), ("running", None));
+    assert_eq!(
+        (gating.iterations[0].outcome, gating.iterations[0].duration_seconds),
+        (IterationOutcome::Running, None)
+    );
     history.settle();
     let row = &history.iterations[0];
-    assert_eq!((row.outcome.as_str(), row.attempts[0].outcome.as_str()), ("interrupted", "interrupted"));
+    assert_eq!((row.outcome, row.attempts[0].outcome), (IterationOutcome::Interrupted, AttemptOutcome::Interrupted));
 }
 
 #[test]
@@ -44,11 +47,11 @@ fn a_row_is_running_while_a_driver_holds_it_and_crashed_when_none_does() {
     let mut story = Story::new(&[]);
     story.play("0 opened\n1 saved\n2 fail");
     let live = Row::of(&story.state, Liveness::Driven, at(60_000)).unwrap();
-    assert_eq!((live.status.as_str(), live.resumable, live.elapsed_seconds), ("running", false, 60.0));
+    assert_eq!((live.status.name(), live.resumable, live.elapsed_seconds), ("running", false, 60.0));
     let dead = Row::of(&story.state, Liveness::Free, at(60_000)).unwrap();
-    assert_eq!((dead.status.as_str(), dead.resumable, dead.elapsed_seconds), ("crashed", true, 0.002));
+    assert_eq!((dead.status.name(), dead.resumable, dead.elapsed_seconds), ("crashed", true, 0.002));
     let done = Row::of(&told().state, Liveness::Free, at(60_000)).unwrap();
-    assert_eq!((done.status.as_str(), done.resumable, done.progress()), ("completed", false, "2/3".to_owned()));
+    assert_eq!((done.status.name(), done.resumable, done.progress()), ("completed", false, "2/3".to_owned()));
 }
 
 #[test]

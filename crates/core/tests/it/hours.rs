@@ -22,11 +22,11 @@ fn before_the_end_of_its_time_the_agent_is_ended_and_the_gate_asked_once_more() 
         54000 checkpoint iter-001
         54001 measure 1
         54002 gate {iteration:1}
-        54003 END exhausted (time_limit): the agent's share of 1m is used up and the promise does not hold
+        54003 END exhausted (time_limit): time limit of 1m reached by the agent, and the promise fails
     "#]]
     .assert_eq(&broken);
     let kept = play_with(&MINUTE, &format!("{script}pass\n54004 certified"));
-    assert!(kept.ends_with("54004 END verified (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+    assert!(kept.ends_with("54004 END verified (goal_complete): the promise passes after 1 iteration\n"), "{kept}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoke
         5 gate {iteration:1}
         55000 cancel gate {iteration:1}: time_limit
         60000 cancel gate {iteration:1}: time_up
-        60001 END exhausted (time_limit): 1m used up and the promise was not checked to the end
+        60001 END exhausted (time_limit): time limit of 1m reached, and the promise was not checked to the end
     "#]]
     .assert_eq(&told);
     let first = play_with(&MINUTE, "0 opened\n1 saved\n54001 deadline\n60001 deadline\n60002 gate-by-us");
@@ -80,7 +80,7 @@ fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoke
         0 checkpoint initial
         1 gate baseline
         60001 cancel gate baseline: time_limit
-        60002 END exhausted (time_limit): 1m used up and the promise was not checked to the end
+        60002 END exhausted (time_limit): time limit of 1m reached, and the promise was not checked to the end
     "#]]
     .assert_eq(&first);
 }
@@ -89,12 +89,17 @@ fn a_gate_that_is_under_way_at_the_end_of_the_time_is_given_up_and_has_not_spoke
 fn a_gate_that_ends_as_soon_as_it_is_asked_to_is_not_asked_again_in_what_is_left() {
     let told = play_with(&MINUTE, "0 opened\n1 saved\n55000 deadline\n55001 gate-by-us");
     assert!(
-        told.ends_with("55001 END exhausted (time_limit): 1m used up and the promise was not checked to the end\n"),
+        told.ends_with(
+            "55001 END exhausted (time_limit): time limit of 1m reached, and the promise was not checked to the end\n"
+        ),
         "{told}"
     );
     let mut more = Story::new(&MINUTE);
     more.play("0 opened\n1 saved\n55000 deadline\n55001 set max_time=2m\n55002 gate-by-us");
-    assert_eq!(more.last(), "END exhausted (time_limit): 2m used up and the promise was not checked to the end");
+    assert_eq!(
+        more.last(),
+        "END exhausted (time_limit): time limit of 2m reached, and the promise was not checked to the end"
+    );
 }
 
 #[test]
@@ -103,14 +108,17 @@ fn a_gate_that_spoke_before_it_was_ended_counts() {
         &MINUTE,
         "0 opened\n1 saved\n2 fail\n3 agent-exit 0\n4 saved\n5 measured\n56000 deadline\n60001 pass\n60002 certified",
     );
-    assert!(told.ends_with("END verified (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+    assert!(told.ends_with("END verified (goal_complete): the promise passes after 1 iteration\n"), "{told}");
 }
 
 #[test]
 fn a_gate_that_speaks_in_the_last_moment_is_heard_and_no_call_comes_after_it() {
     let script = "0 opened\n1 saved\n2 fail\n3 agent-exit 0\n4 saved\n5 measured\n";
     let last = play_with(&MINUTE, &format!("{script}60000 fail"));
-    assert!(last.ends_with("60000 END exhausted (time_limit): 1m used up and the promise does not hold\n"), "{last}");
+    assert!(
+        last.ends_with("60000 END exhausted (time_limit): time limit of 1m reached, and the promise fails\n"),
+        "{last}"
+    );
     let before = play_with(&MINUTE, &format!("{script}59999 fail"));
     assert!(before.ends_with("59999 agent 2.1\n"), "{before}");
 }
@@ -123,7 +131,7 @@ fn the_tries_of_a_gate_end_with_the_time() {
         0 checkpoint initial
         1 gate baseline try 1
         2 gate baseline try 2
-        60001 END exhausted (time_limit): 1m used up and the promise was not checked to the end
+        60001 END exhausted (time_limit): time limit of 1m reached, and the promise was not checked to the end
     "#]]
     .assert_eq(&story.told);
 }
@@ -140,10 +148,10 @@ fn who_opens_a_run_again_after_its_time_is_told_how_it_stands() {
         53000 cancel agent 1.1: time_limit
         60000 checkpoint iter-001
         60001 measure 1
-        60002 END exhausted (time_limit): 1m used up and the promise was not checked to the end
+        60002 END exhausted (time_limit): time limit of 1m reached, and the promise was not checked to the end
         70000 gate {iteration:1}
         140000 certify {iteration:1}
-        140001 END verified (goal_complete): the promise holds after 1 iteration
+        140001 END verified (goal_complete): the promise passes after 1 iteration
     "#]]
     .assert_eq(&story.told);
 }

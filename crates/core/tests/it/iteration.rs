@@ -23,7 +23,7 @@ fn a_run_goes_checkpoint_baseline_then_agent_checkpoint_measure_gate_until_the_g
         8 measure 2
         9 gate {iteration:2}
         10 certify {iteration:2}
-        10 END verified (goal_complete): the promise holds after 2 iterations
+        10 END verified (goal_complete): the promise passes after 2 iterations
     "#]]
     .assert_eq(&told);
 }
@@ -35,7 +35,7 @@ fn a_gate_that_is_kept_before_the_first_iteration_ends_the_run_without_an_agent(
         0 checkpoint initial
         1 gate baseline
         2 certify baseline
-        2 END verified (goal_complete): the promise holds already, before any iteration
+        2 END verified (goal_complete): the promise passes already, before any iteration
     "#]]
     .assert_eq(&play("0 opened\n1 saved\n2 pass\n2 certified"));
 }
@@ -46,9 +46,9 @@ fn the_gate_is_asked_after_the_last_allowed_iteration_too() {
     // req: B-08 partly: without loopr
     let script = "0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 ";
     let kept = play_with(&[("max_iterations", "1")], &format!("{script}pass\n7 certified"));
-    assert!(kept.ends_with("7 END verified (goal_complete): the promise holds after 1 iteration\n"), "{kept}");
+    assert!(kept.ends_with("7 END verified (goal_complete): the promise passes after 1 iteration\n"), "{kept}");
     let broken = play_with(&[("max_iterations", "1")], &format!("{script}fail"));
-    let end = "6 END exhausted (iteration_limit): 1 iteration done and the promise does not hold\n";
+    let end = "6 END exhausted (iteration_limit): 1 iteration done and the promise fails\n";
     assert!(broken.ends_with(end), "{broken}");
 }
 
@@ -96,7 +96,7 @@ fn the_end_is_told_once_when_asked_for_and_a_failing_notification_changes_nothin
         0 checkpoint initial
         1 gate baseline
         2 certify baseline
-        2 END verified (goal_complete): the promise holds already, before any iteration
+        2 END verified (goal_complete): the promise passes already, before any iteration
         2 notify completed
     "#]]
     .assert_eq(&told);

@@ -39,7 +39,7 @@ fn a_limit_is_waited_out_and_is_neither_an_iteration_nor_a_failure() {
         9101 measure 1
         9102 gate {iteration:1}
         9103 certify {iteration:1}
-        9103 END verified (goal_complete): the promise holds after 1 iteration
+        9103 END verified (goal_complete): the promise passes after 1 iteration
     "#]]
     .assert_eq(&told);
 }
@@ -190,7 +190,7 @@ fn money_that_the_agents_own_program_counts_ends_the_loop_as_a_budget() {
         110 checkpoint iter-001
         111 measure 1
         112 gate {iteration:1}
-        113 END exhausted (budget_limit): the agent stopped at the limit of its budget and the promise does not hold
+        113 END exhausted (budget_limit): the agent stopped at the limit of its budget and the promise fails
     "#]]
     .assert_eq(&told);
 }

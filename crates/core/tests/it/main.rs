@@ -30,6 +30,7 @@ mod limited;
 mod limiter;
 mod limits;
 mod markers;
+mod now;
 mod play;
 mod precedence;
 mod prompt;

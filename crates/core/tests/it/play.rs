@@ -386,7 +386,7 @@ fn tell(ms: u64, fact: &Fact, state: &RunState) -> String {
             format!("{ms} cancel {order}: {}\n", word(cause))
         }
         Fact::Concluded { outcome, reason, .. } => {
-            format!("{ms} END {} ({}): {}\n", standing(*outcome).outcome, reason.code.name(), reason.text)
+            format!("{ms} END {} ({}): {}\n", outcome.name(), reason.code.name(), reason.text)
         }
     }
 }

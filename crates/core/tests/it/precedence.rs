@@ -42,13 +42,13 @@ fn the_list_is_this_and_in_this_order() {
 #[test]
 fn an_abort_outranks_a_host_failure() {
     let line = last_line(&[], "0 opened\n1 abort\n2 failed disk full");
-    assert_eq!(line, "2 END stopped (manual_stop): stopped at once by Ctrl-C");
+    assert_eq!(line, "2 END stopped (manual_stop): stopped by Ctrl-C");
 }
 
 #[test]
 fn an_abort_outranks_gates_that_were_kept() {
     let line = last_line(&[], "0 opened\n1 saved\n2 abort\n3 pass");
-    assert_eq!(line, "3 END stopped (manual_stop): stopped at once by Ctrl-C");
+    assert_eq!(line, "3 END stopped (manual_stop): stopped by Ctrl-C");
 }
 
 #[test]

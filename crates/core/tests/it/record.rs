@@ -1,7 +1,9 @@
 //! What people see of breaker, limits, session and claims: folds over the journal.
 use loop_core::settings::keys;
 use loop_core::time::At;
-use loop_core::view::{BreakerView, BudgetView, CallsView, Record, RunResult, SessionView, Waiting, is_tripped, used};
+use loop_core::view::{
+    BreakerView, BudgetView, CallsView, Record, RunResult, SessionEventKind, SessionView, Waiting, is_tripped, used,
+};
 
 use crate::play::{Story, at, spec};
 
@@ -50,14 +52,17 @@ fn a_trip_a_reset_and_the_counts_that_stood_are_events_of_the_circuit() {
     assert_eq!((closed.tripped, closed.reason, closed.counts.no_progress), (false, None, 0));
     let record = Record::of(&story.journal);
     let events = record.events();
-    let circuit: Vec<_> =
-        events.circuit.iter().map(|event| (event.from, event.to, event.reason.as_str(), event.no_progress)).collect();
+    let circuit: Vec<_> = events
+        .circuit
+        .iter()
+        .map(|event| (event.from.name(), event.to.name(), event.reason.as_str(), event.no_progress))
+        .collect();
     assert_eq!(
         circuit,
         [("CLOSED", "TRIPPED", "no_progress", 3), ("TRIPPED", "CLOSED", "reset by session", 3)],
         "what stood, not what is left"
     );
-    let names: Vec<&str> = events.session.iter().map(|event| event.event).collect();
+    let names: Vec<&str> = events.session.iter().map(|event| event.event.name()).collect();
     assert_eq!(names, ["started", "conversation_began", "loop", "loop", "loop", "ended", "conversation_reset"]);
     let claims = record.claims();
     assert_eq!((claims.tasks, claims.files, claims.recommendation.as_deref()), (6, 3, Some("go on")));
@@ -94,7 +99,7 @@ fn a_conversation_past_its_time_is_an_event_and_the_view_says_so() {
     iteration(&mut story, 3500, "session=s1 claim=IN_PROGRESS", 1);
     assert!(story.told.ends_with("agent 3.1\n"), "a new one: {}", story.told);
     let events = Record::of(&story.journal).events();
-    let expired = events.session.iter().find(|event| event.event == "conversation_expired").unwrap();
+    let expired = events.session.iter().find(|event| event.event == SessionEventKind::ConversationExpired).unwrap();
     assert_eq!(expired.status.as_deref(), Some("s1"));
 }
 

@@ -119,7 +119,7 @@ fn the_best_state_stays_at_the_end_where_that_is_wanted() {
     };
     let mut story = best(&[("keep", "best"), ("notify", "true")]);
     expect![[r#"
-        END exhausted (iteration_limit): 2 iterations done and the promise does not hold
+        END exhausted (iteration_limit): 2 iterations done and the promise fails
         rollback to iter-001, undone by undo-1
         notify failed"#]]
     .assert_eq(&story.tail(3));

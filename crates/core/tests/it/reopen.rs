@@ -21,7 +21,7 @@ fn an_agent_that_was_cut_off_is_cleaned_up_kept_judged_and_gone_on_with() {
 #[test]
 fn work_that_was_finished_before_the_crash_is_found_done() {
     let told = play("0 opened\n1 saved\n2 fail\n90 reopened\n91 cleaned\n92 saved\n93 pass\n93 certified");
-    assert!(told.ends_with("93 END verified (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+    assert!(told.ends_with("93 END verified (goal_complete): the promise passes after 1 iteration\n"), "{told}");
 }
 
 #[test]
@@ -74,14 +74,14 @@ fn a_run_out_of_iterations_goes_on_with_more_of_them() {
         3 checkpoint iter-001
         4 measure 1
         5 gate {iteration:1}
-        6 END exhausted (iteration_limit): 1 iteration done and the promise does not hold
+        6 END exhausted (iteration_limit): 1 iteration done and the promise fails
         90 gate {reopened:1}
         91 agent 2.1
         92 checkpoint iter-002
         93 measure 2
         94 gate {iteration:2}
         95 certify {iteration:2}
-        95 END verified (goal_complete): the promise holds after 2 iterations
+        95 END verified (goal_complete): the promise passes after 2 iterations
     "#]]
     .assert_eq(&told);
 }
@@ -93,7 +93,7 @@ fn a_run_that_is_opened_again_without_more_room_asks_the_gate_and_ends_as_before
         "0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 fail\n90 reopened\n91 fail",
     );
     assert!(told.ends_with(
-        "90 gate {reopened:1}\n91 END exhausted (iteration_limit): 1 iteration done and the promise does not hold\n"
+        "90 gate {reopened:1}\n91 END exhausted (iteration_limit): 1 iteration done and the promise fails\n"
     ));
 }
 
@@ -103,7 +103,7 @@ fn a_person_who_mended_it_by_hand_is_believed_by_the_gate() {
         &[("max_iterations", "1")],
         "0 opened\n1 saved\n2 fail\n3 agent-ok\n4 saved\n5 measured\n6 fail\n90 reopened\n91 pass\n91 certified",
     );
-    assert!(told.ends_with("91 END verified (goal_complete): the promise holds after 1 iteration\n"), "{told}");
+    assert!(told.ends_with("91 END verified (goal_complete): the promise passes after 1 iteration\n"), "{told}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn an_aborted_attempt_is_kept_and_gone_on_with_after_resume() {
         1 gate baseline
         2 agent 1.1
         3 cancel agent 1.1: abort
-        4 END stopped (manual_stop): stopped at once by Ctrl-C
+        4 END stopped (manual_stop): stopped by Ctrl-C
         90 checkpoint interrupted-1.1
         91 gate {interrupted:[1,1]}
         92 agent 1.2 telling {interrupted:{attempt:1}}

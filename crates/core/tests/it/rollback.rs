@@ -119,7 +119,7 @@ fn a_stop_while_something_is_to_be_mended_ends_the_run_and_says_what() {
         4 checkpoint iter-001
         5 hold blocked
         6 cancel hold blocked: request
-        7 END stopped (manual_stop): stopped by Ctrl-C while it could not go on: cannot read secret
+        7 END stopped (manual_stop): stopped by Ctrl-C while it could not continue: cannot read secret
     "#]]
     .assert_eq(told(&[], script).split_once("3 agent 1.1\n").unwrap().1);
 }
@@ -133,7 +133,7 @@ fn an_ended_run_is_visited_for_a_rollback_stays_ended_and_can_be_gone_on_with() 
     story.play(script);
     expect![[r#"
         7 certify {iteration:1}
-        7 END verified (goal_complete): the promise holds after 1 iteration
+        7 END verified (goal_complete): the promise passes after 1 iteration
         21 rollback to initial, undone by undo-1
         30 checkpoint iter-001+
         31 gate {rolled_back:1}

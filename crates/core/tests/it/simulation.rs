@@ -92,7 +92,7 @@ impl Simulation<'_> {
         for _ in 0..STEPS_MAX {
             if self.state.over.is_some() && self.state.main_order().is_none() {
                 self.replayed()?;
-                let over = self.state.standing().map_or("", |standing| standing.outcome);
+                let over = self.state.standing().map_or("", |standing| standing.outcome.name());
                 *self.tally.ends.entry(over).or_default() += 1;
                 let again = self.state.resumable() && self.reopenings < 3 && self.seed.one_in(2);
                 if !again {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use loop_core::run::check_name;
+use loop_core::run::{Status, check_name};
 use loop_core::settings::{CheckpointSettings, keys};
 
 use super::git::gc::Collected;
@@ -164,7 +164,7 @@ fn decide(run: Option<&Listed>, retention: Option<u64>, now: u64, store: &Store,
         return if now.saturating_sub(newest) > ORPHANED_MS { Decision::Remove } else { Decision::Keep };
     };
     let Ok(row) = &listed.row else { return Decision::Keep };
-    let over = row.outcome.is_some() && row.status != "paused" && listed.run.holder().is_none();
+    let over = row.outcome.is_some() && row.status != Status::Paused && listed.run.holder().is_none();
     if !over {
         return Decision::Keep;
     }

@@ -20,6 +20,7 @@ use loop_core::ids::OrderId;
 use loop_core::machine::{self, Act, JournalEntry, Machine};
 use loop_core::run::Run;
 use loop_core::time::At;
+use loop_core::view::LiveDigest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock;
@@ -36,6 +37,8 @@ pub trait Reporter<M: Machine = Run> {
     fn on_entry(&mut self, entry: &JournalEntry<M::Fact>, state: &M::State);
     /// The agent or a gate wrote something.
     fn on_output(&mut self, bytes: &[u8]);
+    /// What is known from the live stream of the agent; comes before each drawing while an agent works.
+    fn on_live(&mut self, _live: &LiveDigest) {}
     /// How often it wants to be asked to draw; none means never.
     fn tick(&self) -> Option<Duration>;
     /// Time to draw.
@@ -54,6 +57,10 @@ pub trait Executes<M: Machine> {
     fn freeze(&mut self, still: bool);
     /// Works on everything that is under way, and returns what came of it.
     fn poll(&mut self, on_output: &mut dyn FnMut(&[u8])) -> Vec<M::Event>;
+    /// What is known from the live stream of the agent that works.
+    fn live(&self) -> Option<&LiveDigest> {
+        None
+    }
     /// What wakes the driver.
     fn fds(&self) -> Vec<BorrowedFd<'_>>;
     /// When it must be polled even if nothing wakes the driver.
@@ -241,6 +248,9 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
             && self.drawn.elapsed() >= tick
         {
             self.drawn = Instant::now();
+            if let Some(live) = self.executor.live() {
+                reporter.on_live(live);
+            }
             reporter.draw(&self.state, clock::now());
         }
     }

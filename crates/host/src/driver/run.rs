@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use loop_core::control::Call;
 use loop_core::ids::OrderId;
 use loop_core::run::{Entry, Event, Notice, Order, Request, Run, RunState};
+use loop_core::view::LiveDigest;
 
 use thiserror::Error;
 
@@ -148,6 +149,10 @@ impl Executes<Run> for Executor {
 
     fn poll(&mut self, on_output: &mut dyn FnMut(&[u8])) -> Vec<Event> {
         self.poll(on_output)
+    }
+
+    fn live(&self) -> Option<&LiveDigest> {
+        self.live()
     }
 
     fn fds(&self) -> Vec<BorrowedFd<'_>> {

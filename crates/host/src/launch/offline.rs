@@ -77,7 +77,7 @@ pub fn carry_out_request(
 ///
 /// # Errors
 /// When somebody drives it, or its journal cannot be written.
-pub(super) fn record_request(home: &Home, folder: &RunFolder, by: &str, event: Event) -> Result<(), LaunchRefusal> {
+pub fn record_request(home: &Home, folder: &RunFolder, by: &str, event: Event) -> Result<(), LaunchRefusal> {
     let held = folder.clone().hold()?;
     let mut reporter = RequestReporter { outcome: None, notes: &mut |_| {} };
     open(home, held, by, event, &mut reporter)

@@ -1,12 +1,12 @@
-//! What an agent's words amounted to, in lines for people.
+//! Sentences about attempts, waits, protected files and tests, for people.
 use loop_core::agent::{Failure, Permissions};
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{AgentReport, GuardReport, RunState, TestsSeen};
 use loop_core::text;
-use loop_core::time::{self, At};
+use loop_core::time;
 
 /// How an attempt ended, what it used.
-pub(crate) fn ended(report: &AgentReport) -> String {
+pub(crate) fn attempt_ended(report: &AgentReport) -> String {
     let usage = report.stream.usage;
     let turns = usage.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
     // An attempt that came to nothing used nothing: that is no figure.
@@ -20,38 +20,38 @@ pub(crate) fn ended(report: &AgentReport) -> String {
 }
 
 /// What else there is to say about it, a line each.
-pub(crate) fn heard(report: &AgentReport, state: &RunState) -> Vec<String> {
-    let heard = &report.stream;
-    let mut said = Vec::new();
-    if heard.session_lost {
-        said.push("its session is gone: a new one is begun".to_owned());
-    } else if let Some(failure) = heard.failure.filter(|_| !report.last_text.is_empty() || heard.error.is_some()) {
-        let error = heard.error.clone().unwrap_or_else(|| report.last_text.clone());
-        said.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
+pub(crate) fn attempt_remarks(report: &AgentReport, state: &RunState) -> Vec<String> {
+    let stream = &report.stream;
+    let mut lines = Vec::new();
+    if stream.session_lost {
+        lines.push("its conversation is gone: a new one begins".to_owned());
+    } else if let Some(failure) = stream.failure.filter(|_| !report.last_text.is_empty() || stream.error.is_some()) {
+        let error = stream.error.clone().unwrap_or_else(|| report.last_text.clone());
+        lines.push(format!("{}: {}", failure.word(), text::one_line(&error, 200)));
     }
-    if heard.failure == Some(Failure::Context) {
-        said.push("its conversation was too long: a new one is begun".to_owned());
+    if stream.failure == Some(Failure::Context) {
+        lines.push("its conversation was too long: a new one begins".to_owned());
     }
-    match heard.malformed_lines {
+    match stream.malformed_lines {
         0 => {}
-        1 => said.push("a line of its output could not be read".to_owned()),
-        count => said.push(format!("{count} lines of its output could not be read")),
+        1 => lines.push("a line of its output could not be read".to_owned()),
+        count => lines.push(format!("{count} lines of its output could not be read")),
     }
-    if let Some(question) = heard.asked() {
-        said.push(format!("it asks: {}", text::one_line(&question, 200)));
+    if let Some(question) = stream.asked() {
+        lines.push(format!("it asks: {}", text::one_line(&question, 200)));
     }
-    if let Some(why) = &heard.block_error {
-        said.push(format!("its status block does not count: {}", text::one_line(why, 200)));
+    if let Some(why) = &stream.block_error {
+        lines.push(format!("its status block does not count: {}", text::one_line(why, 200)));
     }
-    if matches!(heard.failure, Some(Failure::Auth)) {
+    if matches!(stream.failure, Some(Failure::Auth)) {
         let sign_in = state.agent_in_use().map(|agent| agent.sign_in().to_owned()).filter(|hint| !hint.is_empty());
-        said.extend(sign_in.map(|hint| format!("sign in: {hint}")));
+        lines.extend(sign_in.map(|hint| format!("sign in: {hint}")));
     }
-    said
+    lines
 }
 
-/// An iteration whose agent was refused commands and that came to nothing.
-pub(crate) fn refused(state: &RunState) -> Option<String> {
+/// An iteration whose agent was refused commands and that changed nothing.
+pub(crate) fn refused_commands(state: &RunState) -> Option<String> {
     let report = state.agent.report()?;
     let denials = &report.stream.denials;
     if denials.count == 0 || state.progress.changes().is_none_or(|changes| changes.files > 0) {
@@ -80,37 +80,31 @@ pub(crate) fn higher_limit(state: &RunState, id: &str) -> String {
 }
 
 /// The start of a wait.
-pub(crate) fn waits(state: &RunState, id: &str) -> Option<String> {
+pub(crate) fn wait_begins(state: &RunState, id: &str) -> Option<String> {
     let wait = state.provider.wait()?;
     let left = wait.until_ms.saturating_sub(state.now.wall_ms);
     Some(format!(
         "{}; waits until {} ({}); try now: loop resume {id}, or Enter",
-        text::one_line(&wait.why, 200),
+        text::one_line(&wait.why, 200).trim_end_matches('.'),
         time::rfc3339(wait.until_ms),
         time::spaced(left / 1000 * 1000),
     ))
 }
 
-/// A wait as it goes.
-pub(crate) fn countdown(state: &RunState, now: At) -> Option<String> {
-    let wait = state.waiting()?;
-    let left = time::compact(wait.until_ms.saturating_sub(now.wall_ms) / 1000 * 1000);
-    Some(format!("{} · {left} left · Enter tries now", wait.failure.word().replace('_', " ")))
-}
-
 /// What became of protected files: nothing where nothing was changed.
-pub(crate) fn guarded(guarded: &GuardReport) -> Vec<String> {
+pub(crate) fn protected_files(guarded: &GuardReport) -> Vec<String> {
     let mut lines = Vec::new();
     if !guarded.tampered.is_nothing() {
         let names = text::one_line(&guarded.tampered.words(), 300);
-        let back = if guarded.restored { "; put back" } else { "" };
-        let kept = guarded.checkpoint.as_ref().map_or_else(String::new, |name| format!(" (what it was is {name})"));
-        lines.push(format!("protected files were changed: {names}{back}{kept}"));
+        let restored = if guarded.restored { "; restored" } else { "" };
+        let version =
+            guarded.checkpoint.as_ref().map_or_else(String::new, |name| format!(" (the agent's version: {name})"));
+        lines.push(format!("protected files were changed: {names}{restored}{version}"));
     }
     if !guarded.added.is_nothing() {
-        lines.push(format!("new files where protected ones are: {}", text::one_line(&guarded.added.words(), 300)));
+        lines.push(format!("new test files (allowed): {}", text::one_line(&guarded.added.words(), 300)));
     }
-    lines.extend(guarded.remarks.iter().map(|said| text::one_line(said, 400)));
+    lines.extend(guarded.remarks.iter().map(|remark| text::one_line(remark, 400)));
     lines
 }
 
@@ -118,7 +112,7 @@ pub(crate) fn guarded(guarded: &GuardReport) -> Vec<String> {
 pub(crate) fn tests(tests: &TestsSeen) -> String {
     let mut words = format!("{} pass, {} fail", tests.passed, tests.failed);
     if tests.skipped > 0 {
-        words.push_str(&format!(", {} left out", tests.skipped));
+        words.push_str(&format!(", {} skipped", tests.skipped));
     }
     if !tests.newly_failing.is_nothing() {
         words.push_str(&format!(", newly failing: {}", text::one_line(&tests.newly_failing.words(), 160)));
