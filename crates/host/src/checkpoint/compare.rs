@@ -3,10 +3,10 @@ use std::io;
 
 use super::btrfs::snapshot_store::{Held, SnapshotStore};
 use super::context::{BTRFS, CheckpointContext};
-use super::diff::{self, Bounds, Difference, PatchPiece};
+use super::diff::{self, Bounds, CommitPair, Difference, PatchPiece};
 use super::git::gc::CheckpointRow;
 use super::git::object::Id;
-use super::git::store::Store;
+use super::git::store::{NamedCheckpoint, Store};
 
 /// The checkpoints of a run, the oldest first.
 ///
@@ -37,8 +37,21 @@ pub fn listed(context: &CheckpointContext) -> io::Result<Vec<CheckpointRow>> {
 pub struct Comparison {
     store: Store,
     snapshot_store: Option<SnapshotStore>,
-    from: (String, Id),
-    to: (String, Id),
+    from: FullName,
+    to: FullName,
+}
+
+/// The full name of a checkpoint, and the object that it leads to.
+#[derive(Debug)]
+struct FullName {
+    name: String,
+    id: Id,
+}
+
+impl FullName {
+    fn named(&self) -> NamedCheckpoint<'_> {
+        NamedCheckpoint { name: &self.name, id: self.id }
+    }
 }
 
 impl Comparison {
@@ -50,16 +63,15 @@ impl Comparison {
         let store = Store::open(&context.store)?;
         let snapshot_store = if context.backend == BTRFS { SnapshotStore::of(&store) } else { None };
         let of = |name: &str| {
-            let full = format!("{}/{name}", context.run);
-            store.named(&full).map(|id| (full, id))
+            let name = format!("{}/{name}", context.run);
+            store.named(&name).map(|id| FullName { name, id })
         };
         let (from, to) = (of(from)?, of(to)?);
         Ok(Self { store, snapshot_store, from, to })
     }
 
     fn contents(&self) -> io::Result<Held<'_>> {
-        let from = (self.from.0.as_str(), self.from.1);
-        Held::new(&self.store, self.snapshot_store.as_ref(), Some(from), (&self.to.0, self.to.1))
+        Held::new(&self.store, self.snapshot_store.as_ref(), Some(self.from.named()), self.to.named())
     }
 
     /// What differs.
@@ -67,7 +79,8 @@ impl Comparison {
     /// # Errors
     /// When something of them is missing or damaged.
     pub fn changes(&self, bounds: &Bounds) -> io::Result<Difference> {
-        diff::changes_by(&self.store, &self.contents()?, (Some(self.from.1), self.to.1), bounds)
+        let commits = CommitPair { from: Some(self.from.id), to: self.to.id };
+        diff::changes_by(&self.store, &self.contents()?, commits, bounds)
     }
 
     /// Writes what differs as text.

@@ -55,6 +55,6 @@ pub use scan::rules::{RuleTexts, Rules};
 pub use scan::scanner::ScanHint;
 pub use scope::check_state_folder;
 pub(crate) use scope::rules_of;
-pub use take::{TakeOutcome, TakeRequest, TreeState};
+pub use take::{StillSnapshot, TakeOutcome, TakeRequest, TreeState};
 
 pub use crate::fs::open_folder;

@@ -13,14 +13,15 @@ use loop_core::text;
 use super::btrfs::snapshot_store::{Held, SnapshotStore};
 use super::btrfs::{self, SnapshotOwner};
 use super::context::{BTRFS, CheckpointContext};
-use super::diff::{self, Bounds, Difference};
+use super::diff::{self, Bounds, CommitPair, Difference};
 use super::git::object::tree;
+use super::git::store::NamedCheckpoint;
 use super::restore::tree::restore;
 use super::scope::{self, rules_of};
 use super::user_git::{self, of_run};
 use super::{
-    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome,
-    TakeRequest, TreeEntry,
+    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store,
+    TakeOutcome, TakeRequest, TreeEntry,
 };
 use crate::fs::handle::open_folder;
 
@@ -185,20 +186,20 @@ impl RunCheckpoints {
     /// # Errors
     /// When something of it cannot be kept; then nothing of it is.
     pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
-        let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
+        let before = newest.and_then(|name| Some(NamedCheckpoint { name, id: self.id(name)? }));
         // One of that name says what was there then, and not what is there now.
         let (mut name, mut last) = (name.to_owned(), None);
         while let Some(id) = self.id(&name) {
             last = Some((name.clone(), id));
             name.push('+');
         }
-        let known = last.as_ref().map(|(_, id)| *id).or(before.map(|(_, id)| id));
+        let known = last.as_ref().map(|(_, id)| *id).or(before.map(|before| before.id));
         let (name, id, unstable) = match (self.save(&name, known, known)?, last) {
             (Made::New(id, unstable), _) => (name, id, unstable),
             (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
             (Made::Same(tree), _) => return Ok(CheckpointReport { tree: Some(tree), ..CheckpointReport::default() }),
         };
-        let changes = Some(self.difference(before, (&name, id))?.totals());
+        let changes = Some(self.difference(before, NamedCheckpoint { name: &name, id })?.totals());
         Ok(CheckpointReport { unstable, changes, ..self.saved(&name, id)? })
     }
 
@@ -257,13 +258,15 @@ impl RunCheckpoints {
         })
     }
 
-    fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Difference> {
-        let (before, after) = (from.map(|(name, id)| (self.full(name), id)), (self.full(to.0), to.1));
-        let before = before.as_ref().map(|(name, id)| (name.as_str(), *id));
+    /// What differs between two checkpoints of this run, each by its name in the run.
+    fn difference(&self, from: Option<NamedCheckpoint<'_>>, to: NamedCheckpoint<'_>) -> io::Result<Difference> {
+        let (from_name, to_name) = (from.map(|from| self.full(from.name)), self.full(to.name));
+        let full_from = from.zip(from_name.as_deref()).map(|(from, name)| NamedCheckpoint { name, id: from.id });
+        let full_to = NamedCheckpoint { name: &to_name, id: to.id };
         let snapshot_store = self.snapshots.as_ref().map(|snapshots| &snapshots.snapshot_store);
-        let contents = Held::new(&self.store, snapshot_store, before, (&after.0, after.1))?;
-        let both = (from.map(|(_, id)| id), to.1);
-        diff::changes_by(&self.store, &contents, both, &Bounds::default())
+        let contents = Held::new(&self.store, snapshot_store, full_from, full_to)?;
+        let commits = CommitPair { from: from.map(|from| from.id), to: to.id };
+        diff::changes_by(&self.store, &contents, commits, &Bounds::default())
     }
 
     /// What changed from one checkpoint to another.
@@ -276,8 +279,8 @@ impl RunCheckpoints {
 
     pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, CheckpointError> {
         let missing = |name: &str| CheckpointError::Blocked(format!("checkpoint {name} is not there any more"));
-        let from = from.map(|from| self.id(from).map(|id| (from, id)).ok_or_else(|| missing(from))).transpose()?;
-        Ok(self.difference(from, (to, self.id(to).ok_or_else(|| missing(to))?))?)
+        let find = |name| self.id(name).map(|id| NamedCheckpoint { name, id }).ok_or_else(|| missing(name));
+        Ok(self.difference(from.map(find).transpose()?, find(to)?)?)
     }
 
     /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
@@ -379,10 +382,10 @@ impl Snapshots {
         }
         // Who cleans up takes a snapshot without a name for one that is left over.
         let _lock = store.lock(false)?;
-        let still = SnapshotMoment::of(workspace)?;
+        let moment = SnapshotMoment::of(workspace)?;
         let snapshot = self.maker.take(owner, name)?;
         let ask = TakeRequest { depth: Depth::Trees, ..*ask };
-        let taken = store.save_still(workspace, (snapshot.folder(), still), cache, &ask);
+        let taken = store.save_still(workspace, StillSnapshot { folder: snapshot.folder(), moment }, cache, &ask);
         if !matches!(taken, Ok(TakeOutcome::Saved(..))) {
             self.maker.remove(owner, name).ok();
         }

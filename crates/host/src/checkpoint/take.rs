@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use super::git::manifest::{Manifest, Modes};
-use super::git::object::{FILE, FOLDER, Id, LINK, ObjectKind, PROGRAM, TreeEntry, commit, git_order, put_entry, tree};
+use super::git::object::{
+    FILE, FOLDER, Id, LINK, ObjectKind, PROGRAM, SortName, TreeEntry, commit, git_order, put_entry, tree,
+};
 use super::git::pack::Pack;
 use super::git::refs::words_of;
 use super::git::store::{FILES, MANIFEST, Parts, SCOPE, Store};
@@ -68,6 +70,15 @@ pub enum TakeOutcome {
     Cancelled,
 }
 
+/// A snapshot of a workspace, and the moment it shows.
+#[derive(Debug, Clone, Copy)]
+pub struct StillSnapshot<'a> {
+    /// Its top folder.
+    pub folder: &'a OwnedFd,
+    /// When it was made.
+    pub moment: SnapshotMoment,
+}
+
 impl Store {
     /// Takes a checkpoint of a snapshot that was just made of the workspace, whose cache it is.
     ///
@@ -76,14 +87,14 @@ impl Store {
     pub fn save_still(
         &mut self,
         workspace: &OwnedFd,
-        (snapshot, still): (&OwnedFd, SnapshotMoment),
+        snapshot: StillSnapshot<'_>,
         cache: &mut ScanCache,
         ask: &TakeRequest<'_>,
     ) -> io::Result<TakeOutcome> {
         let paths = if cache.in_doubt { Vec::new() } else { cache.glance(workspace) };
         let hint = if cache.in_doubt { ScanHint::Everything } else { ScanHint::Paths(&paths) };
-        cache.still = Some(still);
-        let taken = self.save(snapshot, cache, &TakeRequest { hint, ..*ask });
+        cache.still = Some(snapshot.moment);
+        let taken = self.save(snapshot.folder, cache, &TakeRequest { hint, ..*ask });
         cache.still = None;
         taken
     }
@@ -345,7 +356,8 @@ fn make_one(arena: &mut Arena, entries: &[Entry], sink: &mut Sink<'_>) -> io::Re
             },
         }
     }
-    names.sort_by(|one, other| git_order((one.1, one.0 == FOLDER), (other.1, other.0 == FOLDER)));
+    let sort_name = |mode: u32, name| SortName { name, is_folder: mode == FOLDER };
+    names.sort_by(|one, other| git_order(sort_name(one.0, one.1), sort_name(other.0, other.1)));
     let mut bytes = Vec::with_capacity(names.iter().map(|(_, name, _)| name.len() + 28).sum());
     names.iter().for_each(|(mode, name, id)| put_entry(&mut bytes, *mode, name, id));
     Ok((counts, (!names.is_empty()).then_some(bytes)))
@@ -389,7 +401,7 @@ fn manifest_of(arena: &Arena) -> Manifest {
         let left_out = folder.left_out.iter().map(|(name, why)| (joined(&path, name), why.clone()));
         manifest.left_out.extend(left_out);
         for entry in folder.entries.iter().filter(|_| listed) {
-            note(arena, (&path, entry), &mut manifest, &mut same);
+            note(arena, &path, entry, &mut manifest, &mut same);
         }
     }
     manifest.same = same.into_values().filter(|names| names.len() > 1).collect();
@@ -402,12 +414,7 @@ fn manifest_of(arena: &Arena) -> Manifest {
 }
 
 /// Notes what is odd of one name.
-fn note(
-    arena: &Arena,
-    (path, entry): (&[u8], &Entry),
-    manifest: &mut Manifest,
-    same: &mut BTreeMap<u64, Vec<Vec<u8>>>,
-) {
+fn note(arena: &Arena, path: &[u8], entry: &Entry, manifest: &mut Manifest, same: &mut BTreeMap<u64, Vec<Vec<u8>>>) {
     let mode = u32::from(entry.mode);
     match entry.sort {
         Sort::Link => {}

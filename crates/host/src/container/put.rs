@@ -27,10 +27,10 @@ fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
         folders.extend(inside.match_indices('/').filter_map(|(at, _)| inside.get(..=at)));
     }
     for folder in folders {
-        bytes.extend(head(folder, 0, ("0000755", b'5'))?);
+        bytes.extend(head(folder, 0, "0000755", b'5')?);
     }
     for (path, content) in files {
-        bytes.extend(head(path.trim_start_matches('/'), content.len(), ("0000644", b'0'))?);
+        bytes.extend(head(path.trim_start_matches('/'), content.len(), "0000644", b'0')?);
         bytes.extend_from_slice(content);
         bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
     }
@@ -40,7 +40,7 @@ fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
 }
 
 /// The head of one entry, as POSIX has it.
-fn head(name: &str, length: usize, (mode, kind): (&str, u8)) -> io::Result<Vec<u8>> {
+fn head(name: &str, length: usize, mode: &str, kind: u8) -> io::Result<Vec<u8>> {
     let too_long = || io::Error::other(format!("{name} is too long a path for an archive"));
     // A name of up to 100 bytes, and as many as 155 of its folders before it.
     let cut = |name: &str| name.match_indices('/').map(|(at, _)| at).find(|at| name.len() - at <= 100 && *at > 0);

@@ -38,6 +38,15 @@ pub(super) struct Entry<'a> {
     pub(super) is_wanted: bool,
 }
 
+/// A folder that the walk is in.
+#[derive(Clone, Copy)]
+struct WalkedFolder<'a> {
+    handle: &'a OwnedFd,
+    path: &'a [u8],
+    /// Whether it matches itself.
+    matches: bool,
+}
+
 /// What could not be passed.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
@@ -72,19 +81,14 @@ impl Chosen {
     pub(super) fn walk(&self, workspace: &OwnedFd, tell: &mut dyn FnMut(&Entry<'_>)) -> Passed {
         let mut passed = Passed::default();
         match folder_beneath(workspace, b"") {
-            Ok(top) => self.folder((&top, &[]), false, tell, &mut passed),
+            Ok(top) => self.folder(WalkedFolder { handle: &top, path: &[], matches: false }, tell, &mut passed),
             Err(_) => passed.unread.push(b".".to_vec()),
         }
         passed
     }
 
-    fn folder(
-        &self,
-        (folder, path): (&OwnedFd, &[u8]),
-        inside: bool,
-        tell: &mut dyn FnMut(&Entry<'_>),
-        passed: &mut Passed,
-    ) {
+    fn folder(&self, folder: WalkedFolder<'_>, tell: &mut dyn FnMut(&Entry<'_>), passed: &mut Passed) {
+        let WalkedFolder { handle: folder, path, matches } = folder;
         let Ok(entries) = Dir::read_from(folder) else { return unread(path, passed) };
         let depth = path.iter().filter(|byte| **byte == b'/').count();
         for entry in entries.flatten() {
@@ -111,12 +115,14 @@ impl Chosen {
             let is_wanted = match self.globs.matched(Path::new(OsStr::from_bytes(&path)), is_folder) {
                 Match::Ignore(_) => true,
                 Match::Whitelist(_) => false,
-                Match::None => inside,
+                Match::None => matches,
             };
             tell(&Entry { path: &path, kind, inode: entry.ino(), is_wanted });
             if is_folder {
                 match folder_beneath(folder, name) {
-                    Ok(below) => self.folder((&below, &path), is_wanted, tell, passed),
+                    Ok(below) => {
+                        self.folder(WalkedFolder { handle: &below, path: &path, matches: is_wanted }, tell, passed);
+                    }
                     Err(_) => unread(&path, passed),
                 }
             }

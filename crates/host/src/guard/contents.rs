@@ -58,7 +58,7 @@ impl Contents {
     }
 
     /// Writes a content into an empty file. A damaged one is an error.
-    pub(super) fn write(&self, (at, bytes): (u64, u64), sha256: &str, to: &mut File) -> io::Result<()> {
+    pub(super) fn write(&self, at: u64, bytes: u64, sha256: &str, to: &mut File) -> io::Result<()> {
         let mut from = At { file: &self.file, at, left: bytes };
         let (found, copied) = hashed(&mut from, to)?;
         if copied == bytes && found == sha256 {

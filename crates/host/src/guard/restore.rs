@@ -125,8 +125,7 @@ impl Work<'_> {
             }
             What::File { sha256, at, bytes } => {
                 let (part, mut file) = new_part(folder)?;
-                let written =
-                    self.all.contents.write((*at, *bytes), sha256, &mut file).and_then(|()| dress(&file, kept));
+                let written = self.all.contents.write(*at, *bytes, sha256, &mut file).and_then(|()| dress(&file, kept));
                 if let Err(error) = written {
                     unlinkat(folder, part.as_slice(), AtFlags::empty()).ok();
                     return Err(error);

@@ -100,7 +100,8 @@ impl Transcript {
             {
                 fs::remove_file(oldest)?;
             }
-            (self.room, self.segment) = (room, self.segment + 1);
+            self.room = room;
+            self.segment += 1;
         }
         let room = self.room;
         self.file.as_mut().map(|file| (file, room)).ok_or_else(|| io::Error::other("no file"))

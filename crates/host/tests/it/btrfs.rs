@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use loop_host::checkpoint::btrfs::{SnapshotMaker, SnapshotOwner, trial};
 use loop_host::checkpoint::{
-    Depth, Id, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome, TakeRequest, TreeState,
-    open_folder, restore,
+    Depth, Id, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store, TakeOutcome, TakeRequest,
+    TreeState, open_folder, restore,
 };
 use loop_testkit::{Format, LoopImage};
 
@@ -61,11 +61,12 @@ impl Records {
     }
 
     fn take(&mut self, name: &str) -> (Id, TreeState) {
-        let still = SnapshotMoment::of(&self.folder).unwrap();
+        let moment = SnapshotMoment::of(&self.folder).unwrap();
         let snapshot = self.place.take(OF, name).unwrap();
+        let still = StillSnapshot { folder: snapshot.folder(), moment };
         let rules = rules();
         let ask = TakeRequest { depth: Depth::Trees, name: &format!("run/{name}"), ..ask(&rules) };
-        let taken = self.store.save_still(&self.folder, (snapshot.folder(), still), &mut self.cache, &ask);
+        let taken = self.store.save_still(&self.folder, still, &mut self.cache, &ask);
         let TakeOutcome::Saved(id, measured) = taken.unwrap() else { panic!("{name} was not taken") };
         (id, measured)
     }
@@ -154,14 +155,15 @@ fn what_was_written_just_before_a_snapshot_is_doubted_however_late_the_snapshot_
     let work = workspace(&image);
     let mut records = Records::new(&image, &work);
     write(&work, "file", "text");
-    let still = SnapshotMoment::of(&records.folder).unwrap();
+    let moment = SnapshotMoment::of(&records.folder).unwrap();
     let snapshot = records.place.take(OF, "1").unwrap();
+    let still = StillSnapshot { folder: snapshot.folder(), moment };
     // Meanwhile somebody could write it again within the same tick of the clock, and the snapshot would not tell.
     let begun = std::time::Instant::now();
     loop_testkit::wait_until("the file to be old", || begun.elapsed().as_millis() > 100);
     let rules = rules();
     let ask = TakeRequest { depth: Depth::Trees, ..ask(&rules) };
-    records.store.save_still(&records.folder, (snapshot.folder(), still), &mut records.cache, &ask).unwrap();
+    records.store.save_still(&records.folder, still, &mut records.cache, &ask).unwrap();
     assert_eq!(records.take("2").1.read, 1, "it was not sure");
     assert_eq!(records.take("3").1.read, 0, "now it is");
 }
@@ -205,12 +207,12 @@ fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile(
             }
         };
         some(turn % 9);
-        let still = SnapshotMoment::of(&records.folder).unwrap();
+        let moment = SnapshotMoment::of(&records.folder).unwrap();
         let snapshot = records.place.take(OF, &turn.to_string()).unwrap();
         some(turn % 5);
         let rules = rules();
         let recorded = TakeRequest { depth: Depth::Trees, name: &format!("run/{turn}"), ..ask(&rules) };
-        let of = (snapshot.folder(), still);
+        let of = StillSnapshot { folder: snapshot.folder(), moment };
         let taken = records.store.save_still(&records.folder, of, &mut records.cache, &recorded).unwrap();
         let TakeOutcome::Saved(_, measured) = taken else { panic!("{taken:?}") };
         let alone = TakeRequest { depth: Depth::Ids, ..ask(&rules) };

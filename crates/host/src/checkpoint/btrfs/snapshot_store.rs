@@ -12,7 +12,7 @@ use loop_core::text;
 use super::{Snapshot, SnapshotDir, SnapshotOwner};
 use crate::checkpoint::diff::{Content, Contents};
 use crate::checkpoint::git::object::Id;
-use crate::checkpoint::git::store::{Store, StoredKind, odd};
+use crate::checkpoint::git::store::{NamedCheckpoint, Store, StoredKind, odd};
 use crate::fs::write_beside;
 use crate::paths::{path_of, text_of};
 
@@ -81,17 +81,17 @@ impl<'a> Held<'a> {
     pub(in crate::checkpoint) fn new(
         store: &'a Store,
         snapshot_store: Option<&SnapshotStore>,
-        from: Option<(&str, Id)>,
-        to: (&str, Id),
+        from: Option<NamedCheckpoint<'_>>,
+        to: NamedCheckpoint<'_>,
     ) -> io::Result<Self> {
         let mut files = HashMap::new();
         let Some(snapshot_store) = snapshot_store else { return Ok(Self { store, files }) };
         let differences = match from {
-            Some((_, from)) => store.between(&from, &to.1)?,
-            None => store.load(to.1)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
+            Some(from) => store.between(&from.id, &to.id)?,
+            None => store.load(to.id)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
         };
-        let then = from.map(|(name, _)| snapshot_store.snapshot(name).map(Rc::new)).transpose()?;
-        let now = Rc::new(snapshot_store.snapshot(to.0)?);
+        let then = from.map(|from| snapshot_store.snapshot(from.name).map(Rc::new)).transpose()?;
+        let now = Rc::new(snapshot_store.snapshot(to.name)?);
         for (path, (one, other)) in differences {
             for (kept, snapshot) in [(one, then.as_ref()), (other, Some(&now))] {
                 if let (Some(StoredKind::File(id)), Some(snapshot)) = (kept.map(|kept| kept.what), snapshot) {

@@ -105,7 +105,8 @@ pub(super) fn hunks<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<Hunk<'a>> {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_lines(&input);
-    let ends = (u32::try_from(input.before.len()).unwrap_or(u32::MAX), input.after.len());
+    let count = |tokens: &[Token]| u32::try_from(tokens.len()).unwrap_or(u32::MAX);
+    let counts = LineCounts { before: count(&input.before), after: count(&input.after) };
     let mut groups: Vec<Vec<gix_imara_diff::Hunk>> = Vec::new();
     for hunk in diff.hunks() {
         match groups.last_mut() {
@@ -115,16 +116,22 @@ pub(super) fn hunks<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<Hunk<'a>> {
             Some(_) | None => groups.push(vec![hunk]),
         }
     }
-    let after_end = u32::try_from(ends.1).unwrap_or(u32::MAX);
-    groups.iter().filter_map(|group| hunk(&input, group, (ends.0, after_end))).collect()
+    groups.iter().filter_map(|group| hunk(&input, group, counts)).collect()
 }
 
-fn hunk<'a>(input: &InternedInput<&'a [u8]>, group: &[gix_imara_diff::Hunk], ends: (u32, u32)) -> Option<Hunk<'a>> {
+/// How many lines both texts have.
+#[derive(Debug, Clone, Copy)]
+struct LineCounts {
+    before: u32,
+    after: u32,
+}
+
+fn hunk<'a>(input: &InternedInput<&'a [u8]>, group: &[gix_imara_diff::Hunk], counts: LineCounts) -> Option<Hunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
     let lead = CONTEXT.min(first.before.start);
-    let trail = CONTEXT.min(ends.0.saturating_sub(last.before.end));
+    let trail = CONTEXT.min(counts.before.saturating_sub(last.before.end));
     let before = first.before.start - lead..last.before.end + trail;
-    let after = first.after.start.saturating_sub(lead)..(last.after.end + trail).min(ends.1);
+    let after = first.after.start.saturating_sub(lead)..(last.after.end + trail).min(counts.after);
     let text = |tokens: &[Token], at: u32| -> &'a [u8] {
         usize::try_from(at).ok().and_then(|at| tokens.get(at)).map_or(&[], |token| input.interner[*token])
     };

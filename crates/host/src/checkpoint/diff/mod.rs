@@ -280,20 +280,29 @@ impl Difference {
 /// # Errors
 /// When something of them is missing or damaged.
 pub fn changes(store: &Store, from: Option<Id>, to: Id, bounds: &Bounds) -> io::Result<Difference> {
-    changes_by(store, store, (from, to), bounds)
+    changes_by(store, store, CommitPair { from, to }, bounds)
 }
 
-/// The same, where somebody else has the contents of files.
+/// The commits of two checkpoints. From none means from nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitPair {
+    /// The one before.
+    pub from: Option<Id>,
+    /// The one after.
+    pub to: Id,
+}
+
+/// The same, where something other than the store has the contents of files.
 ///
 /// # Errors
 /// As for [`changes`].
 pub fn changes_by(
     store: &Store,
     contents: &dyn Contents,
-    (from, to): (Option<Id>, Id),
+    commits: CommitPair,
     bounds: &Bounds,
 ) -> io::Result<Difference> {
-    let walked = walk::walk(store, from, to)?;
+    let walked = walk::walk(store, commits.from, commits.to)?;
     let mut difference = weigh(walked.pairs, contents, bounds)?;
     difference.joined = walked.joined;
     difference.parted = walked.parted;

@@ -132,17 +132,17 @@ impl Writer<'_> {
             return Ok(());
         }
         self.index(section)?;
-        let ends = (
-            if from.is_some() { old } else { "/dev/null".to_owned() },
-            if to.is_some() { new } else { "/dev/null".to_owned() },
-        );
+        let paths = PatchPaths {
+            old: if from.is_some() { old } else { "/dev/null".to_owned() },
+            new: if to.is_some() { new } else { "/dev/null".to_owned() },
+        };
         let lines = if change.what == What::Kind { self.alone(from.or(to))? } else { change.lines };
         match lines {
-            Lines::Binary => self.head(&format!("Binary files {} and {} differ", ends.0, ends.1)),
+            Lines::Binary => self.head(&format!("Binary files {} and {} differ", paths.old, paths.new)),
             Lines::TooLarge => {
-                self.head(&format!("Files {} and {} differ: too large to compare line by line", ends.0, ends.1))
+                self.head(&format!("Files {} and {} differ: too large to compare line by line", paths.old, paths.new))
             }
-            Lines::Counted { .. } => self.body(section, &ends),
+            Lines::Counted { .. } => self.body(section, &paths),
         }
     }
 
@@ -169,7 +169,7 @@ impl Writer<'_> {
         self.head(&format!("index {}..{}{mode}", short(section.from), short(section.to)))
     }
 
-    fn body(&mut self, section: &Section<'_>, ends: &(String, String)) -> io::Result<()> {
+    fn body(&mut self, section: &Section<'_>, paths: &PatchPaths) -> io::Result<()> {
         let (before, after) = (self.content(section.from)?, self.content(section.to)?);
         let found = hunks(&before, &after);
         if found.is_empty() {
@@ -177,7 +177,7 @@ impl Writer<'_> {
         }
         // A name with blanks would be taken to end there.
         let end = |name: &str| if name.contains(' ') && !name.starts_with('"') { "\t" } else { "" };
-        self.head(&format!("--- {}{}\n+++ {}{}", ends.0, end(&ends.0), ends.1, end(&ends.1)))?;
+        self.head(&format!("--- {}{}\n+++ {}{}", paths.old, end(&paths.old), paths.new, end(&paths.new)))?;
         found.iter().try_for_each(|hunk| self.hunk(hunk))
     }
 
@@ -210,6 +210,12 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// The two paths that a section names, `/dev/null` where a file is not there.
+struct PatchPaths {
+    old: String,
+    new: String,
 }
 
 /// Lines from 1 on; where there are none, the line before.

@@ -32,6 +32,12 @@ pub struct PackWriter {
     deflater: Deflater,
 }
 
+/// An object that was written at the end of the pack, and how many bytes it takes there.
+struct WrittenEntry {
+    entry: Entry,
+    bytes: u64,
+}
+
 /// Counts and sums what goes through.
 struct Summed<'a> {
     to: &'a mut BufWriter<File>,
@@ -133,7 +139,7 @@ impl PackWriter {
         }
         self.file.write_all(&packed.bytes)?;
         let entry = Entry { id: packed.id, crc: crc32fast::hash(&packed.bytes), offset: self.offset };
-        self.take((entry, u64::try_from(packed.bytes.len()).unwrap_or(0)));
+        self.record(WrittenEntry { entry, bytes: u64::try_from(packed.bytes.len()).unwrap_or(0) });
         Ok(())
     }
 
@@ -145,34 +151,37 @@ impl PackWriter {
     pub fn add_file(&mut self, from: &mut dyn Read, length: u64, others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
         let written = self.write(ObjectKind::Blob, length, from);
         match written {
-            Ok((entry, bytes)) if !self.known.contains(&entry.id) && !others(&entry.id) => {
-                self.take((entry, bytes));
-                Ok(entry.id)
+            Ok(written) if !self.known.contains(&written.entry.id) && !others(&written.entry.id) => {
+                let id = written.entry.id;
+                self.record(written);
+                Ok(id)
             }
             // Not needed, or not whole: as if nothing had come.
             written => {
                 self.file.flush()?;
                 self.file.get_ref().set_len(self.offset)?;
                 self.file.seek(SeekFrom::Start(self.offset))?;
-                written.map(|(entry, _)| entry.id)
+                written.map(|written| written.entry.id)
             }
         }
     }
 
-    fn take(&mut self, (entry, bytes): (Entry, u64)) {
+    /// From now on the object at the end is a part of the pack.
+    fn record(&mut self, WrittenEntry { entry, bytes }: WrittenEntry) {
         self.known.insert(entry.id);
         self.entries.push(entry);
         self.offset += bytes;
     }
 
-    /// Writes an object at the end; it counts when it is taken.
-    fn write(&mut self, kind: ObjectKind, length: u64, from: &mut dyn Read) -> io::Result<(Entry, u64)> {
+    /// Writes an object at the end; it counts when it is recorded.
+    fn write(&mut self, kind: ObjectKind, length: u64, from: &mut dyn Read) -> io::Result<WrittenEntry> {
         let mut out = Summed { to: &mut self.file, crc: crc32fast::Hasher::new(), bytes: 0 };
         out.write_all(&entry_header(kind, length))?;
         let mut packed = ZlibEncoder::new(out, Compression::new(LEVEL));
         let id = hashed(kind, length, from, &mut packed)?;
         let out = packed.finish()?;
-        Ok((Entry { id, crc: out.crc.finalize(), offset: self.offset }, out.bytes))
+        let entry = Entry { id, crc: out.crc.finalize(), offset: self.offset };
+        Ok(WrittenEntry { entry, bytes: out.bytes })
     }
 
     /// Makes it safe and gives it its name; the caller syncs the folder, then writes the index. None where it has

@@ -70,6 +70,13 @@ pub struct Checkpoint {
     pub manifest: Manifest,
 }
 
+/// A checkpoint by its full name, with the object that the name leads to.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::checkpoint) struct NamedCheckpoint<'a> {
+    pub(in crate::checkpoint) name: &'a str,
+    pub(in crate::checkpoint) id: Id,
+}
+
 impl Store {
     /// Opens the store in a folder, or makes it. What a killed process or a power cut left half done is finished or
     /// removed.

@@ -85,8 +85,9 @@ impl<'a> In<'a> {
     /// A folder into its place.
     fn folder(&mut self, arena: &mut Arena, index: u32, mut folder: Folder) -> Option<()> {
         let [ignored, only_for_content, has_outside] = self.array()?;
-        (folder.ignored, folder.only_for_content, folder.has_outside) =
-            (ignored == 1, only_for_content == 1, has_outside == 1);
+        folder.ignored = ignored == 1;
+        folder.only_for_content = only_for_content == 1;
+        folder.has_outside = has_outside == 1;
         for _ in 0..self.number()? {
             let name: Box<[u8]> = self.bytes()?.into();
             let [sort, sure] = self.array()?;

@@ -54,7 +54,7 @@ pub fn whole_digest(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> boo
 fn digest_of(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool, whole: bool) -> io::Result<IgnoredDigest> {
     let workspace = open_folder(&context.workspace)?;
     let rules = rules_of(context);
-    let mut look = Look {
+    let mut walk = DigestWalk {
         rules: &rules,
         left_out,
         whole,
@@ -65,12 +65,21 @@ fn digest_of(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool, whol
         seen: IgnoredDigest::default(),
     };
     let top = folder_beneath(&workspace, b"")?;
-    look.folder(&top, &[], (&FolderRules::default(), false), 0);
-    look.seen.digest = crate::fs::hex(&look.hash.finalize());
-    Ok(look.seen)
+    walk.folder(&top, &[], ParentRules { rules: &FolderRules::default(), ignored: false }, 0);
+    walk.seen.digest = crate::fs::hex(&walk.hash.finalize());
+    Ok(walk.seen)
 }
 
-struct Look<'a> {
+/// What holds for the names in a folder because of the folders above it.
+#[derive(Clone, Copy)]
+struct ParentRules<'a> {
+    rules: &'a FolderRules,
+    /// Whether the folder itself is ignored.
+    ignored: bool,
+}
+
+/// The walk that adds up the digest.
+struct DigestWalk<'a> {
     rules: &'a Rules,
     left_out: &'a dyn Fn(&[u8]) -> bool,
     /// Not only what is ignored.
@@ -82,16 +91,16 @@ struct Look<'a> {
     seen: IgnoredDigest,
 }
 
-impl Look<'_> {
-    fn folder(&mut self, folder: &OwnedFd, path: &[u8], (above, ignored): (&FolderRules, bool), depth: usize) {
-        let own = small_file(folder, ".gitignore", IGNORE_BYTES_MAX).filter(|_| !ignored);
-        let rules = above.below(own.map(|text| ignore_rules(path, &text)).as_ref());
+impl DigestWalk<'_> {
+    fn folder(&mut self, folder: &OwnedFd, path: &[u8], above: ParentRules<'_>, depth: usize) {
+        let own = small_file(folder, ".gitignore", IGNORE_BYTES_MAX).filter(|_| !above.ignored);
+        let rules = above.rules.below(own.map(|text| ignore_rules(path, &text)).as_ref());
         for (name, kind) in names_in(folder) {
             self.passed += 1;
             let path = joined(path, &name);
             let is_folder = kind == FileType::Directory;
             let ignored = match self.rules.scope(&rules, &path, is_folder) {
-                rules::Scope::In => ignored,
+                rules::Scope::In => above.ignored,
                 rules::Scope::Ignored => true,
                 rules::Scope::Outside | rules::Scope::Skipped => continue,
             };
@@ -109,7 +118,7 @@ impl Look<'_> {
                     if self.whole && names_in(&below).is_empty() {
                         self.piece(&path);
                     }
-                    self.folder(&below, &path, (&rules, ignored), depth + 1);
+                    self.folder(&below, &path, ParentRules { rules: &rules, ignored }, depth + 1);
                 }
             } else if (ignored || self.whole) && !(self.left_out)(&path) {
                 self.file(folder, &name, &path);

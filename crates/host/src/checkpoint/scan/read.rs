@@ -213,7 +213,7 @@ impl Reader<'_> {
     }
 
     /// The object of some bytes, where it has to be kept.
-    fn object(&mut self, id: Id, bytes: &[u8], (sort, path): (Sort, &[u8])) -> io::Result<Option<Packed>> {
+    fn object(&mut self, id: Id, bytes: &[u8], sort: Sort, path: &[u8]) -> io::Result<Option<Packed>> {
         if !keeps(self.depth, sort, split(path).1) || self.store.has(&id) {
             return Ok(None);
         }
@@ -230,7 +230,7 @@ impl Reader<'_> {
         }
         let leads = readlinkat(&folder, name, Vec::new())?.into_bytes();
         let id = Id::of(ObjectKind::Blob, &leads);
-        let packed = self.object(id, &leads, (Sort::Link, path))?;
+        let packed = self.object(id, &leads, Sort::Link, path)?;
         Ok(Ready::Got(content(id, &stat, read_at, true), packed))
     }
 
@@ -254,7 +254,7 @@ impl Reader<'_> {
             let is_stable = u64::try_from(count).ok() == Some(length) && Stamp::of(&after) == Stamp::of(&stat);
             if is_stable || turn == READS_MAX {
                 let id = Id::of(ObjectKind::Blob, &bytes);
-                let packed = self.object(id, &bytes, (Sort::File, path))?;
+                let packed = self.object(id, &bytes, Sort::File, path)?;
                 self.buffer = bytes;
                 return Ok(Ready::Got(content(id, &stat, read_at, is_stable), packed));
             }

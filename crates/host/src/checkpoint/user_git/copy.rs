@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 
-use super::objects::{HELD_BYTES_MAX, Loose, ObjectPlace, Objects};
+use super::objects::{HELD_BYTES_MAX, Loose, ObjectPlace, Objects, PackedObject};
 use super::packs::Form;
 use super::walk::{Limits, Stopped, Wanted};
 use crate::checkpoint::git::object::Id;
@@ -38,7 +38,8 @@ pub(super) fn copy(
     objects: &mut Objects,
     wanted: &mut Wanted,
     folder: &Path,
-    (limits, began): (Limits, Instant),
+    limits: Limits,
+    began: Instant,
 ) -> Result<Option<(PathBuf, u64)>, Failed> {
     // Where a base turned out to be damaged, differences to it would be worth nothing: then all are made whole.
     for whole in [false, true] {
@@ -108,12 +109,12 @@ impl Writer {
                 let Some(loose) = objects.loose(folder, id) else { return Ok(false) };
                 return self.add_loose(id, loose);
             }
-            Some(ObjectPlace::Packed(pack, at)) if !whole => {
-                if let Some(copied) = self.add_as_it_is(objects, wanted, id, (pack, at))? {
+            Some(ObjectPlace::Packed(packed)) if !whole => {
+                if let Some(copied) = self.add_as_it_is(objects, wanted, id, packed)? {
                     return Ok(copied);
                 }
             }
-            Some(ObjectPlace::Packed(..)) => {}
+            Some(ObjectPlace::Packed(_)) => {}
         }
         let Ok(Some((sort, bytes))) = objects.read(id, HELD_BYTES_MAX) else { return Ok(false) };
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -170,10 +171,10 @@ impl Writer {
         objects: &Objects,
         wanted: &Wanted,
         id: &Id,
-        (pack, at): (usize, usize),
+        packed: PackedObject,
     ) -> io::Result<Option<bool>> {
-        let Some(pack) = objects.packs.get(pack) else { return Ok(None) };
-        let (Some(place), Some(sum)) = (pack.place_of(at), pack.sum(at)) else { return Ok(None) };
+        let Some(pack) = objects.packs.get(packed.pack) else { return Ok(None) };
+        let (Some(place), Some(sum)) = (pack.place_of(packed.at), pack.sum(packed.at)) else { return Ok(None) };
         let Some(found) = pack.head(place) else { return Ok(Some(false)) };
         let mut start = match found.form {
             Form::Whole(sort) => head(sort.number(), found.size),

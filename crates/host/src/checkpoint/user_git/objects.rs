@@ -37,8 +37,16 @@ pub(super) struct Objects {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ObjectPlace {
     Loose(usize),
-    /// The number of the pack, and of the object in its index.
-    Packed(usize, usize),
+    Packed(PackedObject),
+}
+
+/// An object in a pack.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackedObject {
+    /// The number of the pack.
+    pub(super) pack: usize,
+    /// The number of the object in the index of the pack.
+    pub(super) at: usize,
 }
 
 /// A loose object that is being read.
@@ -100,9 +108,10 @@ impl Objects {
     /// Where an object lies. The first pack counts: so a difference lies where its base does, and no circle of
     /// differences can arise over several packs.
     pub(super) fn find(&self, id: &Id) -> Option<ObjectPlace> {
-        let packed = self.packs.iter().enumerate().find_map(|(pack, packed)| Some((pack, packed.find(id)?)));
-        if let Some((pack, at)) = packed {
-            return Some(ObjectPlace::Packed(pack, at));
+        let packs = self.packs.iter().enumerate();
+        let packed = packs.into_iter().find_map(|(pack, packed)| Some(PackedObject { pack, at: packed.find(id)? }));
+        if packed.is_some() {
+            return packed.map(ObjectPlace::Packed);
         }
         let path = loose_path(id);
         self.folders.iter().position(|folder| folder.has(path.as_bytes())).map(ObjectPlace::Loose)
@@ -138,7 +147,7 @@ impl Objects {
                 loose.bytes.read_to_end(&mut bytes).map_err(drop)?;
                 (loose.sort, Rc::new(bytes))
             }
-            Some(ObjectPlace::Packed(at, number)) => {
+            Some(ObjectPlace::Packed(PackedObject { pack: at, at: number })) => {
                 let pack = self.packs.get(at).ok_or(())?;
                 let place = pack.place_of(number).ok_or(())?;
                 pack.read(at, place, most, &mut self.bases).ok_or(())?

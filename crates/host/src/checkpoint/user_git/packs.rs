@@ -88,15 +88,22 @@ pub(super) struct UserPack {
     places: OnceCell<Vec<(u64, usize)>>,
 }
 
+/// Where a base lies: the number of its pack, and its place there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct BaseKey {
+    pack: usize,
+    place: u64,
+}
+
 /// Bases that were needed lately, of all packs.
 #[derive(Debug, Default)]
 pub(super) struct Bases {
-    bodies: HashMap<(usize, u64), Body>,
+    bodies: HashMap<BaseKey, Body>,
     bytes: usize,
 }
 
 impl Bases {
-    fn put(&mut self, key: (usize, u64), body: &Body) {
+    fn put(&mut self, key: BaseKey, body: &Body) {
         if self.bytes + body.1.len() > CACHE_BYTES_MAX {
             self.bodies.clear();
             self.bytes = 0;
@@ -275,7 +282,7 @@ impl UserPack {
     pub(super) fn read(&self, key: usize, place: u64, most: u64, bases: &mut Bases) -> Option<Body> {
         let (mut deltas, mut at, mut held) = (Vec::new(), place, 0_u64);
         let mut body: Body = loop {
-            if let Some((sort, bytes)) = bases.bodies.get(&(key, at)) {
+            if let Some((sort, bytes)) = bases.bodies.get(&BaseKey { pack: key, place: at }) {
                 break (*sort, Rc::clone(bytes));
             }
             let head = self.head(at)?;
@@ -289,7 +296,7 @@ impl UserPack {
                 Form::Whole(sort) => {
                     let body = (sort, Rc::new(bytes));
                     if !deltas.is_empty() {
-                        bases.put((key, at), &body);
+                        bases.put(BaseKey { pack: key, place: at }, &body);
                     }
                     break body;
                 }
@@ -302,7 +309,7 @@ impl UserPack {
         while let Some((at, delta)) = deltas.pop() {
             body = (body.0, Rc::new(apply(&body.1, &delta, most)?));
             if !deltas.is_empty() {
-                bases.put((key, at), &body);
+                bases.put(BaseKey { pack: key, place: at }, &body);
             }
         }
         Some(body)

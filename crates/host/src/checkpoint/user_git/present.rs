@@ -33,14 +33,14 @@ impl Present {
     pub(super) fn restore(
         kept: &SavedState,
         folder: &Path,
-        (common, path): (&Folder, &Path),
+        common: &Folder,
         said: &mut Remarks,
     ) -> io::Result<(Self, bool)> {
         let pack = match kept.has_objects {
             false => None,
             true => Some(UserPack::open(&Folder::open(folder)?, b"objects.idx").map_err(io::Error::other)?),
         };
-        let objects = Objects::of(common, path, said);
+        let objects = Objects::of(common, &kept.common_path, said);
         let lacks = |pack: &UserPack| pack.in_order().any(|id| objects.find(&id).is_none());
         let needed = pack.as_ref().is_some_and(lacks);
         if needed {

@@ -50,10 +50,9 @@ pub fn restore(saved_folder: &Path, workspace: &Path) -> Result<RestoredGit, Use
     let mut said = Remarks::default();
     check(&kept, workspace)?;
     let mut moved = Vec::new();
-    let undo = make_room(&kept, workspace, saved_folder, (&mut said, &mut moved))?;
+    let undo = make_room(&kept, workspace, saved_folder, &mut said, &mut moved)?;
     let (git, common) = open(&kept, workspace, &mut moved).map_err(failed)?;
-    let (present, objects) =
-        Present::restore(&kept, saved_folder, (&common, &kept.common_path), &mut said).map_err(failed)?;
+    let (present, objects) = Present::restore(&kept, saved_folder, &common, &mut said).map_err(failed)?;
     let now = refs::read(&common, &mut Remarks::default());
     let mut bringing = Restoring {
         kept: &kept,
@@ -116,7 +115,8 @@ fn make_room(
     kept: &SavedState,
     workspace: &Path,
     saved_folder: &Path,
-    (said, moved): (&mut Remarks, &mut Vec<Vec<u8>>),
+    said: &mut Remarks,
+    moved: &mut Vec<Vec<u8>>,
 ) -> Result<Option<PathBuf>, UserGitError> {
     let failed = |source: io::Error| UserGitError::Io { what: "keeping what is there now".to_owned(), source };
     let top = Folder::open(workspace).map_err(failed)?;
@@ -189,7 +189,14 @@ fn open(kept: &SavedState, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Re
     Ok((common.made(&below_common(kept), moved)?, common))
 }
 
-/// Restoring back under way.
+/// A ref that was set: its commit before, if it had one, and after.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RefChange {
+    pub(super) before: Option<Id>,
+    pub(super) after: Id,
+}
+
+/// A restore that is under way.
 pub(super) struct Restoring<'a> {
     pub(super) kept: &'a SavedState,
     pub(super) git: Folder,
@@ -200,8 +207,8 @@ pub(super) struct Restoring<'a> {
     pub(super) said: Remarks,
     /// What had to make room.
     pub(super) moved: Vec<Vec<u8>>,
-    /// Refs that were set, with what they said before and say now.
-    pub(super) changed: BTreeMap<Vec<u8>, (Option<Id>, Id)>,
+    /// Refs that were set.
+    pub(super) changed: BTreeMap<Vec<u8>, RefChange>,
     pub(super) back: RestoredGit,
 }
 
@@ -227,7 +234,7 @@ impl Restoring<'_> {
             match self.common.put(name, &says.text(), &mut self.moved) {
                 Ok(()) => {
                     let before = self.now.get(name).and_then(|says| resolve(says, &self.now));
-                    self.changed.insert(name.clone(), (before, id));
+                    self.changed.insert(name.clone(), RefChange { before, after: id });
                     self.back.refs.push(shown(name));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

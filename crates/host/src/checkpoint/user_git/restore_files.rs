@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::index::{COMMIT_MODE, Index};
 use super::refs::{RefValue, of_log, resolve, shown};
-use super::restore::Restoring;
+use super::restore::{RefChange, Restoring};
 use super::save::head_of;
 use super::state::{SavedFile, UNDER_WAY};
 use crate::checkpoint::git::object::{Id, ObjectKind};
@@ -187,9 +187,9 @@ impl Restoring<'_> {
         Ok(())
     }
 
-    fn head_change(&self, before: Option<Id>) -> Option<(Option<Id>, Id)> {
+    fn head_change(&self, before: Option<Id>) -> Option<RefChange> {
         let after = head_of(self.kept, &self.kept.refs)?;
-        (before.is_some() && before != Some(after)).then_some((before, after))
+        (before.is_some() && before != Some(after)).then_some(RefChange { before, after })
     }
 
     /// The lines of a log whose commits are there.
@@ -215,7 +215,7 @@ impl Restoring<'_> {
 }
 
 /// What we did, as a line of a log.
-fn line((before, after): (Option<Id>, Id)) -> Vec<u8> {
+fn line(RefChange { before, after }: RefChange) -> Vec<u8> {
     let before = before.map_or_else(|| NONE.to_owned(), |id| id.to_string());
     let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
     format!("{before} {after} loop <loop@localhost> {seconds} +0000\tloop: brought back\n").into_bytes()

@@ -69,8 +69,12 @@ pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     let mut kept = read(&place, workspace, &mut said).map_err(failed)?;
     let mut result = SavedGit { kept: true, refs: kept.refs.len(), ..SavedGit::default() };
     if let Some(limits) = limits {
-        match objects(&place, &mut kept, &making.path, (limits, &mut said)) {
-            Ok(counts) => (result.objects, result.bytes, result.gone_through) = counts,
+        match objects(&place, &mut kept, &making.path, limits, &mut said) {
+            Ok(counts) => {
+                result.objects = counts.objects;
+                result.bytes = counts.bytes;
+                result.gone_through = counts.gone_through;
+            }
             Err(Failed::Io(error)) => return Err(failed(error)),
             Err(Failed::Stopped(why)) => {
                 making.without_objects().map_err(failed)?;
@@ -200,27 +204,48 @@ pub(super) fn head_of(kept: &SavedState, refs: &Refs) -> Option<Id> {
     resolve(&kept.head()?, refs)
 }
 
-/// Keeps the objects as a pack. How many, how long it is, and how many were gone through.
+/// What was written of the objects.
+struct ObjectCounts {
+    /// How many are in the pack.
+    objects: usize,
+    /// How long the pack is.
+    bytes: u64,
+    /// How many were read to know which to save.
+    gone_through: usize,
+}
+
+/// What the walk over the objects begins with, and when it has to give up.
+struct WalkStart<'a> {
+    tips: &'a Tips,
+    limits: Limits,
+    began: Instant,
+}
+
+/// Saves the objects as a pack.
 fn objects(
     place: &GitLocation,
     kept: &mut SavedState,
     folder: &Path,
-    (limits, said): (Limits, &mut Remarks),
-) -> Result<(usize, u64, usize), Failed> {
+    limits: Limits,
+    said: &mut Remarks,
+) -> Result<ObjectCounts, Failed> {
     let began = Instant::now();
     let mut objects = Objects::of(&place.common, &place.common_path, said);
     let tips = tips_of(kept, place);
     let mut wanted = match everything(&objects, &tips, limits) {
         Some(wanted) => wanted,
-        None => reachable(place, kept, &mut objects, (&tips, limits, began, said)).map_err(Failed::Stopped)?,
+        None => {
+            let start = WalkStart { tips: &tips, limits, began };
+            reachable(place, kept, &mut objects, &start, said).map_err(Failed::Stopped)?
+        }
     };
-    let written = copy(&mut objects, &mut wanted, folder, (limits, began))?;
+    let written = copy(&mut objects, &mut wanted, folder, limits, began)?;
     kept.leans_on = std::mem::take(&mut wanted.leans_on);
     kept.has_objects = written.is_some();
     say_missing(&wanted, !tips.shallow.is_empty(), said);
     let missing = wanted.ids.iter().filter(|id| wanted.missing.contains(id)).count();
-    let (count, bytes) = written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes));
-    Ok((count, bytes, wanted.gone_through))
+    let (objects, bytes) = written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes));
+    Ok(ObjectCounts { objects, bytes, gone_through: wanted.gone_through })
 }
 
 /// Where no remote is known, everything has to be kept: then nothing has to be gone through. None where there are
@@ -257,10 +282,11 @@ fn reachable(
     place: &GitLocation,
     kept: &SavedState,
     objects: &mut Objects,
-    (tips, limits, began, said): (&Tips, Limits, Instant, &mut Remarks),
+    start: &WalkStart<'_>,
+    said: &mut Remarks,
 ) -> Result<Wanted, Stopped> {
-    let mut walk = Walk::new(objects, limits, began);
-    walk.run(tips)?;
+    let mut walk = Walk::new(objects, start.limits, start.began);
+    walk.run(start.tips)?;
     let index = Index::of(&place.git).unwrap_or_else(|why| {
         said.say(format!("{why}. What is staged is kept only as far as commits have it."));
         Index::default()

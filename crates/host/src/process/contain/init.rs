@@ -138,7 +138,8 @@ struct Init {
 
 impl Init {
     fn begin(&mut self, command: i32, outside: ProcessId) {
-        (self.command, self.ended) = (command, false);
+        self.command = command;
+        self.ended = false;
         // Nobody but us takes its end in, so that it can still be named if it is dead already.
         let inside = identity(command).unwrap_or(ProcessId { pid: command, start_ticks: 0 });
         let namespaced = matches!(self.means, Means::Namespace | Means::UserNamespace { .. });

@@ -27,7 +27,7 @@ use rustix::io::Errno;
 
 pub use hint::{Changes, NoListReason, WatchHint};
 
-use self::folders::{Folders, Number, Place};
+use self::folders::{FolderLocation, Folders, Number};
 use self::hint::List;
 use crate::checkpoint::{DirRules, Rules};
 
@@ -59,6 +59,16 @@ pub struct Watch {
     stale: bool,
     off: Option<String>,
     notice: Option<String>,
+}
+
+/// A folder that is about to be watched.
+struct FolderToWatch<'a> {
+    handle: OwnedFd,
+    location: FolderLocation,
+    path: Vec<u8>,
+    /// What holds in the folder above it.
+    above: &'a DirRules,
+    depth: usize,
 }
 
 /// Why a list cannot be had.
@@ -185,7 +195,7 @@ impl Watch {
             return Err(Trouble::Off("it is gone".to_owned()));
         }
         let scope = DirRules::above_all();
-        self.enter(top, None, (Vec::new(), &scope), 0)
+        self.enter(FolderToWatch { handle: top, location: None, path: Vec::new(), above: &scope, depth: 0 })
     }
 
     /// The kernel tells of it only once nobody has it open any more, and we do.
@@ -223,16 +233,11 @@ impl Watch {
 
     /// Watches a folder and all below it. The watch comes first and reading after it, so that nothing is made
     /// in between unseen.
-    fn enter(
-        &mut self,
-        folder: OwnedFd,
-        place: Place,
-        (path, above): (Vec<u8>, &DirRules),
-        depth: usize,
-    ) -> Result<(), Trouble> {
-        let Some(number) = self.add(&folder, place.is_none())? else { return Ok(()) };
+    fn enter(&mut self, folder: FolderToWatch<'_>) -> Result<(), Trouble> {
+        let FolderToWatch { handle: folder, location, path, above, depth } = folder;
+        let Some(number) = self.add(&folder, location.is_none())? else { return Ok(()) };
         let scope = above.inside(folder.as_fd(), &path);
-        let gone = self.folders.put(number, place, scope.clone()).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
+        let gone = self.folders.put(number, location, scope.clone()).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         self.give_up(&gone);
         let mut folder = Dir::new(folder).map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
         let mut names = Vec::new();
@@ -251,7 +256,8 @@ impl Watch {
             }
             let handle = folder.fd().map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
             if let Some(inside) = self.open_in_scope(handle, &name)? {
-                self.enter(inside, Some((number, name)), (path, &scope), depth + 1)?;
+                let location = Some((number, name));
+                self.enter(FolderToWatch { handle: inside, location, path, above: &scope, depth: depth + 1 })?;
             }
         }
         Ok(())
@@ -369,7 +375,10 @@ impl Watch {
             return Ok(());
         }
         match self.open_in_scope(self.workspace.as_fd(), &path)? {
-            Some(folder) => self.enter(folder, Some((above, name.to_vec())), (path, &scope), depth + 1),
+            Some(handle) => {
+                let location = Some((above, name.to_vec()));
+                self.enter(FolderToWatch { handle, location, path, above: &scope, depth: depth + 1 })
+            }
             None => Ok(()),
         }
     }
