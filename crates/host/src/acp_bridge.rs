@@ -39,7 +39,7 @@ const TERMINATE_WAIT: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 #[derive(Debug, Clone, Default)]
-pub struct Errand {
+pub struct BridgeRequest {
     /// The agent's program and its arguments.
     pub argv: Vec<OsString>,
     /// The file that holds the prompt.
@@ -62,11 +62,11 @@ pub struct Errand {
 ///
 /// # Errors
 /// When a file cannot be read, or nobody takes what we write.
-pub fn run(errand: &Errand) -> io::Result<u8> {
-    let wish = wish(errand)?;
+pub fn run(request: &BridgeRequest) -> io::Result<u8> {
+    let task = acp_task(request)?;
     let signals = listen(&[SIGTERM, SIGINT, SIGHUP])?;
     let children = listen(&[SIGCHLD])?;
-    let Some((program, arguments)) = errand.argv.split_first() else {
+    let Some((program, arguments)) = request.argv.split_first() else {
         return Err(io::Error::other("no agent to start"));
     };
     let mut command = Command::new(program);
@@ -84,8 +84,8 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     ioctl_fionbio(&stdin, true)?;
     ioctl_fionbio(&stdout, true)?;
     // As JSON a text may take six times its room.
-    let prompt_bytes = wish.prompt.len().saturating_mul(6);
-    let (machine, first) = Conversation::begin(wish);
+    let prompt_bytes = task.prompt.len().saturating_mul(6);
+    let (machine, first) = Conversation::begin(task);
     let mut bridge = Bridge {
         machine,
         child,
@@ -99,17 +99,17 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
         signals,
         children,
     };
-    let done = bridge.say(first).and_then(|()| bridge.keep());
+    let done = bridge.send_messages(first).and_then(|()| bridge.converse());
     // Whatever happened, the agent does not outlive us.
     bridge.signal(Signal::KILL);
     done?;
     bridge.last_line()
 }
 
-fn wish(errand: &Errand) -> io::Result<AcpTask> {
+fn acp_task(request: &BridgeRequest) -> io::Result<AcpTask> {
     let text = |path: &PathBuf| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let mut prompt = text(&errand.prompt_file)?;
-    let system = errand.system_file.as_ref().map(text).transpose()?.unwrap_or_default();
+    let mut prompt = text(&request.prompt_file)?;
+    let system = request.system_file.as_ref().map(text).transpose()?.unwrap_or_default();
     if !system.trim().is_empty() {
         prompt = format!("{}\n\n{system}", prompt.trim_end());
     }
@@ -118,11 +118,11 @@ fn wish(errand: &Errand) -> io::Result<AcpTask> {
     Ok(AcpTask {
         workspace: std::env::current_dir()?.to_string_lossy().into_owned(),
         prompt,
-        session: errand.session.clone(),
-        permissions: errand.permissions,
-        network: errand.network,
-        model: errand.model.clone(),
-        mode: errand.mode.clone(),
+        session: request.session.clone(),
+        permissions: request.permissions,
+        network: request.network,
+        model: request.model.clone(),
+        mode: request.mode.clone(),
         variables,
     })
 }
@@ -191,11 +191,11 @@ struct Bridge {
 
 impl Bridge {
     /// Carries words to and fro until the agent has ended.
-    fn keep(&mut self) -> io::Result<()> {
+    fn converse(&mut self) -> io::Result<()> {
         loop {
             if let Some(status) = self.child.try_wait()? {
                 // What it said last is still in the pipe.
-                self.hear()?;
+                self.read_agent()?;
                 if self.skipping || !self.partial.is_empty() {
                     self.line()?;
                 }
@@ -204,7 +204,7 @@ impl Bridge {
             }
             self.proceed();
             self.wait()?;
-            self.hear()?;
+            self.read_agent()?;
             self.send()?;
             if drain(&mut self.signals) > 0 {
                 self.asked_to_stop()?;
@@ -261,7 +261,7 @@ impl Bridge {
             Stage::Talking => {
                 let words = self.machine.cancel();
                 self.stage = Stage::Cancelling { until: Instant::now() + CANCEL_WAIT };
-                self.say(words)
+                self.send_messages(words)
             }
             Stage::Cancelling { .. } => {
                 self.machine.give_up("asked to stop twice");
@@ -299,7 +299,7 @@ impl Bridge {
     }
 
     /// Takes in what the agent has written by now.
-    fn hear(&mut self) -> io::Result<()> {
+    fn read_agent(&mut self) -> io::Result<()> {
         let mut bytes = vec![0_u8; 64 * 1024];
         while let Some(stdout) = &mut self.stdout {
             match stdout.read(&mut bytes) {
@@ -357,13 +357,13 @@ impl Bridge {
         match answer {
             Some(words) => {
                 write_line(&format!("{{\"dir\":\"<-\",\"msg\":{}}}", text.trim()))?;
-                self.say(words)
+                self.send_messages(words)
             }
             None => write_line(&json!({"dir": "<-", "text": text}).to_string()),
         }
     }
 
-    fn say(&mut self, words: Vec<Value>) -> io::Result<()> {
+    fn send_messages(&mut self, words: Vec<Value>) -> io::Result<()> {
         for message in words {
             let text = message.to_string();
             write_line(&format!("{{\"dir\":\"->\",\"msg\":{text}}}"))?;

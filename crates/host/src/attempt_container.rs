@@ -9,7 +9,7 @@ use loop_core::run::{Answer, Ended};
 use loop_core::settings::AgentSettings;
 
 use crate::container::exec::{failure, for_agent, reported};
-use crate::container::{Gone, Kept, put};
+use crate::container::{ContainerRecord, Gone, put};
 use crate::process::TaskEnd;
 use crate::runs::RunFolder;
 
@@ -18,7 +18,7 @@ const REPORT: &str = "container-report.json";
 /// The container of an attempt.
 #[derive(Debug)]
 pub(crate) struct Inside {
-    kept: Kept,
+    record: ContainerRecord,
     /// Where it is told what was left in there.
     report: PathBuf,
     /// Whether the agent may do anything, which some only do where they are told that it is safe.
@@ -33,20 +33,20 @@ impl Inside {
         }
         // On this machine instead is the one thing that it must not be.
         let gone = || io::Error::other("it is not known any more which container the agent belongs in");
-        let kept = Kept::read(&run.path).ok_or_else(gone)?;
+        let record = ContainerRecord::read(&run.path).ok_or_else(gone)?;
         let report = folder.join(REPORT);
         // That of an attempt that was cut off says nothing about this one.
         std::fs::remove_file(&report).ok();
-        Ok(Some(Self { kept, report, all: settings.allowed() == Permissions::All }))
+        Ok(Some(Self { record, report, all: settings.allowed() == Permissions::All }))
     }
 
     pub(crate) fn workdir(&self) -> String {
-        self.kept.workdir.clone()
+        self.record.workdir.clone()
     }
 
     /// The folder inside for what the agent reads.
     pub(crate) fn files(&self) -> String {
-        self.kept.files()
+        self.record.files()
     }
 
     /// Puts there what the agent reads: texts by their names, and files by their paths inside.
@@ -54,7 +54,7 @@ impl Inside {
         let texts = texts.iter().map(|(name, text)| (format!("{}/{name}", self.files()), text.as_bytes().to_vec()));
         let files = files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
         let all: Vec<(String, Vec<u8>)> = texts.chain(files).collect();
-        put(&self.kept.socket, &self.kept.container, &all).map_err(|error| io::Error::other(error.to_string()))
+        put(&self.record.socket, &self.record.container, &all).map_err(|error| io::Error::other(error.to_string()))
     }
 
     /// Our own program in the agent's place, with the agent's variables handed to it.
@@ -66,14 +66,14 @@ impl Inside {
     ) -> (Call, Vec<(String, OsString)>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let ours = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
-        let (kept, gentle) = (&self.kept, if gentle == StopSignal::Interrupt { "INT" } else { "TERM" });
-        let (socket, report) = (text(&kept.socket), text(&self.report));
+        let (record, gentle) = (&self.record, if gentle == StopSignal::Interrupt { "INT" } else { "TERM" });
+        let (socket, report) = (text(&record.socket), text(&self.report));
         let words = [
             [ours.as_str(), "container-exec"],
             ["--socket", &socket],
-            ["--container", &kept.container],
-            ["--run", &kept.run],
-            ["--workdir", &kept.workdir],
+            ["--container", &record.container],
+            ["--run", &record.run],
+            ["--workdir", &record.workdir],
             ["--report", &report],
             ["--gentle", gentle],
         ];
@@ -87,7 +87,7 @@ impl Inside {
 
     /// The end of our program, with what is known of the container.
     pub(crate) fn settled(&self, mut end: TaskEnd) -> TaskEnd {
-        let Gone { ended, left } = reported(&self.report).unwrap_or_else(|| self.kept.clean());
+        let Gone { ended, left } = reported(&self.report).unwrap_or_else(|| self.record.clean());
         if end.ended != Ended::ByUs {
             // Of one that we ended all are counted, itself too.
             end.left_running = end.left_running.saturating_add(ended);
@@ -101,8 +101,8 @@ impl Inside {
 
 /// What a sweep of this machine came to, with the run's container swept too.
 pub(crate) fn cleaned(run: &RunFolder, swept: Answer) -> Answer {
-    let Some(kept) = Kept::read(&run.path) else { return swept };
-    let Gone { ended, left } = kept.clean();
+    let Some(record) = ContainerRecord::read(&run.path) else { return swept };
+    let Gone { ended, left } = record.clean();
     let here = if let Answer::Lost { left } = &swept { left.clone() } else { Vec::new() };
     let left = [here, left].concat();
     if !left.is_empty() {
@@ -116,7 +116,7 @@ pub(crate) fn cleaned(run: &RunFolder, swept: Answer) -> Answer {
 
 /// Nobody drives the run: a container of its own goes. One that cannot be removed now is remembered.
 pub(crate) fn forget(run: &RunFolder) {
-    if let Some(kept) = Kept::read(&run.path).filter(|kept| kept.own) {
-        kept.remove(&run.path).ok();
+    if let Some(record) = ContainerRecord::read(&run.path).filter(|record| record.own) {
+        record.remove(&run.path).ok();
     }
 }

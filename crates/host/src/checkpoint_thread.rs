@@ -50,9 +50,9 @@ enum Work {
     },
     Guard(guarding::Look),
     /// Where nothing is recorded: what is there.
-    Look,
+    DigestWorkspace,
     /// And whether that has changed.
-    Notice,
+    CompareDigest,
 }
 
 impl CheckpointWorker {
@@ -89,10 +89,10 @@ impl CheckpointWorker {
     pub(crate) fn begin(&self, id: OrderId, order: &Order, state: &RunState) {
         let (newest, before) =
             (state.checkpoints.newest().map(str::to_owned), state.checkpoints.before().map(str::to_owned));
-        let keeps = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
+        let has_checkpoints = state.spec.as_ref().is_some_and(|spec| spec.has_checkpoints());
         let work = match order {
-            Order::Checkpoint { .. } if !keeps => Work::Look,
-            Order::Measure { .. } if !keeps => Work::Notice,
+            Order::Checkpoint { .. } if !has_checkpoints => Work::DigestWorkspace,
+            Order::Measure { .. } if !has_checkpoints => Work::CompareDigest,
             Order::Checkpoint { name: name @ CheckpointName::BetweenIterations(_) } => {
                 Work::TakeIfChanged { name: name.to_string(), newest }
             }
@@ -140,11 +140,11 @@ impl ThreadState {
         let Self { context, cancel, checkpoints, guarding } = self;
         match &work {
             Work::Guard(look) if context.backend == "none" => return guarding.look(look, None),
-            Work::Look => {
+            Work::DigestWorkspace => {
                 guarding.notices();
                 return Answer::Checkpoint(CheckpointReport::default());
             }
-            Work::Notice => return Answer::Measurement(guarding.noticed()),
+            Work::CompareDigest => return Answer::Measurement(guarding.noticed()),
             Work::Take { .. }
             | Work::TakeIfChanged { .. }
             | Work::TakeManual { .. }
@@ -167,7 +167,7 @@ impl ThreadState {
             }
             Work::TakeManual { name } => checkpoints.take(name, None).map(Answer::ManualCheckpoint),
             Work::Guard(look) => Ok(guarding.look(look, Some(checkpoints))),
-            Work::Look | Work::Notice => Ok(Answer::Measurement(guarding.noticed())),
+            Work::DigestWorkspace | Work::CompareDigest => Ok(Answer::Measurement(guarding.noticed())),
             Work::Measure { from, to } => guarding.measure(checkpoints, from.as_deref(), to).map(Answer::Measurement),
             Work::RollBack { to, undo, git } => {
                 checkpoints.roll_back(to, undo, *git).map(Box::new).map(Answer::RolledBack)

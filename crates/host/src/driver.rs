@@ -165,7 +165,7 @@ impl Driver {
         for entry in &entries {
             self.state.apply(&entry.fact);
             reporter.on_entry(entry, &self.state);
-            let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.told(entry, &self.state));
+            let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.on_entry(entry, &self.state));
             events.extend(warnings.map(|text| Event::Noticed(Notice::Message { text })));
         }
         for act in facts.iter().filter_map(Fact::act) {

@@ -216,7 +216,7 @@ impl From<std::io::Error> for Failed {
 
 /// What people changed while nobody worked holds from now on.
 fn adopted(originals: &mut Originals) -> std::io::Result<GuardReport> {
-    let found = originals.look()?;
+    let found = originals.inspect()?;
     let mut said = Vec::new();
     if !found.changed.is_empty() {
         said.push(format!("changed while nobody worked, and protected as it is now: {}", told(&found).words()));
@@ -227,7 +227,7 @@ fn adopted(originals: &mut Originals) -> std::io::Result<GuardReport> {
 
 /// What the gates change themselves before any agent has worked is theirs.
 fn released(originals: &mut Originals) -> std::io::Result<GuardReport> {
-    let found = originals.look()?;
+    let found = originals.inspect()?;
     if found.changed.is_empty() {
         return Ok(GuardReport::default());
     }
@@ -242,7 +242,7 @@ fn judged(
     (checkpoints, folder): (Option<&mut RunCheckpoints>, &Path),
     asides: &mut Vec<Vec<u8>>,
 ) -> Result<GuardReport, Failed> {
-    let found = originals.look()?;
+    let found = originals.inspect()?;
     let added = NameList::of(found.added.iter().map(String::as_str));
     let mut guarded = GuardReport { tampered: told(&found), added, ..GuardReport::default() };
     if found.changed.is_empty() {
@@ -270,6 +270,6 @@ fn judged(
 }
 
 fn told(found: &TamperFound) -> NameList {
-    let told: Vec<String> = found.changed.iter().map(Tampered::told).collect();
+    let told: Vec<String> = found.changed.iter().map(Tampered::describe).collect();
     NameList::of(told.iter().map(String::as_str))
 }

@@ -111,7 +111,7 @@ impl Open {
     fn look_for_life(&mut self, written_before: u64) -> Option<Event> {
         let silence = self.silence.as_mut()?;
         if self.task.written() > written_before {
-            silence.heard();
+            silence.output_came();
         }
         // The processor time of our own process would be taken for the agent's.
         let (task, inside) = (&self.task, self.kind.is_inside());
@@ -293,7 +293,7 @@ impl Hands {
                 .map_err(|error| Answer::Failed { what: format!("no containment: {error}") })?,
         };
         let task = start(self, &mut containment);
-        let said = containment.said().into_iter();
+        let said = containment.take_remarks().into_iter();
         self.ready.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
         self.containment = Some((word.to_owned(), containment));
         task
@@ -357,7 +357,7 @@ impl Hands {
             match ended {
                 Some(end) => {
                     let said = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
-                    let said = said.into_iter().chain(end.said.clone());
+                    let said = said.into_iter().chain(end.remark.clone());
                     events.extend(said.map(|text| Event::Noticed(Notice::Message { text })));
                     let answer = open.kind.answer(end);
                     let unpaid = open.bill.as_ref().and_then(|bill| self.paying.settle(bill, &answer));

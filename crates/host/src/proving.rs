@@ -194,7 +194,7 @@ fn lay_out(wish: &Wish<'_>, room: &Path, tree: &Path) -> Result<WorkspaceNow, No
         if let (Err(error), _) | (_, Err(error)) = (&workspace, &now) {
             return Err(NotProved::Unable(format!("nothing can be brought along from the workspace: {error}")));
         }
-        copy::bring(&wanted, &to).map_err(failed)?;
+        copy::copy_extras(&wanted, &to).map_err(failed)?;
     }
     Ok(match now {
         Ok(now) => WorkspaceNow::differing(&recorded.differences(&now)),
@@ -251,7 +251,7 @@ impl Asking<'_> {
             tell(Told::Wrote(bytes));
         };
         let (end, stopped) = self.wait(&mut task, limit, &mut hear);
-        for text in self.containment.said() {
+        for text in self.containment.take_remarks() {
             tell(Told::Said(text));
         }
         if stopped {

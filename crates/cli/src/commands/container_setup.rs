@@ -5,7 +5,7 @@ use loop_core::agent::Agent;
 use loop_core::run::RunState;
 use loop_core::settings::AgentSettings;
 use loop_core::text;
-use loop_host::container::{self, Found, Kept, Refusal, Wish};
+use loop_host::container::{self, CheckedContainer, ContainerRecord, ContainerRefusal, ContainerRequest};
 use loop_host::runs::{HeldRun, RunFolder};
 
 use crate::context::{Context, runs_error};
@@ -24,7 +24,7 @@ pub(crate) struct Inside {
 #[derive(Debug)]
 enum Place {
     /// One that runs already.
-    Running { name: String, found: Found },
+    Running { name: String, found: CheckedContainer },
     /// One of the run's own.
     Own { image: String, network: bool },
 }
@@ -93,7 +93,7 @@ pub(crate) fn look(
     Ok(Some(inside))
 }
 
-fn refused(refusal: Refusal) -> CommandError {
+fn refused(refusal: ContainerRefusal) -> CommandError {
     CommandError::new(Kind::Wrong, refusal.what).because(refusal.why).hint(refusal.hint)
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn begin_first(inside: Option<&Inside>, held: HeldRun) -> Result<Held
 /// Makes the container where it is the run's own, and writes down where the agents will be. Whatever is left of an earlier drive of
 /// the run is ended first.
 pub(crate) fn begin(inside: &Inside, folder: &RunFolder) -> Result<(), CommandError> {
-    if let Some(before) = Kept::read(&folder.path) {
+    if let Some(before) = ContainerRecord::read(&folder.path) {
         let gone = before.clean();
         if !gone.left.is_empty() {
             return Err(CommandError::new(
@@ -134,7 +134,7 @@ pub(crate) fn begin(inside: &Inside, folder: &RunFolder) -> Result<(), CommandEr
         }
     }
     let run = folder.id.to_string();
-    let mut kept = Kept {
+    let mut kept = ContainerRecord {
         socket: inside.socket.clone(),
         container: format!("loop-{run}"),
         workdir: inside.workdir().to_string_lossy().into_owned(),
@@ -156,15 +156,21 @@ pub(crate) fn begin(inside: &Inside, folder: &RunFolder) -> Result<(), CommandEr
 }
 
 /// A container of the run's own. That there will be one is written down first: who is killed here must not leave it unknown.
-fn own(inside: &Inside, kept: &mut Kept, folder: &RunFolder, image: &str, network: bool) -> Result<(), CommandError> {
+fn own(
+    inside: &Inside,
+    kept: &mut ContainerRecord,
+    folder: &RunFolder,
+    image: &str,
+    network: bool,
+) -> Result<(), CommandError> {
     write(kept, folder)?;
-    let wish = Wish { image, run: &kept.run, workspace: &inside.workspace, network };
+    let wish = ContainerRequest { image, run: &kept.run, workspace: &inside.workspace, network };
     kept.container = container::start(&inside.socket, wish).map_err(refused)?;
     refuse_missing(inside, &kept.container, &format!("the image {image}"))?;
     write(kept, folder)
 }
 
-fn write(kept: &Kept, folder: &RunFolder) -> Result<(), CommandError> {
+fn write(kept: &ContainerRecord, folder: &RunFolder) -> Result<(), CommandError> {
     kept.write(&folder.path).map_err(|error| {
         CommandError::new(Kind::Unable, "it cannot be written down where the agent works").because(error.to_string())
     })
@@ -172,7 +178,7 @@ fn write(kept: &Kept, folder: &RunFolder) -> Result<(), CommandError> {
 
 /// The drive is over, or the run is to be removed: nothing of it stays in a container.
 pub(crate) fn end(context: &Context, folder: &RunFolder, state: Option<&RunState>) {
-    let Some(kept) = Kept::read(&folder.path) else { return };
+    let Some(kept) = ContainerRecord::read(&folder.path) else { return };
     if !kept.own {
         // Who was killed, or could not write down what it did, may have left somebody.
         let clean = state.is_some_and(|state| state.trouble.unclean().is_none());
@@ -190,7 +196,7 @@ pub(crate) fn end(context: &Context, folder: &RunFolder, state: Option<&RunState
     remove(context, &kept, folder);
 }
 
-fn remove(context: &Context, kept: &Kept, folder: &RunFolder) {
+fn remove(context: &Context, kept: &ContainerRecord, folder: &RunFolder) {
     if let Err(error) = kept.remove(&folder.path) {
         context.printer.error(&format!(
             "warning: the container loop-{} stays: {error}\n  docker rm --force loop-{} removes it\n",

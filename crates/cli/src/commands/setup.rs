@@ -6,7 +6,7 @@ use loop_core::run::WorkspaceRef;
 use loop_core::settings::{
     CheckpointBackend, ContainmentMode, Given, Settings, SettingsError, keys, settle as resolve, too_wide,
 };
-use loop_host::checkpoint::{Chosen, choose};
+use loop_host::checkpoint::{BackendChoice, choose};
 use loop_host::checkpoint::{check_state_folder, cut_off};
 use loop_host::paths::text_of;
 use loop_host::process::{Mode, check_proc, try_out};
@@ -36,7 +36,7 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
             .map_err(|error| CommandError::new(Kind::Wrong, "the current folder is gone").because(error.to_string()))?,
     };
     // A folder that is none is a clearer error than a settings file that is not in it.
-    workspace::look(&asked, None, true).map_err(|error| workspace_error(&error))?;
+    workspace::inspect(&asked, None, true).map_err(|error| workspace_error(&error))?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
     let mut project = approval::asked(context, &whole, &flags)?;
     let theirs = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(crate) fn set_up(context: &Context, flags: Vec<Given>, workspace: Option<&Pa
     }
     let settings = settle(given)?;
     let allow_any = settings.values.start.allow_any_workspace;
-    let found = workspace::look(&asked, home_folder().as_deref(), allow_any);
+    let found = workspace::inspect(&asked, home_folder().as_deref(), allow_any);
     let (path, place) = found.map_err(|error| workspace_error(&error))?;
     let mut described = described(&context.home.config).map_err(|error| files_error(&error))?;
     // The user's own word for a name counts.
@@ -106,7 +106,7 @@ fn refuse_half_done(context: &Context, setup: &Setup) -> Result<(), CommandError
 }
 
 /// How the workspace can be kept. What was asked for and cannot be had is refused.
-pub(crate) fn backend(context: &Context, setup: &Setup) -> Result<Chosen, CommandError> {
+pub(crate) fn backend(context: &Context, setup: &Setup) -> Result<BackendChoice, CommandError> {
     let asked = setup.settings.values.checkpoint.checkpoint;
     if asked != CheckpointBackend::None {
         check_state_folder(&setup.path, &context.home.state).map_err(|why| {

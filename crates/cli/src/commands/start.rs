@@ -11,7 +11,7 @@ use loop_core::run::{Event, Fact, Input, ReasonCode, RunSpec, RunState, Workspac
 use loop_core::settings::{Given, Layer, Origin, OutputSettings, Settings, keys};
 use loop_core::text;
 use loop_core::view::{Record, RunResult, public_event};
-use loop_host::checkpoint::Chosen;
+use loop_host::checkpoint::BackendChoice;
 use loop_host::driver::drive;
 use loop_host::index;
 use loop_host::orphans::{self, Orphans};
@@ -67,7 +67,7 @@ pub(crate) struct Ready {
     pub(crate) goal: String,
     pub(crate) inject: Vec<String>,
     /// How the workspace is kept.
-    pub(crate) chosen: Chosen,
+    pub(crate) chosen: BackendChoice,
     /// Who works.
     pub(crate) agent: Agent,
     /// The same, where the user's own settings describe it.

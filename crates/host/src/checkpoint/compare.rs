@@ -1,7 +1,7 @@
 //! The checkpoints of a run for whoever looks at them: which there are, and what differs between two, whatever keeps them.
 use std::io;
 
-use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::context::{BTRFS, CheckpointContext};
 use super::diff::{self, Bounds, CommitPair, Difference, PatchPiece};
 use super::git::gc::CheckpointRow;
@@ -70,8 +70,8 @@ impl Comparison {
         Ok(Self { store, snapshot_store, from, to })
     }
 
-    fn contents(&self) -> io::Result<Held<'_>> {
-        Held::new(&self.store, self.snapshot_store.as_ref(), Some(self.from.named()), self.to.named())
+    fn contents(&self) -> io::Result<RecordedContents<'_>> {
+        RecordedContents::new(&self.store, self.snapshot_store.as_ref(), Some(self.from.named()), self.to.named())
     }
 
     /// What differs.

@@ -61,7 +61,7 @@ fn folder_of(variable: &str) -> Option<PathBuf> {
 
 /// How a workspace is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct BackendChoice {
     /// `git`, `btrfs` or `none`.
     pub backend: &'static str,
     /// Why it is not btrfs, where the workspace lies on it and nobody said otherwise.
@@ -72,7 +72,7 @@ pub struct Chosen {
 ///
 /// # Errors
 /// Why what was asked for cannot be had.
-pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<Chosen, String> {
+pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<BackendChoice, String> {
     let (backend, why) = match asked {
         CheckpointBackend::None => ("none", None),
         CheckpointBackend::Git => ("git", None),
@@ -85,5 +85,5 @@ pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<Chosen, Stri
             Err(why) => ("git", Some(why).filter(|_| btrfs::is_on_btrfs(workspace))),
         },
     };
-    Ok(Chosen { backend, why })
+    Ok(BackendChoice { backend, why })
 }

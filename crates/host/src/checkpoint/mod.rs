@@ -31,7 +31,7 @@ pub mod user_git;
 
 pub use change_count::ChangeCount;
 pub use compare::{Comparison, listed};
-pub use context::{CheckpointContext, Chosen, choose};
+pub use context::{BackendChoice, CheckpointContext, choose};
 pub use git::between::Differences;
 pub use git::gc::{CheckpointRow, Collected};
 pub use git::manifest::{Manifest, Modes};

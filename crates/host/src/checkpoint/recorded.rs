@@ -77,10 +77,10 @@ impl Recorded {
     pub fn differences(&self, now: &Checkpoint) -> NameList {
         let then = &self.checkpoint.names;
         let mut all: Vec<(&Vec<u8>, &str)> = Vec::new();
-        for (path, kept) in then {
+        for (path, entry) in then {
             match now.names.get(path) {
-                Some(other) if other == kept => {}
-                Some(other) if kept.what == StoredKind::Folder && other.what == StoredKind::Folder => {
+                Some(other) if other == entry => {}
+                Some(other) if entry.what == StoredKind::Folder && other.what == StoredKind::Folder => {
                     all.push((path, "permissions of"));
                 }
                 Some(_) => all.push((path, "changed")),
@@ -114,7 +114,7 @@ fn has_below<T>(names: &std::collections::BTreeMap<Vec<u8>, T>, path: &[u8]) -> 
 pub fn tree_of_copy(folder: &OwnedFd, scratch: &Path) -> io::Result<String> {
     let rules = Rules::new(true, &[], true);
     let mut store = Store::open(scratch)?;
-    let measured = look(&mut store, folder, &mut ScanCache::empty("copy"), &rules)?;
+    let measured = tree_state(&mut store, folder, &mut ScanCache::empty("copy"), &rules)?;
     Ok(hash_of(measured.parts.files, measured.parts.manifest))
 }
 
@@ -143,7 +143,7 @@ fn asking<'a>(rules: &'a Rules, depth: Depth, cancel: &'a AtomicBool) -> TakeReq
     TakeRequest { name: "verify/now", parent: None, rules, hint: ScanHint::Everything, depth, unless: None, cancel }
 }
 
-fn look(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rules) -> io::Result<TreeState> {
+fn tree_state(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rules) -> io::Result<TreeState> {
     let cancel = AtomicBool::new(false);
     match store.save(folder, cache, &asking(rules, Depth::Ids, &cancel))? {
         TakeOutcome::NotWritten(measured) => Ok(measured),

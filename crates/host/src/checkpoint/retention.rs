@@ -15,11 +15,11 @@ use crate::index::{self, Listed};
 use crate::paths::Home;
 
 /// How often it is looked at by itself.
-const LOOK_EVERY: Duration = Duration::from_secs(3600);
+const CHECK_EVERY: Duration = Duration::from_secs(3600);
 /// Checkpoints without a run are given up after this: a start makes the store before the run.
 const ORPHANED_MS: u64 = 3600 * 1000;
 /// When it was looked at last.
-const LOOKED: &str = "looked";
+const LAST_CHECK: &str = "looked";
 
 /// What went, or would go.
 #[derive(Debug, Default)]
@@ -57,15 +57,15 @@ impl Limit {
 /// # Errors
 /// When a store cannot be read.
 pub fn tidy(home: &Home, limit: Limit, now_ms: u64) -> io::Result<Removed> {
-    let looked = home.checkpoints().join(LOOKED);
-    let lately = fs::metadata(&looked)
+    let last_check = home.checkpoints().join(LAST_CHECK);
+    let lately = fs::metadata(&last_check)
         .and_then(|found| found.modified())
-        .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < LOOK_EVERY));
+        .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < CHECK_EVERY));
     if !home.checkpoints().is_dir() || lately && limit.bytes.is_none_or(|most| total(home).is_ok_and(|all| all <= most))
     {
         return Ok(Removed::default());
     }
-    fs::write(&looked, b"")?;
+    fs::write(&last_check, b"")?;
     collect(home, limit, now_ms, false)
 }
 

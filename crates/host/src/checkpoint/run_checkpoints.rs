@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
 use loop_core::text;
 
-use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::btrfs::{self, SnapshotOwner};
 use super::context::{BTRFS, CheckpointContext};
 use super::diff::{self, Bounds, CommitPair, Difference};
@@ -28,7 +28,7 @@ use crate::fs::handle::open_folder;
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
 /// So many names that are left out are said at a time.
-const LEFT_OUT_SAID_MAX: usize = 8;
+const LEFT_OUT_NAMED_MAX: usize = 8;
 /// A path in a sentence.
 const PATH_LETTERS_MAX: usize = 200;
 /// The file of a store that says whose rollback is under way.
@@ -47,7 +47,7 @@ pub struct RunCheckpoints {
     /// What the newest checkpoint does not hold, and why.
     left_out: Vec<(Vec<u8>, String)>,
     /// What of it was said.
-    said: BTreeSet<Vec<u8>>,
+    remarks: BTreeSet<Vec<u8>>,
 }
 
 /// Where a run takes snapshots.
@@ -121,7 +121,7 @@ impl RunCheckpoints {
             cancel,
             snapshots,
             left_out: Vec::new(),
-            said: BTreeSet::new(),
+            remarks: BTreeSet::new(),
         })
     }
 
@@ -135,15 +135,15 @@ impl RunCheckpoints {
 
     /// What is not kept and was not said yet.
     fn left_out(&mut self) -> Vec<String> {
-        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.said.contains(path)).cloned().collect();
-        self.said.extend(fresh.iter().map(|(path, _)| path.clone()));
-        let more = fresh.len().saturating_sub(LEFT_OUT_SAID_MAX);
-        let told = fresh.iter().take(LEFT_OUT_SAID_MAX);
-        let mut said: Vec<String> = told.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
+        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.remarks.contains(path)).cloned().collect();
+        self.remarks.extend(fresh.iter().map(|(path, _)| path.clone()));
+        let more = fresh.len().saturating_sub(LEFT_OUT_NAMED_MAX);
+        let named = fresh.iter().take(LEFT_OUT_NAMED_MAX);
+        let mut remarks: Vec<String> = named.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
         if more > 0 {
-            said.push(format!("not kept: {more} more names"));
+            remarks.push(format!("not kept: {more} more names"));
         }
-        said
+        remarks
     }
 
     fn full(&self, name: &str) -> String {
@@ -167,7 +167,7 @@ impl RunCheckpoints {
             return Ok(self.saved(name, id)?);
         }
         let parent = parent.and_then(|parent| self.id(parent));
-        let mut said = if name == INITIAL { of_run::keep(&self.context) } else { Vec::new() };
+        let mut remarks = if name == INITIAL { of_run::save(&self.context) } else { Vec::new() };
         let mut made = self.save_new(name, parent)?;
         let tracked = scope::tracked_inside(&self.context, &self.cache);
         if !tracked.is_empty() {
@@ -176,9 +176,9 @@ impl RunCheckpoints {
             self.store.remove(&self.full(name))?;
             made = self.save_new(name, parent)?;
         }
-        said.extend(self.left_out());
+        remarks.extend(self.left_out());
         let (id, unstable) = made;
-        Ok(CheckpointReport { unstable, remarks: said, ..self.saved(name, id)? })
+        Ok(CheckpointReport { unstable, remarks: remarks, ..self.saved(name, id)? })
     }
 
     /// Keeps the workspace only if it is not what the newest checkpoint holds.
@@ -264,7 +264,7 @@ impl RunCheckpoints {
         let full_from = from.zip(from_name.as_deref()).map(|(from, name)| NamedCheckpoint { name, id: from.id });
         let full_to = NamedCheckpoint { name: &to_name, id: to.id };
         let snapshot_store = self.snapshots.as_ref().map(|snapshots| &snapshots.snapshot_store);
-        let contents = Held::new(&self.store, snapshot_store, full_from, full_to)?;
+        let contents = RecordedContents::new(&self.store, snapshot_store, full_from, full_to)?;
         let commits = CommitPair { from: from.map(|from| from.id), to: to.id };
         diff::changes_by(&self.store, &contents, commits, &Bounds::default())
     }
@@ -294,19 +294,19 @@ impl RunCheckpoints {
         // Where one was cut off, the first is what was there before; what is there now is kept beside it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
-        let kept = self.save_new(&name, None);
-        let (before, _) = kept.map_err(|error| match error {
+        let saved = self.save_new(&name, None);
+        let (before, _) = saved.map_err(|error| match error {
             CheckpointError::Blocked(why) if !begun => CheckpointError::Refused(why),
             error @ (CheckpointError::Blocked(_) | CheckpointError::Refused(_) | CheckpointError::Cancelled) => error,
         })?;
         self.mark(Some(to))?;
-        let way = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
+        let plan = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
         let snapshot =
             self.snapshots.as_ref().map(|snapshots| snapshots.snapshot_store.snapshot(&self.full(to))).transpose()?;
         let content: &dyn FileContent = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
-        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &way);
+        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &plan);
         let done = done.map_err(|error| CheckpointError::Blocked(format!("the rollback is not done: {error}")))?;
-        let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
+        let aside = done.moved_aside.iter().chain(&done.changed_since).map(|(_, to)| to.clone()).collect::<Vec<_>>();
         self.mark(None)?;
         let left = done.left.iter().take(NAMED_MAX);
         let left = left.map(|path| format!("{} stays: no checkpoint of then could have held it", short(path)));

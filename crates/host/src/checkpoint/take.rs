@@ -13,14 +13,16 @@ use super::git::object::{
 use super::git::pack::Pack;
 use super::git::refs::words_of;
 use super::git::store::{FILES, MANIFEST, Parts, SCOPE, Store};
-use super::scan::cache::{Arena, Counts, Entry, ScanCache, SnapshotMoment, Sort, State, TOP, Tree, wall_nanos};
-use super::scan::read::{Depth, Got, Sink, Wanted, keeps, read_all};
+use super::scan::cache::{
+    Arena, CacheEntry, Counts, EntryKind, EntryState, ScanCache, SnapshotMoment, TOP, Tree, wall_nanos,
+};
+use super::scan::read::{Depth, FileToRead, Got, Sink, read_all, stores_content};
 use super::scan::rules::Rules;
 use super::scan::scanner::ScanHint;
 use crate::fs::handle::joined;
 
 /// How often we look again at what becomes something else under our eyes.
-const LOOKS_MAX: u32 = 3;
+const SCANS_MAX: u32 = 3;
 /// A cache is written down when so many names were read since, or such a part of all: to lose it costs reading these.
 const UNWRITTEN_MAX: u64 = 256;
 const UNWRITTEN_PART: usize = 64;
@@ -40,7 +42,7 @@ pub struct TakeRequest<'a> {
     pub depth: Depth,
     /// Nothing is written if the state is that of this checkpoint.
     pub unless: Option<Id>,
-    /// ScanOutcome at before every file: a person may not want to wait.
+    /// Checked before every file: a person may not want to wait.
     pub cancel: &'a AtomicBool,
 }
 
@@ -91,7 +93,7 @@ impl Store {
         cache: &mut ScanCache,
         ask: &TakeRequest<'_>,
     ) -> io::Result<TakeOutcome> {
-        let paths = if cache.in_doubt { Vec::new() } else { cache.glance(workspace) };
+        let paths = if cache.in_doubt { Vec::new() } else { cache.changed_paths(workspace) };
         let hint = if cache.in_doubt { ScanHint::Everything } else { ScanHint::Paths(&paths) };
         cache.still = Some(snapshot.moment);
         let taken = self.save(snapshot.folder, cache, &TakeRequest { hint, ..*ask });
@@ -173,9 +175,9 @@ impl Seen {
         sink: &mut Sink<'_>,
     ) -> io::Result<Option<TakeOutcome>> {
         let mut hint = ask.hint;
-        for _ in 0..LOOKS_MAX {
-            let looked = cache.look(workspace, ask.rules, hint, ask.cancel)?;
-            if looked.is_cancelled {
+        for _ in 0..SCANS_MAX {
+            let outcome = cache.scan(workspace, ask.rules, hint, ask.cancel)?;
+            if outcome.is_cancelled {
                 return Ok(Some(TakeOutcome::Cancelled));
             }
             if matches!(hint, ScanHint::Paths(_)) && cache.has_unknown_twin() {
@@ -191,7 +193,7 @@ impl Seen {
                 return Ok(Some(TakeOutcome::Cancelled));
             };
             self.read += u64::try_from(wanted.len()).unwrap_or(0);
-            let mut failed = looked.unreadable;
+            let mut failed = outcome.unreadable;
             failed.extend(self.take(cache, wanted, got));
             if !failed.is_empty() {
                 cache.in_doubt = true;
@@ -211,22 +213,22 @@ impl Seen {
     }
 
     /// Takes in what was read; says what could not be.
-    fn take(&mut self, cache: &mut ScanCache, wanted: Vec<Wanted>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
+    fn take(&mut self, cache: &mut ScanCache, wanted: Vec<FileToRead>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
         let mut failed = Vec::new();
         for (wanted, got) in wanted.into_iter().zip(got) {
-            let Wanted { folder, at, path, .. } = wanted;
+            let FileToRead { folder, at, path, .. } = wanted;
             match got {
                 Got::Content { id, stamp, mode, state, is_stable } => {
                     if !is_stable {
                         self.unstable.push(path.clone());
                     }
-                    if state == State::Racy {
+                    if state == EntryState::Racy {
                         cache.racy.push(path);
                     }
                     let Some(entry) = cache.arena.get_mut(folder).and_then(|folder| folder.entries.get_mut(at)) else {
                         continue;
                     };
-                    let is_new = entry.state == State::Unread && !entry.stored;
+                    let is_new = entry.state == EntryState::Unread && !entry.stored;
                     let changed = (entry.id, entry.mode) != (id, mode) || is_new;
                     entry.stored &= entry.id == id;
                     entry.id = id;
@@ -247,19 +249,19 @@ impl Seen {
 }
 
 /// What has to be read: what changed, and what the store does not have.
-fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut Vec<Wanted>) {
+fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut Vec<FileToRead>) {
     let Some(folder) = arena.get(index).filter(|folder| folder.stale) else { return };
     for (at, entry) in folder.entries.iter().enumerate() {
-        if entry.sort == Sort::Folder {
+        if entry.kind == EntryKind::Folder {
             if arena.get(entry.folder).is_some_and(|below| below.stale) {
                 gather(arena, entry.folder, &joined(path, &entry.name), sink, wanted);
             }
             continue;
         }
-        let keep = keeps(sink.depth, entry.sort, &entry.name);
-        if entry.state == State::Unread || keep && !entry.stored && !sink.has(&entry.id) {
+        let keep = stores_content(sink.depth, entry.kind, &entry.name);
+        if entry.state == EntryState::Unread || keep && !entry.stored && !sink.has(&entry.id) {
             let path = joined(path, &entry.name);
-            wanted.push(Wanted { folder: index, at, path, sort: entry.sort });
+            wanted.push(FileToRead { folder: index, at, path, kind: entry.kind });
         }
     }
 }
@@ -276,7 +278,7 @@ fn drop_entry(arena: &mut Arena, path: &[u8]) {
         Some(folder.entries.remove(at))
     });
     if let Some(entry) = found {
-        if entry.sort == Sort::Folder {
+        if entry.kind == EntryKind::Folder {
             arena.forget(entry.folder, path, &mut drop);
         }
         arena.dirty(index);
@@ -304,7 +306,7 @@ fn make(cache: &mut ScanCache, ask: &TakeRequest<'_>, sink: &mut Sink<'_>, seen:
 fn make_tree(arena: &mut Arena, index: u32, sink: &mut Sink<'_>) -> io::Result<Tree> {
     let Some(mut folder) = arena.take(index) else { return Ok(Tree::Nothing) };
     if !folder.stale || folder.tree != Tree::Dirty && folder.stored {
-        for entry in folder.entries.iter().filter(|entry| folder.stale && entry.sort == Sort::Folder) {
+        for entry in folder.entries.iter().filter(|entry| folder.stale && entry.kind == EntryKind::Folder) {
             if arena.get(entry.folder).is_some_and(|below| below.stale) {
                 make_tree(arena, entry.folder, sink)?;
             }
@@ -334,19 +336,19 @@ fn make_tree(arena: &mut Arena, index: u32, sink: &mut Sink<'_>) -> io::Result<T
 }
 
 /// A folder's bytes, where it has any, and what is counted in it.
-fn make_one(arena: &mut Arena, entries: &[Entry], sink: &mut Sink<'_>) -> io::Result<(Counts, Option<Vec<u8>>)> {
+fn make_one(arena: &mut Arena, entries: &[CacheEntry], sink: &mut Sink<'_>) -> io::Result<(Counts, Option<Vec<u8>>)> {
     let mut counts = Counts::default();
     let mut names: Vec<(u32, &[u8], Id)> = Vec::with_capacity(entries.len());
     for entry in entries {
-        match entry.sort {
-            Sort::Link => names.push((LINK, &entry.name, entry.id)),
-            Sort::File => {
+        match entry.kind {
+            EntryKind::Link => names.push((LINK, &entry.name, entry.id)),
+            EntryKind::File => {
                 let is_program = entry.mode & 0o100 != 0;
                 count(if is_program { &mut counts.programs } else { &mut counts.files }, entry.mode);
                 counts.linked += u32::from(entry.stamp.names > 1);
                 names.push((if is_program { PROGRAM } else { FILE }, &entry.name, entry.id));
             }
-            Sort::Folder => match make_tree(arena, entry.folder, sink)? {
+            EntryKind::Folder => match make_tree(arena, entry.folder, sink)? {
                 Tree::Is(id) => {
                     count(&mut counts.folders, entry.mode);
                     names.push((FOLDER, &entry.name, id));
@@ -414,11 +416,17 @@ fn manifest_of(arena: &Arena) -> Manifest {
 }
 
 /// Notes what is odd of one name.
-fn note(arena: &Arena, path: &[u8], entry: &Entry, manifest: &mut Manifest, same: &mut BTreeMap<u64, Vec<Vec<u8>>>) {
+fn note(
+    arena: &Arena,
+    path: &[u8],
+    entry: &CacheEntry,
+    manifest: &mut Manifest,
+    same: &mut BTreeMap<u64, Vec<Vec<u8>>>,
+) {
     let mode = u32::from(entry.mode);
-    match entry.sort {
-        Sort::Link => {}
-        Sort::File => {
+    match entry.kind {
+        EntryKind::Link => {}
+        EntryKind::File => {
             let most = if mode & 0o100 == 0 { manifest.modes.file } else { manifest.modes.program };
             if mode != most {
                 manifest.files.push((joined(path, &entry.name), mode));
@@ -427,7 +435,7 @@ fn note(arena: &Arena, path: &[u8], entry: &Entry, manifest: &mut Manifest, same
                 same.entry(entry.stamp.inode).or_default().push(joined(path, &entry.name));
             }
         }
-        Sort::Folder => {
+        EntryKind::Folder => {
             let tree = arena.get(entry.folder).map(|folder| folder.tree);
             let is_odd = matches!(tree, Some(Tree::Is(_))) && mode != manifest.modes.folder;
             if is_odd || tree == Some(Tree::Hollow) {
@@ -445,7 +453,7 @@ fn mark_stored(arena: &mut Arena, index: u32) {
         folder.stored = true;
         for entry in &mut folder.entries {
             entry.stored = true;
-            if entry.sort == Sort::Folder {
+            if entry.kind == EntryKind::Folder {
                 mark_stored(arena, entry.folder);
             }
         }

@@ -45,7 +45,7 @@ pub(super) struct Bridge<'a> {
     garbled: bool,
     /// Nobody reads it: the rest is thrown away, so that the agent is not held up by it.
     muted: bool,
-    heard: u64,
+    received: u64,
 }
 
 /// Something to read from that `poll` knows.
@@ -76,7 +76,7 @@ impl<'a> Bridge<'a> {
             closed: false,
             garbled: false,
             muted: false,
-            heard: 0,
+            received: 0,
         };
         bridge.came(&exec.rest);
         Ok(bridge)
@@ -116,8 +116,8 @@ impl<'a> Bridge<'a> {
     }
 
     /// How much has come so far.
-    pub(super) fn heard(&self) -> u64 {
-        self.heard
+    pub(super) fn received(&self) -> u64 {
+        self.received
     }
 
     fn wait(&self, asked: Option<BorrowedFd<'_>>, most: Duration) -> io::Result<Ready> {
@@ -182,7 +182,7 @@ impl<'a> Bridge<'a> {
         match self.engine.read(&mut bytes) {
             Ok(0) => self.closed = true,
             Ok(count) => {
-                self.heard += u64::try_from(count).unwrap_or(0);
+                self.received += u64::try_from(count).unwrap_or(0);
                 self.came(bytes.get(..count).unwrap_or_default());
             }
             Err(error) if is_later(&error) => {}

@@ -54,14 +54,14 @@ pub(super) struct Engine {
 pub(super) struct Container {
     pub(super) id: String,
     #[serde(default)]
-    pub(super) state: State,
+    pub(super) state: ContainerState,
     #[serde(default)]
     pub(super) mounts: Option<Vec<Mount>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(super) struct State {
+pub(super) struct ContainerState {
     pub(super) running: bool,
     pub(super) paused: bool,
     pub(super) status: String,

@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_secs(1);
 const CLOSING_TAKES_MAX: Duration = Duration::from_secs(1);
 /// So long the engine may take to know that it has ended.
 const EXIT_TAKES_MAX: Duration = Duration::from_secs(5);
-const EXIT_LOOK_AGAIN: Duration = Duration::from_millis(20);
+const EXIT_POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Asked to end: whoever asks kills us after five seconds.
 const ASKED: (Duration, Duration) = (Duration::from_millis(3000), Duration::from_millis(4400));
@@ -92,13 +92,13 @@ pub fn main(words: &[OsString]) -> u8 {
         })
     });
     done.unwrap_or_else(|why| {
-        say(&why);
+        print_error(&why);
         OWN_ERROR
     })
 }
 
 /// To whoever reads the agent's stderr; if nobody does, nobody needs it.
-fn say(what: &str) {
+fn print_error(what: &str) {
     writeln!(io::stderr(), "loop container-exec: {what}").ok();
 }
 
@@ -111,8 +111,8 @@ enum Over {
 }
 
 fn run(call: &Call) -> Result<u8, String> {
-    let said = |error: &dyn std::error::Error| error.to_string();
-    let signals = signals().map_err(|error| said(&error))?;
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let signals = signals().map_err(|error| text(&error))?;
     let engine = Engine::at(&call.socket);
     let mark = Mark::of(&call.run);
     let env = environment(call, &mark).map_err(|error| format!("cannot read the environment: {error}"))?;
@@ -131,7 +131,7 @@ fn run(call: &Call) -> Result<u8, String> {
         return Err("asked to end before the agent was started".to_owned());
     }
     let (exec, streams) = engine.exec(&call.container, &exec).map_err(|error| named(call, &error))?;
-    let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| said(&error))?;
+    let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| text(&error))?;
     let over = pass_on(&mut bridge, &signals, || has_ended(&engine, &exec));
     // Whatever went wrong with the streams, nobody is left behind.
     let (grace, most) = match over {
@@ -179,14 +179,14 @@ fn named(call: &Call, error: &EngineError) -> String {
 /// Passes the streams on until the agent has ended or has to.
 fn pass_on(bridge: &mut Bridge<'_>, signals: &UnixStream, has_ended: impl Fn() -> bool) -> Result<Over, String> {
     loop {
-        let before = bridge.heard();
+        let before = bridge.received();
         match bridge.run(Some(signals.as_fd()), TICK).map_err(|error| format!("cannot pass the output on: {error}"))? {
             Came::Closed => return Ok(Over::Ended),
             Came::Asked => return Ok(Over::Asked),
             Came::Unread => return Ok(Over::Orphaned),
             Came::Garbled => return Err("what came from the container engine is no stream of an exec".to_owned()),
             // A child that holds the streams keeps them open when the agent itself has ended.
-            Came::Late if bridge.heard() == before && has_ended() => return Ok(Over::Ended),
+            Came::Late if bridge.received() == before && has_ended() => return Ok(Over::Ended),
             Came::Late => {}
         }
     }
@@ -240,7 +240,7 @@ fn exit_code(engine: &Engine, container: &str, exec: &str) -> Result<u8, String>
                 |_| "the container engine does not say how the agent ended".to_owned(),
             ));
         }
-        std::thread::sleep(EXIT_LOOK_AGAIN);
+        std::thread::sleep(EXIT_POLL_EVERY);
     }
 }
 
@@ -284,7 +284,7 @@ fn report(call: &Call, report: &Report) {
         && let Ok(text) = serde_json::to_vec(report)
         && let Err(error) = fs::write(path, text)
     {
-        say(&format!("cannot write {}: {error}", path.display()));
+        print_error(&format!("cannot write {}: {error}", path.display()));
     }
 }
 

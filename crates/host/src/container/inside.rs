@@ -7,7 +7,7 @@ use super::ASKING_TAKES_MAX;
 use super::engine::{Engine, EngineError, Exec};
 use super::watcher::SHELL;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Whether a program is found in a container, by whoever works there. None where there is no shell to ask.
 ///
@@ -57,6 +57,6 @@ fn run(engine: &Engine, container: &str, argv: Vec<&str>) -> Result<Option<i64>,
         if !state.running || Instant::now() >= until {
             return Ok(state.exit_code.filter(|_| !state.running));
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_EVERY);
     }
 }

@@ -20,13 +20,13 @@ mod record;
 mod socket;
 mod watcher;
 
-pub use self::check::{Found, Refusal, check};
+pub use self::check::{CheckedContainer, ContainerRefusal, check};
 pub use self::engine::EngineError;
 pub use self::inside::{has_program, remove_folder};
 pub use self::mark::Gone;
-pub use self::own::{Wish, remove, remove_of_run, start};
+pub use self::own::{ContainerRequest, remove, remove_of_run, start};
 pub use self::put::put;
-pub use self::record::{Kept, clean};
+pub use self::record::{ContainerRecord, clean};
 pub use self::socket::find;
 
 /// How long a call that only asks may take.

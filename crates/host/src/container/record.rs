@@ -18,7 +18,7 @@ const AFTER_A_CRASH: Ending = Ending { gentle: "TERM", grace: Duration::from_sec
 
 /// Where the agents of a run are started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct ContainerRecord {
     /// The engine's socket.
     pub socket: PathBuf,
     /// The container's id.
@@ -32,7 +32,7 @@ pub struct Kept {
     pub own: bool,
 }
 
-impl Kept {
+impl ContainerRecord {
     /// Writes it down, whole or not at all, before the first agent is started.
     ///
     /// # Errors

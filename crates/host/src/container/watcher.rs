@@ -17,9 +17,9 @@ const SCRIPT: &str = include_str!("watch.sh");
 
 /// So long it may take until it is ready.
 const READY_TAKES_MAX: Duration = Duration::from_secs(20);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 /// So many looks that find nobody mean that nobody is left.
-const EMPTY_LOOKS: u32 = 2;
+const EMPTY_PASSES: u32 = 2;
 /// What it says is a line of numbers: more than this is not from it.
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// How many are named.
@@ -41,7 +41,7 @@ pub(super) struct Ending {
 pub(super) struct Watcher {
     stream: UnixStream,
     frames: Frames,
-    said: Vec<u8>,
+    output: Vec<u8>,
 }
 
 impl Watcher {
@@ -51,8 +51,8 @@ impl Watcher {
         let argv = vec![SHELL, "-c", SCRIPT, "loop-watch", &variable, &limit];
         let (_, upgraded) = engine.exec(container, &Exec { argv, workdir: Some("/"), user, env: Vec::new() })?;
         let failed = |error: io::Error| EngineError::Shell(error.to_string());
-        let mut watcher = Self { stream: upgraded.stream, frames: Frames::default(), said: Vec::new() };
-        watcher.heard(&upgraded.rest).map_err(failed)?;
+        let mut watcher = Self { stream: upgraded.stream, frames: Frames::default(), output: Vec::new() };
+        watcher.receive(&upgraded.rest).map_err(failed)?;
         let first = watcher.line(Instant::now() + READY_TAKES_MAX).map_err(failed)?;
         if first != "ready" {
             return Err(failed(io::Error::other(loop_core::text::one_line(&first, 300))));
@@ -60,23 +60,23 @@ impl Watcher {
         Ok(watcher)
     }
 
-    fn heard(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let said = &mut self.said;
-        let mut keep = |channel: Channel, bytes: &[u8]| {
+    fn receive(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let output = &mut self.output;
+        let mut append = |channel: Channel, bytes: &[u8]| {
             if channel == Channel::Out {
-                said.extend_from_slice(bytes);
+                output.extend_from_slice(bytes);
             }
         };
-        let pushed = self.frames.push(bytes, &mut keep).map_err(|_| io::Error::other("no frame"));
-        if self.said.len() > LINE_BYTES_MAX { Err(io::Error::other("it said too much")) } else { pushed }
+        let pushed = self.frames.push(bytes, &mut append).map_err(|_| io::Error::other("no frame"));
+        if self.output.len() > LINE_BYTES_MAX { Err(io::Error::other("it said too much")) } else { pushed }
     }
 
     fn line(&mut self, until: Instant) -> io::Result<String> {
         let mut bytes = [0_u8; 4096];
         loop {
-            if let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
-                let rest = self.said.split_off(end + 1);
-                let line = std::mem::replace(&mut self.said, rest);
+            if let Some(end) = self.output.iter().position(|byte| *byte == b'\n') {
+                let rest = self.output.split_off(end + 1);
+                let line = std::mem::replace(&mut self.output, rest);
                 return Ok(String::from_utf8_lossy(&line).trim().to_owned());
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -86,7 +86,7 @@ impl Watcher {
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended")),
-                Ok(count) => self.heard(bytes.get(..count).unwrap_or_default())?,
+                Ok(count) => self.receive(bytes.get(..count).unwrap_or_default())?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
                 Err(error) => return Err(error),
@@ -96,7 +96,7 @@ impl Watcher {
 
     /// Gives an order, and hears whom it found.
     fn order(&mut self, words: &str, until: Instant) -> io::Result<Vec<u32>> {
-        self.stream.set_write_timeout(Some(until.saturating_duration_since(Instant::now()).max(LOOK_AGAIN)))?;
+        self.stream.set_write_timeout(Some(until.saturating_duration_since(Instant::now()).max(POLL_EVERY)))?;
         self.stream.write_all(format!("{words}\n").as_bytes())?;
         let line = self.line(until)?;
         let pids = line.strip_prefix("seen").ok_or_else(|| io::Error::other("it said something else"))?;
@@ -114,7 +114,7 @@ impl Watcher {
         }
         let mut empty = 0;
         let mut left = Vec::new();
-        while empty < EMPTY_LOOKS && (Instant::now() < until || left.is_empty()) {
+        while empty < EMPTY_PASSES && (Instant::now() < until || left.is_empty()) {
             left = if begun.elapsed() < ending.grace {
                 self.order("look", until)?
             } else {
@@ -125,7 +125,7 @@ impl Watcher {
             empty = if left.is_empty() { empty + 1 } else { 0 };
             seen.extend(&left);
             if empty == 0 {
-                std::thread::sleep(LOOK_AGAIN);
+                std::thread::sleep(POLL_EVERY);
             }
         }
         Ok((seen, left))
@@ -153,7 +153,7 @@ pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option
             (None, None) => continue,
             (Some(user), _) => fresh(user),
         };
-        let ending = Ending { most: until.saturating_duration_since(Instant::now()).max(LOOK_AGAIN), ..ending };
+        let ending = Ending { most: until.saturating_duration_since(Instant::now()).max(POLL_EVERY), ..ending };
         let ended = watcher.and_then(|mut watcher| {
             let ended = watcher.end(ending).map_err(|error| error.to_string())?;
             watcher.dismiss();

@@ -120,7 +120,7 @@ fn name_bytes<const LENGTH: usize>(name: &[u8]) -> io::Result<[u8; LENGTH]> {
     // The last byte stays 0: it ends the name.
     let odd = name.is_empty() || name.len() >= LENGTH || name.iter().any(|byte| matches!(byte, 0 | b'/'));
     match bytes.get_mut(..name.len()).filter(|_| !odd) {
-        Some(place) => place.copy_from_slice(name),
+        Some(name_field) => name_field.copy_from_slice(name),
         None => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no name for a subvolume")),
     }
     Ok(bytes)
@@ -149,9 +149,9 @@ pub(crate) fn create(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
 /// one that was looked at; else by its name.
 #[expect(unsafe_code, reason = "no safe library offers this call")]
 pub(crate) fn destroy(folder: BorrowedFd<'_>, name: &[u8], number: u64) -> io::Result<()> {
-    let mut place = [0; 4040];
-    place[..8].copy_from_slice(&number.to_ne_bytes());
-    let by_id = Named2 { handle: 0, transaction: 0, flags: BY_ID, unused: [0; 4], name: place };
+    let mut name_field = [0; 4040];
+    name_field[..8].copy_from_slice(&number.to_ne_bytes());
+    let by_id = Named2 { handle: 0, transaction: 0, flags: BY_ID, unused: [0; 4], name: name_field };
     // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
     match unsafe { ioctl(folder, Setter::<SNAPSHOT_DESTROY_BY_ID, Named2>::new(by_id)) } {
         Err(Errno::NOTTY | Errno::OPNOTSUPP | Errno::PERM | Errno::INVAL) => {}
@@ -207,12 +207,12 @@ pub(crate) fn nested(subvolume: BorrowedFd<'_>) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error.into()),
     }
     let Some([number, folder]) = below.found.first().filter(|_| below.count > 0).copied() else { return Ok(None) };
-    let mut place = Where { folder, number, name: [0; 256], path: [0; 3824] };
+    let mut name_field = Where { folder, number, name: [0; 256], path: [0; 3824] };
     // SAFETY: as above.
-    let known = unsafe { ioctl(subvolume, Updater::<WHERE_IS, Where>::new(&mut place)) };
+    let known = unsafe { ioctl(subvolume, Updater::<WHERE_IS, Where>::new(&mut name_field)) };
     let text = |bytes| CStr::from_bytes_until_nul(bytes).map(|text| text.to_bytes().to_vec()).unwrap_or_default();
     let path = match known {
-        Ok(()) => [text(&place.path), text(&place.name)].concat(),
+        Ok(()) => [text(&name_field.path), text(&name_field.name)].concat(),
         Err(_) => format!("subvolume {number}").into_bytes(),
     };
     Ok(Some(path))

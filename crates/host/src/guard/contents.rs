@@ -8,19 +8,19 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::record::{Record, What};
+use super::record::{OriginalKind, Record};
 
 const NAME: &str = "contents";
 const PIECE_BYTES: usize = 128 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Contents {
+pub(super) struct OriginalContents {
     file: File,
     /// Where each lies, by its hash.
     added: HashMap<String, u64>,
 }
 
-impl Contents {
+impl OriginalContents {
     /// An empty one. What somebody who was killed left, and no record names, is gone.
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
         Self::opened(folder, true)
@@ -28,7 +28,7 @@ impl Contents {
 
     pub(super) fn open(folder: &Path, record: &Record) -> io::Result<Self> {
         let mut all = Self::opened(folder, false)?;
-        all.added = record.files.values().filter_map(|kept| kept.what.place()).collect();
+        all.added = record.files.values().filter_map(|original| original.what.location()).collect();
         Ok(all)
     }
 
@@ -40,7 +40,7 @@ impl Contents {
     }
 
     /// Adds a content of this length.
-    pub(super) fn add(&mut self, from: &File, bytes: u64) -> io::Result<What> {
+    pub(super) fn add(&mut self, from: &File, bytes: u64) -> io::Result<OriginalKind> {
         let at = self.file.seek(SeekFrom::End(0))?;
         let (sha256, copied) = hashed(&mut from.take(bytes), &mut self.file)?;
         if copied != bytes {
@@ -54,7 +54,7 @@ impl Contents {
         }
         let at = known.unwrap_or(at);
         self.added.insert(sha256.clone(), at);
-        Ok(What::File { sha256, at, bytes })
+        Ok(OriginalKind::File { sha256, at, bytes })
     }
 
     /// Writes a content into an empty file. A damaged one is an error.

@@ -1,8 +1,8 @@
 //! The tamper guard: what is protected is chosen and kept when a run begins, compared whenever the agent has worked, and
 //! put back byte for byte. All of it lies in the run's own folder, so that it works without checkpoints too.
-mod chosen;
 mod contents;
-mod look;
+mod inspect;
+mod patterns;
 mod record;
 mod restore;
 mod targets;
@@ -18,11 +18,11 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, stat
 
 use crate::checkpoint::{CheckpointContext, Stamp, rules_of, wall_nanos};
 use crate::fs::handle::{folder_beneath, open_folder, split};
-use chosen::{Chosen, Passed};
-use contents::Contents;
-use record::{Original, Quick, Record, What};
+use contents::OriginalContents;
+use patterns::{Passed, ProtectedPatterns};
+use record::{Original, OriginalKind, Quick, Record};
 
-pub use look::{Tamper, TamperFound, Tampered};
+pub use inspect::{Tamper, TamperFound, Tampered};
 pub use restore::OriginalsRestored;
 
 /// The folder of a run that the originals are kept in.
@@ -36,7 +36,7 @@ const FILES_MAX: usize = 50_000;
 /// So many that are left out are named.
 const LEFT_OUT_NAMED_MAX: usize = 50;
 /// A NUL among so many first bytes: it is no script, as git sees it.
-const LOOKED_AT_BYTES: u64 = 8000;
+const SCRIPT_CHECK_BYTES: u64 = 8000;
 
 /// What shall be protected.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,8 +63,8 @@ pub struct ProtectedFiles {
 pub struct Originals {
     folder: PathBuf,
     workspace: OwnedFd,
-    chosen: Chosen,
-    contents: Contents,
+    patterns: ProtectedPatterns,
+    contents: OriginalContents,
     record: Record,
     /// How much the originals are.
     bytes: u64,
@@ -91,16 +91,16 @@ impl Originals {
         }
         let record = Record { globs: wanted.globs.to_vec(), ..Record::default() };
         let mut all = Self {
-            chosen: Chosen::new(&record.globs, rules_of(context)),
+            patterns: ProtectedPatterns::new(&record.globs, rules_of(context)),
             workspace: open_folder(&context.workspace)?,
-            contents: Contents::new(&folder)?,
+            contents: OriginalContents::new(&folder)?,
             folder,
             record,
             bytes: 0,
         };
         let mut left_out = Vec::new();
         for path in all.matching(wanted, &mut left_out) {
-            if let Err(why) = all.keep(&path) {
+            if let Err(why) = all.store(&path) {
                 all.record.known.insert(escape_path(&path));
                 left_out.push(format!("{}: {why}", shown(&path)));
             }
@@ -119,9 +119,9 @@ impl Originals {
         let folder = run.join(FOLDER);
         let Some(record) = Record::read(&folder)? else { return Ok(None) };
         Ok(Some(Self {
-            chosen: Chosen::new(&record.globs, rules_of(context)),
+            patterns: ProtectedPatterns::new(&record.globs, rules_of(context)),
             workspace: open_folder(&context.workspace)?,
-            contents: Contents::open(&folder, &record)?,
+            contents: OriginalContents::open(&folder, &record)?,
             folder,
             bytes: record.bytes(),
             record,
@@ -154,7 +154,7 @@ impl Originals {
                 Tamper::Renamed { to } => to,
                 Tamper::Changed | Tamper::Deleted | Tamper::Mode | Tamper::Replaced { .. } => &tampered.path,
             };
-            match self.keep(&unescape_path(path)) {
+            match self.store(&unescape_path(path)) {
                 Err(why) if tampered.what != Tamper::Deleted => left_out.push(format!("{path}: {why}")),
                 Ok(()) | Err(_) => {}
             }
@@ -202,16 +202,16 @@ impl Originals {
 
     /// Everything that shall be protected and is there.
     fn matching(&self, wanted: ProtectRequest<'_>, left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
-        let mut paths = self.chosen.scripts(&self.workspace, wanted.scripts, left_out);
+        let mut paths = self.patterns.scripts(&self.workspace, wanted.scripts, left_out);
         paths.retain(|path| self.is_script(path));
         let mut globbed = Vec::new();
         if !wanted.globs.is_empty() {
-            let passed = self.chosen.walk(&self.workspace, &mut |entry| {
+            let passed = self.patterns.walk(&self.workspace, &mut |entry| {
                 if entry.is_wanted && matches!(entry.kind, FileType::RegularFile | FileType::Symlink) {
                     globbed.push(entry.path.to_vec());
                 }
             });
-            left_out.extend(self.said_of(&passed));
+            left_out.extend(self.unread_names(&passed));
         }
         paths.extend(globbed);
         paths.sort_unstable();
@@ -219,13 +219,13 @@ impl Originals {
         paths
     }
 
-    fn said_of(&self, passed: &Passed) -> Vec<String> {
-        let mut said: Vec<String> =
+    fn unread_names(&self, passed: &Passed) -> Vec<String> {
+        let mut names: Vec<String> =
             passed.unread.iter().map(|path| format!("{}: it cannot be read", shown(path))).collect();
         if passed.is_cut {
-            said.push("the workspace has more names than are looked at".to_owned());
+            names.push("the workspace has more names than are looked at".to_owned());
         }
-        said
+        names
     }
 
     /// A link, or a file that is text: a program that was compiled is made again and again.
@@ -236,7 +236,7 @@ impl Originals {
             FileType::Symlink => true,
             FileType::RegularFile => opened(&folder, name).is_ok_and(|file| {
                 let mut first = Vec::new();
-                file.take(LOOKED_AT_BYTES).read_to_end(&mut first).is_ok() && !first.contains(&0)
+                file.take(SCRIPT_CHECK_BYTES).read_to_end(&mut first).is_ok() && !first.contains(&0)
             }),
             FileType::Directory
             | FileType::Fifo
@@ -256,20 +256,20 @@ impl Originals {
     }
 
     /// Keeps one name as it is now.
-    fn keep(&mut self, path: &[u8]) -> Result<(), String> {
-        let said = |error: io::Error| error.to_string();
-        let (folder, stat) = self.stat(path).map_err(said)?;
+    fn store(&mut self, path: &[u8]) -> Result<(), String> {
+        let text = |error: io::Error| error.to_string();
+        let (folder, stat) = self.stat(path).map_err(text)?;
         let (_, name) = split(path);
         let stamp = Stamp::of(&stat);
         let what = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| said(error.into()))?;
-                What::Link { leads: escape_path(leads.as_bytes()) }
+                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| text(error.into()))?;
+                OriginalKind::Link { leads: escape_path(leads.as_bytes()) }
             }
             FileType::RegularFile => {
                 self.room_for(stamp.size)?;
-                let file = opened(&folder, name).map_err(said)?;
-                let what = self.contents.add(&file, stamp.size).map_err(said)?;
+                let file = opened(&folder, name).map_err(text)?;
+                let what = self.contents.add(&file, stamp.size).map_err(text)?;
                 self.bytes = self.bytes.saturating_add(stamp.size);
                 what
             }
@@ -281,15 +281,15 @@ impl Originals {
             | FileType::Unknown => return Err("it is neither a file nor a link".to_owned()),
         };
         let is_sure = stamp.is_sure(wall_nanos());
-        let kept = Original {
+        let original = Original {
             what,
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
             stamp: Quick::of(&stamp),
             is_sure,
         };
-        self.record.files.insert(escape_path(path), kept);
-        self.keep_folders(path);
+        self.record.files.insert(escape_path(path), original);
+        self.store_folder_modes(path);
         Ok(())
     }
 
@@ -307,7 +307,7 @@ impl Originals {
     }
 
     /// The permissions of the folders above: they may have to be made again.
-    fn keep_folders(&mut self, path: &[u8]) {
+    fn store_folder_modes(&mut self, path: &[u8]) {
         let mut above = split(path).0;
         loop {
             let name = escape_path(above);

@@ -28,16 +28,16 @@ impl Quick {
 /// What an original is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub(super) enum What {
+pub(super) enum OriginalKind {
     /// A file: its content lies there in the contents.
     File { sha256: String, at: u64, bytes: u64 },
     /// A link.
     Link { leads: String },
 }
 
-impl What {
+impl OriginalKind {
     /// The hash of a content and where it lies.
-    pub(super) fn place(&self) -> Option<(String, u64)> {
+    pub(super) fn location(&self) -> Option<(String, u64)> {
         if let Self::File { sha256, at, .. } = self { Some((sha256.clone(), *at)) } else { None }
     }
 }
@@ -46,7 +46,7 @@ impl What {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Original {
     #[serde(flatten)]
-    pub(super) what: What,
+    pub(super) what: OriginalKind,
     pub(super) mode: u32,
     pub(super) owner: (u32, u32),
     pub(super) stamp: Quick,
@@ -56,7 +56,7 @@ pub(super) struct Original {
 
 impl Original {
     pub(super) fn bytes(&self) -> u64 {
-        if let What::File { bytes, .. } = self.what { bytes } else { 0 }
+        if let OriginalKind::File { bytes, .. } = self.what { bytes } else { 0 }
     }
 }
 

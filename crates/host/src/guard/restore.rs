@@ -14,8 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::look::of_name;
-use super::record::{Original, What};
+use super::inspect::of_name;
+use super::record::{Original, OriginalKind};
 use super::{FILE_BYTES_MAX, Originals, Tamper, TamperFound, opened};
 use crate::checkpoint::{Unsynced, new_part, part_name, put_aside, set_mode};
 use crate::fs::clear::unlocked;
@@ -38,22 +38,22 @@ pub struct OriginalsRestored {
 }
 
 impl Originals {
-    /// Puts the originals back. What the agent made of them is copied below `keep` first, where that is given.
+    /// Puts the originals back. What the agent made of them is copied below `versions` first, where that is given.
     ///
     /// # Errors
     /// When nothing can be done at all, or what was done is not safe on disk.
-    pub fn restore(&mut self, found: &TamperFound, keep: Option<&Path>) -> io::Result<OriginalsRestored> {
+    pub fn restore(&mut self, found: &TamperFound, versions: Option<&Path>) -> io::Result<OriginalsRestored> {
         let mut work = Work {
             all: self,
-            keep,
+            versions,
             done: OriginalsRestored::default(),
             opened: BTreeMap::new(),
             unsynced: Unsynced::default(),
         };
         for tampered in &found.changed {
             let path = unescape_path(&tampered.path);
-            let Some(kept) = work.all.record.files.get(&tampered.path).cloned() else { continue };
-            match work.put_back(&path, &kept, &tampered.what) {
+            let Some(original) = work.all.record.files.get(&tampered.path).cloned() else { continue };
+            match work.put_back(&path, &original, &tampered.what) {
                 Ok(()) => work.done.files.push(tampered.path.clone()),
                 Err(error) => work.done.could_not.push(format!("{}: {error}", tampered.path)),
             }
@@ -74,8 +74,8 @@ impl Originals {
         for path in paths {
             let bytes = unescape_path(path);
             let folder = folder_beneath(&self.workspace, split(&bytes).0);
-            let Some(kept) = self.record.files.get_mut(path) else { continue };
-            if folder.map_or(true, |folder| of_name(&folder, split(&bytes).1, kept, true).is_some()) {
+            let Some(original) = self.record.files.get_mut(path) else { continue };
+            if folder.map_or(true, |folder| of_name(&folder, split(&bytes).1, original, true).is_some()) {
                 wrong.push(path.clone());
             }
         }
@@ -85,7 +85,7 @@ impl Originals {
 
 struct Work<'a> {
     all: &'a Originals,
-    keep: Option<&'a Path>,
+    versions: Option<&'a Path>,
     done: OriginalsRestored,
     /// Folders that get permissions at the end.
     opened: BTreeMap<Vec<u8>, u32>,
@@ -93,20 +93,20 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn put_back(&mut self, path: &[u8], kept: &Original, what: &Tamper) -> io::Result<()> {
+    fn put_back(&mut self, path: &[u8], original: &Original, what: &Tamper) -> io::Result<()> {
         let folder = self.above(path)?;
         let (above, name) = split(path);
         self.unsynced.folder(above, || folder.try_clone());
         if *what == Tamper::Mode {
-            return unlocked(&folder, name, || set_mode(&folder, name, kept.mode).map_err(|error| errno(&error)));
+            return unlocked(&folder, name, || set_mode(&folder, name, original.mode).map_err(|error| errno(&error)));
         }
         match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_folder(&stat) => self.make_room(&folder, path, &stat)?,
-            Ok(stat) => drop(self.keep_version(&folder, path, &stat)?),
+            Ok(stat) => drop(self.copy_version(&folder, path, &stat)?),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        let part = self.make(&folder, kept)?;
+        let part = self.make(&folder, original)?;
         // Whatever file or link is there is replaced, never followed.
         let moved = unlocked(&folder, name, || renameat(&folder, part.as_slice(), &folder, name));
         if moved.is_err() {
@@ -116,16 +116,20 @@ impl Work<'_> {
     }
 
     /// The original, beside its place. Its time is the present: what was built from the other one is older than it.
-    fn make(&mut self, folder: &OwnedFd, kept: &Original) -> io::Result<Vec<u8>> {
-        match &kept.what {
-            What::Link { leads } => {
+    fn make(&mut self, folder: &OwnedFd, original: &Original) -> io::Result<Vec<u8>> {
+        match &original.what {
+            OriginalKind::Link { leads } => {
                 let part = part_name()?;
                 symlinkat(unescape_path(leads).as_slice(), folder, part.as_slice())?;
                 Ok(part)
             }
-            What::File { sha256, at, bytes } => {
+            OriginalKind::File { sha256, at, bytes } => {
                 let (part, mut file) = new_part(folder)?;
-                let written = self.all.contents.write(*at, *bytes, sha256, &mut file).and_then(|()| dress(&file, kept));
+                let written = self
+                    .all
+                    .contents
+                    .write(*at, *bytes, sha256, &mut file)
+                    .and_then(|()| set_owner_and_mode(&file, original));
                 if let Err(error) = written {
                     unlinkat(folder, part.as_slice(), AtFlags::empty()).ok();
                     return Err(error);
@@ -189,10 +193,10 @@ impl Work<'_> {
             return Ok(());
         }
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        if is_link || !is_folder(stat) && self.keep_version(folder, path, stat)? {
+        if is_link || !is_folder(stat) && self.copy_version(folder, path, stat)? {
             return unlocked(folder, name, || unlinkat(folder, name, AtFlags::empty()));
         }
-        if is_folder(stat) && self.move_away(folder, path)? {
+        if is_folder(stat) && self.move_folder(folder, path)? {
             return Ok(());
         }
         let aside = put_aside(folder, name)?;
@@ -201,9 +205,9 @@ impl Work<'_> {
     }
 
     /// Moves a folder to where the caller wants what stood in the way; not possible from one disk to another.
-    fn move_away(&self, folder: &OwnedFd, path: &[u8]) -> io::Result<bool> {
-        let Some(keep) = self.keep else { return Ok(false) };
-        let to = keep.join(std::ffi::OsStr::from_bytes(path));
+    fn move_folder(&self, folder: &OwnedFd, path: &[u8]) -> io::Result<bool> {
+        let Some(versions) = self.versions else { return Ok(false) };
+        let to = versions.join(std::ffi::OsStr::from_bytes(path));
         if let Some(above) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         }
@@ -212,8 +216,8 @@ impl Work<'_> {
     }
 
     /// Copies what the agent made of a file to where the caller wants it; says whether that was done.
-    fn keep_version(&self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<bool> {
-        let Some(keep) = self.keep else { return Ok(false) };
+    fn copy_version(&self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<bool> {
+        let Some(versions) = self.versions else { return Ok(false) };
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         if !is_file || bytes > FILE_BYTES_MAX {
@@ -227,7 +231,7 @@ impl Work<'_> {
             }
             from => from?,
         };
-        let to = keep.join(std::ffi::OsStr::from_bytes(path));
+        let to = versions.join(std::ffi::OsStr::from_bytes(path));
         if let Some(above) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         }
@@ -253,13 +257,13 @@ impl Work<'_> {
 }
 
 /// Owner and permissions; the owner comes first, because giving a file away takes set-id bits off.
-fn dress(file: &File, kept: &Original) -> io::Result<()> {
+fn set_owner_and_mode(file: &File, original: &Original) -> io::Result<()> {
     let stat = fstat(file)?;
-    if (stat.st_uid, stat.st_gid) != kept.owner {
+    if (stat.st_uid, stat.st_gid) != original.owner {
         // Only root may give files away; the content counts.
-        fchown(file, Some(Uid::from_raw(kept.owner.0)), Some(Gid::from_raw(kept.owner.1))).ok();
+        fchown(file, Some(Uid::from_raw(original.owner.0)), Some(Gid::from_raw(original.owner.1))).ok();
     }
-    file.set_permissions(Permissions::from_mode(kept.mode))
+    file.set_permissions(Permissions::from_mode(original.mode))
 }
 
 fn is_folder(stat: &Stat) -> bool {

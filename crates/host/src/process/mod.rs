@@ -8,12 +8,12 @@ mod sweep;
 mod task;
 mod transcript;
 
-pub use contain::{Containment, Mode, is_kept, run_if_asked, try_out};
+pub use contain::{Containment, Mode, is_supervised, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
 pub use proc::{check_proc, descendants, identity, lists_children};
 pub use silence::Silence;
 pub(crate) use sweep::end_with_mark;
-pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_keepers};
+pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_supervisors};
 pub use task::{MAIN, Task, TaskEnd, TaskSpec, Voice};
 pub(crate) use transcript::STREAM_BYTES_MAX;
 pub use transcript::{Transcript, tail_of};

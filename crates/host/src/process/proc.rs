@@ -120,7 +120,7 @@ pub fn check_proc() -> Result<(), String> {
 }
 
 /// Whether processes can be seen at all: without `/proc`, or without a free handle, they cannot.
-pub(super) fn can_look() -> bool {
+pub(super) fn can_list() -> bool {
     stat(own_pid()).is_some() && fs::read_dir("/proc").is_ok()
 }
 

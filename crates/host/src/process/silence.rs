@@ -15,7 +15,7 @@ pub struct Silence {
     since: Instant,
     since_wall: SystemTime,
     ticks: u64,
-    told: bool,
+    reported: bool,
 }
 
 impl Silence {
@@ -23,11 +23,11 @@ impl Silence {
     #[must_use]
     pub fn new(limit: Duration, workspace: &Path) -> Self {
         let (since, since_wall) = (Instant::now(), SystemTime::now());
-        Self { limit, workspace: workspace.to_owned(), since, since_wall, ticks: 0, told: false }
+        Self { limit, workspace: workspace.to_owned(), since, since_wall, ticks: 0, reported: false }
     }
 
     /// Something was heard of it.
-    pub fn heard(&mut self) {
+    pub fn output_came(&mut self) {
         self.since = Instant::now();
         self.since_wall = SystemTime::now();
     }
@@ -35,21 +35,21 @@ impl Silence {
     /// When it is to be looked at.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
-        (!self.told).then(|| (self.since + self.limit).saturating_duration_since(now))
+        (!self.reported).then(|| (self.since + self.limit).saturating_duration_since(now))
     }
 
     /// Whether it has been silent for its limit; said once.
     pub fn is_over(&mut self, now: Instant, ticks: impl FnOnce() -> u64) -> bool {
-        if self.told || now < self.since + self.limit {
+        if self.reported || now < self.since + self.limit {
             return false;
         }
         let ticks = ticks();
         let worked = std::mem::replace(&mut self.ticks, ticks) != ticks;
         if worked || changed_since(&self.workspace, self.since_wall) {
-            self.heard();
+            self.output_came();
             return false;
         }
-        self.told = true;
+        self.reported = true;
         true
     }
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use loop_core::run::{Answer, ProcessId};
 use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
 
-use super::contain::{end_group, is_same, wait_for_keepers};
+use super::contain::{end_group, is_same, wait_for_supervisors};
 use super::proc::{
-    all, ancestors, can_look, children, descendants, environment, identity, is_dead, is_stopped, names_of, newest,
+    all, ancestors, can_list, children, descendants, environment, identity, is_dead, is_stopped, names_of, newest,
     own_pid, signal_below, signal_known,
 };
 
@@ -52,14 +52,14 @@ const PASSES_MAX: u32 = 400;
 const BETWEEN_EMPTY: Duration = Duration::from_millis(3);
 const BETWEEN_PASSES: Duration = Duration::from_millis(10);
 /// So long the keepers of a killed harness may take to end what they keep: they give it a time to save its work.
-const KEEPERS_TAKE_MAX: Duration = Duration::from_secs(5);
+const SUPERVISORS_TAKE_MAX: Duration = Duration::from_secs(5);
 
 /// Ends every process of an earlier driver of the run and says how many there were. `register` is the file
 /// that its keepers hold.
 #[must_use]
 pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
-    wake_keepers(run);
-    let group = wait_for_keepers(register, KEEPERS_TAKE_MAX);
+    wake_supervisors(run);
+    let group = wait_for_supervisors(register, SUPERVISORS_TAKE_MAX);
     let in_group = group.map_or(0, |group| end_group(&group, run));
     let known = || known.iter().copied().filter(|process| is_same(*process) && !is_dead(process.pid)).collect();
     let (killed, left) = until_nobody(|| [end_marked(run), known()].concat());
@@ -96,12 +96,12 @@ fn adopted() -> Vec<i32> {
 }
 
 /// Kills whom a look finds alive, until some looks in a row find nobody. Says how many they were, and who is left.
-fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
+fn until_nobody(list_alive: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
     let (mut killed, mut empty) = (BTreeSet::new(), 0);
     let mut found = Vec::new();
     for _ in 0..PASSES_MAX {
-        found = look();
-        if found.is_empty() && !can_look() {
+        found = list_alive();
+        if found.is_empty() && !can_list() {
             // Nobody seen is not nobody there.
             found.extend(identity(own_pid()).or(Some(ProcessId { pid: own_pid(), start_ticks: 0 })));
             std::thread::sleep(BETWEEN_PASSES);
@@ -178,7 +178,7 @@ pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) 
 }
 
 /// Lets the keepers of a run go on that somebody has stopped; true if there were any.
-pub fn wake_keepers(run: &str) -> bool {
+pub fn wake_supervisors(run: &str) -> bool {
     let ours = |mark: &str| mark.split(':').any(|part| part == run);
     let stopped = marks().filter(|(process, mark)| ours(mark) && is_stopped(process.pid) && is_ours(process.pid));
     stopped.filter(|(process, _)| signal_known(*process, Signal::CONT)).count() > 0

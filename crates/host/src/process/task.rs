@@ -64,7 +64,7 @@ pub struct TaskSpec<'a> {
 pub struct Task {
     lane: &'static str,
     order: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     process: ProcessId,
     init: ProcessId,
     started: Instant,
@@ -95,11 +95,11 @@ struct Pipe {
 
 impl Pipe {
     /// Hands on what is decided. What cannot be kept must not stop the process, which would block on its pipe.
-    fn hand_on(&mut self, bytes: &[u8], heard: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
+    fn hand_on(&mut self, bytes: &[u8], on_output: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        heard(self.voice, bytes);
+        on_output(self.voice, bytes);
         self.to.write(bytes)
     }
 }
@@ -124,7 +124,7 @@ pub struct TaskEnd {
     /// What went wrong with its output.
     pub failed: Option<String>,
     /// What people should know about it.
-    pub said: Option<String>,
+    pub remark: Option<String>,
 }
 
 impl Task {
@@ -147,7 +147,7 @@ impl Task {
             env: spec.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
-        let Begun { order, heard, process, init } = containment.begin(spec.lane, stdio, &command)?;
+        let Begun { order, received, process, init } = containment.begin(spec.lane, stdio, &command)?;
         let pipe = |from: OwnedFd, voice, name| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&from, true)?;
             let redactor = Redactor::new(Arc::clone(&spec.secrets));
@@ -156,7 +156,7 @@ impl Task {
         Ok(Self {
             lane: spec.lane,
             order,
-            heard,
+            received,
             process,
             init,
             started: Instant::now(),
@@ -244,9 +244,9 @@ impl Task {
         self.order.write_all(&[ask.byte()]).ok();
     }
 
-    /// Goes on: reads what came. Says how it ended once all are dead. `heard` gets what was written, as it comes.
-    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
-        self.read(heard);
+    /// Goes on: reads what came. Says how it ended once all are dead. `received` gets what was written, as it comes.
+    pub fn go_on(&mut self, containment: &mut Containment, on_output: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
+        self.read(on_output);
         let mut gone = self.listen();
         while let Some(report) = self.next_report() {
             match report {
@@ -259,17 +259,17 @@ impl Task {
                     } else if let Ok(init) = self.order.try_clone() {
                         containment.give_back(self.lane, init);
                     }
-                    return Some(self.end(Vec::new(), None, heard));
+                    return Some(self.end(Vec::new(), None, on_output));
                 }
-                Report::Lost(left) => return Some(self.end(left, None, heard)),
+                Report::Lost(left) => return Some(self.end(left, None, on_output)),
                 Report::Started { .. } | Report::NotStarted { .. } | Report::NotContained { .. } => {}
             }
         }
         gone = gone || containment.is_attacked() || self.lost_at.is_some_and(|at| Instant::now() >= at);
         gone.then(|| {
             let left = containment.end_all();
-            let said = "a process of ours that keeps the command was killed or held; all that it kept has been ended";
-            self.end(left, Some(said.to_owned()), heard)
+            let remark = "a process of ours that keeps the command was killed or held; all that it kept has been ended";
+            self.end(left, Some(remark.to_owned()), on_output)
         })
     }
 
@@ -284,7 +284,7 @@ impl Task {
         loop {
             match self.order.read(&mut bytes) {
                 Ok(0) => return true,
-                Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
+                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }
@@ -292,13 +292,13 @@ impl Task {
     }
 
     fn next_report(&mut self) -> Option<Report> {
-        let end = self.heard.iter().position(|byte| *byte == b'\n')?;
-        let rest = self.heard.split_off(end + 1);
-        let line = std::mem::replace(&mut self.heard, rest);
+        let end = self.received.iter().position(|byte| *byte == b'\n')?;
+        let rest = self.received.split_off(end + 1);
+        let line = std::mem::replace(&mut self.received, rest);
         serde_json::from_slice(&line).ok()
     }
 
-    fn read(&mut self, heard: &mut dyn FnMut(Voice, &[u8])) {
+    fn read(&mut self, on_output: &mut dyn FnMut(Voice, &[u8])) {
         let mut buffer = [0_u8; READ_BYTES_MAX];
         for pipe in &mut self.pipes {
             let Some(from) = &mut pipe.from else { continue };
@@ -307,7 +307,7 @@ impl Task {
                 Ok(count) => {
                     self.came += u64::try_from(count).unwrap_or(0);
                     let bytes = pipe.redactor.push(&buffer[..count]);
-                    if let Err(error) = pipe.hand_on(&bytes, heard) {
+                    if let Err(error) = pipe.hand_on(&bytes, on_output) {
                         self.failed.get_or_insert(error);
                     }
                 }
@@ -318,18 +318,18 @@ impl Task {
     }
 
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
-    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
+    fn end(&mut self, lost: Vec<String>, remark: Option<String>, on_output: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
         // A pipe holds no more than this; whoever could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
             let before = self.came;
-            self.read(heard);
+            self.read(on_output);
             if self.came == before || !lost.is_empty() {
                 break;
             }
         }
         for pipe in &mut self.pipes {
             let rest = pipe.redactor.finish();
-            if let Err(error) = pipe.hand_on(&rest, heard) {
+            if let Err(error) = pipe.hand_on(&rest, on_output) {
                 self.failed.get_or_insert(error);
             }
         }
@@ -348,7 +348,7 @@ impl Task {
             left_running: self.left.unwrap_or(0),
             lost,
             failed: self.failed.take().map(|error| format!("cannot keep the output: {error}")),
-            said,
+            remark,
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Transcript {
     file: Option<File>,
     room: u64,
     segment: u64,
-    kept: VecDeque<PathBuf>,
+    segments: VecDeque<PathBuf>,
     bytes: u64,
     last: Vec<u8>,
 }
@@ -40,7 +40,7 @@ impl Transcript {
     /// A stream that will be kept in this folder.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, file: None, room: 0, segment: 0, kept: VecDeque::new(), bytes: 0, last: Vec::new() }
+        Self { folder, file: None, room: 0, segment: 0, segments: VecDeque::new(), bytes: 0, last: Vec::new() }
     }
 
     /// How many bytes came.
@@ -93,10 +93,10 @@ impl Transcript {
             let path = self.folder.join(name);
             self.file = Some(OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?);
             if self.segment > 0 {
-                self.kept.push_back(path);
+                self.segments.push_back(path);
             }
-            if self.kept.len() > SEGMENTS_MAX
-                && let Some(oldest) = self.kept.pop_front()
+            if self.segments.len() > SEGMENTS_MAX
+                && let Some(oldest) = self.segments.pop_front()
             {
                 fs::remove_file(oldest)?;
             }

@@ -1,6 +1,6 @@
 //! What is published of a run in its workspace, for programs of other people: written from the journal, never read back.
 mod loopr;
-mod place;
+mod output_folder;
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ pub use loopr::Loopr;
 /// Who publishes. Nothing is decided by what it does, and what it cannot write is only said.
 pub trait Publisher {
     /// A line of an earlier driver: it is taken in, and nothing is written.
-    fn cancel(&mut self, entry: &Entry, state: &RunState);
+    fn replay(&mut self, entry: &Entry, state: &RunState);
     /// A line was written to the journal; `state` has it taken in. What comes back is a warning.
-    fn told(&mut self, entry: &Entry, state: &RunState) -> Option<String>;
+    fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Option<String>;
 }
 
 /// Makes a publisher for a workspace.
@@ -34,7 +34,7 @@ pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn 
     let mut folded = RunState::default();
     for entry in crate::journal::read(run).map(|reading| reading.entries).unwrap_or_default() {
         folded.apply(&entry.fact);
-        all.iter_mut().for_each(|publisher| publisher.cancel(&entry, &folded));
+        all.iter_mut().for_each(|publisher| publisher.replay(&entry, &folded));
     }
     all
 }

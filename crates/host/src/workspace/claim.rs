@@ -77,7 +77,7 @@ pub enum WorkspaceError {
 ///
 /// # Errors
 /// When it is no folder, or `/`, the home folder or the root of a mount, and that was not allowed.
-pub fn look(
+pub fn inspect(
     path: &Path,
     home_folder: Option<&Path>,
     allow_any: bool,
@@ -123,14 +123,14 @@ fn is_mount(path: &Path) -> bool {
 ///
 /// # Errors
 /// When another run works in it, above it or below it, or it is gone.
-pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef) -> Result<Claim, WorkspaceError> {
-    let path = path_of(&place.path);
+pub fn claim(home: &Home, _start: &StartLock, own: &RunId, workspace: &WorkspaceRef) -> Result<Claim, WorkspaceError> {
+    let path = path_of(&workspace.path);
     let error = |source| WorkspaceError::Io { path: path.clone(), source };
     let folder = File::open(&path).map_err(error)?;
     let found = folder.metadata().map_err(error)?;
     let me = (found.dev(), found.ino());
     // Devices get other numbers when a machine starts again; a folder keeps its own.
-    if found.ino() != place.inode {
+    if found.ino() != workspace.inode {
         return Err(WorkspaceError::Another { path });
     }
     let above_me = chain(&path);
@@ -155,8 +155,8 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
 /// Whether one is the other, or lies in it.
 #[must_use]
 pub fn overlap(left: &WorkspaceRef, right: &WorkspaceRef) -> bool {
-    let of = |place: &WorkspaceRef| (place.device, place.inode);
-    let chain_of = |place: &WorkspaceRef| chain(&path_of(&place.path));
+    let of = |workspace: &WorkspaceRef| (workspace.device, workspace.inode);
+    let chain_of = |workspace: &WorkspaceRef| chain(&path_of(&workspace.path));
     of(left) == of(right) || chain_of(left).contains(&of(right)) || chain_of(right).contains(&of(left))
 }
 

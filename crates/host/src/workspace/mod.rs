@@ -4,4 +4,4 @@ mod claim;
 pub mod copy;
 pub mod watch;
 
-pub use claim::{Claim, WorkspaceError, claim, look, overlap};
+pub use claim::{Claim, WorkspaceError, claim, inspect, overlap};

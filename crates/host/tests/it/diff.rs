@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use loop_core::run::Changes;
 use loop_host::checkpoint::diff::{
-    Bounds, Content, Contents, Difference, Lines, NAMES_BYTES_MAX, NAMES_MAX, Pair, Side, Sort, What, changes, quoted,
-    weigh,
+    Bounds, ChangeKind, Content, ContentReader, Difference, FileKind, Lines, NAMES_BYTES_MAX, NAMES_MAX, Pair, Side,
+    changes, quoted, weigh,
 };
 use loop_host::checkpoint::{Id, ObjectKind};
 
@@ -18,7 +18,7 @@ use crate::diff_git::Pond;
 /// One line a path.
 fn told(difference: &Difference) -> String {
     let side =
-        |side: Option<Side>| side.map_or("-".to_owned(), |side| format!("{} {:04o}", side.sort.name(), side.mode));
+        |side: Option<Side>| side.map_or("-".to_owned(), |side| format!("{} {:04o}", side.kind.name(), side.mode));
     let mut text = String::new();
     for change in &difference.changes {
         let lines = match change.lines {
@@ -27,8 +27,10 @@ fn told(difference: &Difference) -> String {
             Lines::TooLarge => "too large".to_owned(),
         };
         let what = match &change.what {
-            What::Renamed { from, similarity } => format!("renamed from {} ({similarity} %)", quoted("", from)),
-            What::Made | What::Removed | What::Changed | What::Mode | What::Kind => change.what.name().to_owned(),
+            ChangeKind::Renamed { from, similarity } => format!("renamed from {} ({similarity} %)", quoted("", from)),
+            ChangeKind::Made | ChangeKind::Removed | ChangeKind::Changed | ChangeKind::Mode | ChangeKind::Kind => {
+                change.what.name().to_owned()
+            }
         };
         let sides = format!("{} to {}", side(change.from), side(change.to));
         text.push_str(&format!("{}: {what}, {sides}, {lines}\n", quoted("", &change.path)));
@@ -299,7 +301,7 @@ fn names_for_a_fact_are_bounded_and_can_be_read_back() {
 /// Contents from anywhere.
 struct Anywhere(BTreeMap<Id, Vec<u8>>);
 
-impl Contents for Anywhere {
+impl ContentReader for Anywhere {
     fn read(&self, id: &Id, bytes_max: usize) -> io::Result<Content> {
         let bytes = self.0.get(id).ok_or_else(|| io::Error::other("nowhere"))?;
         let beginning = bytes.get(..bytes_max).map(|bytes| Content::Beginning(bytes.to_vec()));
@@ -311,7 +313,7 @@ impl Contents for Anywhere {
 fn contents_may_come_from_elsewhere_than_a_store() {
     let texts =
         ["one\ntwo\n", "one\n2\n"].map(|text| (Id::of(ObjectKind::Blob, text.as_bytes()), text.as_bytes().to_vec()));
-    let side = |at: usize| Some(Side { sort: Sort::File, mode: 0o644, id: Some(texts[at].0) });
+    let side = |at: usize| Some(Side { kind: FileKind::File, mode: 0o644, id: Some(texts[at].0) });
     let pairs = vec![Pair { path: b"x".to_vec(), from: side(0), to: side(1) }];
     let contents = Anywhere(texts.iter().cloned().collect());
     let difference = weigh(pairs, &contents, &Bounds::default()).unwrap();

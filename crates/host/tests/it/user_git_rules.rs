@@ -56,7 +56,7 @@ fn rules_come_from_the_user_and_the_repository_but_not_from_its_configuration() 
     assert_eq!(excludes(&repo.work, &user), ["*.mine\n", "excluded\n"]);
     assert_eq!(excludes(&repo.work, &GitUser::default()), ["excluded\n"]);
     let nothing = rules_of(home.path(), &user);
-    assert_eq!(nothing, IgnoreTexts { is_repository: false, texts: vec!["*.mine\n".to_owned()], said: Vec::new() });
+    assert_eq!(nothing, IgnoreTexts { is_repository: false, texts: vec!["*.mine\n".to_owned()], remarks: Vec::new() });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use loop_core::text;
 
 use super::{Snapshot, SnapshotDir, SnapshotOwner};
-use crate::checkpoint::diff::{Content, Contents};
+use crate::checkpoint::diff::{Content, ContentReader};
 use crate::checkpoint::git::object::Id;
 use crate::checkpoint::git::store::{NamedCheckpoint, Store, StoredKind, odd};
 use crate::fs::write_beside;
@@ -71,12 +71,12 @@ impl SnapshotStore {
 
 /// The contents of the files that differ between two checkpoints, wherever they are.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Held<'a> {
+pub(in crate::checkpoint) struct RecordedContents<'a> {
     store: &'a Store,
     files: HashMap<Id, (Rc<Snapshot>, Vec<u8>)>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> RecordedContents<'a> {
     /// Of two checkpoints by their names and objects.
     pub(in crate::checkpoint) fn new(
         store: &'a Store,
@@ -88,13 +88,13 @@ impl<'a> Held<'a> {
         let Some(snapshot_store) = snapshot_store else { return Ok(Self { store, files }) };
         let differences = match from {
             Some(from) => store.between(&from.id, &to.id)?,
-            None => store.load(to.id)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
+            None => store.load(to.id)?.names.into_iter().map(|(path, entry)| (path, (None, Some(entry)))).collect(),
         };
         let then = from.map(|from| snapshot_store.snapshot(from.name).map(Rc::new)).transpose()?;
         let now = Rc::new(snapshot_store.snapshot(to.name)?);
         for (path, (one, other)) in differences {
-            for (kept, snapshot) in [(one, then.as_ref()), (other, Some(&now))] {
-                if let (Some(StoredKind::File(id)), Some(snapshot)) = (kept.map(|kept| kept.what), snapshot) {
+            for (entry, snapshot) in [(one, then.as_ref()), (other, Some(&now))] {
+                if let (Some(StoredKind::File(id)), Some(snapshot)) = (entry.map(|entry| entry.what), snapshot) {
                     files.insert(id, (Rc::clone(snapshot), path.clone()));
                 }
             }
@@ -103,9 +103,9 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Contents for Held<'_> {
+impl ContentReader for RecordedContents<'_> {
     fn read(&self, id: &Id, bytes_max: usize) -> io::Result<Content> {
-        let Some((snapshot, path)) = self.files.get(id) else { return Contents::read(self.store, id, bytes_max) };
+        let Some((snapshot, path)) = self.files.get(id) else { return ContentReader::read(self.store, id, bytes_max) };
         let mut file = snapshot.file(path)?;
         let mut bytes = Vec::new();
         let most = u64::try_from(bytes_max).unwrap_or(u64::MAX);

@@ -36,15 +36,15 @@ impl Deref for SnapshotMaker {
 /// # Errors
 /// With the reason, in words for people.
 pub fn trial(workspace: &Path) -> Result<SnapshotMaker, String> {
-    let place = SnapshotMaker::open(workspace)?;
-    let failed = |error: io::Error| format!("{}: {error}", shown(&place.path));
-    let folder = ours(place.above.as_fd(), BESIDE.as_bytes()).map_err(failed)?;
-    let tried = place.whole().map_err(|error| error.to_string()).and_then(|()| place.tried(&folder));
+    let maker = SnapshotMaker::open(workspace)?;
+    let failed = |error: io::Error| format!("{}: {error}", shown(&maker.path));
+    let folder = ours(maker.above.as_fd(), BESIDE.as_bytes()).map_err(failed)?;
+    let tried = maker.whole().map_err(|error| error.to_string()).and_then(|()| maker.tried(&folder));
     drop(folder);
     if tried.is_err() {
-        place.drop_if_empty();
+        maker.drop_if_empty();
     }
-    tried.map(|()| place)
+    tried.map(|()| maker)
 }
 
 /// Whether a workspace lies on btrfs at all.

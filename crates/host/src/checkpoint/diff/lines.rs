@@ -5,7 +5,7 @@ use std::ops::Range;
 use gix_imara_diff::{Algorithm, Diff, InternedInput, Token};
 
 /// So much of a file tells whether it is text.
-pub(super) const LOOKED_AT_BYTES: usize = 8000;
+pub(super) const BINARY_CHECK_BYTES: usize = 8000;
 /// The algorithm gives up looking for the shortest way after this many differences, or the root of the lines.
 const COST_MIN: u64 = 256;
 /// Lines shown around a change.
@@ -13,7 +13,7 @@ const CONTEXT: u32 = 3;
 
 /// Whether git would call it binary.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
-    bytes.iter().take(LOOKED_AT_BYTES).any(|byte| *byte == 0)
+    bytes.iter().take(BINARY_CHECK_BYTES).any(|byte| *byte == 0)
 }
 
 /// What a comparison found, and what it took.
@@ -76,13 +76,13 @@ impl Cost {
 /// How many of these tokens the others have too.
 fn shared(these: &[Token], others: &[Token], tokens: usize) -> usize {
     let mut there = vec![false; tokens];
-    let place = |token: &Token| usize::try_from(token.0).unwrap_or(usize::MAX);
+    let index = |token: &Token| usize::try_from(token.0).unwrap_or(usize::MAX);
     for token in others {
-        if let Some(there) = there.get_mut(place(token)) {
+        if let Some(there) = there.get_mut(index(token)) {
             *there = true;
         }
     }
-    these.iter().filter(|token| there.get(place(token)).is_some_and(|there| *there)).count()
+    these.iter().filter(|token| there.get(index(token)).is_some_and(|there| *there)).count()
 }
 
 /// One line of a comparison.

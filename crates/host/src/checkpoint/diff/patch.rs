@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::lines::{Hunk, Line, hunks, is_binary};
-use super::{Bounds, Change, Content, Contents, Difference, Lines, Side, Sort, What};
+use super::{Bounds, Change, ChangeKind, Content, ContentReader, Difference, FileKind, Lines, Side};
 
 /// What a line of the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum PatchPiece {
     /// About a file.
     Head,
     /// Where in it.
-    Place,
+    Location,
     /// A line that both have.
     Context,
     /// A line that came.
@@ -33,7 +33,7 @@ const DIGITS: usize = 10;
 ///
 /// # Errors
 /// When a content cannot be read, or `out` refuses.
-pub fn patch(difference: &Difference, contents: &dyn Contents, bounds: &Bounds, out: Out<'_>) -> io::Result<()> {
+pub fn patch(difference: &Difference, contents: &dyn ContentReader, bounds: &Bounds, out: Out<'_>) -> io::Result<()> {
     if difference.renames_given_up {
         note(out, "too many files came and went to look for renames")?;
     }
@@ -56,7 +56,7 @@ fn note(out: Out<'_>, words: &str) -> io::Result<()> {
 }
 
 struct Writer<'a> {
-    contents: &'a dyn Contents,
+    contents: &'a dyn ContentReader,
     bounds: &'a Bounds,
     out: Out<'a>,
 }
@@ -75,17 +75,17 @@ impl Writer<'_> {
 
     fn change(&mut self, change: &Change) -> io::Result<()> {
         self.beyond_git(change)?;
-        let file = |side: Option<Side>| side.filter(|side| side.sort != Sort::Folder);
+        let file = |side: Option<Side>| side.filter(|side| side.kind != FileKind::Folder);
         let (from, to) = (file(change.from), file(change.to));
         match (from, to) {
             (None, None) => Ok(()),
             // Git has no words for it either: the one goes, the other comes.
-            (Some(before), Some(after)) if before.sort != after.sort => {
+            (Some(before), Some(after)) if before.kind != after.kind => {
                 self.section(&Section { change, from, to: None })?;
                 self.section(&Section { change, from: None, to })
             }
             (Some(before), Some(after)) if before.id == after.id && before.git_mode() == after.git_mode() => {
-                if matches!(change.what, What::Renamed { .. }) {
+                if matches!(change.what, ChangeKind::Renamed { .. }) {
                     self.section(&Section { change, from, to })?;
                 }
                 Ok(())
@@ -100,8 +100,8 @@ impl Writer<'_> {
         let words = match (change.from, change.to) {
             (None, Some(to)) if to.is_folder() => format!("{name}: a new empty folder"),
             (Some(from), None) if from.is_folder() => format!("{name}: an empty folder that is gone"),
-            (Some(from), Some(to)) if from.sort != to.sort => {
-                format!("{name}: a {} that is a {} now", from.sort.name(), to.sort.name())
+            (Some(from), Some(to)) if from.kind != to.kind => {
+                format!("{name}: a {} that is a {} now", from.kind.name(), to.kind.name())
             }
             (Some(from), Some(to)) if from.mode != to.mode && from.git_mode() == to.git_mode() => {
                 format!("{name}: permissions {:04o} are {:04o} now", from.mode, to.mode)
@@ -123,7 +123,7 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        if let (What::Renamed { from, similarity }, true) = (&change.what, section.from.is_some()) {
+        if let (ChangeKind::Renamed { from, similarity }, true) = (&change.what, section.from.is_some()) {
             let names = (quoted("", from), quoted("", &change.path));
             self.head(&format!("similarity index {similarity}%\nrename from {}\nrename to {}", names.0, names.1))?;
         }
@@ -136,7 +136,7 @@ impl Writer<'_> {
             old: if from.is_some() { old } else { "/dev/null".to_owned() },
             new: if to.is_some() { new } else { "/dev/null".to_owned() },
         };
-        let lines = if change.what == What::Kind { self.alone(from.or(to))? } else { change.lines };
+        let lines = if change.what == ChangeKind::Kind { self.alone(from.or(to))? } else { change.lines };
         match lines {
             Lines::Binary => self.head(&format!("Binary files {} and {} differ", paths.old, paths.new)),
             Lines::TooLarge => {
@@ -190,8 +190,8 @@ impl Writer<'_> {
     }
 
     fn hunk(&mut self, hunk: &Hunk<'_>) -> io::Result<()> {
-        let place = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
-        (self.out)(PatchPiece::Place, place.as_bytes())?;
+        let location = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
+        (self.out)(PatchPiece::Location, location.as_bytes())?;
         for line in &hunk.lines {
             let (piece, sign, text) = match *line {
                 Line::Context(text) => (PatchPiece::Context, b' ', text),

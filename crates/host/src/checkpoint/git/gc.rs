@@ -112,7 +112,7 @@ impl Store {
             return Ok(collected);
         }
         let before = self.bytes();
-        self.write_anew(&going, &live)?;
+        self.rewrite_pack(&going, &live)?;
         for name in names {
             match self.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -147,7 +147,7 @@ impl Store {
         self.refresh()?;
         let going: Vec<PathBuf> = self.packs.iter().filter(small).map(|pack| pack.path().to_owned()).collect();
         let all = self.packs.iter().filter(small).flat_map(Pack::ids).collect();
-        self.write_anew(&going, &all)?;
+        self.rewrite_pack(&going, &all)?;
         remove_packs(&going)?;
         self.refresh().map(drop)
     }
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// What is still needed of these packs goes into a new one, which is safe when this returns.
-    fn write_anew(&self, going: &[PathBuf], live: &HashSet<Id>) -> io::Result<()> {
+    fn rewrite_pack(&self, going: &[PathBuf], live: &HashSet<Id>) -> io::Result<()> {
         let mut writer = PackWriter::begin(&self.pack_folder())?;
         let staying =
             |id: &Id| self.packs.iter().any(|pack| !going.iter().any(|path| path == pack.path()) && pack.has(id));

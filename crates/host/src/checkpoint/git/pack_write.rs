@@ -11,7 +11,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use sha1::{Digest, Sha1};
 
 use super::object::{Hasher, Id, ObjectKind};
-use super::pack::{Entry, header, index_of};
+use super::pack::{PackEntry, header, index_of};
 
 /// Sources are small texts: more effort buys little and costs much.
 const LEVEL: u32 = 1;
@@ -27,14 +27,14 @@ pub struct PackWriter {
     path: PathBuf,
     file: BufWriter<File>,
     offset: u64,
-    entries: Vec<Entry>,
+    entries: Vec<PackEntry>,
     known: HashSet<Id>,
     deflater: Deflater,
 }
 
 /// An object that was written at the end of the pack, and how many bytes it takes there.
 struct WrittenEntry {
-    entry: Entry,
+    entry: PackEntry,
     bytes: u64,
 }
 
@@ -138,7 +138,7 @@ impl PackWriter {
             return Ok(());
         }
         self.file.write_all(&packed.bytes)?;
-        let entry = Entry { id: packed.id, crc: crc32fast::hash(&packed.bytes), offset: self.offset };
+        let entry = PackEntry { id: packed.id, crc: crc32fast::hash(&packed.bytes), offset: self.offset };
         self.record(WrittenEntry { entry, bytes: u64::try_from(packed.bytes.len()).unwrap_or(0) });
         Ok(())
     }
@@ -180,7 +180,7 @@ impl PackWriter {
         let mut packed = ZlibEncoder::new(out, Compression::new(LEVEL));
         let id = hashed(kind, length, from, &mut packed)?;
         let out = packed.finish()?;
-        let entry = Entry { id, crc: out.crc.finalize(), offset: self.offset };
+        let entry = PackEntry { id, crc: out.crc.finalize(), offset: self.offset };
         Ok(WrittenEntry { entry, bytes: out.bytes })
     }
 

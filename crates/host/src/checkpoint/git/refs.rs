@@ -93,7 +93,7 @@ impl Store {
 
     /// Puts right what a killed process or a power cut left: indexes are made again from their packs, names from the
     /// commits in them.
-    pub(in crate::checkpoint) fn mend(&mut self) -> io::Result<()> {
+    pub(in crate::checkpoint) fn repair(&mut self) -> io::Result<()> {
         let boot = format!("{:08x}\n", crate::clock::now().boot_id);
         let is_new_boot = fs::read_to_string(self.folder.join(BOOT)).ok().as_deref() != Some(boot.as_str());
         let (half_made, packs) = self.pack_files()?;
@@ -114,11 +114,11 @@ impl Store {
         for path in packs {
             // Within one start of the machine the name is written before the index.
             if is_new_boot || !path.with_extension("idx").exists() {
-                mend_pack(&path, &mut found)?;
+                repair_pack(&path, &mut found)?;
             }
         }
         self.refresh()?;
-        self.mend_names(found)?;
+        self.repair_names(found)?;
         write_beside(&self.folder.join(BOOT), boot.as_bytes())
     }
 
@@ -142,7 +142,7 @@ impl Store {
         Ok((half_made, packs))
     }
 
-    fn mend_names(&self, found: BTreeMap<String, (i64, Id)>) -> io::Result<()> {
+    fn repair_names(&self, found: BTreeMap<String, (i64, Id)>) -> io::Result<()> {
         let removed = self.removed();
         for (name, (nanos, id)) in found {
             if !removed.contains(&id) && self.made_at(&name).is_none_or(|there| there < nanos) {
@@ -191,8 +191,8 @@ impl Store {
 
 /// Makes sure that a pack has an index; notes the newest commit of each name in it. A pack that is not whole is left
 /// alone: nothing of it counts.
-fn mend_pack(path: &Path, found: &mut BTreeMap<String, (i64, Id)>) -> io::Result<()> {
-    let pack = match Pack::open(path).or_else(|_| Pack::mend(path)) {
+fn repair_pack(path: &Path, found: &mut BTreeMap<String, (i64, Id)>) -> io::Result<()> {
+    let pack = match Pack::open(path).or_else(|_| Pack::repair(path)) {
         Ok(pack) => pack,
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(()),
         Err(error) => return Err(error),

@@ -99,7 +99,7 @@ impl Store {
             }
         }
         let mut store = Self { folder: folder.to_owned(), packs: Vec::new() };
-        store.mend()?;
+        store.repair()?;
         store.refresh()?;
         Ok(store)
     }
@@ -255,14 +255,14 @@ impl Store {
             if entry.mode == FOLDER {
                 self.gather(&entry.id, &path, modes, names)?;
             }
-            let kept = self.kept(&path, &entry, modes)?;
-            names.insert(path, kept);
+            let stored_entry = self.stored_entry(&path, &entry, modes)?;
+            names.insert(path, stored_entry);
         }
         Ok(())
     }
 
     /// One name.
-    pub(in crate::checkpoint) fn kept(
+    pub(in crate::checkpoint) fn stored_entry(
         &self,
         path: &[u8],
         entry: &TreeEntry,

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::git::pack_write::hashed;
-use crate::checkpoint::scan::cache::{Entry, Sort, Stamp, State};
+use crate::checkpoint::scan::cache::{CacheEntry, EntryKind, EntryState, Stamp};
 
 /// How the name of a file begins that is being made.
 const PART: &[u8] = b".loop-part-";
@@ -73,7 +73,7 @@ pub(in crate::checkpoint) enum Was {
 pub(in crate::checkpoint) struct TargetName<'a> {
     pub(in crate::checkpoint) folder: &'a OwnedFd,
     pub(in crate::checkpoint) name: &'a [u8],
-    pub(in crate::checkpoint) entry: Option<&'a Entry>,
+    pub(in crate::checkpoint) entry: Option<&'a CacheEntry>,
 }
 
 impl TargetName<'_> {
@@ -92,16 +92,16 @@ impl TargetName<'_> {
     }
 
     fn is_known(&self, stamp: &Stamp) -> bool {
-        let Some(entry) = self.entry.filter(|entry| entry.sort != Sort::Folder) else { return false };
+        let Some(entry) = self.entry.filter(|entry| entry.kind != EntryKind::Folder) else { return false };
         // Another name of it may have gone meanwhile, which is no change of what is in it.
         let same = Stamp { names: entry.stamp.names, changed: entry.stamp.changed, ..*stamp } == entry.stamp;
         let untouched = stamp.changed == entry.stamp.changed || stamp.names != entry.stamp.names;
-        same && (untouched && entry.state == State::Sure || self.has_content(entry))
+        same && (untouched && entry.state == EntryState::Sure || self.has_content(entry))
     }
 
     /// Whether a file still has the content that was kept: for what was read within a tick of its change.
-    fn has_content(&self, entry: &Entry) -> bool {
-        if entry.sort == Sort::Link {
+    fn has_content(&self, entry: &CacheEntry) -> bool {
+        if entry.kind == EntryKind::Link {
             let leads = rustix::fs::readlinkat(self.folder, self.name, Vec::new());
             return leads.is_ok_and(|leads| Id::of(ObjectKind::Blob, leads.as_bytes()) == entry.id);
         }
@@ -194,7 +194,7 @@ impl TargetName<'_> {
             if is_folder || !self.is_known(&stamp) {
                 let aside = self.put_aside(self.name)?;
                 renameat(self.folder, part, self.folder, self.name)?;
-                let is_ours = self.entry.is_some_and(|entry| (entry.sort == Sort::Folder) == is_folder);
+                let is_ours = self.entry.is_some_and(|entry| (entry.kind == EntryKind::Folder) == is_folder);
                 return Ok(if is_ours && !is_folder { Was::ChangedSince(aside) } else { Was::Aside(aside) });
             }
             match renameat_with(self.folder, part, self.folder, self.name, RenameFlags::EXCHANGE) {

@@ -62,7 +62,7 @@ impl Stamp {
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::checkpoint) enum Sort {
+pub(in crate::checkpoint) enum EntryKind {
     File,
     Link,
     Folder,
@@ -70,7 +70,7 @@ pub(in crate::checkpoint) enum Sort {
 
 /// How well the content of a name is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::checkpoint) enum State {
+pub(in crate::checkpoint) enum EntryState {
     /// It has to be read.
     Unread,
     /// It was read so shortly after it changed that it may have changed again without a trace.
@@ -81,10 +81,10 @@ pub(in crate::checkpoint) enum State {
 
 /// One name in scope.
 #[derive(Debug, Clone)]
-pub(in crate::checkpoint) struct Entry {
+pub(in crate::checkpoint) struct CacheEntry {
     pub(in crate::checkpoint) name: Box<[u8]>,
-    pub(in crate::checkpoint) sort: Sort,
-    pub(in crate::checkpoint) state: State,
+    pub(in crate::checkpoint) kind: EntryKind,
+    pub(in crate::checkpoint) state: EntryState,
     /// Whether its object is known to be in the store.
     pub(in crate::checkpoint) stored: bool,
     /// Permissions with set-id and sticky bits.
@@ -130,11 +130,11 @@ pub(in crate::checkpoint) struct OwnRules {
 
 /// A folder in scope.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Folder {
+pub(in crate::checkpoint) struct CachedFolder {
     pub(in crate::checkpoint) parent: u32,
     pub(in crate::checkpoint) name: Box<[u8]>,
     /// Sorted by name.
-    pub(in crate::checkpoint) entries: Vec<Entry>,
+    pub(in crate::checkpoint) entries: Vec<CacheEntry>,
     /// Only what is held counts in it.
     pub(in crate::checkpoint) ignored: bool,
     /// It matters only for what is in it.
@@ -152,7 +152,7 @@ pub(in crate::checkpoint) struct Folder {
     pub(in crate::checkpoint) stale: bool,
 }
 
-impl Folder {
+impl CachedFolder {
     pub(in crate::checkpoint) fn new(parent: u32, name: &[u8]) -> Self {
         Self {
             parent,
@@ -178,12 +178,12 @@ impl Folder {
 /// All folders, found by their numbers.
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct Arena {
-    pub(in crate::checkpoint) folders: Vec<Option<Box<Folder>>>,
+    pub(in crate::checkpoint) folders: Vec<Option<Box<CachedFolder>>>,
     free: Vec<u32>,
 }
 
 impl Arena {
-    pub(in crate::checkpoint) fn add(&mut self, folder: Folder) -> u32 {
+    pub(in crate::checkpoint) fn add(&mut self, folder: CachedFolder) -> u32 {
         if let Some(free) = self.free.pop() {
             self.put(free, Box::new(folder));
             return free;
@@ -192,21 +192,21 @@ impl Arena {
         u32::try_from(self.folders.len() - 1).unwrap_or(u32::MAX)
     }
 
-    pub(in crate::checkpoint) fn put(&mut self, index: u32, folder: Box<Folder>) {
+    pub(in crate::checkpoint) fn put(&mut self, index: u32, folder: Box<CachedFolder>) {
         if let Some(slot) = usize::try_from(index).ok().and_then(|at| self.folders.get_mut(at)) {
             *slot = Some(folder);
         }
     }
 
-    pub(in crate::checkpoint) fn take(&mut self, index: u32) -> Option<Box<Folder>> {
+    pub(in crate::checkpoint) fn take(&mut self, index: u32) -> Option<Box<CachedFolder>> {
         usize::try_from(index).ok().and_then(|at| self.folders.get_mut(at)).and_then(Option::take)
     }
 
-    pub(in crate::checkpoint) fn get(&self, index: u32) -> Option<&Folder> {
+    pub(in crate::checkpoint) fn get(&self, index: u32) -> Option<&CachedFolder> {
         usize::try_from(index).ok().and_then(|at| self.folders.get(at)).and_then(Option::as_deref)
     }
 
-    pub(in crate::checkpoint) fn get_mut(&mut self, index: u32) -> Option<&mut Folder> {
+    pub(in crate::checkpoint) fn get_mut(&mut self, index: u32) -> Option<&mut CachedFolder> {
         usize::try_from(index).ok().and_then(|at| self.folders.get_mut(at)).and_then(Option::as_deref_mut)
     }
 
@@ -228,7 +228,7 @@ impl Arena {
             let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
             let Some(folder) = self.get(index) else { break };
             let Some(entry) = folder.find(&rest[..end]).ok().and_then(|at| folder.entries.get(at)) else { break };
-            if entry.sort != Sort::Folder {
+            if entry.kind != EntryKind::Folder {
                 break;
             }
             index = entry.folder;
@@ -238,7 +238,7 @@ impl Arena {
     }
 
     /// A name that is known.
-    pub(in crate::checkpoint) fn entry(&self, path: &[u8]) -> Option<&Entry> {
+    pub(in crate::checkpoint) fn entry(&self, path: &[u8]) -> Option<&CacheEntry> {
         let (above, name) = split(path);
         let (index, rest) = self.nearest(above);
         let folder = self.get(index).filter(|_| rest.is_empty())?;
@@ -275,7 +275,7 @@ impl Arena {
         self.free.push(index);
         for entry in folder.entries {
             let path = joined(path, &entry.name);
-            if entry.sort == Sort::Folder {
+            if entry.kind == EntryKind::Folder {
                 self.forget(entry.folder, &path, gone);
             }
             gone(path);
@@ -326,7 +326,7 @@ impl Moment {
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotMoment {
     /// The workspace: device and inode.
-    place: (u64, u64),
+    identity: (u64, u64),
     /// When it may have stood still at the earliest.
     since: Moment,
 }
@@ -338,7 +338,7 @@ impl SnapshotMoment {
     /// When the workspace cannot be looked at.
     pub fn of(workspace: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(workspace)?;
-        Ok(Self { place: (stat.st_dev, stat.st_ino), since: Moment::now() })
+        Ok(Self { identity: (stat.st_dev, stat.st_ino), since: Moment::now() })
     }
 }
 
@@ -354,7 +354,7 @@ pub struct ScanCache {
     pub(in crate::checkpoint) arena: Arena,
     pub(in crate::checkpoint) run: String,
     /// The workspace it is of: device and inode.
-    pub(in crate::checkpoint) place: (u64, u64),
+    pub(in crate::checkpoint) identity: (u64, u64),
     /// Whether what is in it was in scope of this run, and so stays.
     pub(in crate::checkpoint) is_of_run: bool,
     /// Paths that stay in scope though they are not there now, or were never looked at.
@@ -384,11 +384,11 @@ impl ScanCache {
     #[must_use]
     pub fn empty(run: &str) -> Self {
         let mut arena = Arena::default();
-        arena.add(Folder::new(TOP, b""));
+        arena.add(CachedFolder::new(TOP, b""));
         Self {
             arena,
             run: run.to_owned(),
-            place: (0, 0),
+            identity: (0, 0),
             is_of_run: true,
             held: BTreeSet::new(),
             moment: Moment::default(),
@@ -414,8 +414,8 @@ impl ScanCache {
     }
 
     /// The workspace that is looked at: device and inode.
-    pub(in crate::checkpoint) fn place_of(&self, stat: &Stat) -> (u64, u64) {
-        self.still.map_or((stat.st_dev, stat.st_ino), |still| still.place)
+    pub(in crate::checkpoint) fn identity_of(&self, stat: &Stat) -> (u64, u64) {
+        self.still.map_or((stat.st_dev, stat.st_ino), |still| still.identity)
     }
 
     /// The run it is of.

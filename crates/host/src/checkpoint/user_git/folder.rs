@@ -16,9 +16,9 @@ const IS_FOLDER: u32 = 0o040_000;
 
 /// A folder that is open.
 #[derive(Debug)]
-pub(super) struct Folder(pub(super) OwnedFd);
+pub(super) struct GitFolder(pub(super) OwnedFd);
 
-impl Folder {
+impl GitFolder {
     /// Opens one by a path that somebody chose; links in it are those of whoever chose it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

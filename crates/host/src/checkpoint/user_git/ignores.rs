@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::GitignoreBuilder;
 
 use super::config;
-use super::folder::{Folder, joined, read_bounded};
+use super::folder::{GitFolder, joined, read_bounded};
 use super::index::Index;
 use super::location::{CONFIG_BYTES_MAX, GitLocation};
 
@@ -39,7 +39,7 @@ pub struct IgnoreTexts {
     /// The texts, the weakest first, with patterns as seen from the workspace.
     pub texts: Vec<String>,
     /// What was not understood, in sentences.
-    pub said: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 /// The texts of ignore rules that hold everywhere in a workspace, the weakest first.
@@ -57,15 +57,15 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
         Some(top) => top,
     };
     found.is_repository = true;
-    let place = match GitLocation::of(&top.folder) {
-        Ok(place) => place,
+    let location = match GitLocation::of(&top.folder) {
+        Ok(location) => location,
         Err(why) => {
-            found.said.push(why);
+            found.remarks.push(why);
             None
         }
     };
     if let Some(text) =
-        place.as_ref().and_then(|place| place.common.read(b"info/exclude", TEXT_BYTES_MAX).ok().flatten())
+        location.as_ref().and_then(|location| location.common.read(b"info/exclude", TEXT_BYTES_MAX).ok().flatten())
     {
         found.texts.push(String::from_utf8_lossy(&text).into_owned());
     }
@@ -73,10 +73,10 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
         return found;
     }
     let lists = lists_above(&top, &found.texts);
-    if top.ignores_workspace(&lists) && !place.is_some_and(|place| tracks(&place, &top.below)) {
+    if top.ignores_workspace(&lists) && !location.is_some_and(|location| tracks(&location, &top.below)) {
         // A folder that a repository ignores (a home folder under version control, say) is none of its.
         let texts = users_own(user).into_iter().collect();
-        return IgnoreTexts { is_repository: false, texts, said: found.said };
+        return IgnoreTexts { is_repository: false, texts, remarks: found.remarks };
     }
     found.texts =
         lists.iter().map(|(depth, text)| seen_from_below(text, top.below.get(*depth..).unwrap_or(&[]))).collect();
@@ -89,8 +89,8 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
 /// Why the index could not be understood, as a sentence.
 pub fn tracked(workspace: &Path) -> Result<Vec<Vec<u8>>, String> {
     let Some(top) = above(workspace) else { return Ok(Vec::new()) };
-    let Some(place) = GitLocation::of(&top.folder)? else { return Ok(Vec::new()) };
-    let paths = Index::of(&place.git)?.paths();
+    let Some(location) = GitLocation::of(&top.folder)? else { return Ok(Vec::new()) };
+    let paths = Index::of(&location.git)?.paths();
     if top.below.is_empty() {
         return Ok(paths);
     }
@@ -135,7 +135,7 @@ pub(super) fn above(workspace: &Path) -> Option<Top> {
 fn lists_above(top: &Top, everywhere: &[String]) -> Vec<(usize, String)> {
     let mut lists: Vec<(usize, String)> = everywhere.iter().map(|text| (0, text.clone())).collect();
     let mut path = Vec::new();
-    let Ok(folder) = Folder::open(&top.folder) else { return lists };
+    let Ok(folder) = GitFolder::open(&top.folder) else { return lists };
     // The list of the workspace itself is read by the walk.
     for (depth, name) in top.below.iter().enumerate() {
         let text = folder.read(&joined(&path, b".gitignore"), TEXT_BYTES_MAX);
@@ -151,11 +151,11 @@ impl Top {
         (1..=self.below.len()).any(|length| {
             let path = self.below.get(..length).unwrap_or(&[]);
             // The strongest that says anything counts; those of deeper folders are of no concern to this one.
-            let said = lists.iter().rev().filter(|(depth, _)| *depth < length).find_map(|(depth, text)| {
+            let remarks = lists.iter().rev().filter(|(depth, _)| *depth < length).find_map(|(depth, text)| {
                 let path = path.get(*depth..).unwrap_or(&[]).join(&b'/');
                 ignored(text.lines(), &path)
             });
-            said == Some(true)
+            remarks == Some(true)
         })
     }
 }
@@ -175,9 +175,9 @@ fn prefix_of(below: &[Vec<u8>]) -> Vec<u8> {
     below.iter().flat_map(|name| [name.as_slice(), b"/"].concat()).collect()
 }
 
-fn tracks(place: &GitLocation, below: &[Vec<u8>]) -> bool {
+fn tracks(location: &GitLocation, below: &[Vec<u8>]) -> bool {
     let prefix = prefix_of(below);
-    Index::of(&place.git).is_ok_and(|index| index.entries.iter().any(|entry| entry.path.starts_with(&prefix)))
+    Index::of(&location.git).is_ok_and(|index| index.entries.iter().any(|entry| entry.path.starts_with(&prefix)))
 }
 
 /// The rules of a folder as they hold in one below it, `names` deeper.

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use sha1::{Digest, Sha1};
 
-use super::folder::Folder;
+use super::folder::GitFolder;
 use crate::checkpoint::git::object::Id;
 
 /// An index longer than this is not read.
@@ -35,7 +35,7 @@ pub(super) struct Index {
 impl Index {
     /// That of a git folder; an absent one is empty. Of a split index all entries of both parts are given: which
     /// of the shared ones were removed since is not looked at, so that it is rather too much than too little.
-    pub(super) fn of(git: &Folder) -> Result<Self, String> {
+    pub(super) fn of(git: &GitFolder) -> Result<Self, String> {
         let odd = |error: std::io::Error| format!("the index cannot be read: {error}");
         let Some(bytes) = git.read(b"index", INDEX_BYTES_MAX).map_err(odd)? else { return Ok(Self::default()) };
         let mut index = Self::parse(&bytes)?;

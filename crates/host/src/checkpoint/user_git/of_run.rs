@@ -11,7 +11,7 @@ use crate::checkpoint::user_git;
 use crate::paths::{path_of, text_of};
 
 /// The most that is said of a repository.
-const SAID_MAX: usize = 10;
+const REMARKS_MAX: usize = 10;
 
 /// Where it is kept.
 fn folder_of(context: &CheckpointContext) -> PathBuf {
@@ -19,17 +19,17 @@ fn folder_of(context: &CheckpointContext) -> PathBuf {
 }
 
 /// Keeps it as it is before anything is done. That it cannot be kept is said and no hindrance: a loop does not need it.
-pub(in crate::checkpoint) fn keep(context: &CheckpointContext) -> Vec<String> {
+pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
     let folder = folder_of(context);
     if folder.exists() {
         return Vec::new();
     }
     let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
-    let kept = made.map_err(|error| error.to_string()).and_then(|()| {
+    let saved = made.map_err(|error| error.to_string()).and_then(|()| {
         user_git::save(&context.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
     });
-    let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
-    said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
+    let remarks = saved.map_or_else(|why| vec![why], |saved| saved.remarks);
+    remarks.into_iter().take(REMARKS_MAX).map(|text| format!("of your repository: {text}")).collect()
 }
 
 /// What a person should know who goes back without it.
@@ -59,13 +59,13 @@ pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (
         // Without it there is no way back, which is no reason to stop half way.
         fs::write(&undone, text_of(undo)).ok();
     }
-    let mut said = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
+    let mut remarks = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
     if !back.stayed.is_empty() {
-        said.push(format!("made since, and still there: {}", back.stayed.join(", ")));
+        remarks.push(format!("made since, and still there: {}", back.stayed.join(", ")));
     }
     if !back.waiting.is_empty() {
         let waiting = text::one_line(&back.waiting.join(", "), 300);
-        said.push(format!("only a remote has what these need: {waiting}; git fetch, then the same again"));
+        remarks.push(format!("only a remote has what these need: {waiting}; git fetch, then the same again"));
     }
-    (back.waiting.is_empty(), said.into_iter().chain(back.said).take(SAID_MAX).collect())
+    (back.waiting.is_empty(), remarks.into_iter().chain(back.remarks).take(REMARKS_MAX).collect())
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::folder::{Folder, read_bounded};
+use super::folder::{GitFolder, read_bounded};
 use crate::checkpoint::git::object::Id;
 
 /// An index of a pack that is longer is not read: it would be more than twenty million objects.
@@ -23,14 +23,14 @@ const FANOUT: usize = 1024;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum GitObjectKind {
     Commit,
     Tree,
     Blob,
     Tag,
 }
 
-impl Sort {
+impl GitObjectKind {
     pub(super) const ALL: [Self; 4] = [Self::Commit, Self::Tree, Self::Blob, Self::Tag];
 
     pub(super) fn name(self) -> &'static str {
@@ -54,12 +54,12 @@ impl Sort {
 }
 
 /// Bytes of an object and what it is.
-pub(super) type Body = (Sort, Rc<Vec<u8>>);
+pub(super) type Body = (GitObjectKind, Rc<Vec<u8>>);
 
 /// How an object lies in a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    Whole(Sort),
+    Whole(GitObjectKind),
     /// A difference to the object at this place of the same pack.
     Delta(u64),
 }
@@ -85,14 +85,14 @@ pub(super) struct UserPack {
     /// Whether the index is of the second version, which has sums.
     pub(super) summed: bool,
     /// The places of all objects, sorted, each with its number in the index.
-    places: OnceCell<Vec<(u64, usize)>>,
+    offsets: OnceCell<Vec<(u64, usize)>>,
 }
 
 /// Where a base lies: the number of its pack, and its place there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct BaseKey {
     pack: usize,
-    place: u64,
+    offset: u64,
 }
 
 /// Bases that were needed lately, of all packs.
@@ -132,7 +132,7 @@ pub(super) fn offset_number(next: &mut dyn FnMut() -> Option<u8>) -> Option<u64>
 
 impl UserPack {
     /// Opens `pack-….idx` of a folder with its pack.
-    pub(super) fn open(folder: &Folder, index_name: &[u8]) -> Result<Self, String> {
+    pub(super) fn open(folder: &GitFolder, index_name: &[u8]) -> Result<Self, String> {
         let shown = String::from_utf8_lossy(index_name).into_owned();
         let odd = |error: io::Error| format!("{shown}: {error}");
         let index = folder.file(index_name).and_then(|file| read_bounded(file, INDEX_BYTES_MAX)).map_err(odd)?;
@@ -156,7 +156,7 @@ impl UserPack {
         // The index names the sum of its pack: one that was cut short or replaced is found out here.
         let named = index.get(index.len().checked_sub(40)?..index.len() - 20)?;
         let whole = begins && index.len() >= least && named == &sum[..];
-        whole.then(|| Self { file, end, index, count, summed, places: OnceCell::new() })
+        whole.then(|| Self { file, end, index, count, summed, offsets: OnceCell::new() })
     }
 
     /// The id of the object with this number in the index.
@@ -165,7 +165,7 @@ impl UserPack {
         Some(Id::from_bytes(self.index.get(begin..begin + 20)?.try_into().ok()?))
     }
 
-    fn place(&self, at: usize) -> Option<u64> {
+    fn offset(&self, at: usize) -> Option<u64> {
         if !self.summed {
             return number_at(&self.index, FANOUT + at * 24).map(u64::from);
         }
@@ -202,43 +202,47 @@ impl UserPack {
     }
 
     /// Where the object with this number lies.
-    pub(super) fn place_of(&self, at: usize) -> Option<u64> {
-        self.place(at).filter(|place| (12..self.end).contains(place))
+    pub(super) fn offset_of(&self, at: usize) -> Option<u64> {
+        self.offset(at).filter(|offset| (12..self.end).contains(offset))
     }
 
-    fn places(&self) -> &[(u64, usize)] {
-        self.places.get_or_init(|| {
-            let mut places: Vec<(u64, usize)> =
-                (0..self.count).filter_map(|at| Some((self.place_of(at)?, at))).collect();
-            places.sort_unstable();
-            places
+    fn offsets(&self) -> &[(u64, usize)] {
+        self.offsets.get_or_init(|| {
+            let mut offsets: Vec<(u64, usize)> =
+                (0..self.count).filter_map(|at| Some((self.offset_of(at)?, at))).collect();
+            offsets.sort_unstable();
+            offsets
         })
     }
 
     /// The ids of all objects as they lie in the pack.
     pub(super) fn in_order(&self) -> impl Iterator<Item = Id> {
-        self.places().iter().filter_map(|(_, at)| self.id(*at))
+        self.offsets().iter().filter_map(|(_, at)| self.id(*at))
     }
 
     /// The number of the object that lies at a place.
-    pub(super) fn at_place(&self, place: u64) -> Option<usize> {
-        let places = self.places();
-        places.binary_search_by_key(&place, |(place, _)| *place).ok().and_then(|at| places.get(at)).map(|(_, at)| *at)
+    pub(super) fn at_offset(&self, offset: u64) -> Option<usize> {
+        let offsets = self.offsets();
+        offsets
+            .binary_search_by_key(&offset, |(offset, _)| *offset)
+            .ok()
+            .and_then(|at| offsets.get(at))
+            .map(|(_, at)| *at)
     }
 
     /// Where what lies at a place ends: where the next begins.
-    pub(super) fn end_of(&self, place: u64) -> u64 {
-        let places = self.places();
-        places.get(places.partition_point(|(other, _)| *other <= place)).map_or(self.end, |(next, _)| *next)
+    pub(super) fn end_of(&self, offset: u64) -> u64 {
+        let offsets = self.offsets();
+        offsets.get(offsets.partition_point(|(other, _)| *other <= offset)).map_or(self.end, |(next, _)| *next)
     }
 
     /// Fills as much as there is.
-    pub(super) fn bytes_at(&self, place: u64, into: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end.saturating_sub(place)).unwrap_or(usize::MAX);
+    pub(super) fn bytes_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
         let most = into.len().min(left);
         let into = into.get_mut(..most).unwrap_or_default();
         loop {
-            match self.file.read_at(into, place) {
+            match self.file.read_at(into, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => return read,
             }
@@ -246,9 +250,9 @@ impl UserPack {
     }
 
     /// What stands before the object at a place.
-    pub(super) fn head(&self, place: u64) -> Option<Head> {
+    pub(super) fn head(&self, offset: u64) -> Option<Head> {
         let mut piece = [0; 64];
-        let count = self.bytes_at(place, &mut piece).ok()?;
+        let count = self.bytes_at(offset, &mut piece).ok()?;
         let mut bytes = piece.get(..count)?.iter().copied();
         let first = bytes.next()?;
         let (mut byte, mut size, mut shift) = (first, u64::from(first & 0xf), 4);
@@ -265,25 +269,25 @@ impl UserPack {
             6 => {
                 let back = offset_number(&mut || bytes.next())?;
                 // Backwards only, so that a chain of these ends.
-                Form::Delta(place.checked_sub(back).filter(|base| *base >= 12 && *base < place)?)
+                Form::Delta(offset.checked_sub(back).filter(|base| *base >= 12 && *base < offset)?)
             }
             7 => {
                 let id: Vec<u8> = bytes.by_ref().take(20).collect();
                 let id = Id::from_bytes(id.try_into().ok()?);
-                Form::Delta(self.place_of(self.find(&id)?)?)
+                Form::Delta(self.offset_of(self.find(&id)?)?)
             }
-            _ => Form::Whole(Sort::ALL.into_iter().find(|sort| sort.number() == number)?),
+            _ => Form::Whole(GitObjectKind::ALL.into_iter().find(|kind| kind.number() == number)?),
         };
-        let data = place + u64::try_from(count - bytes.len()).ok()?;
+        let data = offset + u64::try_from(count - bytes.len()).ok()?;
         Some(Head { form, size, data })
     }
 
     /// The bytes of the object at a place, at most `most` of them. The caller checks their hash.
-    pub(super) fn read(&self, key: usize, place: u64, most: u64, bases: &mut Bases) -> Option<Body> {
-        let (mut deltas, mut at, mut held) = (Vec::new(), place, 0_u64);
+    pub(super) fn read(&self, key: usize, offset: u64, most: u64, bases: &mut Bases) -> Option<Body> {
+        let (mut deltas, mut at, mut held) = (Vec::new(), offset, 0_u64);
         let mut body: Body = loop {
-            if let Some((sort, bytes)) = bases.bodies.get(&BaseKey { pack: key, place: at }) {
-                break (*sort, Rc::clone(bytes));
+            if let Some((kind, bytes)) = bases.bodies.get(&BaseKey { pack: key, offset: at }) {
+                break (*kind, Rc::clone(bytes));
             }
             let head = self.head(at)?;
             held = held.checked_add(head.size)?;
@@ -293,10 +297,10 @@ impl UserPack {
             }
             let bytes = self.inflate(head)?;
             match head.form {
-                Form::Whole(sort) => {
-                    let body = (sort, Rc::new(bytes));
+                Form::Whole(kind) => {
+                    let body = (kind, Rc::new(bytes));
                     if !deltas.is_empty() {
-                        bases.put(BaseKey { pack: key, place: at }, &body);
+                        bases.put(BaseKey { pack: key, offset: at }, &body);
                     }
                     break body;
                 }
@@ -309,7 +313,7 @@ impl UserPack {
         while let Some((at, delta)) = deltas.pop() {
             body = (body.0, Rc::new(apply(&body.1, &delta, most)?));
             if !deltas.is_empty() {
-                bases.put(BaseKey { pack: key, place: at }, &body);
+                bases.put(BaseKey { pack: key, offset: at }, &body);
             }
         }
         Some(body)
@@ -319,9 +323,9 @@ impl UserPack {
         let size = usize::try_from(head.size).ok()?;
         // What it says is believed as it comes true.
         let mut bytes = Vec::with_capacity(size.min(1024 * 1024) + 1);
-        let (mut zlib, mut place, mut piece) = (Decompress::new(true), head.data, [0; PIECE_BYTES]);
+        let (mut zlib, mut offset, mut piece) = (Decompress::new(true), head.data, [0; PIECE_BYTES]);
         loop {
-            let count = self.bytes_at(place, &mut piece).ok()?;
+            let count = self.bytes_at(offset, &mut piece).ok()?;
             let mut given = piece.get(..count)?;
             loop {
                 if bytes.len() == bytes.capacity() {
@@ -346,7 +350,7 @@ impl UserPack {
             if count == 0 {
                 return None;
             }
-            place += u64::try_from(count).ok()?;
+            offset += u64::try_from(count).ok()?;
         }
     }
 }

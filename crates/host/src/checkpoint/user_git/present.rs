@@ -7,9 +7,9 @@ use std::path::Path;
 
 use sha1::{Digest, Sha1};
 
-use super::folder::Folder;
+use super::folder::GitFolder;
 use super::objects::{HELD_BYTES_MAX, Objects};
-use super::packs::{Bases, Sort, UserPack};
+use super::packs::{Bases, GitObjectKind, UserPack};
 use super::remarks::Remarks;
 use super::saved::{PACK, SavedState};
 use super::walk::{named_by_tag, parents_of};
@@ -31,16 +31,16 @@ pub(super) struct Present {
 impl Present {
     /// Puts the kept objects into a repository unless it has them all. Whether it was needed.
     pub(super) fn restore(
-        kept: &SavedState,
+        saved: &SavedState,
         folder: &Path,
-        common: &Folder,
-        said: &mut Remarks,
+        common: &GitFolder,
+        remarks: &mut Remarks,
     ) -> io::Result<(Self, bool)> {
-        let pack = match kept.has_objects {
+        let pack = match saved.has_objects {
             false => None,
-            true => Some(UserPack::open(&Folder::open(folder)?, b"objects.idx").map_err(io::Error::other)?),
+            true => Some(UserPack::open(&GitFolder::open(folder)?, b"objects.idx").map_err(io::Error::other)?),
         };
-        let objects = Objects::of(common, &kept.common_path, said);
+        let objects = Objects::of(common, &saved.common_path, remarks);
         let lacks = |pack: &UserPack| pack.in_order().any(|id| objects.find(&id).is_none());
         let needed = pack.as_ref().is_some_and(lacks);
         if needed {
@@ -48,8 +48,8 @@ impl Present {
             put_pack(&packs, &folder.join(PACK))?;
         }
         let has = |id: &Id| objects.find(id).is_some();
-        let whole = kept.leans_on.iter().all(has);
-        let (bases, known, shallow) = (Bases::default(), HashMap::new(), kept.shallow());
+        let whole = saved.leans_on.iter().all(has);
+        let (bases, known, shallow) = (Bases::default(), HashMap::new(), saved.shallow());
         Ok((Self { objects, pack, bases, whole, known, shallow }, needed))
     }
 
@@ -96,19 +96,19 @@ impl Present {
     /// What a kept object leads to; none if it is not among the kept ones.
     fn behind(&mut self, id: &Id) -> Option<Vec<Id>> {
         let pack = self.pack.as_ref()?;
-        let place = pack.place_of(pack.find(id)?)?;
-        let (sort, bytes) = pack.read(0, place, HELD_BYTES_MAX, &mut self.bases)?;
-        Some(match sort {
-            Sort::Commit if self.shallow.contains(id) => Vec::new(),
-            Sort::Commit => parents_of(&bytes),
-            Sort::Tag => named_by_tag(&bytes).into_iter().collect(),
-            Sort::Tree | Sort::Blob => Vec::new(),
+        let offset = pack.offset_of(pack.find(id)?)?;
+        let (kind, bytes) = pack.read(0, offset, HELD_BYTES_MAX, &mut self.bases)?;
+        Some(match kind {
+            GitObjectKind::Commit if self.shallow.contains(id) => Vec::new(),
+            GitObjectKind::Commit => parents_of(&bytes),
+            GitObjectKind::Tag => named_by_tag(&bytes).into_iter().collect(),
+            GitObjectKind::Tree | GitObjectKind::Blob => Vec::new(),
         })
     }
 }
 
 /// Copies a pack and its index in, the index last: git looks for packs by it.
-fn put_pack(packs: &Folder, pack: &Path) -> io::Result<()> {
+fn put_pack(packs: &GitFolder, pack: &Path) -> io::Result<()> {
     let mut from = File::open(pack)?;
     let end = from.seek(SeekFrom::End(-20))?;
     let mut sum = [0; 20];

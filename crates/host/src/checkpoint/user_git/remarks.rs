@@ -14,7 +14,7 @@ pub(super) struct Remarks {
 }
 
 impl Remarks {
-    pub(super) fn say(&mut self, sentence: impl Into<String>) {
+    pub(super) fn add(&mut self, sentence: impl Into<String>) {
         let mut sentence: String = sentence.into();
         if sentence.len() > SENTENCE_BYTES_MAX {
             let end = (0..=SENTENCE_BYTES_MAX).rev().find(|at| sentence.is_char_boundary(*at)).unwrap_or(0);

@@ -36,7 +36,7 @@ pub(super) struct SavedState {
     pub(super) leans_on: BTreeSet<Id>,
     /// Whether objects were kept.
     pub(super) has_objects: bool,
-    pub(super) said: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -50,7 +50,7 @@ struct Lines {
     files: Vec<FileLine>,
     leans_on: Vec<String>,
     has_objects: bool,
-    said: Vec<String>,
+    remarks: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,18 +93,18 @@ fn path_of(text: &str) -> Option<PathBuf> {
 }
 
 impl SavedState {
-    pub(super) fn of(place: &GitLocation, pointer: Vec<u8>) -> io::Result<Self> {
+    pub(super) fn of(location: &GitLocation, pointer: Vec<u8>) -> io::Result<Self> {
         Ok(Self {
-            shape: place.shape,
-            git_path: place.git_path.clone(),
-            common_path: place.common_path.clone(),
-            identity: place.common.identity()?,
+            shape: location.shape,
+            git_path: location.git_path.clone(),
+            common_path: location.common_path.clone(),
+            identity: location.common.identity()?,
             pointer,
             refs: Refs::new(),
             files: Vec::new(),
             leans_on: BTreeSet::new(),
             has_objects: false,
-            said: Vec::new(),
+            remarks: Vec::new(),
         })
     }
 
@@ -139,11 +139,11 @@ impl SavedState {
             common_path: escaped(self.common_path.as_os_str().as_bytes()),
             identity: self.identity,
             pointer: escaped(&self.pointer),
-            refs: self.refs.iter().map(|(name, says)| (escaped(name), escaped(&says.text()))).collect(),
+            refs: self.refs.iter().map(|(name, value)| (escaped(name), escaped(&value.text()))).collect(),
             files: files.collect(),
             leans_on: self.leans_on.iter().map(Id::to_string).collect(),
             has_objects: self.has_objects,
-            said: self.said.clone(),
+            remarks: self.remarks.clone(),
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(REST))?;
         let mut to = Summed { file, sum: Sha256::new() };
@@ -180,9 +180,9 @@ impl SavedState {
             files.push(SavedFile { shared: line.shared, path: unescaped(&line.path)?, bytes: bytes.to_vec() });
         }
         let mut refs = Refs::new();
-        for (name, says) in &lines.refs {
+        for (name, value) in &lines.refs {
             let name = unescaped(name).filter(|name| is_name(name))?;
-            refs.insert(name, RefValue::parse(&unescaped(says)?)?);
+            refs.insert(name, RefValue::parse(&unescaped(value)?)?);
         }
         Some(Self {
             shape: lines.shape,
@@ -194,7 +194,7 @@ impl SavedState {
             files,
             leans_on: lines.leans_on.iter().map(|id| Id::parse(id)).collect::<Option<_>>()?,
             has_objects: lines.has_objects,
-            said: lines.said,
+            remarks: lines.remarks,
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::index::COMMIT_MODE;
 use super::objects::{HELD_BYTES_MAX, Objects};
-use super::packs::Sort;
+use super::packs::GitObjectKind;
 use crate::checkpoint::git::object::{FOLDER, Id, TreeEntry, read_tree};
 
 /// A tag may name a tag; not without end.
@@ -37,7 +37,7 @@ impl Default for Limits {
 
 /// What is to be kept.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct ObjectsToSave {
     /// In the order in which they are written.
     pub(super) ids: Vec<Id>,
     pub(super) known: HashSet<Id>,
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
     pub(super) gone_through: usize,
 }
 
-impl Wanted {
+impl ObjectsToSave {
     pub(super) fn add(&mut self, id: Id) -> bool {
         let fresh = self.known.insert(id);
         if fresh {
@@ -100,7 +100,7 @@ pub(super) struct Walk<'a> {
     ends: BTreeSet<Id>,
     read: usize,
     trees: HashMap<Id, Rc<Vec<TreeEntry>>>,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: ObjectsToSave,
 }
 
 /// A limit was passed: which.
@@ -108,14 +108,14 @@ pub(super) type Stopped = String;
 
 impl<'a> Walk<'a> {
     pub(super) fn new(objects: &'a mut Objects, limits: Limits, began: Instant) -> Self {
-        let wanted = Wanted::default();
+        let wanted = ObjectsToSave::default();
         let (commits, queue, trees) = (HashMap::new(), BinaryHeap::new(), HashMap::new());
         let ends = BTreeSet::new();
         Self { objects, limits, began, commits, queue, ours_wait: 0, ends, read: 0, trees, wanted }
     }
 
-    pub(super) fn done(self) -> Wanted {
-        Wanted { gone_through: self.read, ..self.wanted }
+    pub(super) fn done(self) -> ObjectsToSave {
+        ObjectsToSave { gone_through: self.read, ..self.wanted }
     }
 
     fn count(&mut self) -> Result<(), Stopped> {
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
             }
             self.count()?;
             // What is large is a file, and needs not be read here.
-            let (sort, bytes) = match self.objects.read(&id, HELD_BYTES_MAX) {
+            let (kind, bytes) = match self.objects.read(&id, HELD_BYTES_MAX) {
                 Ok(Some(body)) => body,
                 Ok(None) | Err(()) => {
                     if !theirs && tips.ours.contains(&tip) {
@@ -187,21 +187,21 @@ impl<'a> Walk<'a> {
                     return Ok(());
                 }
             };
-            match sort {
-                Sort::Commit => return self.queue_up(id, &bytes, theirs, tips),
-                Sort::Tag => {
+            match kind {
+                GitObjectKind::Commit => return self.queue_up(id, &bytes, theirs, tips),
+                GitObjectKind::Tag => {
                     if !theirs {
                         self.wanted.add(id);
                     }
                     let Some(next) = id_behind(&bytes, b"object ") else { return Ok(()) };
                     id = next;
                 }
-                Sort::Tree if !theirs => return self.tree(id, Vec::new()),
-                Sort::Blob if !theirs => {
+                GitObjectKind::Tree if !theirs => return self.tree(id, Vec::new()),
+                GitObjectKind::Blob if !theirs => {
                     self.wanted.add(id);
                     return Ok(());
                 }
-                Sort::Tree | Sort::Blob => return Ok(()),
+                GitObjectKind::Tree | GitObjectKind::Blob => return Ok(()),
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
             }
             self.count()?;
             match self.objects.read(&parent, HELD_BYTES_MAX) {
-                Ok(Some((Sort::Commit, bytes))) => self.queue_up(parent, &bytes, theirs, tips)?,
+                Ok(Some((GitObjectKind::Commit, bytes))) => self.queue_up(parent, &bytes, theirs, tips)?,
                 Ok(_) | Err(()) if !theirs => self.wanted.miss(parent),
                 Ok(_) | Err(()) => {}
             }
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
     pub(super) fn ids_in_tree_of(&mut self, commit: &Id) -> Result<HashSet<Id>, Stopped> {
         let mut ids = HashSet::new();
         let tree = match self.objects.read(commit, HELD_BYTES_MAX) {
-            Ok(Some((Sort::Commit, bytes))) => id_behind(&bytes, b"tree "),
+            Ok(Some((GitObjectKind::Commit, bytes))) => id_behind(&bytes, b"tree "),
             Ok(_) | Err(()) => None,
         };
         let mut stack: Vec<Id> = tree.into_iter().collect();
@@ -334,7 +334,7 @@ impl<'a> Walk<'a> {
             return Ok(Some(Rc::clone(entries)));
         }
         self.count()?;
-        let Ok(Some((Sort::Tree, bytes))) = self.objects.read(id, HELD_BYTES_MAX) else { return Ok(None) };
+        let Ok(Some((GitObjectKind::Tree, bytes))) = self.objects.read(id, HELD_BYTES_MAX) else { return Ok(None) };
         let Some(entries) = read_tree(&bytes).map(Rc::new) else { return Ok(None) };
         if self.trees.len() == TREES_HELD_MAX {
             self.trees.clear();

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::folder::{Folder, is_folder, joined, split};
+use super::folder::{GitFolder, is_folder, joined, split};
 
 /// What is written, unless the umask of the user takes more away.
 const FILE_MODE: u32 = 0o666;
 const FOLDER_MODE: u32 = 0o777;
 
-impl Folder {
+impl GitFolder {
     /// A folder below it, made where it is missing. What stands in its way and is no folder makes room by going
     /// aside; that is said in `moved`.
     pub(super) fn made(&self, path: &[u8], moved: &mut Vec<Vec<u8>>) -> io::Result<Self> {

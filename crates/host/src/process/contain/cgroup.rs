@@ -14,7 +14,7 @@ use crate::process::proc::{identity, signal_known};
 
 /// How long the kernel may take to have everybody killed.
 const KILL_TAKES_MAX: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 /// A tree of groups that an agent made below ours is removed to this depth.
 const DEPTH_MAX: u32 = 32;
 
@@ -37,7 +37,7 @@ fn own_group() -> Option<PathBuf> {
 
 /// The same from the texts: `mountinfo` has the root and the place of each mount before a dash, the kind after.
 fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
-    let (root, place) = mounts.lines().find_map(|line| {
+    let (root, mount_point) = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
         let fields: Vec<&str> = before.split(' ').collect();
         after.starts_with("cgroup2 ").then_some((*fields.get(3)?, *fields.get(4)?))
@@ -45,7 +45,7 @@ fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let below = Path::new(own).strip_prefix(root).ok()?;
     // A group outside of what is mounted shows as a way upwards.
-    (!below.starts_with("..")).then(|| Path::new(place).join(below))
+    (!below.starts_with("..")).then(|| Path::new(mount_point).join(below))
 }
 
 /// Whether a group of ours can be made; else why not, for people.
@@ -158,7 +158,7 @@ pub(crate) fn end(path: &Path) -> u32 {
         killed = killed.max(u32::try_from(members.len()).unwrap_or(u32::MAX));
         kill(&group).ok();
         kill_each(&members);
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_EVERY);
     }
     remove(path, 0);
     killed

@@ -29,7 +29,7 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 /// Past this after the killing nothing will end it.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 /// How often we look whether the killed are gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_EVERY: Duration = Duration::from_millis(5);
 /// So often somebody new is looked for while all are being stopped: who forks and ends all the time needs many.
 const FREEZE_ROUNDS_MAX: u32 = 400;
 
@@ -78,7 +78,8 @@ pub(super) fn run(given: Given) -> ExitCode {
                 continue;
             }
         }
-        if init.order.set_nonblocking(true).is_err() || !init.keep() || init.order.set_nonblocking(false).is_err() {
+        if init.order.set_nonblocking(true).is_err() || !init.supervise() || init.order.set_nonblocking(false).is_err()
+        {
             break;
         }
     }
@@ -147,7 +148,7 @@ impl Init {
     }
 
     /// Waits until nobody is left. True if another order can come.
-    fn keep(&mut self) -> bool {
+    fn supervise(&mut self) -> bool {
         loop {
             if self.reap() {
                 Report::Gone.send(&self.order);
@@ -167,7 +168,7 @@ impl Init {
                 Report::Lost(names_of(&alive)).send(&self.order);
                 return false;
             }
-            self.wait(kill_at.map(|at| at.saturating_duration_since(now).max(LOOK_AGAIN)));
+            self.wait(kill_at.map(|at| at.saturating_duration_since(now).max(POLL_EVERY)));
         }
     }
 

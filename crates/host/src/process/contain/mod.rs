@@ -38,8 +38,8 @@ use super::sweep::{MARK, end_adopted, mark};
 use crate::paths::program_on_path;
 
 pub use self::mode::{Mode, try_out};
-pub use self::register::is_kept;
-pub(super) use self::register::{end_group, wait_for_keepers};
+pub use self::register::is_supervised;
+pub(super) use self::register::{end_group, wait_for_supervisors};
 pub use self::shim::run_if_asked;
 pub(crate) use self::wire::{Ask, Command, Report};
 
@@ -74,7 +74,7 @@ pub struct Containment {
     register: Option<PathBuf>,
     /// Says that the shim was stopped, or is dead.
     changed: Option<(UnixStream, SigId)>,
-    said: Vec<String>,
+    remarks: Vec<String>,
     /// Where a program was found on PATH: looked for once, not with every order.
     found: Option<(String, PathBuf)>,
 }
@@ -90,7 +90,7 @@ struct Shim {
 pub(crate) struct Begun {
     pub(crate) order: UnixStream,
     /// What was heard of the init already.
-    pub(crate) heard: Vec<u8>,
+    pub(crate) received: Vec<u8>,
     pub(crate) process: ProcessId,
     pub(crate) init: ProcessId,
 }
@@ -111,8 +111,8 @@ impl Containment {
     /// When the mode that was asked for by name cannot be had.
     pub fn with_program(program: &Path, run: &str, word: &str, register: Option<PathBuf>) -> io::Result<Self> {
         check_proc().map_err(io::Error::other)?;
-        let wish = Mode::of(word);
-        let (mode, cgroup) = match wish {
+        let wanted = Mode::of(word);
+        let (mode, cgroup) = match wanted {
             Some(mode @ (Mode::Plain | Mode::Namespace)) => (mode, None),
             Some(Mode::Cgroup) => (Mode::Cgroup, Some(Cgroup::of_run(run).map_err(io::Error::other)?)),
             None => match Cgroup::of_run(run) {
@@ -125,7 +125,7 @@ impl Containment {
             Ok((read, pipe::register(SIGCHLD, write)?))
         });
         let program = program.to_owned();
-        let (run, strict, changed) = (run.to_owned(), wish.is_some(), changed.ok());
+        let (run, strict, changed) = (run.to_owned(), wanted.is_some(), changed.ok());
         Ok(Self {
             run,
             strict,
@@ -137,7 +137,7 @@ impl Containment {
             idle: Vec::new(),
             register,
             changed,
-            said: Vec::new(),
+            remarks: Vec::new(),
             found: None,
         })
     }
@@ -149,8 +149,8 @@ impl Containment {
     }
 
     /// What people should know, once.
-    pub(crate) fn said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    pub(crate) fn take_remarks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.remarks)
     }
 
     /// The file of a program.
@@ -206,8 +206,8 @@ impl Containment {
         let mut again = true;
         loop {
             match self.try_begin(lane, stdio, &command) {
-                Ok((order, heard, Report::Started { process, init })) => {
-                    return Ok(Begun { order, heard, process, init });
+                Ok((order, received, Report::Started { process, init })) => {
+                    return Ok(Begun { order, received, process, init });
                 }
                 Ok((_, _, Report::NotStarted { errno, why })) => {
                     return Err(errno.map_or_else(|| io::Error::other(why), io::Error::from_raw_os_error));
@@ -216,7 +216,7 @@ impl Containment {
                     if self.strict || self.mode == Mode::Plain {
                         return Err(io::Error::other(format!("containment {}: {why}", self.mode.name())));
                     }
-                    self.said.push(format!(
+                    self.remarks.push(format!(
                         "containment {} does not work here ({why}): plain from now on",
                         self.mode.name()
                     ));
@@ -227,7 +227,7 @@ impl Containment {
                     // Somebody ended or held what keeps it: anew, once. The command may have begun all the same,
                     // and is never started beside itself.
                     again = false;
-                    self.said.push(format!("what keeps the processes was lost ({error}): it is started anew"));
+                    self.remarks.push(format!("what keeps the processes was lost ({error}): it is started anew"));
                     let left = self.end_all();
                     if !left.is_empty() {
                         return Err(io::Error::other(format!("could not be ended: {}", left.join(", "))));
@@ -249,17 +249,17 @@ impl Containment {
             idle.set_nonblocking(false)?;
             // One that was killed while nobody needed it is replaced.
             if wire::send_command(&idle, command, [stdin, stdout, stderr]).is_ok() {
-                let (report, heard) = first_report(&mut idle)?;
+                let (report, received) = first_report(&mut idle)?;
                 idle.set_nonblocking(true)?;
-                return Ok((idle, heard, report));
+                return Ok((idle, received, report));
             }
         }
         let mut ours = self.new_init(lane)?;
         let sent = wire::send_command(&ours, command, [stdin, stdout, stderr]);
         // One that could not be made has said why, and does not listen.
-        let (report, heard) = first_report(&mut ours).map_err(|error| sent.err().unwrap_or(error))?;
+        let (report, received) = first_report(&mut ours).map_err(|error| sent.err().unwrap_or(error))?;
         ours.set_nonblocking(true)?;
-        Ok((ours, heard, report))
+        Ok((ours, received, report))
     }
 
     /// Has the shim fork an init.
@@ -330,7 +330,7 @@ impl Containment {
                 // Asked for by name: nothing else will do, and the next order says so.
                 Err(_) if self.strict => {}
                 Err(why) => {
-                    self.said.push(format!("containment plain from now on: {why}"));
+                    self.remarks.push(format!("containment plain from now on: {why}"));
                     self.mode = Mode::Plain;
                 }
             }
@@ -366,16 +366,16 @@ fn first_report(from: &mut UnixStream) -> io::Result<(Report, Vec<u8>)> {
 }
 
 /// The next line of an init after what was heard already, and what came after it.
-fn next_report(from: &mut UnixStream, mut heard: Vec<u8>) -> io::Result<(Report, Vec<u8>)> {
+fn next_report(from: &mut UnixStream, mut received: Vec<u8>) -> io::Result<(Report, Vec<u8>)> {
     let mut bytes = [0_u8; 1024];
     loop {
-        if let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
-            let rest = heard.split_off(end + 1);
-            return Ok((serde_json::from_slice(&heard)?, rest));
+        if let Some(end) = received.iter().position(|byte| *byte == b'\n') {
+            let rest = received.split_off(end + 1);
+            return Ok((serde_json::from_slice(&received)?, rest));
         }
         match from.read(&mut bytes) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it said nothing")),
-            Ok(count) => heard.extend_from_slice(&bytes[..count]),
+            Ok(count) => received.extend_from_slice(&bytes[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -404,7 +404,7 @@ impl Drop for Containment {
         let populated = self.cgroup.as_ref().is_some_and(|cgroup| cgroup::is_populated(cgroup.path()));
         self.cgroup = None;
         // As long as somebody is left, the next command must find out where.
-        if let Some(register) = self.register.as_ref().filter(|register| !populated && !is_kept(register)) {
+        if let Some(register) = self.register.as_ref().filter(|register| !populated && !is_supervised(register)) {
             std::fs::remove_file(register).ok();
         }
     }

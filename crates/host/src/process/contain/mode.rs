@@ -70,8 +70,8 @@ pub fn try_out(mode: Mode) -> Result<(), String> {
         begun.order.set_nonblocking(false)?;
         begun.order.set_read_timeout(Some(START_TAKES_MAX))?;
         loop {
-            let (report, rest) = next_report(&mut begun.order, begun.heard)?;
-            begun.heard = rest;
+            let (report, rest) = next_report(&mut begun.order, begun.received)?;
+            begun.received = rest;
             if report == Report::Gone {
                 return Ok(());
             }

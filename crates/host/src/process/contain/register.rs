@@ -23,13 +23,13 @@ pub(super) fn sign(path: &Path, group: &Path) -> io::Result<File> {
 
 /// Whether somebody keeps watch over the run with this register.
 #[must_use]
-pub fn is_kept(register: &Path) -> bool {
+pub fn is_supervised(register: &Path) -> bool {
     let file = OpenOptions::new().read(true).write(true).open(register);
     file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
 /// What a register left by a killed harness says: the group, once nobody keeps watch any more.
-pub(crate) fn wait_for_keepers(register: &Path, most: Duration) -> Option<PathBuf> {
+pub(crate) fn wait_for_supervisors(register: &Path, most: Duration) -> Option<PathBuf> {
     let mut file = OpenOptions::new().read(true).write(true).open(register).ok()?;
     let until = Instant::now() + most;
     while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() && Instant::now() < until {

@@ -1,8 +1,8 @@
 //! Isolated copies: working copies of a checkpoint that know nothing of each other nor of the workspace. A writable
 //! snapshot where btrfs has it, an overlay where mounts are allowed, else a checkout.
 mod checkout;
+mod copy_tree;
 mod overlay;
-mod plant;
 mod register;
 
 use std::io;
@@ -73,7 +73,7 @@ pub struct CopyExtras<'a> {
 #[derive(Debug)]
 pub struct CopiesMade {
     /// How.
-    pub way: CopyMethod,
+    pub method: CopyMethod,
     /// Why in this way, for people.
     pub why: String,
     /// Where each is.
@@ -106,7 +106,7 @@ impl Copies {
             }
         }
         for name in copies.list()? {
-            copies.lay_again(name.as_bytes())?;
+            copies.remount_overlay(name.as_bytes())?;
         }
         Ok(copies)
     }
@@ -144,7 +144,7 @@ impl Copies {
         if is_inside(&self.folder, request.along.workspace)? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "copies cannot lie in the workspace itself"));
         }
-        let (way, why) = self.choose(request, only)?;
+        let (method, why) = self.choose(request, only)?;
         let there = self.list()?;
         for name in names {
             checked(name)?;
@@ -153,23 +153,23 @@ impl Copies {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
             }
         }
-        if let Err(error) = self.make_all(request, way, names) {
+        if let Err(error) = self.make_all(request, method, names) {
             for name in names.iter().flat_map(|name| [unfinished(name.as_bytes()), name.as_bytes().to_vec()]) {
                 self.remove_bytes(&name).ok();
             }
             return Err(error);
         }
-        Ok(CopiesMade { way, why, paths: names.iter().map(|name| self.path(name)).collect() })
+        Ok(CopiesMade { method, why, paths: names.iter().map(|name| self.path(name)).collect() })
     }
 
     /// All of them, safe on disk before one of them has its name.
-    fn make_all(&self, request: &CopyRequest<'_>, way: CopyMethod, names: &[&str]) -> io::Result<()> {
+    fn make_all(&self, request: &CopyRequest<'_>, method: CopyMethod, names: &[&str]) -> io::Result<()> {
         let copies = self.part(COPIES)?;
         for name in names {
             let unfinished = unfinished(name.as_bytes());
             mkdirat(&copies, unfinished.as_slice(), Mode::RWXU)?;
             let own = open_inside(copies.as_fd(), &unfinished)?;
-            self.make_one(request, way, &own, names.len() > 1)?;
+            self.make_one(request, method, &own, names.len() > 1)?;
         }
         rustix::fs::syncfs(&copies)?;
         for name in names {
@@ -181,23 +181,23 @@ impl Copies {
     /// The best way that works, and why the better ones do not.
     fn choose(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>) -> io::Result<(CopyMethod, String)> {
         let mut whys = Vec::new();
-        for way in [CopyMethod::Snapshot, CopyMethod::Overlay, CopyMethod::Checkout] {
-            if only.is_some_and(|only| only != way) {
+        for method in [CopyMethod::Snapshot, CopyMethod::Overlay, CopyMethod::Checkout] {
+            if only.is_some_and(|only| only != method) {
                 continue;
             }
-            let tried = match way {
+            let tried = match method {
                 CopyMethod::Snapshot => self.try_snapshot(request),
                 CopyMethod::Overlay => overlay::trial(self.own.folder.as_fd()),
                 CopyMethod::Checkout => Ok(()),
             };
-            let is = match way {
+            let is = match method {
                 CopyMethod::Snapshot => "writable snapshots of btrfs",
                 CopyMethod::Overlay => "overlays over one checkout",
                 CopyMethod::Checkout => "a checkout each",
             };
             match tried {
-                Ok(()) if whys.is_empty() => return Ok((way, is.to_owned())),
-                Ok(()) => return Ok((way, format!("{is}: {}", whys.join("; ")))),
+                Ok(()) if whys.is_empty() => return Ok((method, is.to_owned())),
+                Ok(()) => return Ok((method, format!("{is}: {}", whys.join("; ")))),
                 Err(why) => whys.push(why),
             }
         }
@@ -219,8 +219,8 @@ impl Copies {
         }
     }
 
-    fn make_one(&self, request: &CopyRequest<'_>, way: CopyMethod, own: &OwnedFd, several: bool) -> io::Result<()> {
-        match way {
+    fn make_one(&self, request: &CopyRequest<'_>, method: CopyMethod, own: &OwnedFd, several: bool) -> io::Result<()> {
+        match method {
             CopyMethod::Snapshot => snapshot_copy(request, own),
             CopyMethod::Overlay => {
                 let shared = self.shared(request)?;
@@ -228,7 +228,7 @@ impl Copies {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let below = openat2(own, BELOW, flags, Mode::RUSR | Mode::WUSR, WITHIN)?;
                 io::Write::write_all(&mut std::fs::File::from(below), &key)?;
-                overlay::lay(own.as_fd(), shared.as_fd())
+                overlay::mount_overlay(own.as_fd(), shared.as_fd())
             }
             CopyMethod::Checkout => {
                 let tree = make_folder(own, TREE)?;
@@ -236,13 +236,13 @@ impl Copies {
                     return check_out(request, &tree);
                 }
                 let shared = self.shared(request)?;
-                plant::plant(&shared, &tree, &|_| true)
+                copy_tree::copy_tree(&shared, &tree, &|_| true)
             }
         }
     }
 
     /// An overlay that is not mounted any more is mounted again.
-    fn lay_again(&self, name: &[u8]) -> io::Result<()> {
+    fn remount_overlay(&self, name: &[u8]) -> io::Result<()> {
         let own = open_inside(self.part(COPIES)?.as_fd(), name)?;
         let is_overlay = statat(&own, UPPER, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         if !is_overlay || overlay::is_mounted(&own, TREE) {
@@ -251,7 +251,7 @@ impl Copies {
         let mut key = Vec::new();
         io::Read::read_to_end(&mut open_file(&own, BELOW.as_bytes())?, &mut key)?;
         let shared = open_inside(self.part(SHARED)?.as_fd(), &key)?;
-        overlay::lay(own.as_fd(), shared.as_fd())
+        overlay::mount_overlay(own.as_fd(), shared.as_fd())
     }
 
     /// The checkout that the copies of a checkpoint share, made once. Nobody works in it.
@@ -329,7 +329,7 @@ fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
 /// Puts a checkpoint into an empty folder, with what is brought along.
 fn check_out(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     put(request, to)?;
-    bring(request, to)
+    copy_extras(request, to)
 }
 
 /// Puts a checkpoint into an empty folder, and nothing else.
@@ -340,7 +340,9 @@ pub fn put(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     let then = request.checkpoint;
     match request.source {
         ContentSource::Store(store) => checkout::check_out(then, store, to),
-        ContentSource::Snapshot(snapshot) => plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path)),
+        ContentSource::Snapshot(snapshot) => {
+            copy_tree::copy_tree(snapshot.folder(), to, &|path| then.names.contains_key(path))
+        }
     }
 }
 
@@ -348,16 +350,16 @@ pub fn put(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
 ///
 /// # Errors
 /// When something of it cannot be read or written.
-pub fn bring(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
+pub fn copy_extras(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     let then = request.checkpoint;
     let (from, now) = match request.source {
         ContentSource::Store(_) => (request.along.workspace, request.along.now),
         ContentSource::Snapshot(snapshot) => (snapshot.folder(), then),
     };
     if request.along.ignored {
-        plant::plant_ignored(from, to, now, then)?;
+        copy_tree::copy_ignored(from, to, now, then)?;
     }
-    if request.along.git { plant::plant_repository(from, to) } else { Ok(()) }
+    if request.along.git { copy_tree::copy_repository(from, to) } else { Ok(()) }
 }
 
 /// A writable snapshot, without what was not asked for.

@@ -50,7 +50,7 @@ pub struct Watch {
     device: u64,
     rules: Rules,
     /// What the repository's own list of rules looked like.
-    exclude: Option<Stamp>,
+    exclude: Option<ExcludeStamp>,
     inotify: Option<OwnedFd>,
     folders: Folders,
     /// Why the next hint is no list.
@@ -86,7 +86,7 @@ struct Event {
     name: Option<Vec<u8>>,
 }
 
-type Stamp = (u64, i64, [i64; 2], [u64; 2]);
+type ExcludeStamp = (u64, i64, [i64; 2], [u64; 2]);
 
 /// What stands for a name that came, went or was moved.
 const NAMED: ReadFlags =
@@ -131,7 +131,7 @@ impl Watch {
             if self.stale || self.is_gone() { Err(Trouble::Doubt(NoListReason::Doubt)) } else { self.drain(&mut list) };
         let doubt = self.doubt.take();
         match began {
-            Ok(()) if self.exclude == self.look_at_exclude() => {
+            Ok(()) if self.exclude == self.exclude_stamp() => {
                 doubt.map_or_else(|| list.finish(), WatchHint::Everything)
             }
             Ok(()) => self.again(NoListReason::Rules),
@@ -176,7 +176,7 @@ impl Watch {
 
     fn begin(&mut self) {
         self.stale = false;
-        self.exclude = self.look_at_exclude();
+        self.exclude = self.exclude_stamp();
         self.folders = Folders::default();
         match self.watch_all() {
             Ok(()) => {}
@@ -352,7 +352,7 @@ impl Watch {
         let came_or_went = what.intersects(NAMED) && (is_folder || is_known);
         // One that could not be read may be readable now.
         if came_or_went || (is_folder && !is_known) {
-            return self.look_again(number, &name, list);
+            return self.watch_again(number, &name, list);
         }
         let folder = self.folders.path(number).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         list.name(joined(&folder, &name));
@@ -360,7 +360,7 @@ impl Watch {
     }
 
     /// A folder came, went or was swapped: whatever is there now is watched, and all of it is on the list.
-    fn look_again(&mut self, above: Number, name: &[u8], list: &mut List) -> Result<(), Trouble> {
+    fn watch_again(&mut self, above: Number, name: &[u8], list: &mut List) -> Result<(), Trouble> {
         let doubt = || Trouble::Doubt(NoListReason::Doubt);
         let folder = self.folders.path(above).ok_or_else(doubt)?;
         let depth = folder.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).count();
@@ -384,7 +384,7 @@ impl Watch {
     }
 
     /// How the repository's own list of rules looks; it is not watched, for its folder changes all the time.
-    fn look_at_exclude(&self) -> Option<Stamp> {
+    fn exclude_stamp(&self) -> Option<ExcludeStamp> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let file = openat2(&self.workspace, ".git/info/exclude", flags, Mode::empty(), resolve).ok()?;

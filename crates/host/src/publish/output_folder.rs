@@ -18,12 +18,12 @@ const LAST_BYTES: u64 = 64 * 1024;
 
 /// The folder, by its path: the agent may remove it at any time, and it is made again.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OutputFolder {
     workspace: PathBuf,
     name: &'static str,
 }
 
-impl Place {
+impl OutputFolder {
     pub(super) fn new(workspace: &Path, name: &'static str) -> Self {
         Self { workspace: workspace.to_owned(), name }
     }
@@ -85,7 +85,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl OutputFolder {
     /// Whether a line is among the last of a log.
     pub(super) fn holds(&self, name: &str, line: &str) -> io::Result<bool> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -22,7 +22,7 @@ const UNREAD_MAX: usize = 20;
 
 /// What matches.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct ProtectedPatterns {
     globs: Gitignore,
     /// The names that patterns have between their slashes.
     named: Vec<Vec<u8>>,
@@ -30,7 +30,7 @@ pub(super) struct Chosen {
 }
 
 /// One name that was passed.
-pub(super) struct Entry<'a> {
+pub(super) struct WalkEntry<'a> {
     pub(super) path: &'a [u8],
     pub(super) kind: FileType,
     pub(super) inode: u64,
@@ -55,7 +55,7 @@ pub(super) struct Passed {
     pub(super) unread: Vec<Vec<u8>>,
 }
 
-impl Chosen {
+impl ProtectedPatterns {
     pub(super) fn new(globs: &[String], ours: Rules) -> Self {
         let mut builder = GitignoreBuilder::new("");
         for glob in globs {
@@ -78,16 +78,16 @@ impl Chosen {
     }
 
     /// Tells of every name in the workspace, folders too.
-    pub(super) fn walk(&self, workspace: &OwnedFd, tell: &mut dyn FnMut(&Entry<'_>)) -> Passed {
+    pub(super) fn walk(&self, workspace: &OwnedFd, visit: &mut dyn FnMut(&WalkEntry<'_>)) -> Passed {
         let mut passed = Passed::default();
         match folder_beneath(workspace, b"") {
-            Ok(top) => self.folder(WalkedFolder { handle: &top, path: &[], matches: false }, tell, &mut passed),
+            Ok(top) => self.folder(WalkedFolder { handle: &top, path: &[], matches: false }, visit, &mut passed),
             Err(_) => passed.unread.push(b".".to_vec()),
         }
         passed
     }
 
-    fn folder(&self, folder: WalkedFolder<'_>, tell: &mut dyn FnMut(&Entry<'_>), passed: &mut Passed) {
+    fn folder(&self, folder: WalkedFolder<'_>, visit: &mut dyn FnMut(&WalkEntry<'_>), passed: &mut Passed) {
         let WalkedFolder { handle: folder, path, matches } = folder;
         let Ok(entries) = Dir::read_from(folder) else { return unread(path, passed) };
         let depth = path.iter().filter(|byte| **byte == b'/').count();
@@ -117,11 +117,11 @@ impl Chosen {
                 Match::Whitelist(_) => false,
                 Match::None => matches,
             };
-            tell(&Entry { path: &path, kind, inode: entry.ino(), is_wanted });
+            visit(&WalkEntry { path: &path, kind, inode: entry.ino(), is_wanted });
             if is_folder {
                 match folder_beneath(folder, name) {
                     Ok(below) => {
-                        self.folder(WalkedFolder { handle: &below, path: &path, matches: is_wanted }, tell, passed);
+                        self.folder(WalkedFolder { handle: &below, path: &path, matches: is_wanted }, visit, passed);
                     }
                     Err(_) => unread(&path, passed),
                 }
@@ -134,7 +134,7 @@ impl Chosen {
         let Ok(root) = path_of_handle(workspace) else { return Vec::new() };
         let (patterns, plain): (Vec<&String>, Vec<&String>) =
             wanted.iter().partition(|path| path.contains(['*', '?', '[']));
-        let mut found: Vec<Vec<u8>> = plain.iter().flat_map(|path| on_the_way(&root, path.as_bytes())).collect();
+        let mut found: Vec<Vec<u8>> = plain.iter().flat_map(|path| links_on_path(&root, path.as_bytes())).collect();
         for path in &plain {
             let leads = root.join(path).canonicalize();
             if leads.is_ok_and(|leads| !leads.starts_with(&root)) {
@@ -173,7 +173,7 @@ fn above_all(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The links among the names of a path, and the file that it leads to; only what lies in the workspace.
-fn on_the_way(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
+fn links_on_path(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
     let is_link = |path: &[u8]| {
         fs::symlink_metadata(root.join(OsStr::from_bytes(path))).is_ok_and(|found| found.file_type().is_symlink())
     };
