@@ -1,7 +1,8 @@
 //! The process between the harness and an agent that speaks the Agent Client Protocol.
 //!
-//! To the harness it is an agent like any other: it is started, contained and ended as they are, and its stdout is
-//! the transcript, one line for every message of either side. What is said is decided in [`loop_core::agent::acp`].
+//! For the harness it is an agent like any other: it is started, contained and ended in the same way, and its
+//! stdout is the transcript, one line for every message of either side. [`loop_core::agent::acp`] decides what is
+//! sent.
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};

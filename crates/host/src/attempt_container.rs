@@ -1,5 +1,5 @@
-//! An attempt in a container: what the agent reads is put there, our own program stands for it on this side, and what it left there
-//! belongs to its end.
+//! An attempt in a container: the agent's files are copied there, our own program runs in place of the agent on
+//! this side, and what the agent left running counts as part of its end.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Orders about checkpoints are carried out beside the driver: they read and write whole workspaces, and the
-//! driver must hear people and processes meanwhile. One thread, one order after the other.
+//! Checkpoint orders run on a thread beside the driver: they read and write whole workspaces, and the driver must
+//! serve people and processes meanwhile. One thread, one order after the other.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;

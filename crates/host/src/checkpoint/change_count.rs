@@ -1,5 +1,4 @@
-//! How many files changed in all, and of what kind: over everything that differs, not only over the names that fit
-//! into a fact.
+//! How many files changed, and of which kind: over all differences, not only over the names that fit into a fact.
 use loop_core::policy::protect::is_test_path;
 use loop_core::run::Measurement;
 use loop_core::text;

@@ -1,4 +1,5 @@
-//! The checkpoints of a run for whoever looks at them: which there are, and what differs between two, whatever keeps them.
+//! Listing the checkpoints of a run and comparing two of them, for commands that only read. It works for both
+//! backends.
 use std::io;
 
 use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};

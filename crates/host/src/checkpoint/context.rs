@@ -1,5 +1,5 @@
-//! What the checkpoints of a run need to know: which run, which store, which workspace, what is in scope; and how a
-//! workspace can be recorded at all.
+//! What the checkpoints of a run need to know: the run, the store, the workspace, the rules. Also: which backend a
+//! workspace can use.
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::Agent;

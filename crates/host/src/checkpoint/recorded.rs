@@ -1,4 +1,4 @@
-//! A checkpoint for whoever wants its files elsewhere, and what a folder is beside it. Nothing of the store or of the
+//! Opening a checkpoint to copy its files elsewhere, and comparing a folder with it. Neither the store nor the
 //! workspace is changed.
 use std::fs::File;
 use std::io;

@@ -1,5 +1,5 @@
-//! Whose checkpoints go, and when: a time after the end of their run, or when all together take too much. Those of
-//! runs at work, paused or waiting stay, and those that people named.
+//! Which checkpoints are removed, and when: some time after the end of their run, or when all stores together take
+//! too much space. Checkpoints of runs that are active, paused or waiting stay, and so do those that people named.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;

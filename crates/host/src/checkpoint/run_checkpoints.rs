@@ -1,4 +1,5 @@
-//! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`RunCheckpoints`] has the workspace's lock.
+//! The checkpoints of one run: take, compare, roll back. The owner of a [`RunCheckpoints`] holds the workspace's
+//! lock.
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

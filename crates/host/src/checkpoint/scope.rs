@@ -1,5 +1,5 @@
-//! What is in scope of a run's checkpoints: its settings, the user's and the repository's rules, and never the folder in
-//! which loop itself keeps everything.
+//! Which files belong to a run's checkpoints: by its settings, the user's and the repository's rules. The state
+//! folder of loop itself never belongs to them.
 use std::path::{Path, PathBuf};
 
 use loop_core::text;

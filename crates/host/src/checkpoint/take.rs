@@ -1,5 +1,5 @@
-//! Taking a checkpoint: a look, what changed is read, folders that changed get new trees, and all of it is one pack with
-//! one sync of the file and one of its folder.
+//! Taking a checkpoint: scan the workspace, read what changed, write new trees for changed folders. All of it is
+//! one pack, with one sync of the file and one of its folder.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,5 @@
-//! Our streams and an exec's, joined until one side is done: stdin goes in, frames come out and are told apart. One thread around
-//! `poll`, which never writes where it would have to wait, so that a signal is heard whoever is slow.
+//! Connects our streams with those of an exec until one side is done: stdin goes in, frames come out. One thread
+//! around `poll`, which never blocks in a write, so that a signal is handled at once.
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

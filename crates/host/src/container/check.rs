@@ -1,4 +1,5 @@
-//! Whether an agent can work in a container, asked before anything is made: it is there, it runs, and it sees the workspace.
+//! Whether an agent can work in a container, checked before anything is made: it exists, it runs, and the workspace
+//! is in it.
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;

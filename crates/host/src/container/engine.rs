@@ -1,4 +1,4 @@
-//! The calls of the engine's API that we make, as values.
+//! The calls of the engine's API that we use, as values.
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};

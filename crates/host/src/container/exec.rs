@@ -1,5 +1,6 @@
-//! The program between a run and its agent in a container, `loop container-exec`: to those who started it, it is the agent. It passes
-//! the streams on, ends when the agent does and as the agent did, and takes everybody along that the agent left there.
+//! The program between a run and its agent in a container, `loop container-exec`. For the harness it is the agent:
+//! it passes the streams on, exits when and as the agent does, and ends everything that the agent left in the
+//! container.
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};

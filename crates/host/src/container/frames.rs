@@ -1,4 +1,5 @@
-//! The stream of an exec without a terminal: frames of eight bytes and a payload, so that stdout and stderr are told apart.
+//! The stream of an exec without a terminal: frames with a header of eight bytes and a payload, so that stdout and
+//! stderr can be separated.
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

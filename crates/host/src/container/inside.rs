@@ -1,4 +1,4 @@
-//! Small questions to a container, by a command in it that ends soon.
+//! Short questions to a container, by a command in it.
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};

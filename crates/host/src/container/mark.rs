@@ -1,8 +1,9 @@
-//! How what an agent starts in a container is known again: by a variable, and by a limit that is in nobody's way.
+//! How processes that an agent started in a container are recognised: by a variable, and by a resource limit that
+//! has no effect.
 //!
-//! A variable is lost by who clears its environment. The limit on resident memory has done nothing on Linux for twenty
-//! years, but a child has it from its parent whatever it does with session, group, parent or environment, and everybody can read
-//! it in `/proc`. So a number that stands for the run is set there, by the shell that then becomes the agent.
+//! A process that clears its environment loses the variable. The limit on resident memory has had no effect on
+//! Linux for twenty years, but a child inherits it whatever it does with session, group, parent or environment, and
+//! it can be read in `/proc`. So a number for the run is set there, by the shell that then becomes the agent.
 use sha2::{Digest, Sha256};
 
 use crate::process::MARK;

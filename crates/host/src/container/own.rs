@@ -1,5 +1,5 @@
-//! A container of the run's own, made of an image: the workspace in it at the same path, no network unless it was allowed, and
-//! gone when the run is.
+//! A container of the run's own, made from an image: with the workspace at the same path, without network unless it
+//! is allowed, removed with the run.
 use std::path::Path;
 
 use serde_json::{Value, json};

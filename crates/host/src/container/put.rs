@@ -1,5 +1,5 @@
-//! Files for an agent in a container: what an adapter wants written beside the prompt lies outside the workspace, where nobody in
-//! the container sees it. So it is put there, as an archive, which is the one form that an engine takes.
+//! Files for an agent in a container. What an adapter writes beside the prompt is outside the workspace and not
+//! visible in the container. So it is copied there as a tar archive, the only form that an engine accepts.
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! What the next command must know to end what a killed harness left in a container: a small file in the run's folder.
+//! What the next command must know to clean up what a killed harness left in a container: a small file in the run's
+//! folder.
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

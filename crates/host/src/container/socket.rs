@@ -1,4 +1,4 @@
-//! Where the engine listens: what the user said, or the places that Docker and Podman are known to use.
+//! Where the engine listens: the user's setting, or the usual paths of Docker and Podman.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! The shell that waits in the container beside the agent and ends what the agent left: the engine can start something in a
-//! container, but has no call that ends it. It is there before the agent is, so that a cancel need not start anything, and when
-//! we are killed it sees the end of its orders and does the rest alone.
+//! The shell that waits in the container beside the agent and ends what the agent left: the engine can start a
+//! process in a container, but has no call that ends it. It is started before the agent, so that a cancel need not
+//! start anything. When we are killed, its input ends, and it does the rest alone.
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! The calls of btrfs that no library offers safely: snapshots made and removed, and what a subvolume is.
+//! The btrfs system calls that no library offers safely: making and removing snapshots, and what a subvolume is.
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

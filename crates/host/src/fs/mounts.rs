@@ -1,4 +1,4 @@
-//! What is mounted where, as the kernel lists it for us.
+//! What is mounted where, as the kernel lists it.
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! The contents of all originals in one file, one behind the other, so that thousands of them need one sync only.
-//! Where each lies, and its hash, is in the record.
+//! The contents of all originals in one file, so that thousands of them need only one sync. The record has the
+//! offset and the hash of each.
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

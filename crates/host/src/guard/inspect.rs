@@ -1,5 +1,5 @@
-//! Whether the originals are still there as they were. Mostly that is one `lstat` each; a file whose time of change is
-//! another is read and compared byte for byte by its hash.
+//! Whether the originals are unchanged. Usually that takes one `lstat` for each; a file whose change time differs
+//! is read and compared by its hash.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,14 @@
-//! The tamper guard: what is protected is chosen and kept when a run begins, compared whenever the agent has worked, and
-//! put back byte for byte. All of it lies in the run's own folder, so that it works without checkpoints too.
+//! The tamper guard: protected files are stored when a run begins, compared after the agent worked, and restored
+//! byte for byte. Everything is in the run's own folder, so it works without checkpoints.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `patterns` | which files match the protected patterns and scripts | follow links |
+//! | `contents` | the contents of all originals in one file | store a content twice |
+//! | `record` | what is known of each original | |
+//! | `inspect` | compares the workspace with the originals | decide what tamper means |
+//! | `restore` | writes originals back | lose the agent's version: it is copied first |
+//! | `targets` | hashes of the files that define how tests are run | protect them |
 mod contents;
 mod inspect;
 mod patterns;

@@ -1,5 +1,5 @@
-//! Which names match what shall be protected: patterns in the style of `.gitignore`, over everything that is there,
-//! ignored or not. No link is followed, and what is made from the sources is passed by unless a pattern names it.
+//! Which names are protected: patterns in the style of `.gitignore`, over everything that is there, ignored or not.
+//! No link is followed. Folders that are built from sources are skipped unless a pattern names them.
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! What is known of each original, in one file that is always whole.
+//! What is known of each original, in one file that is always complete.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

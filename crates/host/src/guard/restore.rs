@@ -1,5 +1,5 @@
-//! Putting originals back: each is made beside its place and moved there, by handles that no link can lead elsewhere.
-//! What stood in the way is kept where the caller says, or moved aside.
+//! Restoring originals: each is written beside its path and renamed, by handles that no link can redirect. What was
+//! there is copied to where the caller wants it, or moved aside.
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read};

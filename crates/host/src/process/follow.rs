@@ -1,4 +1,4 @@
-//! Reading a stream on while it is written: by segment and offset, with gaps seen.
+//! Reading a stream while it is written: by segment and offset. Gaps are reported.
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;

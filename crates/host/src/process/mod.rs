@@ -1,5 +1,14 @@
-//! Processes: started where nothing of theirs can get away, ended with all that they started, and what they
-//! wrote kept within bounds.
+//! Processes: started in containment, ended with everything they started, their output stored within limits.
+//!
+//! | file or folder | what it does | what it does not do |
+//! |---|---|---|
+//! | `task` | one process from its start to the end of everything it started | wait: the driver polls and wakes it |
+//! | `transcript` | stores output in files of bounded size | interpret it |
+//! | `follow` | reads such a stream while it is written | |
+//! | `silence` | whether a process shows any sign of life | end it |
+//! | `proc` | reads `/proc`; sends signals by handle | trust a process number alone |
+//! | `sweep` | ends what a killed harness left behind | touch processes without our mark |
+//! | `contain/` | shim, init, control groups, namespaces | know what an order is for |
 mod contain;
 mod follow;
 mod proc;

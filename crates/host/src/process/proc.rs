@@ -1,4 +1,4 @@
-//! What `/proc` says of processes. A number alone is nobody: who is signalled is held by a handle first.
+//! What `/proc` shows of processes. A number can be reused, so a process is signalled only through a handle.
 use std::fs;
 use std::sync::OnceLock;
 

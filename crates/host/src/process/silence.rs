@@ -1,5 +1,5 @@
-//! Has a process shown any sign of life? Looked at only when its limit falls due: output is seen as it
-//! comes, files and processor time are asked for then.
+//! Whether a process shows any sign of life. Output is seen as it comes. Files and processor time are checked only
+//! when the limit is reached.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};

@@ -1,5 +1,5 @@
-//! Ending what nobody keeps any more: what a harness that was killed left behind, and what came to us because
-//! an init was killed. By name where one is known, by its mark otherwise.
+//! Ending processes that nothing supervises any more: what a killed harness left behind, and what was reparented to
+//! us because an init was killed. By control group where one is known, otherwise by the mark in the environment.
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

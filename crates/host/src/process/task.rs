@@ -1,5 +1,5 @@
-//! One order's process from start to the death of all that it started. Never waits: the driver's
-//! loop asks what it wants to be woken for, and wakes it.
+//! The process of one order, from its start to the end of everything it started. It never waits: the driver's loop
+//! asks what to poll, and calls it.
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,10 @@
-//! What is published of a run in its workspace, for programs of other people: written from the journal, never read back.
+//! Files that are published in the workspace for other programs. They are written from the journal and never read
+//! back.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `loopr` | the files of the Loopr specification | |
+//! | `output_folder` | writes complete files and a bounded log into a folder of ours | follow links |
 mod loopr;
 mod output_folder;
 

@@ -1,5 +1,5 @@
-//! A folder of ours in the workspace: files that are there whole or not at all, and a log that only grows. The agent works
-//! in the same folder, so nothing is followed anywhere: neither a link in the place of the folder nor one in that of a file.
+//! A folder of ours in the workspace: files that are complete or absent, and a log. The agent works in the same
+//! workspace, so no link is followed, neither for the folder nor for a file.
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;

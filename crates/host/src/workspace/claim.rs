@@ -1,4 +1,4 @@
-//! Claiming a workspace: the same folder by any path, and none inside another.
+//! Claiming a workspace: the same folder by any path, and no workspace inside another.
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,4 @@
-//! A snapshot as a checkpoint: the contents of files come from it. What is in it is recorded in the store, as of any
-//! checkpoint.
+//! A snapshot as the source of file contents. What is in it is recorded in the store, as for every checkpoint.
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,5 @@
-//! Where snapshots lie: in a folder of ours beside the workspace's subvolume, by store, run and name. To look at them and
-//! to remove them takes no workspace: it may be gone.
+//! The folder of the snapshots: beside the workspace's subvolume, by store, run and name. Listing and removing them
+//! needs no workspace: it may be gone.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! Where btrfs keeps the contents of checkpoints: the store says which checkpoints there are and what is in them, a
-//! snapshot of the same name holds the files. A store notes where its snapshots lie, so that they are found, read and
-//! removed when the workspace is gone.
+//! Contents of checkpoints in btrfs: the store has the checkpoints and their trees, a snapshot of the same name has
+//! the files. A store records where its snapshots are, so they can be found, read and removed when the workspace is
+//! gone.
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! Two texts line by line, with git's own algorithm and heuristics, so that the counts are those of git.
-//! What it could cost is known beforehand, so that nobody can make us compare for hours.
+//! Two texts line by line, with git's own algorithm and heuristics, so the counts are git's. The cost is estimated
+//! before, so no input can make us compare for hours.
 use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, InternedInput, Token};

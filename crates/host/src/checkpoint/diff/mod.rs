@@ -1,5 +1,12 @@
-//! What differs between two checkpoints: which paths and how, how many lines, and the same as a text that
-//! `git apply` takes. No diff program is run. Whatever is done here is bounded, and what was given up is said.
+//! What differs between two checkpoints: which paths and how, how many lines, and a patch that `git apply` accepts.
+//! No diff program is run. All work has limits, and the result says what was left out.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `walk` | which names differ | read contents |
+//! | `rename` | finds renames, with git's rules | compare more pairs than the limit |
+//! | `lines` | line counts and hunks, with git's algorithm | start a comparison that could take too long |
+//! | `patch` | the text of a patch, in pieces | |
 mod lines;
 mod patch;
 mod rename;

@@ -1,5 +1,5 @@
-//! A difference as a text in git's form, so that `git apply` and `patch` take it. It comes in pieces of one
-//! line each: joined they are the text, and who shows them on a screen can paint them and make them harmless.
+//! A difference as a patch in git's format, for `git apply` and `patch`. It comes in pieces of one line each.
+//! Joined they are the text; a caller that prints to a terminal can colour and escape them.
 use std::io;
 use std::ops::Range;
 

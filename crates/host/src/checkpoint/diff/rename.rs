@@ -1,5 +1,5 @@
-//! Renames: a file that went and one that came with the same content, or mostly. By the same rules as git: the
-//! same bytes first, then the same last name, then whatever is most alike.
+//! Renames: a file that was removed and one that was added with the same or similar content. With git's rules: the
+//! same bytes first, then the same base name, then the most similar.
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;

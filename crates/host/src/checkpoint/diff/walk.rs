@@ -1,4 +1,4 @@
-//! Which names differ, as pairs: what the trees and manifests of two checkpoints say, without a look into any file.
+//! Which names differ, as pairs, from the trees and manifests of two checkpoints alone. No file is read.
 use std::collections::BTreeSet;
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What differs between two checkpoints: their trees are compared by id, and only those that differ are opened.
+//! Which entries differ between two checkpoints: trees are compared by id, and only those that differ are read.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 

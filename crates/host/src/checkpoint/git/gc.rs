@@ -1,5 +1,5 @@
-//! What is kept for how long: names are taken away, and then every object that no name leads to any more. Nothing is
-//! removed that was not shown to be unreachable, and nobody saves meanwhile.
+//! Garbage collection: removes names of checkpoints, then every object that no name leads to. Only objects that
+//! were shown to be unreachable are removed, and no checkpoint is taken meanwhile. Also joins small packs.
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! What git cannot hold: full permissions, empty folders, which names are one file; and, beside it, what a checkpoint
-//! did not take and by which rules. Two blobs of lines beside the files' tree, so that they travel with it.
+//! What git cannot store: full permissions, empty folders, which names are hard links of one file; and what a
+//! checkpoint left out, with the rules it used. Two blobs of lines beside the tree of files.
 use std::collections::HashMap;
 
 use loop_core::text;

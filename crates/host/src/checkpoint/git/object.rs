@@ -1,4 +1,4 @@
-//! Git objects as bytes: what they are called and how trees and commits are written.
+//! Git objects as bytes: their ids, and how trees and commits are written.
 use std::fmt;
 
 use sha1::{Digest, Sha1};

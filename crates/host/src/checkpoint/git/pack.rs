@@ -1,5 +1,5 @@
-//! Packs that were written before, as git knows them (ours are without deltas), and their indexes: read, checked, and
-//! made again from the pack where one was lost.
+//! Existing packs in git's format (ours have no deltas) and their indexes: read, checked, and rebuilt from the pack
+//! where the index was lost.
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

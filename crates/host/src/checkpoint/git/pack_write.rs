@@ -1,5 +1,6 @@
-//! Writing a pack: the objects of one checkpoint in one file, made under a name of its own and renamed when it is
-//! safe, so that a pack is whole or absent. Its index is derived from it and therefore not synced.
+//! Writing a pack: the objects of one checkpoint in one file. It is written under a temporary name and renamed once
+//! it is synced, so a pack is either complete or absent. The index is derived from the pack and is therefore not
+//! synced.
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! The names of checkpoints, and what is put right when a store is opened: packs without an index, names that a power
-//! cut took. A pack alone is synced; all else follows from it.
+//! The names of checkpoints, and the repair of a store when it is opened: packs without an index, names that were
+//! lost in a power cut. Only packs are synced; everything else can be derived from them.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};

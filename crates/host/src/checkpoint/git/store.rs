@@ -1,5 +1,5 @@
-//! The store: a git folder of ours with the checkpoints of a workspace. A checkpoint is a commit whose tree holds `files`,
-//! `manifest` and `scope`; its objects are one pack that ends with the commit, its name is a ref.
+//! The store: a git folder of our own with the checkpoints of one workspace. A checkpoint is a commit whose tree
+//! has `files`, `manifest` and `scope`. Its objects are one pack that ends with the commit. Its name is a ref.
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};

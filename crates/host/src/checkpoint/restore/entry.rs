@@ -1,5 +1,5 @@
-//! One name of the workspace that is replaced or removed: what is there is looked at right before and right after, and
-//! what is not what we know goes aside instead of away.
+//! One name of the workspace that is replaced or removed. It is inspected right before and right after. What is not
+//! as expected is moved aside and not removed.
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

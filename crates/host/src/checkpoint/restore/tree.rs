@@ -1,5 +1,5 @@
-//! Going back: the workspace is made what a checkpoint says, name by name, in place. What the checkpoint taken just
-//! before does not hold is never removed, and what somebody changed since is kept aside.
+//! Restoring: the workspace is made equal to a checkpoint, name by name. Names that are not in the checkpoint taken
+//! just before are never removed, and files that changed since are moved aside.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;

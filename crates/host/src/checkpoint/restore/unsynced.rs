@@ -1,5 +1,5 @@
-//! What going back changed and what is not on disk yet: synced together at the end, because a journal commits for all of
-//! it at once.
+//! What a restore changed and is not on disk yet. It is synced once, at the end: one commit of the file system's
+//! journal is enough for all of it.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;

@@ -1,5 +1,6 @@
-//! The cache: what is known of a workspace between two checkpoints. A tree of folders with what `lstat` said of each
-//! name and the ids that came of it, so that a look only has to compare, and only what changed is read and written.
+//! The scan cache: what is known of a workspace between two checkpoints. A tree of folders with the result of
+//! `lstat` for each name, and the ids of the contents. So a scan only has to compare, and only what changed is read
+//! and written.
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,5 @@
-//! The cache on disk, for the next process: a saving of time, never needed. Not synced, but summed: what is missing,
-//! torn, foreign or of another form is done without.
+//! The cache on disk, for the next process. It only saves time. It is not synced but has a checksum: a missing,
+//! torn, foreign or older file is ignored.
 use std::fs;
 use std::io;
 use std::path::PathBuf;

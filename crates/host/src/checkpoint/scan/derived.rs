@@ -1,4 +1,4 @@
-//! What is made from the sources by habit, known by its name: no work of anybody's.
+//! Names of files and folders that tools build from sources. They are no work of the agent.
 
 /// Folders that are always made, never written.
 const MADE: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Looking into one folder: its names are compared with what the cache has of them.
+//! Scanning one folder: its names are compared with the cache.
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! What a scan of some places only must still find out about the rest of the workspace.
+//! What a scan of only some paths must check in the rest of the workspace.
 use std::collections::HashMap;
 
 use super::cache::{CacheEntry, EntryKind, ScanCache};

@@ -1,5 +1,5 @@
-//! What lies in ignored files, as one digest: checkpoints leave these out, so that an agent whose work lies there would
-//! look as if it did nothing. What is made from the sources by habit says nothing and is left out here too.
+//! A digest of ignored files. Checkpoints leave these out, so an agent whose work is in ignored files would seem to
+//! do nothing. Files that are built from sources are left out here too.
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;

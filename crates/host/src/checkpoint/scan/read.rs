@@ -1,4 +1,4 @@
-//! Reading what has changed: contents become ids, and objects of a pack where they are kept. A file that is written
+//! Reading what changed: contents become ids, and objects of a pack where they are stored. A file that is written
 //! meanwhile is read up to three times.
 use std::fs::File;
 use std::io::{self, Read};

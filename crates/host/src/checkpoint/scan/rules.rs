@@ -1,5 +1,5 @@
-//! What is in scope: git's ignore rules read as data, and what people said. No git is asked, and no configuration that
-//! a repository brings along is obeyed.
+//! What is in scope: git's ignore rules, read as data, and the user's settings. No git program is run, and no
+//! configuration of the repository is used.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Looking at a workspace: every name in scope is compared with the cache. Folders are entered by their handles and
-//! links are never followed, so that nobody can lead us out by swapping one for the other.
+//! Scanning a workspace: every name in scope is compared with the cache. Folders are opened by handle and links are
+//! never followed, so the scan cannot be led outside by replacing a folder with a link.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;

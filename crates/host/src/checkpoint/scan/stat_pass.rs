@@ -1,5 +1,5 @@
-//! A glance at a workspace: which paths are not as its cache has them, by `stat` alone. A snapshot that was taken just
-//! before is then looked at only there: its own files are cold, and to look at all of them takes many times longer.
+//! Which paths of a workspace differ from its cache, by `stat` alone. A snapshot that was taken just before is then
+//! scanned only there: its own inodes are not in memory yet, and a full scan would take many times longer.
 use std::io;
 use std::os::fd::OwnedFd;
 

@@ -1,5 +1,5 @@
-//! The pack that is kept: objects come over as they lie in the user's packs, compressed and as differences, so that
-//! nothing is unpacked and packed again. A difference whose base is not kept is made whole.
+//! The saved pack: objects are copied from the user's packs as they are, compressed and as deltas, so nothing is
+//! unpacked and packed again. A delta whose base is not saved is replaced by the whole object.
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

@@ -1,4 +1,5 @@
-//! The commit that a repository is at, read as data: whether it moved says that somebody committed, or went elsewhere.
+//! The commit that HEAD of a repository is at, read as data: a change means that somebody committed or checked
+//! something out.
 use std::path::Path;
 
 use super::folder::GitFolder;

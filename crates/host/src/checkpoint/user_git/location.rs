@@ -1,7 +1,7 @@
-//! Where the repository of a workspace lies. `.git` is a folder, or a file that leads to one (a worktree or a
-//! submodule). Such a pointer is followed only where what it leads to points back to this workspace, as git
-//! itself writes it: otherwise anybody who can write one file here could make us read, and on bringing back write,
-//! any repository of the user's.
+//! Where the repository of a workspace is. `.git` is a folder, or a file that names one (a worktree or a
+//! submodule). Such a pointer is followed only if its target points back to this workspace, as git writes it.
+//! Otherwise anybody who can write one file here could make us read, and in a restore write, any repository of the
+//! user.
 use std::ffi::OsStr;
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! The objects of a repository, wherever they lie: loose, in packs, or in another repository that it names.
+//! The objects of a repository: loose, in packs, or in another repository that it names.
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -1,4 +1,5 @@
-//! The user's own repository beside the checkpoints: kept before anything is done, brought back when that is wanted.
+//! The user's own repository beside the checkpoints of a run: saved before the first iteration, restored when a
+//! person asks for it.
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;

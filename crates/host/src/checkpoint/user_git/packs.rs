@@ -1,5 +1,6 @@
-//! Packs that git wrote, read with their deltas. By positioned reads and not by a map of memory: somebody who
-//! cuts a mapped file short would end us. What a damaged or hostile one says is never believed without a bound.
+//! Packs that git wrote, read with their deltas. By positioned reads and not by a memory map: if another process
+//! truncated a mapped file, ours would be killed. Sizes in a damaged or hostile pack are never trusted without a
+//! limit.
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::File;

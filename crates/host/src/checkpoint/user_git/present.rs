@@ -1,5 +1,5 @@
-//! What a repository has once the kept objects are back in it: whether a commit, with all that is behind it, is
-//! there again, or still lies on a remote only.
+//! Which objects a repository has once the saved ones are back: whether a commit and everything it needs are there,
+//! or still on a remote only.
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! What has to be said in plain sentences, each once and not without end.
+//! Sentences for people: each once, and only so many.
 use std::collections::HashSet;
 
 /// So many sentences are kept.

@@ -1,6 +1,6 @@
-//! Restoring a repository back to what was kept of it, after anything: objects first, then refs and files. Nothing
-//! that was made since is removed; what is overwritten is kept aside before, in a form that can itself be brought
-//! back. Done again it finishes what was cut off.
+//! Restoring a repository to its saved state: objects first, then refs and files. Nothing that was made since is
+//! removed. What is overwritten is saved before, in a form that can itself be restored. A restore that was cut off
+//! is finished by doing it again.
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Restoring back the files of a repository: HEAD, index, what is under way, configuration and logs.
+//! Restoring the files of a repository: HEAD, index, operations in progress, configuration and logs.
 use std::io;
 use std::time::SystemTime;
 

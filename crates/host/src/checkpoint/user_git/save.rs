@@ -1,5 +1,5 @@
-//! Keeping a repository at the start of a run: HEAD, refs, logs, index, configuration and what is under way as they
-//! are, and as one pack the objects that no remote is known to have.
+//! Saving a repository at the start of a run: HEAD, refs, logs, index, configuration and operations in progress as
+//! they are, and one pack with the objects that no remote is known to have.
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;

@@ -1,5 +1,5 @@
-//! What is kept of a repository on disk: a pack with its index, and one file with all the rest: a line that says
-//! what it is, a line of JSON, the bytes of the files, and a sum over all of it.
+//! A saved repository on disk: a pack with its index, and one file with the rest: a line that names the format, a
+//! line of JSON, the bytes of the files, and a checksum over all of it.
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! The files of a repository that are kept as they are, and which of them mean that something is under way.
+//! The files of a repository that are saved as they are, and which of them show that an operation (merge, rebase,
+//! bisect) is in progress.
 use super::folder::{GitFolder, joined};
 use super::index::{INDEX_BYTES_MAX, Index, shared_name};
 use super::location::GitLocation;

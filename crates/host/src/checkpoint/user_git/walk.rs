@@ -1,7 +1,7 @@
-//! Which objects are kept: all that can be reached from what the user has, but not from what a remote is known to
-//! have. Commits are gone through by date, the newest first, as git's own `rev-list` does, until only those of the
-//! remotes are left: so a large history that was fetched is not gone through whole. Where dates are wrong, or
-//! a file was moved, it is rather too much than too little.
+//! Which objects are saved: everything that can be reached from the user's refs, but not from refs of a remote.
+//! Commits are visited by date, the newest first, like git's own `rev-list`, until only those of the remotes are
+//! left: so a large fetched history is not read as a whole. Where dates are wrong, or a file was moved, too much is
+//! saved rather than too little.
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};

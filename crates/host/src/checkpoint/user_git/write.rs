@@ -1,5 +1,5 @@
-//! Writing into a repository when it is brought back: never through a link, every file beside its place under the
-//! name of git's own lock and then moved there, so that a git command at the same time sees the old or the new one.
+//! Writing into a repository during a restore: never through a link. Each file is written under the name of git's
+//! own lock and then renamed, so a git command at the same time sees either the old or the new file.
 use std::fs::File;
 use std::io::{self, Write};
 

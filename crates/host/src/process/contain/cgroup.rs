@@ -1,5 +1,5 @@
-//! Control groups of version 2: whoever is born in one can be ended with all that it started in one stroke,
-//! whatever session, name, environment or user they made for themselves.
+//! Control groups, version 2: everything that starts in a group can be ended at once, whatever session, name,
+//! environment or user it has.
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,8 +1,8 @@
-//! An init: forked by the shim, parent of an order's command, and the one that orphans of it come to. It serves
-//! one order after another, as long as nobody had to be ended.
+//! An init: forked by the shim, parent of an order's command, and subreaper of everything below it. It serves one
+//! order after another, as long as nothing had to be killed.
 //!
-//! Whoever the command started is below it, and when it has no child left, nobody of them is alive:
-//! that is the kernel's word, not a look into a list. It waits, ends, and tells; it decides nothing else.
+//! Everything that the command started is below the init. When the init has no child left, nothing of it is alive:
+//! the kernel guarantees that, no list has to be read. It waits, ends and reports; it decides nothing else.
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

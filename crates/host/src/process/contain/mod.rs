@@ -1,11 +1,21 @@
-//! Containment: nothing that an agent or a gate started is left when it ends, is cancelled, or when we are
-//! killed. Least invasive first, so that sudo, groups and `/proc` work as the user knows them.
+//! Containment: nothing that an agent or a gate started is left when it ends, is cancelled, or when we are killed.
+//! The least invasive method is tried first, so that sudo, groups and `/proc` work as usual. This folder is the
+//! only one that knows Linux's mechanisms for it.
 //!
 //! ```text
-//! loop (harness) ── shim, one a run ── init, one for each order under way ── the command ── whatever it starts
+//! loop (harness) ── shim, one for a run ── init, one for each running order ── the command ── everything it starts
 //! ```
-//! Each of the three is the one that orphans below it come to, so that whoever kills one falls to the next.
-//! This is the only place that knows what is Linux about it.
+//! Each of the three is a subreaper: when one of them is killed, its orphans go to the next.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `mode` | the modes, what each cannot catch, and whether it works here | choose silently |
+//! | `shim` | forks inits; ends orphans when the harness is gone | run commands |
+//! | `init` | starts one command, reaps, ends everything below it | decide when |
+//! | `wire` | messages between harness, shim and init | |
+//! | `cgroup`, `namespace` | control groups; PID and user namespaces | need root, where the kernel allows it |
+//! | `register` | the lock file that shows whether a shim or init is alive | |
+//! | `raw` | the few unsafe system calls | run in a process with several threads |
 mod cgroup;
 mod init;
 mod mode;

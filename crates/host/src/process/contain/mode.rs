@@ -1,4 +1,4 @@
-//! The ways of keeping processes together, what each cannot catch, and whether it can be had here.
+//! The modes of containment, what each of them cannot catch, and whether it works on this machine.
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;

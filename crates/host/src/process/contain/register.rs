@@ -1,5 +1,5 @@
-//! The register of a run's keepers: a file beside its control socket, held locked by its shim and inits, so that
-//! the lock is free when nobody keeps watch. It names the run's control group.
+//! The register of a run: a file beside its control socket that its shim and inits hold locked. The lock is free
+//! when none of them is alive. The file names the run's control group.
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

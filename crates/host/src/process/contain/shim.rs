@@ -1,5 +1,5 @@
-//! The shim of a run: the same program, started once. It forks inits, and stays when the
-//! harness is killed: then the inits end what they keep, it ends what came to it, and goes.
+//! The shim of a run: the same program, started once. It forks inits, and stays alive when the harness is killed:
+//! then the inits end their commands, the shim ends orphans, and exits.
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};

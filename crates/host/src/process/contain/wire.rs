@@ -1,6 +1,6 @@
-//! What harness, shim and inits tell each other. The shim gets one byte and the socket of a new init;
-//! harness and init then talk over that: a command with its three streams, then asks in single bytes one
-//! way, reports in lines the other. An end of it that closes means that its holder is gone.
+//! Messages between harness, shim and inits. The shim gets one byte and the socket of a new init. Harness and init
+//! then use that socket: a command with its three streams, then requests as single bytes in one direction and
+//! reports as lines in the other. A closed end means that its process is gone.
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! A checkpoint of the store, put into an empty folder.
+//! Writing a checkpoint of the store into an empty folder.
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;

@@ -1,5 +1,4 @@
-//! Trees planted into an empty folder: from another tree, name by name, with contents shared where the file system
-//! can.
+//! Copying a tree into an empty folder, name by name, with contents shared where the file system can.
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io;

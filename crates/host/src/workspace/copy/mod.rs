@@ -1,5 +1,12 @@
-//! Isolated copies: working copies of a checkpoint that know nothing of each other nor of the workspace. A writable
-//! snapshot where btrfs has it, an overlay where mounts are allowed, else a checkout.
+//! Isolated copies: working copies of a checkpoint that share nothing with each other or with the workspace. A
+//! writable snapshot on btrfs, an overlay where mounts are allowed, otherwise a checkout.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `checkout` | writes a checkpoint into an empty folder | |
+//! | `copy_tree` | copies a tree, sharing contents where the file system can | copy devices, pipes and sockets |
+//! | `overlay` | mounts overlays; unmounts everything below a copy | need root, where the kernel allows it |
+//! | `register` | whose copies there are; removes those of dead owners | touch a folder without our mark |
 mod checkout;
 mod copy_tree;
 mod overlay;

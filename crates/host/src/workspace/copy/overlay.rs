@@ -1,5 +1,5 @@
-//! Overlays: a shared tree below, what a copy changes above it. And unmounting whatever is mounted in a copy, ours
-//! or not.
+//! Overlays: a shared tree below, the changes of one copy above it. Also unmounts everything that is mounted in a
+//! copy.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! The folders that are watched, as a tree: each knows its name and the one above, so that a moved folder takes all
-//! below it along.
+//! The watched folders, as a tree: each has its name and its parent, so a moved folder takes everything below it
+//! along.
 use std::collections::{BTreeMap, HashMap};
 
 use crate::checkpoint::DirRules;

@@ -1,4 +1,4 @@
-//! What the watcher hands out: where something may have changed, or that it does not know.
+//! The result of the watcher: where something may have changed, or why that is not known.
 use std::collections::BTreeSet;
 
 /// A list longer than this is not worth more than a walk.

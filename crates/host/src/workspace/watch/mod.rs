@@ -1,19 +1,23 @@
-//! Watching a workspace: one inotify instance over its folders in scope, asked only when somebody wants to know, so
-//! that nothing wakes an idle harness. What it gives is a hint of where to look, never a proof that nothing else
-//! has changed.
+//! Watching a workspace: one inotify instance over its folders in scope. It is read only when a caller wants to
+//! know, so nothing wakes an idle harness. The result is a hint where something changed, never a proof that nothing
+//! else did.
 //!
-//! Checkpoints do not use it: a comparison that walks everything is fast enough and needs no proof
+//! Checkpoints do not use it: for small trees it saves little, and its set-up costs a full walk
 //! (docs/decisions/0029). Other parts of the program may.
 //!
-//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint. Besides what is
-//! named, look at
-//! - every file that had more than one name when last looked at, and whatever is the same file as one that is named
-//!   and has more than one: writing by one name tells nothing of the others;
+//! Call `take`, then inspect what it names. What changes after `take` is in the next hint. In addition, inspect
+//! - every file that had more than one name at the last inspection, and every other name of a named file that has
+//!   more than one: a write by one name gives no event for the others;
 //! - every path that counts although the rules leave it out: ignored folders are not watched.
 //!
-//! The kernel does not tell of: writing through memory while the mapping lasts (its end is told); writing by a
-//! hard link that lies elsewhere, or that was made and removed in between; what is mounted over a folder; what
-//! another machine writes.
+//! The kernel gives no event for: writing through a memory map (only for its end); writing by a hard link
+//! elsewhere, or by one that was made and removed in between; what is mounted over a folder; what another machine
+//! writes.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `folders` | the watched folders as a tree |
+//! | `hint` | the result: a list of paths, or why there is none |
 mod folders;
 mod hint;
 
