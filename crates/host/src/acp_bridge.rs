@@ -25,7 +25,7 @@ use signal_hook::low_level::pipe;
 
 /// A line of the agent's that is longer is skipped: with what we put around it, it would be too long for the harness.
 const AGENT_LINE_BYTES_MAX: usize = LINE_BYTES_MAX - 64;
-/// So much of a skipped line is kept.
+/// How many bytes of a skipped line are recorded.
 const HEAD_BYTES: usize = 4096;
 /// So much may wait for an agent that does not read, beside the prompt.
 const UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -33,7 +33,7 @@ const UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 const CANCEL_WAIT: Duration = Duration::from_millis(3000);
 /// How long it may take to end when there is nothing more to read for it.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
-/// The same when it was cancelled, or says nothing more.
+/// The same when it was cancelled, or sends nothing more.
 const CLOSE_WAIT_SHORT: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to by a signal.
 const TERMINATE_WAIT: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub struct BridgeRequest {
     pub mode: Option<String>,
 }
 
-/// Does it, and says with which code to end: 0 if the agent came to its end well, 127 if it could not be started, else 1.
+/// Runs the agent and returns the exit code: 0 if it ended well, 127 if it could not be started, else 1.
 ///
 /// # Errors
 /// When a file cannot be read, or nobody takes what we write.
@@ -195,7 +195,7 @@ impl Bridge {
     fn converse(&mut self) -> io::Result<()> {
         loop {
             if let Some(status) = self.child.try_wait()? {
-                // What it said last is still in the pipe.
+                // Its last output is still in the pipe.
                 self.read_agent()?;
                 if self.skipping || !self.partial.is_empty() {
                     self.line()?;
@@ -304,7 +304,7 @@ impl Bridge {
         let mut bytes = vec![0_u8; 64 * 1024];
         while let Some(stdout) = &mut self.stdout {
             match stdout.read(&mut bytes) {
-                // Most likely it ends; how it does says more than that it says nothing more.
+                // Most likely it is about to end; its exit status tells more than the closed pipe.
                 Ok(0) => {
                     self.stdout = None;
                     if matches!(self.stage, Stage::Talking | Stage::Cancelling { .. }) {
@@ -384,7 +384,7 @@ impl Bridge {
                 Ok(count) => drop(self.unsent.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // Whether it ended or only stopped listening, its own end says more.
+                // Whether it ended or only stopped reading: its exit status tells more.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.stdin = None,
                 Err(error) => return Err(error),
             }

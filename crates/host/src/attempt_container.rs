@@ -19,9 +19,9 @@ const REPORT: &str = "container-report.json";
 #[derive(Debug)]
 pub(crate) struct Inside {
     record: ContainerRecord,
-    /// Where it is told what was left in there.
+    /// The file that lists what was left in the container.
     report: PathBuf,
-    /// Whether the agent may do anything, which some only do where they are told that it is safe.
+    /// Whether the agent has all permissions; some agents need a variable for that.
     all: bool,
 }
 
@@ -31,11 +31,11 @@ impl Inside {
         if !settings.in_container() {
             return Ok(None);
         }
-        // On this machine instead is the one thing that it must not be.
+        // Never fall back to this machine.
         let gone = || io::Error::other("it is not known any more which container the agent belongs in");
         let record = ContainerRecord::read(&run.path).ok_or_else(gone)?;
         let report = folder.join(REPORT);
-        // That of an attempt that was cut off says nothing about this one.
+        // The report of an attempt that was cut off does not count for this one.
         std::fs::remove_file(&report).ok();
         Ok(Some(Self { record, report, all: settings.allowed() == Permissions::All }))
     }
@@ -57,7 +57,7 @@ impl Inside {
         put(&self.record.socket, &self.record.container, &all).map_err(|error| io::Error::other(error.to_string()))
     }
 
-    /// Our own program in the agent's place, with the agent's variables handed to it.
+    /// Our own program instead of the agent, with the agent's variables passed to it.
     pub(crate) fn stand_in(
         &self,
         call: Call,
@@ -79,7 +79,7 @@ impl Inside {
         ];
         let words = words.into_iter().flatten().chain(["--"]).map(str::to_owned);
         let argv = words.chain(call.argv.iter().cloned()).collect();
-        // Some agents refuse as root to do anything unasked, unless they are told that they are shut in.
+        // Some agents refuse to work without questions as root, unless this variable is set.
         let shut_in = self.all.then(|| ("IS_SANDBOX".to_owned(), OsString::from("1")));
         let env = shut_in.into_iter().chain(env).map(|(name, value)| (for_agent(&name), value)).collect();
         (Call { argv, files: Vec::new(), ..call }, env)

@@ -15,13 +15,13 @@ use super::guarding;
 use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
 use crate::guarding::Guarding;
 
-/// The thread, once there is one, and the ways to it and back.
+/// The thread, and the channels to it and back.
 #[derive(Debug)]
 pub(crate) struct CheckpointWorker {
     work: Sender<(OrderId, Work)>,
     done: Receiver<(OrderId, Answer)>,
     wake: OwnedFd,
-    /// Set when what is under way is not wanted any more.
+    /// Set when what is in progress is not wanted any more.
     cancel: Arc<AtomicBool>,
 }
 
@@ -80,12 +80,12 @@ impl CheckpointWorker {
         Ok(Self { work, done, wake, cancel })
     }
 
-    /// Gives up what is under way; its answer still comes.
+    /// Gives up what is in progress; its answer still comes.
     pub(crate) fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
 
-    /// Hands an order over; its answer comes later.
+    /// Gives an order to the thread; its answer comes later.
     pub(crate) fn begin(&self, id: OrderId, order: &Order, state: &RunState) {
         let (newest, before) =
             (state.checkpoints.newest().map(str::to_owned), state.checkpoints.before().map(str::to_owned));
@@ -97,7 +97,7 @@ impl CheckpointWorker {
                 Work::TakeIfChanged { name: name.to_string(), newest }
             }
             Order::Checkpoint { name } => Work::Take { name: name.to_string(), parent: newest },
-            // No parent: it must not keep those of the run alive.
+            // No parent: otherwise those of the run could not be removed.
             Order::ManualCheckpoint { name } => Work::TakeManual { name: name.clone() },
             Order::Measure { .. } => Work::Measure { from: before, to: newest.unwrap_or_default() },
             Order::Rollback { to, undo, git, .. } => Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git },
@@ -129,7 +129,7 @@ impl CheckpointWorker {
 /// What the thread has at hand.
 struct ThreadState {
     context: CheckpointContext,
-    /// Set when what is under way is not wanted any more.
+    /// Set when what is in progress is not wanted any more.
     cancel: Arc<AtomicBool>,
     checkpoints: Option<RunCheckpoints>,
     guarding: Guarding,

@@ -27,7 +27,7 @@ pub fn listed(context: &CheckpointContext) -> io::Result<Vec<CheckpointRow>> {
                 snapshot_store.as_ref().filter(|snapshot_store| snapshot_store.snapshot(&full).is_ok());
             row.snapshot = snapshot_store.map(|snapshot_store| snapshot_store.path(&full));
         }
-        // Somebody removed its snapshot: nothing of it can be gone back to.
+        // Its snapshot was removed: it cannot be restored.
         listed.retain(|row| row.snapshot.is_some());
     }
     Ok(listed)
@@ -81,7 +81,7 @@ impl Comparison {
     /// When something of them is missing or damaged.
     pub fn changes(&self, bounds: &Bounds) -> io::Result<Difference> {
         let commits = CommitPair { from: Some(self.from.id), to: self.to.id };
-        diff::changes_by(&self.store, &self.contents()?, commits, bounds)
+        diff::changes(&self.store, &self.contents()?, commits, bounds)
     }
 
     /// Writes what differs as text.

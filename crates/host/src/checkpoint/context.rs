@@ -14,7 +14,7 @@ use crate::runs::RunFolder;
 /// The stores of all workspaces lie in this folder of the state folder.
 const CHECKPOINTS: &str = "checkpoints";
 
-/// The backend that keeps contents as snapshots.
+/// The backend that stores contents as snapshots.
 pub(super) const BTRFS: &str = "btrfs";
 
 /// What the checkpoints of a run are taken of, and how.
@@ -26,11 +26,11 @@ pub struct CheckpointContext {
     pub store: PathBuf,
     /// Where the work is done.
     pub workspace: PathBuf,
-    /// What is kept and how.
+    /// What is recorded, and how.
     pub settings: CheckpointSettings,
-    /// Who keeps the contents of files: `git` or `btrfs`.
+    /// Where the contents of files are stored: `git` or `btrfs`.
     pub backend: String,
-    /// What the agent leaves lying about, as rules: no part of the work either.
+    /// Files that the agent's program leaves behind, as rules: not part of the work either.
     pub litter: Vec<String>,
     /// Whose excludes hold.
     pub user: GitUser,
@@ -59,19 +59,19 @@ fn folder_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// How a workspace is kept.
+/// How a workspace is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendChoice {
     /// `git`, `btrfs` or `none`.
     pub backend: &'static str,
-    /// Why it is not btrfs, where the workspace lies on it and nobody said otherwise.
+    /// Why it is not btrfs, where the workspace is on btrfs and the setting is automatic.
     pub why: Option<String>,
 }
 
-/// How a workspace can be kept: as it was asked for, or the best that can be had.
+/// How a workspace can be recorded: as the setting asks, or the best that works.
 ///
 /// # Errors
-/// Why what was asked for cannot be had.
+/// Why what the setting asks for does not work here.
 pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<BackendChoice, String> {
     let (backend, why) = match asked {
         CheckpointBackend::None => ("none", None),

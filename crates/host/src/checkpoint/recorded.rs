@@ -47,7 +47,7 @@ impl Recorded {
     /// A checkpoint of a run by its name.
     ///
     /// # Errors
-    /// When it is not there any more, or something of it is missing or damaged.
+    /// When it is gone, or something of it is missing or damaged.
     pub fn open(context: &CheckpointContext, name: &str) -> io::Result<Self> {
         let full = format!("{}/{name}", context.run);
         if !context.store.is_dir() {
@@ -84,7 +84,7 @@ impl Recorded {
                     all.push((path, "permissions of"));
                 }
                 Some(_) => all.push((path, "changed")),
-                // A folder that went is told by what was in it.
+                // A removed folder is listed by the files that were in it.
                 None if has_below(then, path) => {}
                 None => all.push((path, "removed")),
             }
@@ -107,7 +107,7 @@ fn has_below<T>(names: &std::collections::BTreeMap<Vec<u8>, T>, path: &[u8]) -> 
 }
 
 /// The hash of a folder in which everything counts: a copy of a checkpoint. `scratch` is a folder for what is written
-/// on the way.
+/// for a short time.
 ///
 /// # Errors
 /// When it cannot be read.

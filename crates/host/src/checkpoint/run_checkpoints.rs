@@ -28,11 +28,11 @@ use crate::fs::handle::open_folder;
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
-/// So many names that are left out are said at a time.
+/// At most this many left-out names are reported at a time.
 const LEFT_OUT_NAMED_MAX: usize = 8;
 /// A path in a sentence.
 const PATH_LETTERS_MAX: usize = 200;
-/// The file of a store that says whose rollback is under way.
+/// The file of a store that names the run whose rollback is in progress.
 pub(super) const ROLLING_BACK: &str = "rolling-back";
 
 /// The checkpoints of one run.
@@ -47,7 +47,7 @@ pub struct RunCheckpoints {
     snapshots: Option<Snapshots>,
     /// What the newest checkpoint does not hold, and why.
     left_out: Vec<(Vec<u8>, String)>,
-    /// What of it was said.
+    /// Those that were reported already.
     remarks: BTreeSet<Vec<u8>>,
 }
 
@@ -72,7 +72,7 @@ struct Scanned<'a> {
     cache: &'a mut ScanCache,
 }
 
-/// What came of keeping the workspace.
+/// The result of recording the workspace.
 enum Made {
     /// A checkpoint, and what changed while it was read.
     New(Id, Vec<String>),
@@ -80,16 +80,16 @@ enum Made {
     Same(String),
 }
 
-/// Why a checkpoint was not taken, or not gone back to.
+/// Why a checkpoint was not taken or not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// Nothing was changed.
     #[error("{0}")]
     Refused(String),
-    /// Something has to be mended first.
+    /// Something has to be fixed first.
     #[error("{0}")]
     Blocked(String),
-    /// Somebody did not want to wait.
+    /// A person did not want to wait.
     #[error("it was stopped")]
     Cancelled,
 }
@@ -101,10 +101,10 @@ impl From<io::Error> for CheckpointError {
 }
 
 impl RunCheckpoints {
-    /// Opens the store, or makes it. When `cancel` is set, what is under way is given up.
+    /// Opens the store, or makes it. When `cancel` is set, what is in progress is given up.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the machine does not allow it.
     pub fn open(context: CheckpointContext, cancel: Arc<AtomicBool>) -> io::Result<Self> {
         let workspace = open_folder(&context.workspace)?;
         let rules = rules_of(&context);
@@ -134,7 +134,7 @@ impl RunCheckpoints {
         }
     }
 
-    /// What is not kept and was not said yet.
+    /// What is left out and was not reported yet.
     fn left_out(&mut self) -> Vec<String> {
         let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.remarks.contains(path)).cloned().collect();
         self.remarks.extend(fresh.iter().map(|(path, _)| path.clone()));
@@ -154,15 +154,15 @@ impl RunCheckpoints {
     fn id(&self, name: &str) -> Option<Id> {
         let full = self.full(name);
         let id = self.store.named(&full).ok()?;
-        // Somebody may have removed the snapshot.
+        // The snapshot may have been removed.
         let is_there = |snapshots: &Snapshots| snapshots.snapshot_store.snapshot(&full).is_ok();
         self.snapshots.as_ref().is_none_or(is_there).then_some(id)
     }
 
-    /// Keeps the workspace as it is now. One of that name that exists already stays as it is.
+    /// Records the workspace as it is now. One of that name that exists already stays as it is.
     ///
     /// # Errors
-    /// When something of it cannot be kept; then nothing of it is.
+    /// When something of it cannot be recorded; then nothing of it is.
     pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
         if let Some(id) = self.id(name) {
             return Ok(self.saved(name, id)?);
@@ -172,7 +172,7 @@ impl RunCheckpoints {
         let mut made = self.save_new(name, parent)?;
         let tracked = scope::tracked_inside(&self.context, &self.cache);
         if !tracked.is_empty() {
-            // Only now is it known which repositories are in it: it is kept once more, with what they track.
+            // Only now the nested repositories are known: it is recorded once more, with what they track.
             self.cache.hold(tracked);
             self.store.remove(&self.full(name))?;
             made = self.save_new(name, parent)?;
@@ -182,13 +182,13 @@ impl RunCheckpoints {
         Ok(CheckpointReport { unstable, remarks: remarks, ..self.saved(name, id)? })
     }
 
-    /// Keeps the workspace only if it is not what the newest checkpoint holds.
+    /// Records the workspace only if it is not what the newest checkpoint holds.
     ///
     /// # Errors
-    /// When something of it cannot be kept; then nothing of it is.
+    /// When something of it cannot be recorded; then nothing of it is.
     pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
         let before = newest.and_then(|name| Some(NamedCheckpoint { name, id: self.id(name)? }));
-        // One of that name says what was there then, and not what is there now.
+        // An existing checkpoint of that name is older than the present state.
         let (mut name, mut last) = (name.to_owned(), None);
         while let Some(id) = self.id(&name) {
             last = Some((name.clone(), id));
@@ -267,7 +267,7 @@ impl RunCheckpoints {
         let snapshot_store = self.snapshots.as_ref().map(|snapshots| &snapshots.snapshot_store);
         let contents = RecordedContents::new(&self.store, snapshot_store, full_from, full_to)?;
         let commits = CommitPair { from: from.map(|from| from.id), to: to.id };
-        diff::changes_by(&self.store, &contents, commits, &Bounds::default())
+        diff::changes(&self.store, &contents, commits, &Bounds::default())
     }
 
     /// What changed from one checkpoint to another.
@@ -284,15 +284,15 @@ impl RunCheckpoints {
         Ok(self.difference(from.map(find).transpose()?, find(to)?)?)
     }
 
-    /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
+    /// Makes the workspace equal to a checkpoint. The present state is recorded first, under `undo`.
     ///
     /// # Errors
-    /// When there is no such checkpoint, or something cannot be kept or written.
+    /// When there is no such checkpoint, or something cannot be recorded or written.
     pub fn roll_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
         let Some(target) = self.id(to) else {
             return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };
-        // Where one was cut off, the first is what was there before; what is there now is kept beside it.
+        // After a rollback that was cut off, the first undo has the original state; the present one is recorded beside it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
         let saved = self.save_new(&name, None);
@@ -317,7 +317,7 @@ impl RunCheckpoints {
         };
         Ok(RollbackReport {
             to: to.to_owned(),
-            // One that undoes what was cut off leaves behind what was there in between.
+            // Undoing a rollback that was cut off leaves the checkpoint of the state in between.
             undo: if to == undo { name } else { undo.to_owned() },
             tree: self.saved(to, target)?.tree,
             written: done.written,
@@ -329,12 +329,12 @@ impl RunCheckpoints {
         })
     }
 
-    /// Says in the store that a rollback is under way, so that nobody begins on what is neither this nor that.
+    /// Records in the store that a rollback is in progress, so that no run starts on a half-restored workspace.
     fn mark(&self, to: Option<&str>) -> io::Result<()> {
         let path = self.context.store.join(ROLLING_BACK);
         match to {
             Some(to) => fs::write(path, format!("{} {to}\n", self.context.run)),
-            // Somebody may have tidied it away.
+            // It may have been removed already.
             None => fs::remove_file(path)
                 .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }),
         }
@@ -354,7 +354,7 @@ impl Snapshots {
         Ok(Self { maker: at, snapshot_store, is_swept: false })
     }
 
-    /// Removes what somebody who was killed left: snapshots that never became checkpoints, or were none any more.
+    /// Removes what a killed process left: snapshots without a checkpoint.
     fn sweep(&mut self, store: &Store) -> io::Result<()> {
         if !std::mem::replace(&mut self.is_swept, true) {
             let _alone = store.lock(true)?;
@@ -381,7 +381,7 @@ impl Snapshots {
                 return Ok(ids);
             }
         }
-        // Who cleans up takes a snapshot without a name for one that is left over.
+        // A clean-up removes snapshots that have no name in the store.
         let _lock = store.lock(false)?;
         let moment = SnapshotMoment::of(workspace)?;
         let snapshot = self.maker.take(owner, name)?;

@@ -27,7 +27,7 @@ pub(crate) fn rules_of(context: &CheckpointContext) -> Rules {
     })
 }
 
-/// Whether a workspace can be kept in this state folder at all.
+/// Whether checkpoints of a workspace can be stored in this state folder.
 ///
 /// # Errors
 /// Why not.

@@ -21,7 +21,7 @@ use super::scan::rules::Rules;
 use super::scan::scanner::ScanHint;
 use crate::fs::handle::joined;
 
-/// How often we look again at what becomes something else under our eyes.
+/// How often a scan is repeated for names that change meanwhile.
 const SCANS_MAX: u32 = 3;
 /// A cache is written down when so many names were read since, or such a part of all: to lose it costs reading these.
 const UNWRITTEN_MAX: u64 = 256;
@@ -36,7 +36,7 @@ pub struct TakeRequest<'a> {
     pub parent: Option<Id>,
     /// What is in scope.
     pub rules: &'a Rules,
-    /// Where to look.
+    /// What to scan.
     pub hint: ScanHint<'a>,
     /// How much of it is written.
     pub depth: Depth,
@@ -55,7 +55,7 @@ pub struct TreeState {
     pub unstable: Vec<Vec<u8>>,
     /// Files that had to be read.
     pub read: u64,
-    /// What is not kept, and why.
+    /// What is left out, and why.
     pub left_out: Vec<(Vec<u8>, String)>,
 }
 
@@ -66,9 +66,9 @@ pub enum TakeOutcome {
     Saved(Id, TreeState),
     /// The state is the one it was not to be, or nothing was to be written.
     NotWritten(TreeState),
-    /// These could not be read: nothing was kept.
+    /// These could not be read: nothing was recorded.
     Unreadable(Vec<(Vec<u8>, String)>),
-    /// It was cancelled: nothing was kept.
+    /// It was cancelled: nothing was recorded.
     Cancelled,
 }
 
@@ -157,7 +157,7 @@ impl Store {
     }
 }
 
-/// What is said of a checkpoint beside its ids.
+/// What is reported of a checkpoint beside its ids.
 #[derive(Default)]
 struct Seen {
     unstable: Vec<Vec<u8>>,
@@ -166,7 +166,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks and reads until nothing changes under our eyes; says why it ended where it did before.
+    /// Scans and reads until nothing changes meanwhile. Returns the outcome if it ended early.
     fn read(
         &mut self,
         workspace: &OwnedFd,
@@ -203,7 +203,7 @@ impl Seen {
                 return Ok(None);
             }
         }
-        // What will not stay what it is: it is left out of this one, and said.
+        // What changes all the time is left out of this checkpoint, and reported.
         for path in std::mem::take(&mut cache.doubts) {
             drop_entry(&mut cache.arena, &path);
             cache.racy.push(path.clone());
@@ -212,7 +212,7 @@ impl Seen {
         Ok(None)
     }
 
-    /// Takes in what was read; says what could not be.
+    /// Takes in what was read; returns what could not be read.
     fn take(&mut self, cache: &mut ScanCache, wanted: Vec<FileToRead>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
         let mut failed = Vec::new();
         for (wanted, got) in wanted.into_iter().zip(got) {
@@ -239,7 +239,7 @@ impl Seen {
                         cache.arena.dirty(folder);
                     }
                 }
-                // Both are looked at again.
+                // Both are scanned again.
                 Got::Gone | Got::Other => cache.doubts.push(path),
                 Got::Failed(why) => failed.push((path, why)),
             }

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::frames::{Channel, Frames};
 use super::http::Upgraded;
 
-/// So much a pipe takes without waiting when `poll` says that it takes anything.
+/// How much a pipe accepts without blocking once `poll` reports it writable.
 const WRITE_BYTES_MAX: usize = 4096;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
@@ -82,7 +82,7 @@ impl<'a> Bridge<'a> {
         Ok(bridge)
     }
 
-    /// Passes on what comes until there is something to say. `asked` is what tells of signals; none once they are heeded.
+    /// Passes on what comes until something happens. `asked` becomes readable on signals; none once they are handled.
     pub(super) fn run(&mut self, asked: Option<BorrowedFd<'_>>, most: Duration) -> io::Result<Came> {
         let until = Instant::now() + most;
         loop {
@@ -143,7 +143,7 @@ impl<'a> Bridge<'a> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // What came of each, in the places in which they were asked.
+        // The results, in the order of the descriptors.
         let mut came = fds.iter().map(PollFd::revents);
         let [stdout, stderr, engine, stdin, asked] =
             asks.map(|ask| ask.and_then(|_| came.next()).unwrap_or(PollFlags::empty()));
@@ -219,7 +219,7 @@ impl<'a> Bridge<'a> {
             match self.engine.write(&self.pending) {
                 Ok(count) => drop(self.pending.drain(..count)),
                 Err(error) if is_later(&error) => {}
-                // Whoever is there does not read it: how it ends is told by its output and by its exit.
+                // The agent does not read it; its output and its exit code show how it ends.
                 Err(_) => {
                     self.pending.clear();
                     self.stdin = None;

@@ -36,7 +36,7 @@ pub struct CheckedContainer {
     pub warnings: Vec<String>,
 }
 
-/// Looks at a container by its name or id.
+/// Checks a container by its name or id.
 ///
 /// # Errors
 /// When there is none, it does not run, or the workspace is not in it.
@@ -136,7 +136,7 @@ fn lies_over(over: &Mount, mount: &Mount, inside: &Path) -> bool {
     over.destination.len() > mount.destination.len() && inside.starts_with(&over.destination)
 }
 
-/// The way from a folder to one in it, whatever links lead there.
+/// The path from a folder to one in it, with links resolved.
 fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !folder.is_absolute() {
         return None;

@@ -22,7 +22,7 @@ use super::watcher::{Ending, SHELL, Watcher, end, is_running};
 /// What we end with when it is not the agent that failed, as Docker's own program does.
 pub const OWN_ERROR: u8 = 125;
 
-/// How often we look whether the agent has ended while it says nothing.
+/// How often we check whether the agent has ended while it writes nothing.
 const TICK: Duration = Duration::from_secs(1);
 /// So long its streams may stay open when everybody is dead.
 const CLOSING_TAKES_MAX: Duration = Duration::from_secs(1);
@@ -30,9 +30,9 @@ const CLOSING_TAKES_MAX: Duration = Duration::from_secs(1);
 const EXIT_TAKES_MAX: Duration = Duration::from_secs(5);
 const EXIT_POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Asked to end: whoever asks kills us after five seconds.
+/// Asked to end: the harness kills us after five seconds.
 const ASKED: (Duration, Duration) = (Duration::from_millis(3000), Duration::from_millis(4400));
-/// The harness is gone: its keepers kill us after two.
+/// The harness is gone: its shim and inits kill us after two.
 const ORPHANED: (Duration, Duration) = (Duration::from_millis(800), Duration::from_millis(1700));
 /// What an agent left behind that ended by itself.
 const LEFTOVERS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
@@ -98,7 +98,7 @@ pub fn main(words: &[OsString]) -> u8 {
     })
 }
 
-/// To whoever reads the agent's stderr; if nobody does, nobody needs it.
+/// To the agent's stderr; errors are ignored.
 fn print_error(what: &str) {
     writeln!(io::stderr(), "loop container-exec: {what}").ok();
 }
@@ -271,10 +271,10 @@ fn handed() -> impl Iterator<Item = String> {
     })
 }
 
-/// What those who started us are told beside the exit code.
+/// What the harness gets beside the exit code.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
-    /// Who was left; none if nobody looked.
+    /// What was left; none if it was not checked.
     gone: Option<Gone>,
     /// What failed, where it was not the agent.
     failed: Option<String>,

@@ -24,7 +24,7 @@ pub(super) struct NoFrame;
 const HEAD_BYTES: usize = 8;
 
 impl Frames {
-    /// Takes in what came, and hands out what is payload.
+    /// Takes in bytes and passes on the payload.
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(Channel, &[u8])) -> Result<(), NoFrame> {
         while !bytes.is_empty() {
             if self.left == 0 {

@@ -44,12 +44,12 @@ pub(super) fn ask(socket: &Path, request: Request<'_>, most: Duration) -> io::Re
     Ok(Response { status: head.status, body })
 }
 
-/// Asks for a raw stream. Where that is refused the answer says why.
+/// Asks for a raw stream. Where that is refused the answer has the reason.
 pub(super) fn upgrade(socket: &Path, request: Request<'_>, most: Duration) -> io::Result<Result<Upgraded, Response>> {
     let words = "Connection: Upgrade\r\nUpgrade: tcp\r\n";
     let mut reading = begin(socket, request, words, Instant::now() + most)?;
     let head = reading.head()?;
-    // Docker switches protocols; an engine of old says 200 and means the same.
+    // Docker switches protocols; an old engine answers 200 with the same meaning.
     if head.status == 101 || head.status == 200 {
         return Ok(Ok(Upgraded { stream: reading.stream, rest: reading.bytes }));
     }

@@ -9,10 +9,10 @@ use super::watcher::SHELL;
 
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Whether a program is found in a container, by whoever works there. None where there is no shell to ask.
+/// Whether a program is found in a container by its default user. None where there is no shell.
 ///
 /// # Errors
-/// When the engine would not.
+/// When the engine refuses.
 pub fn has_program(socket: &Path, container: &str, program: &str) -> Result<Option<bool>, EngineError> {
     let engine = Engine::at(socket);
     if !engine.has(container, SHELL)? {
@@ -22,10 +22,10 @@ pub fn has_program(socket: &Path, container: &str, program: &str) -> Result<Opti
     Ok(Some(code == Some(0)))
 }
 
-/// Removes a folder of ours from a container, as far as whoever works there may.
+/// Removes a folder of ours from a container, as far as its default user may.
 ///
 /// # Errors
-/// When the engine would not.
+/// When the engine refuses.
 pub fn remove_folder(socket: &Path, container: &str, folder: &str) -> Result<(), EngineError> {
     run(&Engine::at(socket), container, vec!["rm", "-rf", folder]).map(drop)
 }

@@ -57,7 +57,7 @@ impl Mark {
 pub struct Gone {
     /// How many were found and ended.
     pub ended: u32,
-    /// Who could not be, or why that cannot be told.
+    /// What could not be ended, or why that is not known.
     pub left: Vec<String>,
 }
 

@@ -16,7 +16,7 @@
 //! | `inside`, `put` | short commands in a container; copies files into it | |
 //! | `exec`, `bridge`, `frames` | `container-exec`: connects our streams with the agent's | interpret the output |
 //! | `mark`, `watcher` | marks processes; ends those that are left | touch processes without the mark |
-//! | `record` | a file that tells the next command what to clean up | |
+//! | `record` | a file with what the next command has to clean up | |
 mod bridge;
 mod check;
 mod engine;

@@ -8,11 +8,11 @@ use super::check::{ContainerRefusal, holds_socket};
 use super::engine::{Engine, EngineError};
 use super::watcher::SHELL;
 
-/// The label that says whose it is.
+/// The label with the run's id.
 const LABEL: &str = "loop.run";
-/// The agent's home: whoever it is there, it can write to it.
+/// The agent's home: any user can write to it.
 const HOME: &str = "/loop-home";
-/// What the container itself runs: nothing, until it is told to end. It takes in orphans where the engine has no init.
+/// What the container itself runs: nothing, until it gets a signal. It reaps orphans where the engine has no init.
 const IDLE: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
 
 /// What container is wanted.
@@ -31,7 +31,7 @@ pub struct ContainerRequest<'a> {
 /// Makes and starts it; its id comes back. One that is there already for the run is removed first.
 ///
 /// # Errors
-/// When the image is not there, or the engine would not.
+/// When the image is not there, or the engine refuses.
 pub fn start(socket: &Path, request: ContainerRequest<'_>) -> Result<String, ContainerRefusal> {
     let engine = Engine::at(socket);
     if holds_socket(request.workspace, socket) {
@@ -49,7 +49,7 @@ pub fn start(socket: &Path, request: ContainerRequest<'_>) -> Result<String, Con
     with_init.or_else(|_| made(&engine, &request, &user, false)).map_err(|error| failed(&error))
 }
 
-/// Whoever we are: files in the workspace stay ours. Of an engine that is ours alone, root is who we are.
+/// Our own user, so that files in the workspace stay ours. With a rootless engine, root in the container is our user.
 fn user(engine: &Engine) -> String {
     if engine.is_rootless() {
         return "0:0".to_owned();
@@ -104,7 +104,7 @@ fn refusal(image: &str, error: &EngineError) -> ContainerRefusal {
 /// Removes a container, whatever runs in it.
 ///
 /// # Errors
-/// When the engine would not. One that is gone already is no error.
+/// When the engine refuses. One that is gone already is no error.
 pub fn remove(socket: &Path, id: &str) -> Result<(), EngineError> {
     Engine::at(socket).remove(id)
 }
@@ -112,7 +112,7 @@ pub fn remove(socket: &Path, id: &str) -> Result<(), EngineError> {
 /// Removes whatever containers of its own a run has, known by their label: after a crash nobody else remembers them.
 ///
 /// # Errors
-/// When the engine would not.
+/// When the engine refuses.
 pub fn remove_of_run(socket: &Path, run: &str) -> Result<u32, EngineError> {
     let engine = Engine::at(socket);
     let found = engine.labelled(&format!("{LABEL}={run}"))?;

@@ -11,7 +11,7 @@ const BLOCK: usize = 512;
 /// Puts files into a container, by absolute path, with the folders above them.
 ///
 /// # Errors
-/// When a path is too long or not absolute, or the engine would not.
+/// When a path is too long or not absolute, or the engine refuses.
 pub fn put(socket: &Path, container: &str, files: &[(String, Vec<u8>)]) -> Result<(), EngineError> {
     let archive = archive(files).map_err(|error| EngineError::Malformed(error.to_string()))?;
     Engine::at(socket).put(container, &archive)

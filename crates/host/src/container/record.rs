@@ -52,7 +52,7 @@ impl ContainerRecord {
         format!("/loop-files/{}", self.run)
     }
 
-    /// What a run's folder says; none if its agents are in no container.
+    /// The record in a run's folder; none if its agents are in no container.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()

@@ -11,16 +11,16 @@ use super::frames::{Channel, Frames};
 use super::mark::{Gone, Mark};
 use crate::process::end_with_mark;
 
-/// The shell that is looked for in a container.
+/// The shell that is used in a container.
 pub(super) const SHELL: &str = "/bin/sh";
 const SCRIPT: &str = include_str!("watch.sh");
 
 /// So long it may take until it is ready.
 const READY_TAKES_MAX: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(20);
-/// So many looks that find nobody mean that nobody is left.
+/// After this many empty passes nothing is left.
 const EMPTY_PASSES: u32 = 2;
-/// What it says is a line of numbers: more than this is not from it.
+/// It writes a line of numbers: more than this is not from it.
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// How many are named.
 const NAMED_MAX: usize = 20;
@@ -94,7 +94,7 @@ impl Watcher {
         }
     }
 
-    /// Gives an order, and hears whom it found.
+    /// Sends an order, and returns which processes it found.
     fn order(&mut self, words: &str, until: Instant) -> io::Result<Vec<u32>> {
         self.stream.set_write_timeout(Some(until.saturating_duration_since(Instant::now()).max(POLL_EVERY)))?;
         self.stream.write_all(format!("{words}\n").as_bytes())?;
@@ -103,13 +103,13 @@ impl Watcher {
         Ok(pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
     }
 
-    /// Ends whoever carries the marks. Says how many they were and who is left.
+    /// Ends every process with the marks. Returns which they were and which are left.
     fn end(&mut self, ending: Ending) -> io::Result<(BTreeSet<u32>, Vec<u32>)> {
         let begun = Instant::now();
         let until = begun + ending.most;
         let mut seen: BTreeSet<u32> = self.order(&format!("send {}", ending.gentle), until)?.into_iter().collect();
         if !seen.is_empty() {
-            // Who is stopped cannot hear it.
+            // A stopped process cannot handle it.
             self.order("send CONT", until)?;
         }
         let mut empty = 0;
@@ -137,7 +137,7 @@ impl Watcher {
     }
 }
 
-/// Ends whoever carries the marks in a container, by the watcher that waits there, by a fresh one if it was ended, and by
+/// Ends every process with the marks in a container, by the watcher that waits there, by a fresh one if it was ended, and by
 /// root's if the agent became somebody else. A container that does not run has nobody in it.
 pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option<Watcher>, ending: Ending) -> Gone {
     let mut gone = Gone::default();
@@ -210,7 +210,7 @@ fn names(left: &[u32]) -> Vec<String> {
     names
 }
 
-/// Whether anything may be alive in a container; yes where that cannot be told.
+/// Whether anything may be alive in a container; yes where that is not known.
 pub(super) fn is_running(engine: &Engine, container: &str) -> bool {
     match engine.container(container) {
         Ok(container) => container.state.running,

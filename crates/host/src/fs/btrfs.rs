@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, NoArg, Opcode, Setter, Updater, ioctl, opcode};
 
-/// What `statfs` says of btrfs.
+/// The file system type in `statfs` of btrfs.
 const MAGIC: u64 = 0x9123_683e;
 /// The root folder of every subvolume has this number.
 pub(crate) const ROOT_INODE: u64 = 256;
@@ -33,7 +33,7 @@ struct Named {
     name: [u8; 4088],
 }
 
-/// `btrfs_ioctl_vol_args_v2`. The name's place is that of a subvolume's number too.
+/// `btrfs_ioctl_vol_args_v2`. The field of the name is also that of a subvolume's number.
 #[repr(C)]
 struct Named2 {
     handle: i64,
@@ -133,7 +133,7 @@ pub(crate) fn snapshot(of: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &[u8], 
     let flags = if read_only { READ_ONLY } else { 0 };
     let name = name_bytes(name)?;
     let named = Named2 { handle: i64::from(of.as_raw_fd()), transaction: 0, flags, unused: [0; 4], name };
-    // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
+    // SAFETY: the layout is the kernel's, which only reads it during the call.
     unsafe { ioctl(folder, Setter::<SNAPSHOT_CREATE, Named2>::new(named)) }.map_err(Into::into)
 }
 
@@ -141,18 +141,18 @@ pub(crate) fn snapshot(of: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &[u8], 
 #[expect(unsafe_code, reason = "no safe library offers this call")]
 pub(crate) fn create(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
     let named = Named { handle: 0, name: name_bytes(name)? };
-    // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
+    // SAFETY: the layout is the kernel's, which only reads it during the call.
     unsafe { ioctl(folder, Setter::<SUBVOLUME_CREATE, Named>::new(named)) }.map_err(Into::into)
 }
 
 /// Removes a subvolume of a folder with all that is in it. By its number where the kernel lets us, so that it is the
-/// one that was looked at; else by its name.
+/// one that was inspected; else by its name.
 #[expect(unsafe_code, reason = "no safe library offers this call")]
 pub(crate) fn destroy(folder: BorrowedFd<'_>, name: &[u8], number: u64) -> io::Result<()> {
     let mut name_field = [0; 4040];
     name_field[..8].copy_from_slice(&number.to_ne_bytes());
     let by_id = Named2 { handle: 0, transaction: 0, flags: BY_ID, unused: [0; 4], name: name_field };
-    // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
+    // SAFETY: the layout is the kernel's, which only reads it during the call.
     match unsafe { ioctl(folder, Setter::<SNAPSHOT_DESTROY_BY_ID, Named2>::new(by_id)) } {
         Err(Errno::NOTTY | Errno::OPNOTSUPP | Errno::PERM | Errno::INVAL) => {}
         done => return done.map_err(Into::into),

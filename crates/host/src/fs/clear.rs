@@ -13,9 +13,9 @@ use super::handle::{WITHIN, open_inside};
 use super::walk::names_in;
 use super::{btrfs, fresh_id};
 
-/// Each level costs a handle; what lies deeper is brought up first.
+/// Each level costs a handle; what is deeper is moved up first.
 const DEPTH_MAX: usize = 100;
-/// What was brought up is called so.
+/// The prefix of the names of what was moved up.
 const MOVED_UP: &str = ".loop-deep-";
 
 /// Removes everything in a folder.

@@ -92,7 +92,7 @@ impl Read for At<'_> {
     }
 }
 
-/// Copies, and says the hash and how much it was.
+/// Copies, and returns the hash and how much it was.
 pub(super) fn hashed(from: &mut impl Read, to: &mut impl Write) -> io::Result<(String, u64)> {
     let (mut hash, mut all, mut piece) = (Sha256::new(), 0_u64, vec![0; PIECE_BYTES]);
     loop {

@@ -14,7 +14,7 @@ use super::{Originals, opened};
 use crate::checkpoint::{Stamp, wall_nanos};
 use crate::fs::handle::{folder_beneath, split};
 
-/// So many new names are told.
+/// At most this many new names are listed.
 const ADDED_MAX: usize = 1000;
 
 /// What became of a protected name.
@@ -62,7 +62,7 @@ impl Tampered {
     }
 }
 
-/// What a look found.
+/// The result of an inspection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TamperFound {
     /// Protected names that are not as they were, sorted.
@@ -77,7 +77,7 @@ impl Originals {
     /// Compares what is there with the originals.
     ///
     /// # Errors
-    /// When the workspace itself cannot be looked at.
+    /// When the workspace itself cannot be read.
     pub fn inspect(&mut self) -> io::Result<TamperFound> {
         let mut found = TamperFound::default();
         let mut at = Folder { path: None, folder: folder_beneath(&self.workspace, b"").map(Ok)? };
@@ -122,7 +122,7 @@ impl Originals {
         found.added_more = u64::try_from(found.added.len().saturating_sub(ADDED_MAX)).unwrap_or(u64::MAX);
         found.added.truncate(ADDED_MAX);
         for tampered in &mut found.changed {
-            // A number is given anew once a file is gone: only the same content shows that it is the same file.
+            // A number is given again once a file is gone: only the same content shows that it is the same file.
             let to = moved.remove(&tampered.path).filter(|to| self.is_original(&tampered.path, to));
             if let Some(to) = to {
                 tampered.what = Tamper::Renamed { to };
@@ -146,7 +146,7 @@ impl Originals {
     }
 }
 
-/// The folder that was last opened: neighbours are looked at together.
+/// The folder that was last opened: neighbours are inspected together.
 struct Folder {
     path: Option<Vec<u8>>,
     folder: Result<OwnedFd, Errno>,
@@ -181,7 +181,7 @@ fn same_kind(stat: &Stat, original: &Original) -> bool {
     }
 }
 
-/// What became of one name. Where only times changed, these are the new ones. A look `closely` reads the content in any
+/// What became of one name. Where only times changed, these are the new ones. With `closely` the content is read in any
 /// case.
 pub(super) fn of_name(folder: &OwnedFd, name: &[u8], original: &mut Original, closely: bool) -> Option<Tamper> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -34,9 +34,9 @@ use record::{Original, OriginalKind, Quick, Record};
 pub use inspect::{Tamper, TamperFound, Tampered};
 pub use restore::OriginalsRestored;
 
-/// The folder of a run that the originals are kept in.
+/// The folder of a run that the originals are stored in.
 const FOLDER: &str = "guard";
-/// The greatest file that is kept.
+/// The greatest file that is stored.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// All together.
 const ALL_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -56,7 +56,7 @@ pub struct ProtectRequest<'a> {
     pub scripts: &'a [String],
 }
 
-/// What came of keeping the originals.
+/// The result of storing the originals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProtectedFiles {
     /// How many are protected.
@@ -80,7 +80,7 @@ pub struct Originals {
 }
 
 impl Originals {
-    /// Fixes what is protected for a run and keeps it. Where that was done before, it stays as it is.
+    /// Fixes which files are protected for a run, and stores them. Where that was done before, nothing changes.
     ///
     /// # Errors
     /// When the workspace cannot be read or the run's folder not be written.
@@ -120,7 +120,7 @@ impl Originals {
         Ok((all, taken))
     }
 
-    /// Those that were kept before; none where nothing was.
+    /// Those that were stored before; none where nothing was.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -148,11 +148,11 @@ impl Originals {
         self.record.files.keys().map(String::as_str)
     }
 
-    /// What a person, or a gate, changed while no agent worked becomes the original. Says what cannot be protected any
+    /// What a person, or a gate, changed while no agent worked becomes the original. Returns what cannot be protected any
     /// more.
     ///
     /// # Errors
-    /// When it cannot be kept; then the originals are those of before.
+    /// When it cannot be stored; then the originals are those of before.
     pub fn adopt(&mut self, found: &TamperFound) -> io::Result<Vec<String>> {
         let before = self.record.clone();
         let mut left_out = Vec::new();
@@ -193,7 +193,7 @@ impl Originals {
         self.write()
     }
 
-    /// How many files that say how tests are run are watched.
+    /// How many files that define how tests are run are watched.
     #[must_use]
     pub fn watched(&self) -> u32 {
         u32::try_from(self.record.targets.len()).unwrap_or(u32::MAX)
@@ -256,7 +256,7 @@ impl Originals {
         }
     }
 
-    /// The folder of a path, and what is said of the path: by no link, never outside.
+    /// The folder of a path, and the `lstat` of the path: through no link, never outside.
     fn stat(&self, path: &[u8]) -> io::Result<(OwnedFd, Stat)> {
         let (above, name) = split(path);
         let folder = folder_beneath(&self.workspace, above)?;
@@ -264,7 +264,7 @@ impl Originals {
         Ok((folder, stat))
     }
 
-    /// Keeps one name as it is now.
+    /// Stores one name as it is now.
     fn store(&mut self, path: &[u8]) -> Result<(), String> {
         let text = |error: io::Error| error.to_string();
         let (folder, stat) = self.stat(path).map_err(text)?;

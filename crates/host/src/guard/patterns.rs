@@ -77,7 +77,7 @@ impl ProtectedPatterns {
         name == b".git" || is_made(name) && !is_named || self.ours.is_outside(path, true)
     }
 
-    /// Tells of every name in the workspace, folders too.
+    /// Calls `visit` for every name in the workspace, folders too.
     pub(super) fn walk(&self, workspace: &OwnedFd, visit: &mut dyn FnMut(&WalkEntry<'_>)) -> Passed {
         let mut passed = Passed::default();
         match folder_beneath(workspace, b"") {
@@ -104,7 +104,7 @@ impl ProtectedPatterns {
             let path = joined(path, name);
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
-                // Some file systems do not say.
+                // Some file systems do not report it.
                 let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
                 kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
             }
@@ -129,7 +129,7 @@ impl ProtectedPatterns {
         }
     }
 
-    /// The script files that are there. Where a link stands in the way to one, the link and what it leads to.
+    /// The script files that are there. Where a link is on the path to one, the link and its target.
     pub(super) fn scripts(&self, workspace: &OwnedFd, wanted: &[String], left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
         let Ok(root) = path_of_handle(workspace) else { return Vec::new() };
         let (patterns, plain): (Vec<&String>, Vec<&String>) =

@@ -69,9 +69,9 @@ pub(super) struct Record {
     pub(super) folders: BTreeMap<String, u32>,
     /// Paths that match and are neither protected nor the agent's.
     pub(super) known: BTreeSet<String>,
-    /// What files said about how tests are run.
+    /// The hashes of the files that define how tests are run.
     pub(super) targets: BTreeMap<String, Option<String>>,
-    /// The same when it was last looked at.
+    /// The same when it was last inspected.
     #[serde(default)]
     pub(super) targets_seen: BTreeMap<String, Option<String>>,
 }

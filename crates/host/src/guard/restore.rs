@@ -26,19 +26,19 @@ const OPEN_MODE: u32 = 0o700;
 /// Of a folder that nothing is known of.
 const FOLDER_MODE: u32 = 0o755;
 
-/// What was put back.
+/// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginalsRestored {
     /// Paths that are as they were.
     pub files: Vec<String>,
-    /// What stood in the way, and where it is now.
+    /// What was there instead, and where it is now.
     pub aside: Vec<(String, String)>,
-    /// Paths that could not be put back, and why.
+    /// Paths that could not be restored, and why.
     pub could_not: Vec<String>,
 }
 
 impl Originals {
-    /// Puts the originals back. What the agent made of them is copied below `versions` first, where that is given.
+    /// Restores the originals. What the agent made of them is copied below `versions` first, where that is given.
     ///
     /// # Errors
     /// When nothing can be done at all, or what was done is not safe on disk.
@@ -68,7 +68,7 @@ impl Originals {
         Ok(done)
     }
 
-    /// What was put back is looked at once more and known by new stamps from then on. Says what is not as it was.
+    /// What was restored is inspected once more and known by new stamps from then on. Returns what is not as it was.
     fn check(&mut self, paths: &[String]) -> Vec<String> {
         let mut wrong = Vec::new();
         for path in paths {
@@ -115,7 +115,7 @@ impl Work<'_> {
         moved
     }
 
-    /// The original, beside its place. Its time is the present: what was built from the other one is older than it.
+    /// Writes the original under a temporary name. Its time is the present: files built from the agent's version are older.
     fn make(&mut self, folder: &OwnedFd, original: &Original) -> io::Result<Vec<u8>> {
         match &original.what {
             OriginalKind::Link { leads } => {
@@ -185,7 +185,7 @@ impl Work<'_> {
         self.all.record.folders.get(&escape_path(folder)).copied()
     }
 
-    /// Takes away what is no original: a link or an empty folder goes, all else is kept.
+    /// Takes away what is no original: a link or an empty folder goes, all else is stored.
     fn make_room(&mut self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<()> {
         let (above, name) = split(path);
         let is_empty_folder = is_folder(stat) && unlinkat(folder, name, AtFlags::REMOVEDIR).is_ok();
@@ -204,7 +204,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Moves a folder to where the caller wants what stood in the way; not possible from one disk to another.
+    /// Moves a folder to where the caller wants it; not possible between file systems.
     fn move_folder(&self, folder: &OwnedFd, path: &[u8]) -> io::Result<bool> {
         let Some(versions) = self.versions else { return Ok(false) };
         let to = versions.join(std::ffi::OsStr::from_bytes(path));
@@ -215,7 +215,7 @@ impl Work<'_> {
         Ok(renameat(folder, name, CWD, &to).is_ok())
     }
 
-    /// Copies what the agent made of a file to where the caller wants it; says whether that was done.
+    /// Copies what the agent made of a file to where the caller wants it; returns whether that was done.
     fn copy_version(&self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<bool> {
         let Some(versions) = self.versions else { return Ok(false) };
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;

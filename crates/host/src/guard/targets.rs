@@ -15,7 +15,7 @@ use crate::fs::walk::names_in;
 
 /// A file that is longer is none that people write.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// So many folders are looked into, and so many files read.
+/// At most this many folders are inspected, and so many files read.
 const FOLDERS_MAX: usize = 1000;
 const FILES_MAX: usize = 200;
 
@@ -38,7 +38,7 @@ impl Originals {
         self.record.targets_seen = self.record.targets.clone();
     }
 
-    /// The files that may say how tests are run, those at the top first.
+    /// The files that may define how tests are run, those at the top first.
     fn target_files(&self) -> Vec<Vec<u8>> {
         let mut files = Vec::new();
         self.targets_in(b"", &mut files);
@@ -54,14 +54,14 @@ impl Originals {
         files
     }
 
-    /// The names of the files in the same folder that said how tests are run when the run began.
+    /// The names of the files in the same folder that defined how tests are run when the run began.
     fn known_beside(&self, path: &str) -> Vec<&str> {
         let (folder, _) = parted(path);
         let known = self.record.targets.iter().filter(|(_, hash)| hash.is_some()).map(|(path, _)| path.as_str());
         known.map(parted).filter(|(beside, _)| *beside == folder).map(|(_, name)| name).collect()
     }
 
-    /// What differs from when the agent's work was looked at is not the agent's.
+    /// What differs from when the agent's work was inspected is not the agent's.
     pub(super) fn adopt_targets(&mut self) {
         let now = self.targets_now();
         for (path, hash) in &now {
@@ -72,7 +72,7 @@ impl Originals {
         self.record.targets_seen = now;
     }
 
-    /// What the known files say now, and those that came to be.
+    /// The present hashes of the known files, and of new ones.
     fn targets_now(&self) -> BTreeMap<String, Option<String>> {
         let known = self.record.targets.keys().cloned();
         // Where not all could be read at first, one of those is not new.

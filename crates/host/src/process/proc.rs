@@ -48,7 +48,7 @@ pub(super) fn parent(pid: i32) -> Option<i32> {
     stat(pid).map(|stat| stat.parent)
 }
 
-/// Whether nothing of a process runs any more. One whose first thread has ended looks dead while others work on.
+/// Whether nothing of a process runs any more. One whose first thread has ended seems dead while others run.
 pub(super) fn is_dead(pid: i32) -> bool {
     let dead = |stat: Option<Stat>| stat.is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
     if !dead(stat(pid)) {
@@ -124,7 +124,7 @@ pub(super) fn can_list() -> bool {
     stat(own_pid()).is_some() && fs::read_dir("/proc").is_ok()
 }
 
-/// How many numbers past the newest are looked at.
+/// How many numbers past the newest are inspected.
 const NEWEST_AHEAD: i32 = 64;
 
 /// The numbers of the newest processes, and of those that come next: who forks and ends all the time has another
@@ -194,7 +194,7 @@ pub(super) fn ticks(root: i32) -> u64 {
     below.chain([root]).filter_map(stat).map(|stat| stat.ticks).sum()
 }
 
-/// Signals by a handle, and only who still is the one that was looked at.
+/// Signals by a handle, and only the process that was inspected.
 pub(super) fn signal_known(process: ProcessId, signal: Signal) -> bool {
     let Some(handle) = handle(process.pid) else { return false };
     identity(process.pid) == Some(process) && pidfd_send_signal(handle, signal).is_ok()
@@ -210,7 +210,7 @@ pub(super) fn signal_below(root: i32, pids: &[i32], signal: Signal) {
     for pid in pids {
         let Some(handle) = handle(*pid) else { continue };
         if parent(*pid).is_some_and(|parent| parent == root || pids.contains(&parent)) {
-            // Gone between looking and sending is as good.
+            // Gone in between: as good.
             pidfd_send_signal(handle, signal).ok();
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// So many files are looked at; in a larger tree the others count as changed, in doubt for the agent.
+/// At most this many files are inspected; in a larger tree the others count as changed, in doubt for the agent.
 const FILES_MAX: u32 = 200_000;
 
 /// The watch over one process.
@@ -26,19 +26,19 @@ impl Silence {
         Self { limit, workspace: workspace.to_owned(), since, since_wall, ticks: 0, reported: false }
     }
 
-    /// Something was heard of it.
+    /// It wrote something.
     pub fn output_came(&mut self) {
         self.since = Instant::now();
         self.since_wall = SystemTime::now();
     }
 
-    /// When it is to be looked at.
+    /// When it is to be inspected.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
         (!self.reported).then(|| (self.since + self.limit).saturating_duration_since(now))
     }
 
-    /// Whether it has been silent for its limit; said once.
+    /// Whether it has been silent for its limit; reported once.
     pub fn is_over(&mut self, now: Instant, ticks: impl FnOnce() -> u64) -> bool {
         if self.reported || now < self.since + self.limit {
             return false;

@@ -48,14 +48,14 @@ pub(super) fn mark(run: &str) -> String {
 const EMPTY_PASSES: u32 = 3;
 /// How often it is tried before we give up.
 const PASSES_MAX: u32 = 400;
-/// Who changes its number all the time is not missed twice in the same way.
+/// A process that forks all the time is not missed by several passes.
 const BETWEEN_EMPTY: Duration = Duration::from_millis(3);
 const BETWEEN_PASSES: Duration = Duration::from_millis(10);
-/// So long the keepers of a killed harness may take to end what they keep: they give it a time to save its work.
+/// How long the shim and inits of a killed harness may take: they give commands time to save their work.
 const SUPERVISORS_TAKE_MAX: Duration = Duration::from_secs(5);
 
-/// Ends every process of an earlier driver of the run and says how many there were. `register` is the file
-/// that its keepers hold.
+/// Ends every process of an earlier driver of the run and returns how many there were. `register` is the file
+/// that its shim and inits hold.
 #[must_use]
 pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
     wake_supervisors(run);
@@ -70,7 +70,7 @@ pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
     Answer::Cleaned { killed: in_group.saturating_add(killed) }
 }
 
-/// Ends who came to us because whoever kept them was killed, and who carries the run's mark. Says who is left.
+/// Ends orphans of a killed init, and processes with the run's mark. Returns what is left.
 pub(super) fn end_adopted(run: &str) -> Vec<String> {
     let (_, left) = until_nobody(|| {
         let came = adopted();
@@ -95,7 +95,7 @@ fn adopted() -> Vec<i32> {
     found
 }
 
-/// Kills whom a look finds alive, until some looks in a row find nobody. Says how many they were, and who is left.
+/// Kills what a pass finds alive, until some passes in a row find nothing. Returns how many they were, and what is left.
 fn until_nobody(list_alive: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
     let (mut killed, mut empty) = (BTreeSet::new(), 0);
     let mut found = Vec::new();
@@ -136,7 +136,7 @@ pub fn marked_runs() -> Vec<String> {
 }
 
 /// Kills those that carry the run's mark, with all below them, which may carry none. Each is stopped as soon as it is
-/// found, so that nobody goes on when another dies, and leaves behind who has no mark. Says who they are.
+/// found, so that nobody goes on when another dies, and leaves behind who has no mark. Returns who they are.
 fn end_marked(run: &str) -> Vec<ProcessId> {
     end_those(|mark| mark.split(':').any(|part| part == run))
 }
@@ -158,7 +158,7 @@ fn end_those(are_meant: impl Fn(&str) -> bool) -> Vec<ProcessId> {
     ended
 }
 
-/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Says how many they were,
+/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Returns how many they were,
 /// and who is left.
 pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) {
     let alive = || marks().filter(|(process, mark)| mark == value && !is_dead(process.pid)).map(|(process, _)| process);
@@ -177,7 +177,7 @@ pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) 
     (killed.max(u32::try_from(asked.len()).unwrap_or(u32::MAX)), names_of(&left))
 }
 
-/// Lets the keepers of a run go on that somebody has stopped; true if there were any.
+/// Lets the shim and inits of a run go on that somebody has stopped; true if there were any.
 pub fn wake_supervisors(run: &str) -> bool {
     let ours = |mark: &str| mark.split(':').any(|part| part == run);
     let stopped = marks().filter(|(process, mark)| ours(mark) && is_stopped(process.pid) && is_ours(process.pid));

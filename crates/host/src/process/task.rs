@@ -16,7 +16,7 @@ use super::contain::{Ask, Begun, Command, Containment, Report};
 use super::proc::ticks;
 use super::transcript::{Transcript, sha256_of};
 
-/// An init that was asked to end its order and has not told of it by now is taken for lost.
+/// An init that was asked to end its order and has not reported it by now counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(17);
 /// How long an order may take to end when nobody waits for its answer.
 const DROP_TAKES_MAX: Duration = Duration::from_secs(5);
@@ -53,13 +53,13 @@ pub struct TaskSpec<'a> {
     pub folder: PathBuf,
     /// The file that is its stdin; none means nothing to read.
     pub stdin: Option<PathBuf>,
-    /// The folder in which `stdout` and `stderr` are kept.
+    /// The folder in which `stdout` and `stderr` are stored.
     pub output: PathBuf,
     /// What is taken out of its output before anybody sees it.
     pub secrets: Arc<Secrets>,
 }
 
-/// A process under way.
+/// A running process.
 #[derive(Debug)]
 pub struct Task {
     lane: &'static str,
@@ -77,7 +77,7 @@ pub struct Task {
     by_us: bool,
     /// How it is asked to end.
     gentle: Ask,
-    /// When its init, which has been told to end it or has told of its end, is taken for lost.
+    /// When its init, which was asked to end it or has reported its end, counts as lost.
     lost_at: Option<Instant>,
     /// Whether others were alive when its own process ended, and how many.
     left: Option<u32>,
@@ -94,7 +94,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Hands on what is decided. What cannot be kept must not stop the process, which would block on its pipe.
+    /// Passes on complete pieces. A write error must not stop the process, which would block on its pipe.
     fn hand_on(&mut self, bytes: &[u8], on_output: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -244,7 +244,7 @@ impl Task {
         self.order.write_all(&[ask.byte()]).ok();
     }
 
-    /// Goes on: reads what came. Says how it ended once all are dead. `received` gets what was written, as it comes.
+    /// Reads what came. Returns how it ended once all are dead. `on_output` gets what was written, as it comes.
     pub fn go_on(&mut self, containment: &mut Containment, on_output: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
         self.read(on_output);
         let mut gone = self.listen();
@@ -278,7 +278,7 @@ impl Task {
         self.expect_the_end();
     }
 
-    /// Takes in what the init told; true when it is gone.
+    /// Reads reports of the init; true when it is gone.
     fn listen(&mut self) -> bool {
         let mut bytes = [0_u8; 4096];
         loop {
@@ -319,7 +319,7 @@ impl Task {
 
     /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
     fn end(&mut self, lost: Vec<String>, remark: Option<String>, on_output: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
-        // A pipe holds no more than this; whoever could not be ended may write for ever.
+        // A pipe holds no more than this; a process that could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
             let before = self.came;
             self.read(on_output);
@@ -356,7 +356,7 @@ impl Task {
         match &self.ended {
             _ if self.by_us => Ended::ByUs,
             Some(ended) => ended.clone(),
-            // Killed with the init that would have told.
+            // Killed with the init that would have reported it.
             None => Ended::Signal(libc::SIGKILL),
         }
     }

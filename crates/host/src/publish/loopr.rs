@@ -20,7 +20,7 @@ pub struct Loopr {
     shown: Option<LooprPicture>,
     /// The newest line that an earlier driver wrote, or was killed before it could.
     owed: Option<String>,
-    /// It was said that they cannot be written: once is enough.
+    /// It was reported that they cannot be written: once is enough.
     complained: bool,
 }
 

@@ -15,11 +15,11 @@ use loop_core::settings::Profile;
 
 pub use loopr::Loopr;
 
-/// Who publishes. Nothing is decided by what it does, and what it cannot write is only said.
+/// Writes files from the journal. No decision depends on it; what it cannot write becomes a warning.
 pub trait Publisher {
-    /// A line of an earlier driver: it is taken in, and nothing is written.
+    /// Takes in a line of an earlier driver; nothing is written.
     fn replay(&mut self, entry: &Entry, state: &RunState);
-    /// A line was written to the journal; `state` has it taken in. What comes back is a warning.
+    /// A line was written to the journal; `state` has it applied. Returns a warning.
     fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Option<String>;
 }
 
@@ -29,7 +29,7 @@ type Make = fn(&Path) -> Box<dyn Publisher>;
 /// Which profile publishes what.
 const PUBLISHERS: [(Profile, Make); 1] = [(Profile::Loopr, |workspace| Box::new(Loopr::new(workspace)))];
 
-/// The publishers of a run, with all that its journal says so far taken in.
+/// The publishers of a run, with its journal so far replayed.
 pub(crate) fn of(state: &RunState, workspace: &Path, run: &Path) -> Vec<Box<dyn Publisher>> {
     let profile = state.settings.shown().values.start.profile;
     let mut all: Vec<Box<dyn Publisher>> =

@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 /// A log longer than this is put away.
 pub(super) const LOG_BYTES_MAX: u64 = 1024 * 1024;
-/// How many logs that were put away are kept.
+/// How many old logs are stored.
 const LOGS_MAX: u32 = 3;
 
-/// How much of a log is looked through.
+/// How much of a log is searched.
 const LAST_BYTES: u64 = 64 * 1024;
 
 /// The folder, by its path: the agent may remove it at any time, and it is made again.

@@ -68,12 +68,12 @@ pub enum WorkspaceError {
         /// Where.
         path: PathBuf,
     },
-    /// The runs cannot be looked at.
+    /// The runs cannot be read.
     #[error(transparent)]
     Runs(#[from] RunsError),
 }
 
-/// Looks at a folder: what it is called, which one it is, and whether it may be a workspace.
+/// Inspects a folder: its real path, its identity, and whether it may be a workspace.
 ///
 /// # Errors
 /// When it is no folder, or `/`, the home folder or the root of a mount, and that was not allowed.
@@ -111,11 +111,11 @@ fn too_wide(path: &Path, home_folder: Option<&Path>, found: &fs::Metadata) -> Op
     (is_apart && is_mount(path)).then_some("the root of a mount")
 }
 
-/// Whether something is mounted there. A subvolume of btrfs has a device of its own too, but is as good a place as any.
+/// Whether something is mounted there. A subvolume of btrfs has a device of its own too, but is allowed.
 fn is_mount(path: &Path) -> bool {
     let root = StatxAttributes::MOUNT_ROOT;
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::empty());
-    // An old kernel does not say; then it may be one.
+    // An old kernel does not report it; then it may be one.
     found.map_or(true, |found| !found.stx_attributes_mask.contains(root) || found.stx_attributes.contains(root))
 }
 
@@ -129,7 +129,7 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, workspace: &Workspace
     let folder = File::open(&path).map_err(error)?;
     let found = folder.metadata().map_err(error)?;
     let me = (found.dev(), found.ino());
-    // Devices get other numbers when a machine starts again; a folder keeps its own.
+    // Devices get other numbers when a machine starts again; the inode stays.
     if found.ino() != workspace.inode {
         return Err(WorkspaceError::Another { path });
     }

@@ -42,6 +42,15 @@ fn subvolumes(image: &LoopImage) -> Vec<String> {
     list.lines().filter_map(|line| line.split(" path ").nth(1)).map(str::to_owned).collect()
 }
 
+/// The snapshots of the run, by name; what is unfinished begins with a dot.
+fn listed(place: &SnapshotMaker) -> Vec<String> {
+    let names = fs::read_dir(place.path().join(OF.store).join(OF.run)).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
 fn rules() -> Rules {
     Rules::new(true, &[], false)
 }
@@ -119,7 +128,7 @@ fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
         !records.store.has(&Id::of(loop_host::checkpoint::ObjectKind::Blob, &bytes)),
         "contents are in the snapshot"
     );
-    assert_eq!(records.place.list(OF).unwrap(), ["1", "initial"]);
+    assert_eq!(listed(&records.place), ["1", "initial"]);
 }
 
 #[test]
@@ -285,10 +294,10 @@ fn snapshots_are_removed_and_nothing_else_is() {
         place.take(OF, name).unwrap();
     }
     place.take(SnapshotOwner { run: "other", ..OF }, "1").unwrap();
-    assert_eq!(place.list(OF).unwrap(), ["1", "2", "initial"]);
+    assert_eq!(listed(&place), ["1", "2", "initial"]);
     assert_eq!(place.runs("store").unwrap(), ["other", "run"]);
     place.remove(OF, "1").unwrap();
-    assert_eq!(place.list(OF).unwrap(), ["2", "initial"]);
+    assert_eq!(listed(&place), ["2", "initial"]);
     assert!(place.remove(OF, "1").is_err());
     for odd in ["", ".", "..", "a/b", ".new-1"] {
         assert!(place.remove(OF, odd).is_err() && place.take(OF, odd).is_err(), "{odd:?}");
@@ -303,7 +312,7 @@ fn snapshots_are_removed_and_nothing_else_is() {
     }
     assert!(remove_run(&place, OF).is_err());
     assert_eq!(fs::read_to_string(work.join("file")).unwrap(), "text");
-    assert_eq!(place.list(OF).unwrap(), ["folder", "planted", "volume"], "the snapshots are gone");
+    assert_eq!(listed(&place), ["folder", "planted", "volume"], "the snapshots are gone");
     fs::remove_file(run.join("planted")).unwrap();
     fs::remove_dir(run.join("folder")).unwrap();
     btrfs(&["subvolume", "delete"], &run.join("volume"));
@@ -327,7 +336,7 @@ fn a_checkpoint_of_the_same_name_is_replaced_whole() {
     write(&work, "file", "second");
     place.take(OF, "1").unwrap();
     assert_eq!(fs::read_to_string(&kept).unwrap(), "second");
-    assert_eq!(place.list(OF).unwrap(), ["1"]);
+    assert_eq!(listed(&place), ["1"]);
     assert_eq!(subvolumes(&image).len(), 2, "the old one is gone");
     assert!(fs::write(&kept, "changed").is_err(), "a checkpoint cannot be written to");
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use loop_core::run::Changes;
 use loop_host::checkpoint::diff::{
-    Bounds, ChangeKind, Content, ContentReader, Difference, FileKind, Lines, NAMES_BYTES_MAX, NAMES_MAX, Pair, Side,
-    changes, quoted, weigh,
+    Bounds, ChangeKind, CommitPair, Content, ContentReader, Difference, FileKind, Lines, NAMES_BYTES_MAX, NAMES_MAX,
+    Pair, Side, changes, quoted, weigh,
 };
 use loop_host::checkpoint::{Id, ObjectKind};
 
@@ -164,7 +164,7 @@ fn from_nothing_everything_is_new() {
     pond.write("a", "1\n2\n");
     pond.write("b", "\0");
     let to = pond.keep("run/initial");
-    let difference = changes(&pond.store, None, to, &Bounds::default()).unwrap();
+    let difference = changes(&pond.store, &pond.store, CommitPair { from: None, to }, &Bounds::default()).unwrap();
     assert_eq!(difference.totals(), Changes { files: 2, insertions: 2, deletions: 0 });
     assert_eq!(difference.names(), ["a", "b"]);
 }
@@ -184,7 +184,9 @@ fn what_is_past_a_bound_is_named_and_said() {
     fs::remove_file(pond.path("moved")).unwrap();
     pond.write("here", lines(0, 89));
     let to = pond.keep("run/1");
-    let of = |bounds: Bounds| told(&changes(&pond.store, Some(from), to, &bounds).unwrap());
+    let of = |bounds: Bounds| {
+        told(&changes(&pond.store, &pond.store, CommitPair { from: Some(from), to }, &bounds).unwrap())
+    };
     let plain = of(Bounds::default());
     assert!(plain.contains("here: renamed from moved (98 %), file 0644 to file 0644, +0 -1"), "{plain}");
     let bounded = of(Bounds { file_bytes: 1000, file_steps: 1000, rename_pairs: 0, ..Bounds::default() });
@@ -197,7 +199,13 @@ fn what_is_past_a_bound_is_named_and_said() {
         5 files +90 -91
     "#]]
     .assert_eq(&bounded);
-    let given_up = changes(&pond.store, Some(from), to, &Bounds { rename_pairs: 0, ..Bounds::default() }).unwrap();
+    let given_up = changes(
+        &pond.store,
+        &pond.store,
+        CommitPair { from: Some(from), to },
+        &Bounds { rename_pairs: 0, ..Bounds::default() },
+    )
+    .unwrap();
     assert!(given_up.renames_given_up);
     let text = String::from_utf8(pond.text(&given_up)).unwrap();
     assert!(text.starts_with("# too many files came and went to look for renames\n"), "{text}");
@@ -208,7 +216,10 @@ fn what_is_past_a_bound_is_named_and_said() {
     );
     for bounds in [Bounds { rename_steps: 1, ..Bounds::default() }, Bounds { rename_bytes: 1000, ..Bounds::default() }]
     {
-        assert!(changes(&pond.store, Some(from), to, &bounds).unwrap().renames_given_up, "{bounds:?}");
+        assert!(
+            changes(&pond.store, &pond.store, CommitPair { from: Some(from), to }, &bounds).unwrap().renames_given_up,
+            "{bounds:?}"
+        );
     }
 }
 
@@ -293,7 +304,7 @@ fn names_for_a_fact_are_bounded_and_can_be_read_back() {
     let mut pond = Pond::new();
     (0..300).for_each(|number| pond.write(format!("{number:03}{}", "x".repeat(200)), "x"));
     let to = pond.keep("run/initial");
-    let names = changes(&pond.store, None, to, &Bounds::default()).unwrap().names();
+    let names = changes(&pond.store, &pond.store, CommitPair { from: None, to }, &Bounds::default()).unwrap().names();
     let bytes: usize = names.iter().map(String::len).sum();
     assert!(names.len() < NAMES_MAX && bytes <= NAMES_BYTES_MAX && bytes > NAMES_BYTES_MAX - 210, "{}", names.len());
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use loop_host::checkpoint::diff::{Bounds, Change, ChangeKind, Difference, Lines, changes, patch, quoted};
+use loop_host::checkpoint::diff::{Bounds, Change, ChangeKind, CommitPair, Difference, Lines, changes, patch, quoted};
 use loop_host::checkpoint::{Depth, Id, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest, open_folder};
 
 /// A workspace with a store beside it.
@@ -58,7 +58,7 @@ impl Pond {
     }
 
     pub(crate) fn difference(&self, from: Id, to: Id) -> Difference {
-        changes(&self.store, Some(from), to, &Bounds::default()).unwrap()
+        changes(&self.store, &self.store, CommitPair { from: Some(from), to }, &Bounds::default()).unwrap()
     }
 
     pub(crate) fn text(&self, difference: &Difference) -> Vec<u8> {
@@ -290,7 +290,7 @@ fn rows_of_ours(difference: &Difference) -> Vec<Row> {
 /// Renames undone: what went and what came, with counts of their own.
 fn without_renames(pond: &Pond, from: Id, to: Id) -> Difference {
     let bounds = Bounds { rename_pairs: 0, ..Bounds::default() };
-    let difference = changes(&pond.store, Some(from), to, &bounds).unwrap();
+    let difference = changes(&pond.store, &pond.store, CommitPair { from: Some(from), to }, &bounds).unwrap();
     assert!(
         !difference
             .changes

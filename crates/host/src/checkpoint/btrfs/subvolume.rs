@@ -31,7 +31,7 @@ impl Deref for SnapshotMaker {
     }
 }
 
-/// Tries whether a workspace can have snapshots, by making one and removing it. If not, it says why.
+/// Tries whether a workspace can have snapshots, by making one and removing it. The error is why not.
 ///
 /// # Errors
 /// With the reason, in words for people.
@@ -53,7 +53,7 @@ pub(crate) fn is_on_btrfs(workspace: &Path) -> bool {
 }
 
 impl SnapshotMaker {
-    /// The place of a workspace's snapshots. Nothing is tried.
+    /// Where the snapshots of a workspace go. Nothing is tried.
     ///
     /// # Errors
     /// When there cannot be one, with the reason.
@@ -109,7 +109,7 @@ impl SnapshotMaker {
         made.map_err(|error| format!("no snapshot can be made: {error}"))?;
         let removed = destroy(folder.as_fd(), &name);
         if removed.is_err() {
-            // The slow way out for one that the kernel does not remove for us: file by file.
+            // Slow, file by file, for one that the kernel does not remove.
             remove_folder(folder.as_fd(), &name).ok();
         }
         removed.map_err(|error| format!("a snapshot could not be removed again: {error}"))
@@ -142,7 +142,7 @@ impl SnapshotMaker {
         found(run.as_fd(), name)
     }
 
-    /// The new one is made beside the old and changes places with it, so that there is always one.
+    /// The new one is made beside the old one and exchanged with it, so that there is always one.
     fn replace(&self, run: &OwnedFd, name: &[u8]) -> io::Result<()> {
         found(run.as_fd(), name)?;
         let beside = format!(".new-{}", crate::fs::fresh_id()?).into_bytes();

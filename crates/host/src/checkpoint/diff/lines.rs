@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, InternedInput, Token};
 
-/// So much of a file tells whether it is text.
+/// How much of a file is read to decide whether it is text.
 pub(super) const BINARY_CHECK_BYTES: usize = 8000;
-/// The algorithm gives up looking for the shortest way after this many differences, or the root of the lines.
+/// The algorithm stops searching for the shortest edit after this many differences, or the square root of the lines.
 const COST_MIN: u64 = 256;
 /// Lines shown around a change.
 const CONTEXT: u32 = 3;

@@ -33,7 +33,7 @@ pub struct Bounds {
     pub file_steps: u64,
     /// So many steps are made in all.
     pub all_steps: u64,
-    /// Renames are not looked for among more than this many pairs of a file that went and one that came.
+    /// Renames are not searched among more than this many pairs of a file that went and one that came.
     pub rename_pairs: usize,
     /// Nor when these are so many bytes.
     pub rename_bytes: u64,
@@ -155,13 +155,13 @@ pub struct Pair {
 pub enum ChangeKind {
     /// It was not there.
     Made,
-    /// It is not there any more.
+    /// It is gone.
     Removed,
     /// Another content, or a link that leads elsewhere; perhaps other permissions too.
     Changed,
     /// Other permissions only.
     Mode,
-    /// A file became a link or a folder, or the other way round.
+    /// A file became a link or a folder, or the reverse.
     Kind,
     /// It had another name.
     Renamed {
@@ -241,7 +241,7 @@ pub struct Difference {
     pub joined: Vec<Vec<Vec<u8>>>,
     /// Names that are not one file any more.
     pub parted: Vec<Vec<Vec<u8>>>,
-    /// Renames by similarity were not looked for: too many files came and went.
+    /// Renames by similarity were not searched: too many files came and went.
     pub renames_given_up: bool,
 }
 
@@ -282,14 +282,6 @@ impl Difference {
     }
 }
 
-/// What differs from one checkpoint to another, both by their commits. From none means from nothing.
-///
-/// # Errors
-/// When something of them is missing or damaged.
-pub fn changes(store: &Store, from: Option<Id>, to: Id, bounds: &Bounds) -> io::Result<Difference> {
-    changes_by(store, store, CommitPair { from, to }, bounds)
-}
-
 /// The commits of two checkpoints. From none means from nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitPair {
@@ -299,11 +291,11 @@ pub struct CommitPair {
     pub to: Id,
 }
 
-/// The same, where something other than the store has the contents of files.
+/// What differs between two checkpoints. `contents` reads files: the store itself, or the snapshots.
 ///
 /// # Errors
-/// As for [`changes`].
-pub fn changes_by(
+/// When something of them is missing or damaged.
+pub fn changes(
     store: &Store,
     contents: &dyn ContentReader,
     commits: CommitPair,

@@ -19,7 +19,7 @@ pub enum PatchPiece {
     Added,
     /// A line that went.
     Removed,
-    /// What git has no words for; whoever applies the text skips it.
+    /// What git's format cannot express; a program that applies the patch skips it.
     Note,
 }
 
@@ -94,7 +94,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What git's form cannot say.
+    /// What git's format cannot express.
     fn beyond_git(&mut self, change: &Change) -> io::Result<()> {
         let name = quoted("", &change.path);
         let words = match (change.from, change.to) {

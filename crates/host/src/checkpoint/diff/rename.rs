@@ -25,7 +25,7 @@ pub(super) struct Renames {
     pub(super) renamed: BTreeMap<usize, (usize, u8)>,
     /// Where the sources stand.
     pub(super) gone: BTreeSet<usize>,
-    /// Too many to look at.
+    /// Too many to compare.
     pub(super) given_up: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn find(pairs: &[Pair], reader: &Reader<'_>) -> io::Result<Renames> {
     let mut renames = Renames::default();
     let (mut gone, mut came) = (Vec::new(), Vec::new());
     for (at, pair) in pairs.iter().enumerate() {
-        // A folder in the place of a file means that the file went, perhaps into it.
+        // A folder where a file was means that the file was removed, or moved into it.
         let file = |side: Option<Side>| side.filter(|side| !side.is_folder());
         let (side, list) = match (file(pair.from), file(pair.to)) {
             (Some(side), None) => (side, &mut gone),
@@ -142,7 +142,7 @@ impl Pieces {
         let mut piece = Vec::with_capacity(PIECE_BYTES_MAX);
         let mut rest = bytes.iter().peekable();
         while let Some(byte) = rest.next() {
-            // The two ways to end a line are one.
+            // Both line endings are the same here.
             if text && *byte == b'\r' && rest.peek() == Some(&&b'\n') {
                 continue;
             }

@@ -7,7 +7,7 @@ use crate::checkpoint::git::between::Differences;
 use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::git::store::{Store, StoredEntry, StoredKind};
 
-/// What differs, without a look into any file.
+/// What differs, without reading any file.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     pub(super) pairs: Vec<Pair>,
@@ -30,7 +30,7 @@ pub(super) fn walk(store: &Store, from: Option<Id>, to: Id) -> io::Result<Walked
     for (path, (one, other)) in &differences {
         let (from, to) = (one.as_ref().map(side_of), other.as_ref().map(side_of));
         let is_folder = |side: &Option<Side>| side.is_none_or(|side| side.kind == FileKind::Folder);
-        // A folder that came or went with what is in it goes without saying.
+        // A folder that came or went with its files is not listed itself.
         let without_remark = is_folder(&from)
             && is_folder(&to)
             && match (&from, &to) {

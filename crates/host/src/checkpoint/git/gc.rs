@@ -13,7 +13,7 @@ use super::pack_write::PackWriter;
 use super::store::Store;
 use crate::checkpoint::btrfs::snapshot_store::SnapshotStore;
 
-/// An object longer than this goes by way of a file.
+/// An object longer than this is copied through a file.
 const IN_MEMORY_MAX: usize = 16 * 1024 * 1024;
 
 /// So many packs of few objects are as good as one.
@@ -27,7 +27,7 @@ pub struct Collected {
     pub objects: u64,
     /// Bytes on disk that this frees; before it is done, about so many.
     pub freed: u64,
-    /// Packs that went, whole or written anew with what is still needed.
+    /// Packs that were removed, or rewritten with what is still needed.
     pub packs: u64,
     /// Snapshots that went.
     pub snapshots: u64,
@@ -46,7 +46,7 @@ pub struct CheckpointRow {
     pub at_ms: u64,
     /// How much the pack takes that was written with it.
     pub bytes: u64,
-    /// Where its files are, if btrfs keeps them.
+    /// Where its files are, with the btrfs backend.
     pub snapshot: Option<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ impl Store {
         self.packs.iter().map(on_disk).sum()
     }
 
-    /// Takes these names away and everything that only they led to; or says what that would be.
+    /// Removes these names and everything that only they lead to; in a dry run, only counts it.
     ///
     /// # Errors
     /// When something that is still needed cannot be read: then no object was removed.
@@ -218,7 +218,7 @@ fn on_disk(pack: &Pack) -> u64 {
     of(pack.path()) + of(&pack.path().with_extension("idx"))
 }
 
-/// An object on its way: in memory, or in a file where it is long.
+/// An object that is copied: in memory, or in a file if it is long.
 #[derive(Debug, Default)]
 struct Spool {
     memory: Vec<u8>,

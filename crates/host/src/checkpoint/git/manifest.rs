@@ -47,7 +47,7 @@ enum Line {
     },
     /// These names are one file.
     Same(Vec<String>),
-    /// Not kept, and why.
+    /// Left out, and why.
     LeftOut {
         path: String,
         why: String,
@@ -67,7 +67,7 @@ pub struct Manifest {
     pub folders: Vec<(Vec<u8>, u32)>,
     /// Names that are one file, sorted.
     pub same: Vec<Vec<Vec<u8>>>,
-    /// What is not kept, and why.
+    /// What is left out, and why.
     pub left_out: Vec<(Vec<u8>, String)>,
     /// The rules that held everywhere.
     pub rules: RuleTexts,

@@ -195,7 +195,7 @@ pub fn commit(tree: Id, parent: Option<Id>, seconds: u64, words: &str) -> Vec<u8
     format!("tree {tree}\n{parent}author {by}\ncommitter {by}\n\n{words}\n").into_bytes()
 }
 
-/// What a checkpoint's object says.
+/// The fields of a checkpoint's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitParts {
     /// Its tree.

@@ -147,7 +147,7 @@ impl Pack {
         self.offset_of(id).is_some()
     }
 
-    /// Writes an object's bytes out, and says its kind; none if it is not in this pack. Its hash is checked.
+    /// Writes an object's bytes and returns its kind; none if it is not in this pack. The hash is checked.
     ///
     /// # Errors
     /// When it cannot be read or written, or is damaged.
@@ -263,7 +263,7 @@ fn scan(mut file: BufReader<File>) -> io::Result<Vec<PackEntry>> {
     Ok(entries)
 }
 
-/// Reads one object from where it begins, and says what it is.
+/// Reads one object at its offset, and returns its id and kind.
 fn inflate(file: &mut dyn io::BufRead, to: &mut dyn Write) -> io::Result<(Id, ObjectKind)> {
     let mut byte = [0_u8; 1];
     file.read_exact(&mut byte)?;

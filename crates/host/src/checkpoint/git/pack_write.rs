@@ -104,18 +104,6 @@ impl PackWriter {
         Ok(Self { folder, path, file, offset: 12, entries, known, deflater: Deflater::default() })
     }
 
-    /// How many objects it has.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether it has none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     pub(in crate::checkpoint) fn has(&self, id: &Id) -> bool {
         self.known.contains(id)
     }
@@ -144,8 +132,8 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Adds a file that is as long as it was said to be. One that is not is an error of the kind
-    /// `UnexpectedEof`: somebody writes it.
+    /// Adds a file of this length. Another length is an error of the kind
+    /// `UnexpectedEof`: another process writes it.
     ///
     /// # Errors
     /// When it cannot be read, or written.
@@ -189,7 +177,7 @@ impl PackWriter {
     /// nothing.
     ///
     /// # Errors
-    /// When the machine could not.
+    /// When it cannot be written.
     pub(in crate::checkpoint) fn seal(mut self) -> io::Result<Option<Sealed>> {
         if self.entries.is_empty() {
             return Ok(None);
@@ -212,7 +200,7 @@ impl PackWriter {
     /// Makes it safe and gives it its name and its index. Its folder is not synced yet. None where it has nothing.
     ///
     /// # Errors
-    /// When the machine could not.
+    /// When it cannot be written.
     pub fn finish(self) -> io::Result<Option<PathBuf>> {
         let sealed = self.seal()?;
         sealed.map(|sealed| sealed.write_index().map(|()| sealed.pack)).transpose()
@@ -246,7 +234,7 @@ impl Sealed {
     }
 }
 
-/// The id of what comes, which goes on. It must be as long as was said.
+/// Copies `from` and returns its id. It must have this length.
 pub(in crate::checkpoint) fn hashed(
     kind: ObjectKind,
     length: u64,

@@ -19,7 +19,7 @@ const BOOT: &str = "boot";
 /// Names that were removed on purpose.
 const REMOVED: &str = "removed";
 
-/// What a checkpoint's message says: its name, and when it was made, so that the newest of a name is known.
+/// The message of a checkpoint's commit: its name and time, so that the newest of a name is known.
 pub(in crate::checkpoint) fn words_of(name: &str, nanos: i64) -> String {
     format!("{name}\n\nat {nanos}")
 }
@@ -30,7 +30,7 @@ fn read_words(words: &str) -> Option<(&str, i64)> {
 }
 
 impl Store {
-    /// Gives a commit a name. It is not synced: the pack says it too.
+    /// Gives a commit a name. It is not synced: the commit in the pack has it too.
     pub(in crate::checkpoint) fn point(&self, name: &str, id: Id) -> io::Result<()> {
         let path = self.folder.join("refs/loop").join(name);
         if let Some(folder) = path.parent() {
@@ -105,7 +105,7 @@ impl Store {
         if is_new_boot {
             flock(&lock, FlockOperation::LockExclusive)?;
         } else if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            // Somebody is saving: what looks half done may be his.
+            // A checkpoint is being taken: unfinished files may belong to it.
             return Ok(());
         }
         let (half_made, packs) = self.pack_files()?;
@@ -133,7 +133,7 @@ impl Store {
                 packs.push(entry.path());
             }
         }
-        // Whoever writes a cache holds no lock; if it is taken from him, he has lost a saving of time.
+        // A cache is written without the lock. If the file is removed meanwhile, only time is lost.
         for entry in fs::read_dir(self.folder.join("pictures")).into_iter().flatten().flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(HALF_MADE.as_bytes()) {
                 half_made.push(entry.path());

@@ -14,7 +14,7 @@ use super::pack::Pack;
 use crate::fs::handle::joined;
 use crate::fs::write_beside;
 
-/// Whoever looks at it with git sees the bytes as they are.
+/// With git, the bytes are shown as they are.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tautocrlf = false\n[gc]\n\tauto = 0\n";
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -export-subst !diff\n";
 /// The names in the tree of a checkpoint.
@@ -50,7 +50,7 @@ pub struct StoredEntry {
     pub mode: u32,
 }
 
-/// What a kept name stands for.
+/// What a stored name is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredKind {
     /// A file with this content.
@@ -82,7 +82,7 @@ impl Store {
     /// removed.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the machine does not allow it.
     pub fn open(folder: &Path) -> io::Result<Self> {
         if !folder.join("HEAD").exists() {
             for name in ["objects/pack", "objects/info", "refs/heads", "refs/loop", "info", "pictures"] {
@@ -114,10 +114,10 @@ impl Store {
         self.folder.join("objects/pack")
     }
 
-    /// Whoever saves holds this with others; whoever removes holds it alone.
+    /// Shared by those who take checkpoints; exclusive for removing.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the machine does not allow it.
     pub fn lock(&self, alone: bool) -> io::Result<File> {
         let file = self.lock_file()?;
         flock(&file, if alone { FlockOperation::LockExclusive } else { FlockOperation::LockShared })?;
@@ -129,7 +129,7 @@ impl Store {
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
     }
 
-    /// Learns of packs that others wrote; says whether one that was known is gone.
+    /// Finds packs of other processes; returns whether a known one is gone.
     ///
     /// # Errors
     /// When the packs cannot be listed.
@@ -194,7 +194,7 @@ impl Store {
         read_tree(&self.read(id, ObjectKind::Tree)?).ok_or_else(|| odd(&format!("{id} is no folder")))
     }
 
-    /// What a checkpoint's commit says.
+    /// The fields of a checkpoint's commit.
     ///
     /// # Errors
     /// When it is not there, or damaged.

@@ -27,7 +27,7 @@ pub(crate) fn part_name() -> io::Result<Vec<u8>> {
     Ok([PART, crate::fs::fresh_id()?.to_string().as_bytes()].concat())
 }
 
-/// A new file beside its place.
+/// A new file in the same folder.
 pub(crate) fn new_part(folder: &OwnedFd) -> io::Result<(Vec<u8>, File)> {
     let name = part_name()?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -56,7 +56,7 @@ pub(crate) fn put_aside(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<u8>> {
     TargetName { folder, name, entry: None }.put_aside(name)
 }
 
-/// What was at a place.
+/// What was there before.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::checkpoint) enum Was {
     /// Nothing.
@@ -99,7 +99,7 @@ impl TargetName<'_> {
         same && (untouched && entry.state == EntryState::Sure || self.has_content(entry))
     }
 
-    /// Whether a file still has the content that was kept: for what was read within a tick of its change.
+    /// Whether a file still has the recorded content: for files that were read within a clock tick of their change.
     fn has_content(&self, entry: &CacheEntry) -> bool {
         if entry.kind == EntryKind::Link {
             let leads = rustix::fs::readlinkat(self.folder, self.name, Vec::new());
@@ -123,7 +123,7 @@ impl TargetName<'_> {
         let aside = self.aside()?;
         renameat_with(self.folder, from, self.folder, aside.as_slice(), RenameFlags::NOREPLACE)
             .or_else(|error| match error {
-                // A file system that cannot say "unless there is one": the name is random.
+                // A file system without RENAME_NOREPLACE: the name is random.
                 Errno::INVAL | Errno::NOSYS => renameat(self.folder, from, self.folder, aside.as_slice()),
                 error => Err(error),
             })
@@ -145,9 +145,9 @@ impl TargetName<'_> {
         }
     }
 
-    /// Removes what was taken from its place, unless somebody was quicker.
+    /// Removes what was moved aside, unless it changed meanwhile.
     fn drop_part(&self, part: &[u8], known: &Stamp) -> io::Result<Was> {
-        // Moving it was a change too: that time says nothing.
+        // Renaming changed the change time too: it does not count.
         let same = self.stat(part)?.is_some_and(|(mode, now)| {
             mode & 0o170_000 != 0o040_000 && Stamp { changed: known.changed, names: known.names, ..now } == *known
         });
@@ -167,7 +167,7 @@ impl TargetName<'_> {
         }
     }
 
-    /// Puts what was made beside it in its place.
+    /// Renames the new file to its final name.
     pub(in crate::checkpoint) fn move_in(&self, part: &[u8]) -> io::Result<Was> {
         let moved = self.try_move_in(part);
         if moved.is_err() {

@@ -20,7 +20,7 @@ use crate::fs::handle::{folder_beneath, joined, split};
 
 /// Where the contents of files come from.
 pub trait FileContent {
-    /// Writes the content of a file, which was kept under this path, into an empty one.
+    /// Writes the content that was recorded for this path into an empty file.
     ///
     /// # Errors
     /// When it is not there, damaged, or cannot be written.
@@ -67,18 +67,18 @@ pub struct RestorePlan<'a> {
     pub target: Id,
     /// The checkpoint of what is there now, just taken with the cache.
     pub before: Id,
-    /// ScanOutcome at before every name. What was done until then stays done; going back again goes on.
+    /// ScanOutcome at before every name. What was done until then stays done; a rollback again goes on.
     pub cancel: &'a AtomicBool,
 }
 
-/// What going back did.
+/// What a rollback did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RestoreResult {
     /// Names that were written.
     pub written: u64,
     /// Names that were removed.
     pub removed: u64,
-    /// What stood in the way and is not ours to remove: it was moved there.
+    /// What was there and must not be removed: it was moved there.
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
     /// What somebody changed since the checkpoint taken just before: it was moved there.
     pub changed_since: Vec<(Vec<u8>, Vec<u8>)>,
@@ -89,7 +89,7 @@ pub struct RestoreResult {
     pub is_cancelled: bool,
 }
 
-/// Makes the workspace what a checkpoint says. The cache must be as the checkpoint taken just before left it.
+/// Makes the workspace equal to a checkpoint. The cache must be that of the checkpoint taken just before.
 ///
 /// # Errors
 /// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
@@ -136,7 +136,7 @@ struct Work<'a> {
     arena: &'a Arena,
     cancel: &'a AtomicBool,
     restored: RestoreResult,
-    /// What has to be looked at again.
+    /// What has to be scanned again.
     touched: Vec<Vec<u8>>,
     /// Folders that get permissions at the end: what they have now.
     opened: BTreeMap<Vec<u8>, u32>,
@@ -343,19 +343,19 @@ impl Work<'_> {
     }
 }
 
-/// An error says where.
+/// Adds the path to an error.
 fn at(path: &[u8]) -> impl FnOnce(io::Error) -> io::Error {
     let path = loop_core::text::one_line(&loop_core::text::escape_path(path), 200);
     move |error| io::Error::new(error.kind(), format!("{path}: {error}"))
 }
 
-/// Names that are linked otherwise than they shall be: these are written anew and linked afterwards.
+/// Names whose hard links differ from the target: these are written again and linked afterwards.
 fn linked_otherwise(before: &TreeSide<'_>, target: &TreeSide<'_>) -> BTreeSet<Vec<u8>> {
     let [now, then] = [before, target].map(|side| side.manifest.same.iter().collect::<BTreeSet<_>>());
     now.symmetric_difference(&then).flat_map(|names| names.iter().cloned()).collect()
 }
 
-/// What the rules of a checkpoint say.
+/// The rules of a checkpoint.
 struct Then<'a> {
     store: &'a Store,
     target: &'a TreeSide<'a>,
@@ -375,7 +375,7 @@ impl<'a> Then<'a> {
         Self { store, target, rules, left_out, folders: HashMap::new(), commit, earlier: None }
     }
 
-    /// Whether a checkpoint of the run held a path by then: what was kept once stays in scope.
+    /// Whether an earlier checkpoint of the run had a path: what was recorded once stays in scope.
     fn was_held(&mut self, path: &[u8]) -> io::Result<bool> {
         if self.earlier.is_none() {
             self.earlier = Some(self.store.until(&self.commit)?);

@@ -10,10 +10,10 @@ use rustix::fs::{Mode, OFlags, openat};
 
 /// More files, or folders, than this are synced with the whole file system.
 const ALONE_MAX: usize = 64;
-/// Syncs under way at once.
+/// How many syncs run at once.
 const AT_ONCE: usize = 8;
 
-/// Files and folders that are not synced yet. After a power cut before that, going back is done again.
+/// Files and folders that are not synced yet. After a power cut before that, a rollback is done again.
 #[derive(Debug, Default)]
 pub(crate) struct Unsynced {
     files: Vec<File>,

@@ -21,7 +21,7 @@ const SECOND_NANOS: i64 = 1_000_000_000;
 /// The folder that everything is in.
 pub(in crate::checkpoint) const TOP: u32 = 0;
 
-/// When this is the same, a file has not changed, unless it was written just when it was looked at.
+/// When this is the same, a file has not changed, unless it was written just when it was scanned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its length.
@@ -76,7 +76,7 @@ pub(in crate::checkpoint) enum EntryState {
     Unread,
     /// It was read so shortly after it changed that it may have changed again without a trace.
     Racy,
-    /// It is what its id says as long as its stamp is the same.
+    /// Its content is the one of its id as long as its stamp is the same.
     Sure,
 }
 
@@ -141,7 +141,7 @@ pub(in crate::checkpoint) struct CachedFolder {
     /// It matters only for what is in it.
     pub(in crate::checkpoint) only_for_content: bool,
     pub(in crate::checkpoint) own: Option<OwnRules>,
-    /// Names that are not kept, and why.
+    /// Names that are left out, and why.
     pub(in crate::checkpoint) left_out: Vec<(Box<[u8]>, String)>,
     /// It has names that are the harness's own: alone they do not make a folder of the user's.
     pub(in crate::checkpoint) has_outside: bool,
@@ -270,7 +270,7 @@ impl Arena {
         }
     }
 
-    /// Forgets a folder and all in it; says every path that was there.
+    /// Forgets a folder and all in it; calls `gone` with every path that was there.
     pub(in crate::checkpoint) fn forget(&mut self, index: u32, path: &[u8], gone: &mut dyn FnMut(Vec<u8>)) {
         let Some(folder) = self.take(index) else { return };
         self.free.push(index);
@@ -336,7 +336,7 @@ impl SnapshotMoment {
     /// A snapshot of this workspace that is about to be made.
     ///
     /// # Errors
-    /// When the workspace cannot be looked at.
+    /// When the workspace cannot be read.
     pub fn of(workspace: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(workspace)?;
         Ok(Self { identity: (stat.st_dev, stat.st_ino), since: Moment::now() })
@@ -358,7 +358,7 @@ pub struct ScanCache {
     pub(in crate::checkpoint) identity: (u64, u64),
     /// Whether what is in it was in scope of this run, and so stays.
     pub(in crate::checkpoint) is_of_run: bool,
-    /// Paths that stay in scope though they are not there now, or were never looked at.
+    /// Paths that stay in scope although they are absent now, or were never scanned.
     pub(in crate::checkpoint) held: BTreeSet<Vec<u8>>,
     /// When it was last true.
     pub(in crate::checkpoint) moment: Moment,
@@ -366,7 +366,7 @@ pub struct ScanCache {
     pub(in crate::checkpoint) rules: RuleTexts,
     /// Names that were read too shortly after they changed.
     pub(in crate::checkpoint) racy: Vec<Vec<u8>>,
-    /// Names that we touched ourselves since the last look.
+    /// Names that we touched ourselves since the last scan.
     pub(in crate::checkpoint) doubts: Vec<Vec<u8>>,
     /// Names that a killed restore left.
     pub(in crate::checkpoint) leftovers: Vec<Vec<u8>>,
@@ -374,9 +374,9 @@ pub struct ScanCache {
     pub(in crate::checkpoint) with_contents: bool,
     /// Names read since it was last written down.
     pub(in crate::checkpoint) unwritten: u64,
-    /// Hints are not enough: the last look did not come to a good end.
+    /// Hints are not enough: the last scan failed.
     pub(in crate::checkpoint) in_doubt: bool,
-    /// What is looked at is a snapshot.
+    /// A snapshot is scanned.
     pub(in crate::checkpoint) still: Option<SnapshotMoment>,
 }
 
@@ -404,7 +404,7 @@ impl ScanCache {
         }
     }
 
-    /// Now, or the moment that the snapshot is of which is looked at.
+    /// Now, or the moment of the snapshot that is scanned.
     pub(in crate::checkpoint) fn now(&self) -> Moment {
         self.still.map_or_else(Moment::now, |still| still.since)
     }
@@ -414,18 +414,12 @@ impl ScanCache {
         self.still.map(|still| still.since.wall)
     }
 
-    /// The workspace that is looked at: device and inode.
+    /// The scanned workspace: device and inode.
     pub(in crate::checkpoint) fn identity_of(&self, stat: &Stat) -> (u64, u64) {
         self.still.map_or((stat.st_dev, stat.st_ino), |still| still.identity)
     }
 
-    /// The run it is of.
-    #[must_use]
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
-    /// These paths stay in scope, whatever the rules say: what git tracks although it is ignored.
+    /// These paths stay in scope whatever the rules are: what git tracks although it is ignored.
     pub fn hold(&mut self, paths: impl IntoIterator<Item = Vec<u8>>) {
         self.held.extend(paths);
     }

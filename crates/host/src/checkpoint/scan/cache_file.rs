@@ -82,7 +82,7 @@ impl<'a> In<'a> {
         self.take(usize::try_from(count).ok()?)
     }
 
-    /// A folder into its place.
+    /// Reads a folder into the arena.
     fn folder(&mut self, arena: &mut Arena, index: u32, mut folder: CachedFolder) -> Option<()> {
         let [ignored, only_for_content, has_outside] = self.array()?;
         folder.ignored = ignored == 1;
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_read_back_and_a_torn_or_changed_one_is_none() {
+    fn a_cache_is_read_back_and_a_torn_or_changed_one_is_ignored() {
         let mut cache = ScanCache::empty("run");
         cache.hold([b"held".to_vec()]);
         cache.moment = Moment { wall: 5, boot: -6, boot_id: 7 };

@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 512;
 /// Room for the names of a folder.
 const NAMES_BYTES: usize = 32 * 1024;
 
-/// What all threads of a look know.
+/// What all threads of a scan share.
 pub(in crate::checkpoint) struct Scanner<'a> {
     pub(in crate::checkpoint) rules: &'a Rules,
     pub(in crate::checkpoint) held: BTreeSet<Vec<u8>>,
@@ -48,9 +48,9 @@ pub(in crate::checkpoint) struct ScanFindings {
     pub(in crate::checkpoint) dirty: Vec<u32>,
     /// What a killed restore left.
     pub(in crate::checkpoint) leftovers: Vec<Vec<u8>>,
-    /// What became something else while we looked.
+    /// What changed its kind during the scan.
     pub(in crate::checkpoint) again: Vec<Vec<u8>>,
-    /// Rules changed where nobody had said so: other tasks went by those of before.
+    /// Ignore rules changed unexpectedly: other tasks used the old ones.
     pub(in crate::checkpoint) is_surprised: bool,
 }
 
@@ -66,7 +66,7 @@ impl ScanFindings {
     }
 }
 
-/// One folder under way.
+/// One folder in progress.
 struct DirScan<'a> {
     task: ScanTask,
     folder: Box<CachedFolder>,
@@ -86,7 +86,7 @@ struct DirScan<'a> {
 }
 
 impl Scanner<'_> {
-    /// Looks into a folder and leaves tasks for those in it.
+    /// Scans a folder and leaves tasks for those in it.
     pub(in crate::checkpoint) fn folder(&self, queue: &WorkQueue, task: ScanTask, found: &mut ScanFindings) {
         if self.cancel.load(Ordering::Relaxed) {
             return;
@@ -129,7 +129,7 @@ impl Scanner<'_> {
         self.close(dir, queue);
     }
 
-    /// Looks at some names.
+    /// Scans some names.
     fn only(&self, dir: &mut DirScan<'_>, names: &[Box<[u8]>]) -> io::Result<()> {
         dir.rules = dir.task.rules.below(dir.folder.own.as_ref().map(|own| &own.rules));
         // All others stay as they are.
@@ -149,7 +149,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Looks at all names.
+    /// Scans all names.
     fn all(&self, dir: &mut DirScan<'_>) -> io::Result<()> {
         let handle = Arc::clone(&dir.handle);
         let mut room = Vec::with_capacity(NAMES_BYTES);
@@ -248,7 +248,7 @@ impl Scanner<'_> {
         queue.push(&mut shared, tasks);
     }
 
-    /// Brings the folder's own rules up to date.
+    /// Updates the folder's own rules.
     fn own_rules(&self, dir: &mut DirScan<'_>, has_rules: bool) {
         let stat = if has_rules { statat(&*dir.handle, ".gitignore", AtFlags::SYMLINK_NOFOLLOW).ok() } else { None };
         let stamp = stat.as_ref().map(Stamp::of);
@@ -270,7 +270,7 @@ impl Scanner<'_> {
         dir.rules = dir.task.rules.below(dir.folder.own.as_ref().map(|own| &own.rules));
     }
 
-    /// Looks at a name that is not known, or not known to be in scope. `kind` is what its folder says it is.
+    /// Scans a name that is not known, or not known to be in scope. `kind` is from the folder's listing.
     fn name(&self, dir: &mut DirScan<'_>, name: &[u8], kind: Option<FileType>) {
         let known = dir.folder.find(name).ok();
         let path = path_in(&dir.task, name);
@@ -326,7 +326,7 @@ impl Scanner<'_> {
             dir.is_dirty = true;
         }
         if entry.kind == EntryKind::Folder {
-            // Only so that somebody can say when it last changed.
+            // Only to know when it last changed.
             entry.stamp = stamp;
             let (folder, name) = (entry.folder, entry.name.clone());
             dir.below.push((folder, name));
@@ -388,7 +388,7 @@ impl Scanner<'_> {
 }
 
 impl DirScan<'_> {
-    /// The workspace's own repository is the user's, and what a restore makes on the way is ours.
+    /// The workspace's own repository is the user's; temporary files of a restore are ours.
     fn is_own(&mut self, name: &[u8]) -> bool {
         if is_part(name) {
             self.found.leftovers.push(path_in(&self.task, name));

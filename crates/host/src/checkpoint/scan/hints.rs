@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use super::cache::{CacheEntry, EntryKind, ScanCache};
 
 impl ScanCache {
-    /// Whether a file that was looked at because of a hint has a name that is not known to be one of it: the kernel
-    /// does not tell of the other name when one is made.
+    /// Whether a file that was scanned because of a hint has a further name that is not known: the kernel
+    /// gives no event for the other name when one is made.
     pub(in crate::checkpoint) fn has_unknown_twin(&self) -> bool {
         let folders = || self.arena.folders.iter().flatten();
         let is_twin = |entry: &&CacheEntry| entry.kind == EntryKind::File && entry.stamp.names > 1;

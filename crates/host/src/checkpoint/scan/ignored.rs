@@ -16,11 +16,11 @@ use crate::checkpoint::git::pack_write::hashed;
 use crate::checkpoint::scope::rules_of;
 use crate::fs::handle::{folder_beneath, joined, open_folder, small_file};
 
-/// So many ignored names are looked at.
+/// At most this many ignored names are inspected.
 const ENTRIES_MAX: u64 = 20_000;
-/// So many names in all are passed on the way to them.
+/// At most this many names are visited in all.
 const PASSED_MAX: u64 = 500_000;
-/// So much is read; what comes after it is told apart by size and time.
+/// At most this much is read; later files are compared by size and time.
 const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const DEPTH_MAX: usize = 128;
 
@@ -31,11 +31,11 @@ pub struct IgnoredDigest {
     pub digest: String,
     /// How many files.
     pub files: u64,
-    /// Whether there was more than is looked at.
+    /// Whether there was more than the limits allow.
     pub is_cut: bool,
 }
 
-/// What lies in ignored files of a workspace now. Files that are `left_out` (protected ones, say) do not count.
+/// A digest of the ignored files of a workspace now. Files that are `left_out` (such as protected ones) do not count.
 ///
 /// # Errors
 /// When the workspace itself cannot be opened. What cannot be read in it counts as what is known of it without.
@@ -43,7 +43,7 @@ pub fn ignored_digest(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> b
     digest_of(context, left_out, false)
 }
 
-/// The same of all files of a workspace, where no checkpoint tells what changed.
+/// The same of all files of a workspace, where there are no checkpoints.
 ///
 /// # Errors
 /// As above.
@@ -114,7 +114,7 @@ impl DigestWalk<'_> {
             }
             if is_folder {
                 if let Ok(below) = folder_beneath(folder, &name) {
-                    // One with something in it is told by that.
+                    // A folder with something in it is covered by that.
                     if self.whole && names_in(&below).is_empty() {
                         self.piece(&path);
                     }
@@ -175,7 +175,7 @@ fn names_in(folder: &OwnedFd) -> Vec<(Vec<u8>, FileType)> {
         .filter(|(name, _)| name != b"." && name != b"..")
         .collect();
     for (name, kind) in names.iter_mut().filter(|(_, kind)| *kind == FileType::Unknown) {
-        // Some file systems do not say.
+        // Some file systems do not report it.
         if let Ok(stat) = statat(folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
             *kind = FileType::from_raw_mode(stat.st_mode);
         }

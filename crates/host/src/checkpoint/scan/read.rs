@@ -29,7 +29,7 @@ const WAITING_MAX: usize = 64;
 pub enum Depth {
     /// All of it.
     Whole,
-    /// Everything but the contents of files: somebody else keeps these.
+    /// Everything but the contents of files: a snapshot has these.
     Trees,
     /// Nothing: only the ids are wanted.
     Ids,
@@ -66,7 +66,7 @@ pub(in crate::checkpoint) struct Sink<'a> {
     writer: Option<PackWriter>,
 }
 
-/// Whether the content of a name is kept. Rules always are: going back asks for them.
+/// Whether the content of a name is stored. Ignore rules always are: a restore needs them.
 pub(in crate::checkpoint) fn stores_content(depth: Depth, kind: EntryKind, name: &[u8]) -> bool {
     match depth {
         Depth::Whole => true,
@@ -212,7 +212,7 @@ impl Reader<'_> {
         read.unwrap_or_else(|error| Ready::Got(failed(&error), None))
     }
 
-    /// The object of some bytes, where it has to be kept.
+    /// The object of some bytes, if it has to be stored.
     fn object(&mut self, id: Id, bytes: &[u8], kind: EntryKind, path: &[u8]) -> io::Result<Option<Packed>> {
         if !stores_content(self.depth, kind, split(path).1) || self.store.has(&id) {
             return Ok(None);

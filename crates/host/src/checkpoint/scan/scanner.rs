@@ -15,21 +15,21 @@ use crate::fs::handle::{FOLDER_FLAGS, joined, split};
 
 /// More threads than this find no more work to do.
 const THREADS_MAX: usize = 4;
-/// More hints than this cost more than a whole look.
+/// More hints than this cost more than a full scan.
 const HINTS_MAX: usize = 4096;
 
-/// Where to look.
+/// What to scan.
 #[derive(Debug, Clone, Copy)]
 pub enum ScanHint<'a> {
-    /// Everywhere.
+    /// Everything.
     Everything,
-    /// At these paths, from the workspace. A folder among them is read anew, but not the known folders in it.
+    /// These paths, from the workspace. A folder among them is read again, but not the known folders in it.
     Paths(&'a [Vec<u8>]),
-    /// Only at what became something else while we looked.
+    /// Only what changed its kind during the scan.
     Doubts,
 }
 
-/// How much of a folder is looked at.
+/// How much of a folder is scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::checkpoint) enum Extent {
     /// Some names of it.
@@ -40,7 +40,7 @@ pub(in crate::checkpoint) enum Extent {
     Deep,
 }
 
-/// A folder that is to be looked into.
+/// A folder to scan.
 pub(in crate::checkpoint) struct ScanTask {
     pub(in crate::checkpoint) index: u32,
     pub(in crate::checkpoint) above: Arc<OwnedFd>,
@@ -57,7 +57,7 @@ pub(in crate::checkpoint) struct ScanTask {
 pub(in crate::checkpoint) struct Shared {
     pub(in crate::checkpoint) arena: Arena,
     queue: Vec<ScanTask>,
-    /// Tasks that are queued or under way.
+    /// Tasks that are queued or in progress.
     open: usize,
 }
 
@@ -100,7 +100,7 @@ impl WorkQueue {
     }
 }
 
-/// What a look could not read, and whether it came to its end.
+/// What a scan could not read, and whether it was cancelled.
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct ScanOutcome {
     pub(in crate::checkpoint) unreadable: Vec<(Vec<u8>, String)>,
@@ -173,14 +173,14 @@ impl ScanCache {
         ScanTask { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, extent: Extent::Deep }
     }
 
-    /// What has to be looked at for these paths and for what we touched ourselves.
+    /// The tasks for these paths and for what we changed ourselves.
     fn tasks_of(&mut self, paths: &[Vec<u8>], top: &Arc<OwnedFd>) -> Vec<ScanTask> {
         let own = std::mem::take(&mut self.doubts);
         let mut folders: BTreeMap<u32, Extent> = BTreeMap::new();
         for path in paths.iter().cloned().chain(own) {
             self.aim(&path, &mut folders);
         }
-        // What lies below a folder that is looked at whole is looked at with it, by the rules that hold now.
+        // What is below a folder that is scanned completely is scanned with it, by the present rules.
         let deep: Vec<u32> =
             folders.iter().filter(|(_, extent)| **extent == Extent::Deep).map(|(index, _)| *index).collect();
         folders.retain(|index, _| !deep.iter().any(|above| self.arena.is_below(*index, *above)));

@@ -35,7 +35,7 @@ impl ScanCache {
                 folders.chunks(part).skip(1).map(|part| scope.spawn(move || scan_part(part))).collect();
             paths.extend(folders.chunks(part).take(1).flat_map(scan_part));
             for other in others {
-                // One that failed has seen nothing: then all of it has to be looked at.
+                // A thread that failed has found nothing: then everything has to be scanned.
                 paths.extend(other.join().unwrap_or_else(|_| vec![Vec::new(); usize::from(u16::MAX)]));
             }
         });

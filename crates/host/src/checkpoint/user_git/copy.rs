@@ -69,7 +69,7 @@ struct Writer {
     path: PathBuf,
     file: BufWriter<File>,
     offset: u64,
-    /// Id, sum and place.
+    /// Id, checksum and offset.
     entries: Vec<(Id, u32, u64)>,
 }
 
@@ -126,7 +126,7 @@ impl Writer {
         })
     }
 
-    /// Writes one object; where `write` says no, it is as if nothing had come.
+    /// Writes one object; if `write` returns false, nothing is added.
     fn add(&mut self, id: &Id, write: impl FnOnce(&mut Summed<'_>) -> io::Result<bool>) -> io::Result<bool> {
         let mut out = Summed { to: &mut self.file, sum: crc32fast::Hasher::new(), count: 0 };
         if write(&mut out)? {
@@ -141,7 +141,7 @@ impl Writer {
         Ok(false)
     }
 
-    /// Loose objects are compressed together with what they are: they are packed anew, piece by piece.
+    /// Loose objects are compressed together with what they are: they are packed again, piece by piece.
     fn add_loose(&mut self, id: &Id, mut loose: Loose) -> io::Result<bool> {
         let mut hash = Sha1::new().chain_update(format!("{} {}\0", loose.kind.name(), loose.size));
         self.add(id, |out| {

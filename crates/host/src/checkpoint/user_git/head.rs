@@ -14,7 +14,7 @@ const PACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const STEPS_MAX: usize = 8;
 
 /// The commit at `HEAD` of the repository that a workspace is, or is a part of. None where there is no repository, no
-/// commit yet, or nothing that can be understood (refs that are kept as a table, say).
+/// commit yet, or nothing that can be understood (such as refs in a reftable).
 #[must_use]
 pub fn head_of(workspace: &Path) -> Option<String> {
     let location = GitLocation::of(&above(workspace)?.folder).ok()??;

@@ -19,7 +19,7 @@ use super::location::{CONFIG_BYTES_MAX, GitLocation};
 
 /// A list that is longer is none.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
-/// So many folders above are looked at.
+/// At most this many folders above are inspected.
 const ABOVE_MAX: usize = 64;
 
 /// The user's folders, as the caller found them in the environment at the start.
@@ -40,12 +40,6 @@ pub struct IgnoreTexts {
     pub texts: Vec<String>,
     /// What was not understood, in sentences.
     pub remarks: Vec<String>,
-}
-
-/// The texts of ignore rules that hold everywhere in a workspace, the weakest first.
-#[must_use]
-pub fn excludes(workspace: &Path, user: &GitUser) -> Vec<String> {
-    rules_of(workspace, user).texts
 }
 
 /// Everything about a workspace's rules but the `.gitignore` files in it.
@@ -74,7 +68,7 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
     }
     let lists = lists_above(&top, &found.texts);
     if top.ignores_workspace(&lists) && !location.is_some_and(|location| tracks(&location, &top.below)) {
-        // A folder that a repository ignores (a home folder under version control, say) is none of its.
+        // A folder that a repository ignores (as in a home folder under version control) is not part of it.
         let texts = users_own(user).into_iter().collect();
         return IgnoreTexts { is_repository: false, texts, remarks: found.remarks };
     }
@@ -106,7 +100,7 @@ pub(super) struct Top {
     pub(super) below: Vec<Vec<u8>>,
 }
 
-/// Looks upwards for a `.git`, as git does: not past the border of a file system.
+/// Searches the folders above for a `.git`, as git does: not beyond the file system.
 pub(super) fn above(workspace: &Path) -> Option<Top> {
     let mut folder = fs::canonicalize(workspace).ok()?;
     let device = fs::metadata(&folder).ok()?.dev();
@@ -150,7 +144,7 @@ impl Top {
     fn ignores_workspace(&self, lists: &[(usize, String)]) -> bool {
         (1..=self.below.len()).any(|length| {
             let path = self.below.get(..length).unwrap_or(&[]);
-            // The strongest that says anything counts; those of deeper folders are of no concern to this one.
+            // The last matching rule counts; those of deeper folders do not apply here.
             let remarks = lists.iter().rev().filter(|(depth, _)| *depth < length).find_map(|(depth, text)| {
                 let path = path.get(*depth..).unwrap_or(&[]).join(&b'/');
                 ignored(text.lines(), &path)
@@ -222,7 +216,7 @@ fn behind<'a>(parts: &'a [&'a str], names: &[Vec<u8>]) -> Vec<&'a [&'a str]> {
     rests.filter(|rest| rest.iter().any(|part| !part.is_empty())).collect()
 }
 
-/// The list that the user's own configuration names, or the one at its usual place.
+/// The list that the user's own configuration names, or the one at its usual path.
 fn users_own(user: &GitUser) -> Option<String> {
     let folder = user.config.clone().or_else(|| user.home.as_ref().map(|home| home.join(".config")))?;
     let files = [Some(folder.join("git/config")), user.home.as_ref().map(|home| home.join(".gitconfig"))];
@@ -242,7 +236,7 @@ fn users_own(user: &GitUser) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A file of the user's own. Links are followed: people keep these files elsewhere.
+/// A file of the user's own. Links are followed: people have these files elsewhere.
 fn text_of(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;

@@ -41,7 +41,7 @@ impl GitLocation {
     /// That of a workspace which is the top of its repository. None if it has no `.git`.
     ///
     /// # Errors
-    /// Why what is there is not looked into, as a sentence.
+    /// Why it is not read, as a sentence.
     pub(super) fn of(workspace: &Path) -> Result<Option<Self>, String> {
         let odd = |error: io::Error| format!("`.git` cannot be read: {error}");
         let top = GitFolder::open(workspace).map_err(odd)?;
@@ -86,7 +86,7 @@ impl GitLocation {
         let is_here =
             |path: PathBuf| GitFolder::open(&path).and_then(|folder| folder.identity()).is_ok_and(|at| at == here);
         if self.git_path == self.common_path {
-            // A submodule: its own configuration says where its files are.
+            // A submodule: its own configuration names the folder of its files.
             let config = self.git.read(b"config", CONFIG_BYTES_MAX)?.unwrap_or_default();
             let tree = config::value(&config, "core", "worktree");
             return Ok(tree.is_some_and(|tree| is_here(self.git_path.join(tree))));

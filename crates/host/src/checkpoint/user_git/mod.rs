@@ -39,20 +39,20 @@ mod walk;
 mod write;
 
 pub use head::head_of;
-pub use ignores::{GitUser, IgnoreTexts, excludes, rules_of, tracked};
+pub use ignores::{GitUser, IgnoreTexts, rules_of, tracked};
 pub use restore::{RestoredGit, restore};
 pub use save::{SavedGit, save};
 pub use walk::Limits;
 
-/// Why a repository could not be kept or brought back.
+/// Why a repository could not be saved or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum UserGitError {
-    /// The machine would not let us.
+    /// The machine does not allow it.
     #[error("{what}: {source}")]
     Io {
         /// What was being done.
         what: String,
-        /// What it said.
+        /// Its message.
         source: std::io::Error,
     },
     /// Something there forbids it; nothing was changed.

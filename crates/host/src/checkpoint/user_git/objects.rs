@@ -18,7 +18,7 @@ use crate::checkpoint::git::object::Id;
 pub(super) const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// So many packs are opened.
 const PACKS_MAX: usize = 4096;
-/// So many other repositories are looked into, and so long is the list of them.
+/// At most this many other repositories are inspected, and so long is the list of them.
 const OTHERS_MAX: usize = 8;
 const OTHERS_BYTES_MAX: u64 = 64 * 1024;
 
@@ -57,7 +57,7 @@ pub(super) struct Loose {
 }
 
 impl Objects {
-    /// Those of a repository. What cannot be opened is said and done without.
+    /// Those of a repository. What cannot be opened is reported and done without.
     pub(super) fn of(common: &GitFolder, path: &Path, remarks: &mut Remarks) -> Self {
         let mut objects = Self::default();
         match common.below(b"objects") {

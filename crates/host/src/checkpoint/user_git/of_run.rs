@@ -11,15 +11,15 @@ use crate::checkpoint::context::CheckpointContext;
 use crate::checkpoint::user_git;
 use crate::paths::{path_of, text_of};
 
-/// The most that is said of a repository.
+/// The most that is reported of a repository.
 const REMARKS_MAX: usize = 10;
 
-/// Where it is kept.
+/// Where it is saved.
 fn folder_of(context: &CheckpointContext) -> PathBuf {
     context.store.join("user-git").join(&context.run)
 }
 
-/// Keeps it as it is before anything is done. That it cannot be kept is said and no hindrance: a loop does not need it.
+/// Saves it as it is before anything is done. That it cannot be saved is reported and no hindrance: a loop does not need it.
 pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
     let folder = folder_of(context);
     if folder.exists() {
@@ -41,7 +41,7 @@ pub(in crate::checkpoint) fn missing(context: &CheckpointContext) -> Option<Stri
     })
 }
 
-/// Brings it back; what cannot be is said. Whether it is whole comes first.
+/// Restores it; what cannot be is reported. Whether it is whole comes first.
 pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (bool, Vec<String>) {
     let folder = folder_of(context);
     let undone = folder.with_extension("undo");
@@ -57,7 +57,7 @@ pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (
         Err(error) => return (false, vec![format!("your repository was not brought back: {error}")]),
     };
     if let Some(undo) = &back.undo {
-        // Without it there is no way back, which is no reason to stop half way.
+        // Without it the restore cannot be undone, which is no reason to stop now.
         fs::write(&undone, text_of(undo)).ok();
     }
     let mut remarks = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];

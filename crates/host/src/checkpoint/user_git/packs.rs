@@ -61,7 +61,7 @@ pub(super) type Body = (GitObjectKind, Rc<Vec<u8>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Whole(GitObjectKind),
-    /// A difference to the object at this place of the same pack.
+    /// A delta to the object at this offset of the same pack.
     Delta(u64),
 }
 
@@ -85,11 +85,11 @@ pub(super) struct UserPack {
     pub(super) count: usize,
     /// Whether the index is of the second version, which has sums.
     pub(super) summed: bool,
-    /// The places of all objects, sorted, each with its number in the index.
+    /// The offsets of all objects, sorted, each with its number in the index.
     offsets: OnceCell<Vec<(u64, usize)>>,
 }
 
-/// Where a base lies: the number of its pack, and its place there.
+/// Where a base is: the number of its pack, and its offset there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct BaseKey {
     pack: usize,
@@ -120,7 +120,7 @@ fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// A number whose bytes have seven bits each, the highest first, each but the first one more than it says.
+/// A number whose bytes have seven bits each, the highest first; one is added for each byte after the first.
 pub(super) fn offset_number(next: &mut dyn FnMut() -> Option<u8>) -> Option<u64> {
     let mut byte = next()?;
     let mut number = u64::from(byte & 0x7f);
@@ -221,7 +221,7 @@ impl UserPack {
         self.offsets().iter().filter_map(|(_, at)| self.id(*at))
     }
 
-    /// The number of the object that lies at a place.
+    /// The number of the object at an offset.
     pub(super) fn at_offset(&self, offset: u64) -> Option<usize> {
         let offsets = self.offsets();
         offsets
@@ -231,7 +231,7 @@ impl UserPack {
             .map(|(_, at)| *at)
     }
 
-    /// Where what lies at a place ends: where the next begins.
+    /// Where the object at an offset ends: where the next begins.
     pub(super) fn end_of(&self, offset: u64) -> u64 {
         let offsets = self.offsets();
         offsets.get(offsets.partition_point(|(other, _)| *other <= offset)).map_or(self.end, |(next, _)| *next)
@@ -250,7 +250,7 @@ impl UserPack {
         }
     }
 
-    /// What stands before the object at a place.
+    /// The header of the object at an offset.
     pub(super) fn head(&self, offset: u64) -> Option<Head> {
         let mut piece = [0; 64];
         let count = self.bytes_at(offset, &mut piece).ok()?;
@@ -283,7 +283,7 @@ impl UserPack {
         Some(Head { form, size, data })
     }
 
-    /// The bytes of the object at a place, at most `most` of them. The caller checks their hash.
+    /// The bytes of the object at an offset, at most `most` of them. The caller checks their hash.
     pub(super) fn read(&self, key: usize, offset: u64, most: u64, bases: &mut Bases) -> Option<Body> {
         let (mut deltas, mut at, mut held) = (Vec::new(), offset, 0_u64);
         let mut body: Body = loop {
@@ -322,7 +322,7 @@ impl UserPack {
 
     fn inflate(&self, head: Head) -> Option<Vec<u8>> {
         let size = usize::try_from(head.size).ok()?;
-        // What it says is believed as it comes true.
+        // The size in the header is not trusted: memory grows as bytes come.
         let mut bytes = Vec::with_capacity(size.min(1024 * 1024) + 1);
         let (mut zlib, mut offset, mut piece) = (Decompress::new(true), head.data, [0; PIECE_BYTES]);
         loop {
@@ -385,7 +385,7 @@ fn apply(base: &[u8], delta: &[u8], most: u64) -> Option<Vec<u8>> {
     while let Some(order) = rest.next() {
         if order & 0x80 == 0 {
             let count = usize::from(*order);
-            // An order of zero is kept for later versions.
+            // An instruction of zero is reserved for later versions.
             if count == 0 {
                 return None;
             }

@@ -15,13 +15,13 @@ use super::saved::{PACK, SavedState};
 use super::walk::{named_by_tag, parents_of};
 use crate::checkpoint::git::object::Id;
 
-/// The objects of a repository and the kept ones.
+/// The objects of a repository and the saved ones.
 #[derive(Debug)]
 pub(super) struct Present {
     objects: Objects,
     pack: Option<UserPack>,
     bases: Bases,
-    /// Whether all commits of remotes are there on which what was kept leans.
+    /// Whether all commits of remotes are there on which what was saved leans.
     whole: bool,
     known: HashMap<Id, bool>,
     /// Commits whose parents were never there.
@@ -29,7 +29,7 @@ pub(super) struct Present {
 }
 
 impl Present {
-    /// Puts the kept objects into a repository unless it has them all. Whether it was needed.
+    /// Puts the saved objects into a repository unless it has them all. Whether it was needed.
     pub(super) fn restore(
         saved: &SavedState,
         folder: &Path,
@@ -58,7 +58,7 @@ impl Present {
         self.pack.as_ref().is_some_and(|pack| pack.find(id).is_some()) || self.objects.find(id).is_some()
     }
 
-    /// Whether an object and all behind it are there: what is kept is gone through, and what it leans on must be
+    /// Whether an object and all behind it are there: what is saved is visited, and what it leans on must be
     /// there; that this is whole is git's own rule.
     pub(super) fn is_complete(&mut self, id: &Id) -> bool {
         if self.whole {
@@ -93,7 +93,7 @@ impl Present {
         complete
     }
 
-    /// What a kept object leads to; none if it is not among the kept ones.
+    /// What a saved object leads to; none if it is not among the saved ones.
     fn behind(&mut self, id: &Id) -> Option<Vec<Id>> {
         let pack = self.pack.as_ref()?;
         let offset = pack.offset_of(pack.find(id)?)?;
@@ -107,7 +107,7 @@ impl Present {
     }
 }
 
-/// Copies a pack and its index in, the index last: git looks for packs by it.
+/// Copies a pack and its index in, the index last: git finds packs by it.
 fn put_pack(packs: &GitFolder, pack: &Path) -> io::Result<()> {
     let mut from = File::open(pack)?;
     let end = from.seek(SeekFrom::End(-20))?;

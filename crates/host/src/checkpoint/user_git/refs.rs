@@ -12,7 +12,7 @@ const PACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const REFS_MAX: usize = 500_000;
 const DEPTH_MAX: usize = 64;
 
-/// What a ref, or HEAD, says.
+/// The value of a ref or of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RefValue {
     Id(Id),
@@ -28,7 +28,7 @@ impl RefValue {
             let name = name.trim_ascii();
             return is_name(name).then(|| Self::Ref(name.to_vec()));
         }
-        // A file may say more behind it, which git does not look at.
+        // A file may have more text after it, which git ignores.
         let digits = text.split(u8::is_ascii_whitespace).next()?;
         std::str::from_utf8(digits).ok().and_then(Id::parse).map(Self::Id)
     }
@@ -57,7 +57,7 @@ pub(super) fn is_name(name: &[u8]) -> bool {
         && name.split(|byte| *byte == b'/').all(part_ok)
 }
 
-/// The refs of a repository. Those that say nothing that can be understood are said.
+/// The refs of a repository. Those that cannot be understood are reported.
 pub(super) fn read(common: &GitFolder, remarks: &mut Remarks) -> Refs {
     let mut refs = Refs::new();
     match common.read(b"packed-refs", PACKED_BYTES_MAX) {
@@ -116,7 +116,7 @@ fn loose(folder: &GitFolder, path: &[u8], depth: usize, refs: &mut Refs, remarks
     }
 }
 
-/// The commit that a ref says at the end, through other refs.
+/// The commit that a ref leads to, through other refs.
 pub(super) fn resolve(value: &RefValue, refs: &Refs) -> Option<Id> {
     let mut value = value;
     for _ in 0..8 {

@@ -1,11 +1,11 @@
 //! Sentences for people: each once, and only so many.
 use std::collections::HashSet;
 
-/// So many sentences are kept.
+/// So many sentences are saved.
 const SENTENCES_MAX: usize = 200;
 const SENTENCE_BYTES_MAX: usize = 600;
 
-/// What was said.
+/// The texts.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     sentences: Vec<String>,

@@ -20,7 +20,7 @@ use crate::checkpoint::git::object::Id;
 const LOCKS: &[(bool, &str)] =
     &[(false, "index.lock"), (false, "HEAD.lock"), (true, "packed-refs.lock"), (true, "config.lock")];
 
-/// What was brought back.
+/// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoredGit {
     /// Refs that were set to what they were, or made again.
@@ -33,13 +33,13 @@ pub struct RestoredGit {
     pub stayed: Vec<String>,
     /// Refs that could not be set, because what is behind them was on a remote only.
     pub waiting: Vec<String>,
-    /// What was there before, to be brought back itself with the same call; none if there was no repository.
+    /// What was there before, to be restored itself with the same call; none if there was no repository.
     pub undo: Option<PathBuf>,
     /// What else a person should know, in sentences.
     pub remarks: Vec<String>,
 }
 
-/// Brings the repository of a workspace back to what was kept in a folder.
+/// Restores the repository of a workspace to what was saved in a folder.
 ///
 /// # Errors
 /// When it is refused, and nothing was changed; or when something cannot be written, and doing it again goes on.
@@ -110,7 +110,7 @@ fn check(saved: &SavedState, workspace: &Path) -> Result<(), UserGitError> {
     Ok(())
 }
 
-/// Keeps the present state aside and makes `.git` what it was: a folder, or a file that leads to one.
+/// Saves the present state aside and makes `.git` what it was: a folder, or a file that leads to one.
 fn make_room(
     saved: &SavedState,
     workspace: &Path,
@@ -196,7 +196,7 @@ pub(super) struct RefChange {
     pub(super) after: Id,
 }
 
-/// A restore that is under way.
+/// A restore that is in progress.
 pub(super) struct Restoring<'a> {
     pub(super) saved: &'a SavedState,
     pub(super) git: GitFolder,

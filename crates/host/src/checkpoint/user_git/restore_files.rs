@@ -15,7 +15,7 @@ const NONE: &str = "0000000000000000000000000000000000000000";
 const READ_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 impl Restoring<'_> {
-    /// Brings every kept file back that can be.
+    /// Restores every saved file that can be.
     pub(super) fn files(&mut self) -> io::Result<()> {
         let head_before = self.head_now();
         let complete = self.head_is_complete();
@@ -93,7 +93,7 @@ impl Restoring<'_> {
         entries.iter().all(|entry| entry.mode == COMMIT_MODE || entry.id == empty || self.present.has(&entry.id))
     }
 
-    /// What is under way now and was not then goes aside.
+    /// What is in progress now and was not then goes aside.
     fn end_operations(&mut self) -> io::Result<()> {
         for name in OPERATIONS {
             let below = format!("{name}/");
@@ -127,7 +127,7 @@ impl Restoring<'_> {
         }
     }
 
-    /// What belongs to another working tree is brought back only where all of it is gone.
+    /// What belongs to another working tree is restored only where all of it is gone.
     fn other_tree(&mut self, file: &SavedFile, whole: bool) -> io::Result<()> {
         let tree: Vec<&[u8]> = file.path.split(|byte| *byte == b'/').take(2).collect();
         let tree = tree.join(&b'/');
@@ -152,8 +152,8 @@ impl Restoring<'_> {
         if text.is_empty() { Ok(()) } else { self.put_bytes(true, &file.path, &text) }
     }
 
-    /// Logs are what they were, with what came since behind it; the newest line says what we did, so that what a ref
-    /// said before is remembered.
+    /// Logs are restored, with the lines that came since behind them; the newest line records the restore, so that what a ref
+    /// was before is not lost.
     fn logs(&mut self, head_before: Option<Id>) -> io::Result<()> {
         let saved = self.saved;
         let mut logs: Vec<(bool, Vec<u8>, &[u8])> = Vec::new();

@@ -19,13 +19,13 @@ use super::walk::{Limits, ObjectsToSave, Stopped, Tips, Walk};
 use super::{UserGitError, config, state};
 use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
 
-/// Ids in a file that is longer are no names of commits under way.
+/// Ids in a file that is longer are no names of commits in progress.
 const SHORT_FILE_BYTES: usize = 8 * 1024;
 
-/// What was kept of a repository.
+/// What was saved of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedGit {
-    /// Whether there is anything that could be brought back. If not, `remarks` has why; empty where there simply is no
+    /// Whether there is anything that could be restored. If not, `remarks` has why; empty where there simply is no
     /// repository.
     pub saved: bool,
     /// How many refs.
@@ -34,17 +34,17 @@ pub struct SavedGit {
     pub objects: usize,
     /// How long the pack is.
     pub bytes: u64,
-    /// How many objects had to be read to know which to keep.
+    /// How many objects had to be read to know which to save.
     pub gone_through: usize,
-    /// What is not kept, or only in part, in sentences.
+    /// What is not saved, or only in part, in sentences.
     pub remarks: Vec<String>,
 }
 
-/// Keeps the repository of a workspace in a folder that is not there yet: complete and safe on disk, or absent.
+/// Saves the repository of a workspace in a folder that is not there yet: complete and safe on disk, or absent.
 /// Nothing in the repository is changed.
 ///
 /// # Errors
-/// When the folder cannot be written. What is odd about the repository is no error: it is said.
+/// When the folder cannot be written. What is odd about the repository is no error: it is reported.
 pub fn save(workspace: &Path, folder: &Path, limits: Limits) -> Result<SavedGit, UserGitError> {
     save_parts(workspace, folder, Some(limits))
 }
@@ -92,10 +92,10 @@ pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     Ok(result)
 }
 
-/// What of a kind that is not understood is said and left.
+/// What of a kind that is not understood is reported and left.
 fn foreign(location: &GitLocation) -> Option<String> {
     let config = location.common.read(b"config", CONFIG_BYTES_MAX).ok().flatten().unwrap_or_default();
-    // Two words out of the repository's own configuration: they say how it is written and have nothing run.
+    // Two words out of the repository's own configuration: they name its format and execute nothing.
     let of = |key: &str| config::value(&config, "extensions", key).unwrap_or_default();
     if of("objectformat").eq_ignore_ascii_case("sha256") {
         return Some("the repository names its objects by sha256: it is not kept".to_owned());
@@ -104,7 +104,7 @@ fn foreign(location: &GitLocation) -> Option<String> {
     tables.then(|| "the repository keeps its refs as a reftable: it is not kept".to_owned())
 }
 
-/// A folder that is being made beside its place.
+/// A folder that is being made under a temporary name.
 struct Making {
     path: PathBuf,
 }
@@ -248,7 +248,7 @@ fn objects(
     Ok(ObjectCounts { objects, bytes, gone_through: wanted.gone_through })
 }
 
-/// Where no remote is known, everything has to be kept: then nothing has to be gone through. None where there are
+/// Where no remote is known, everything has to be saved: then nothing has to be visited. None where there are
 /// remotes, or objects of others, or where it is too much.
 fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<ObjectsToSave> {
     if !tips.theirs.is_empty() || objects.leans_on_others {

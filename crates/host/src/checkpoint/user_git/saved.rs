@@ -17,11 +17,11 @@ use crate::checkpoint::git::object::Id;
 
 const FIRST_LINE: &[u8] = b"loop user-git 1\n";
 const SUM_BYTES: usize = 32;
-/// The names of what is kept.
+/// The names of what is saved.
 const REST: &str = "kept";
 pub(super) const PACK: &str = "objects.pack";
 
-/// What is kept of a repository.
+/// What is saved of a repository.
 #[derive(Debug)]
 pub(super) struct SavedState {
     pub(super) shape: Shape,
@@ -34,7 +34,7 @@ pub(super) struct SavedState {
     pub(super) refs: Refs,
     pub(super) files: Vec<SavedFile>,
     pub(super) leans_on: BTreeSet<Id>,
-    /// Whether objects were kept.
+    /// Whether objects were saved.
     pub(super) has_objects: bool,
     pub(super) remarks: Vec<String>,
 }
@@ -108,12 +108,12 @@ impl SavedState {
         })
     }
 
-    /// A kept file of the working tree's own.
+    /// A saved file of the working tree's own.
     pub(super) fn own(&self, path: &[u8]) -> Option<&[u8]> {
         self.files.iter().find(|file| !file.shared && file.path == path).map(|file| file.bytes.as_slice())
     }
 
-    /// What HEAD says.
+    /// The value of HEAD.
     pub(super) fn head(&self) -> Option<RefValue> {
         self.own(b"HEAD").and_then(RefValue::parse)
     }

@@ -6,10 +6,10 @@ use super::location::GitLocation;
 use super::refs::shown;
 use super::remarks::Remarks;
 
-/// Files of the working tree: where it is, what is staged, what is under way.
+/// Files of the working tree: where it is, what is staged, what is in progress.
 const OWN_FILES: &[&str] =
     &["HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "MERGE_RR", "config.worktree", "info/sparse-checkout", "logs/HEAD"];
-/// Files that are there only while something is under way (a merge, a rebase, a search for a fault).
+/// Files that are there only while something is in progress (a merge, a rebase, a search for a fault).
 pub(super) const OPERATIONS: &[&str] = &[
     "MERGE_HEAD",
     "MERGE_MSG",
@@ -44,7 +44,7 @@ const SHARED_FILES: &[&str] = &[
     "logs/refs",
     "worktrees",
 ];
-/// Names in a repository that need not be kept, because they are kept otherwise or are made anew.
+/// Names in a repository that need not be saved, because they are saved otherwise or are made again.
 const KNOWN: &[&str] = &[
     "index",
     "objects",
@@ -71,7 +71,7 @@ const FILES_BYTES_MAX: usize = 1024 * 1024 * 1024;
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 32;
 
-/// A file that is kept as it is.
+/// A file that is saved as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SavedFile {
     /// Whether it lies in what all working trees share.
@@ -80,7 +80,7 @@ pub(super) struct SavedFile {
     pub(super) bytes: Vec<u8>,
 }
 
-/// All files of a repository that are kept. What is too large or cannot be read is said.
+/// All files of a repository that are saved. What is too large or cannot be read is reported.
 pub(super) fn read(location: &GitLocation, remarks: &mut Remarks) -> Vec<SavedFile> {
     let mut reading = Reading { files: Vec::new(), bytes: 0, remarks };
     let own = OWN_FILES.iter().chain(OPERATIONS);
@@ -105,7 +105,7 @@ pub(super) fn read(location: &GitLocation, remarks: &mut Remarks) -> Vec<SavedFi
     files
 }
 
-/// Names what else is there and not kept.
+/// Names what else is there and not saved.
 fn report_the_rest(location: &GitLocation, remarks: &mut Remarks) {
     let hooks = location.common.below(b"hooks").and_then(|hooks| hooks.names()).unwrap_or_default();
     let hooks: Vec<String> =

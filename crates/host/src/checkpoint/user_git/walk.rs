@@ -18,10 +18,10 @@ const TREES_HELD_MAX: usize = 20_000;
 /// So many ids of missing objects are remembered.
 const MISSING_MAX: usize = 1000;
 
-/// How much is kept of a repository at most. Past one of these no objects are kept at all, and that is said.
+/// How much is saved of a repository at most. Past one of these no objects are saved at all, and that is reported.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Objects that are gone through or kept.
+    /// Objects that are visited or saved.
     pub objects: usize,
     /// Bytes of the pack.
     pub bytes: u64,
@@ -35,7 +35,7 @@ impl Default for Limits {
     }
 }
 
-/// What is to be kept.
+/// What is to be saved.
 #[derive(Debug, Default)]
 pub(super) struct ObjectsToSave {
     /// In the order in which they are written.
@@ -68,7 +68,7 @@ impl ObjectsToSave {
 /// Where the walk begins.
 #[derive(Debug, Default)]
 pub(super) struct Tips {
-    /// What the user has: an object that is not there is said.
+    /// What the user has: an object that is not there is reported.
     pub(super) ours: BTreeSet<Id>,
     /// What only logs remember: git may have thrown it away.
     pub(super) remembered: BTreeSet<Id>,
@@ -87,7 +87,7 @@ struct Commit {
     waits: bool,
 }
 
-/// A walk under way.
+/// A walk in progress.
 pub(super) struct Walk<'a> {
     objects: &'a mut Objects,
     limits: Limits,
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes from the tips to everything that is to be kept.
+    /// Goes from the tips to everything that is to be saved.
     pub(super) fn run(&mut self, tips: &Tips) -> Result<(), Stopped> {
         for id in &tips.theirs {
             self.begin(*id, true, tips)?;
@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
             let Some((_, id)) = self.queue.pop() else { break };
             self.visit(id, tips)?;
         }
-        // Commits of one second come in any order: the remotes' may still lead to what looks like ours.
+        // Commits of one second come in any order: the remotes' may still lead to what seems to be ours.
         let oldest = self.commits.values().filter(|commit| !commit.theirs).map(|commit| commit.date).min();
         while let Some((_, id)) =
             self.queue.peek().copied().filter(|(date, _)| oldest.is_some_and(|oldest| *date >= oldest))

@@ -13,8 +13,8 @@ const FILE_MODE: u32 = 0o666;
 const FOLDER_MODE: u32 = 0o777;
 
 impl GitFolder {
-    /// A folder below it, made where it is missing. What stands in its way and is no folder makes room by going
-    /// aside; that is said in `moved`.
+    /// A folder below it, made where it is missing. Something else of that name is moved
+    /// aside and added to `moved`.
     pub(super) fn made(&self, path: &[u8], moved: &mut Vec<Vec<u8>>) -> io::Result<Self> {
         let (mut folder, mut done) = (self.below(b"")?, Vec::new());
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
@@ -36,14 +36,14 @@ impl GitFolder {
         Ok(folder)
     }
 
-    /// Moves a name out of the way, beside its place. What it is called now.
+    /// Renames a name in the same folder. Returns its new name.
     pub(super) fn aside(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let new = [name, b".kept-", crate::fs::fresh_id()?.to_string().as_bytes()].concat();
         renameat(&self.0, name, &self.0, new.as_slice())?;
         Ok(new)
     }
 
-    /// Writes a file below it. An empty folder in its place goes, one that is not empty goes aside.
+    /// Writes a file below it. An empty folder of that name is removed, another one is moved aside.
     pub(super) fn put(&self, path: &[u8], bytes: &[u8], moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
         let (above, name) = split(path);
         let folder = self.made(above, moved)?;

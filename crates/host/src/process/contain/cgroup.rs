@@ -35,7 +35,7 @@ fn own_group() -> Option<PathBuf> {
     group_of(&mounts, &groups)
 }
 
-/// The same from the texts: `mountinfo` has the root and the place of each mount before a dash, the kind after.
+/// The same from the texts: `mountinfo` has root and path of each mount before a dash, the type after.
 fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
     let (root, mount_point) = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -44,7 +44,7 @@ fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
     })?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let below = Path::new(own).strip_prefix(root).ok()?;
-    // A group outside of what is mounted shows as a way upwards.
+    // A group outside of the mount is shown with `..`.
     (!below.starts_with("..")).then(|| Path::new(mount_point).join(below))
 }
 
@@ -52,7 +52,7 @@ fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
 pub(crate) fn usable() -> Result<PathBuf, String> {
     let own = own_group().ok_or("no control groups of version 2 are mounted")?;
     let refused = |what: &str, error: &dyn std::fmt::Display| format!("{what} {}: {error}", own.display());
-    // Whoever is born into a group below must be allowed to leave the one we are in.
+    // A process that starts in a child group must be allowed to leave ours.
     rustix::fs::access(own.join("cgroup.procs"), Access::WRITE_OK)
         .map_err(|error| refused("not delegated to you:", &error))?;
     let probe = own.join(format!("loop-probe-{}", std::process::id()));
@@ -114,7 +114,7 @@ impl Cgroup {
         Ok(&self.lanes[at].2)
     }
 
-    /// A lane in which somebody may have been killed is not used again: the kernel (6.18) kills whoever is
+    /// A lane in which a process may have been killed is not used again: the kernel (6.18) kills what is
     /// born into a group that was ever killed, from outside of it.
     pub(super) fn spend(&mut self, name: &'static str) {
         if let Some(at) = self.lanes.iter().position(|(known, ..)| *known == name) {
@@ -143,12 +143,12 @@ fn write(group: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(events) => events.lines().any(|line| line == "populated 1"),
-        // Who cannot look does not know.
+        // If it cannot be read, it is not known.
         Err(error) => error.kind() != io::ErrorKind::NotFound && path.exists(),
     }
 }
 
-/// Ends everybody in the group and removes it with all that is below. Says how many there were.
+/// Ends every process in the group and removes it with all that is below. Returns how many there were.
 pub(crate) fn end(path: &Path) -> u32 {
     let Ok(group) = open(path) else { return 0 };
     let mut killed = 0;
@@ -164,7 +164,7 @@ pub(crate) fn end(path: &Path) -> u32 {
     killed
 }
 
-/// The kernel's own way (6.18) leaves out whose first thread has ended while others work on.
+/// The kernel's own call (6.18) misses processes whose first thread has ended while others run.
 fn kill_each(members: &[i32]) {
     for process in members.iter().filter_map(|pid| identity(*pid)) {
         signal_known(process, Signal::KILL);

@@ -28,9 +28,9 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 /// Past this after the killing nothing will end it.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-/// How often we look whether the killed are gone.
+/// How often we check whether the killed processes are gone.
 const POLL_EVERY: Duration = Duration::from_millis(5);
-/// So often somebody new is looked for while all are being stopped: who forks and ends all the time needs many.
+/// How many passes are made to stop all processes: one that forks all the time needs many.
 const FREEZE_ROUNDS_MAX: u32 = 400;
 
 /// How everybody can be ended.
@@ -51,7 +51,7 @@ pub(super) enum Means {
 pub(super) struct Given {
     pub(super) order: UnixStream,
     pub(super) means: Means,
-    /// Says that a child's state has changed.
+    /// Becomes readable when a child's state has changed.
     pub(super) children: UnixStream,
 }
 
@@ -116,7 +116,7 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     process.spawn().map(|child| i32::try_from(child.id()).unwrap_or(0))
 }
 
-/// An ending under way.
+/// An ending in progress.
 #[derive(Debug)]
 struct Ending {
     kill_at: Instant,
@@ -200,20 +200,20 @@ impl Init {
         self.end(LEFTOVER_GRACE);
     }
 
-    /// Asks everybody to end, each one once: a program that is told twice may take the second for *at once*.
+    /// Sends every process one SIGTERM: some programs treat a second one as *at once*.
     fn end(&mut self, grace: Duration) {
         if self.ending.is_some() {
             return;
         }
         let below = descendants(own_pid());
         signal_below(own_pid(), &below, Signal::TERM);
-        // Who is stopped cannot hear it.
+        // A stopped process cannot handle it.
         signal_below(own_pid(), &below, Signal::CONT);
         self.frozen.clear();
         self.ending = Some(Ending { kill_at: Instant::now() + grace, interrupt: false });
     }
 
-    /// Asks the command itself, as Ctrl-C would: some end what they started and say how far they got.
+    /// Asks the command itself, as Ctrl-C would: some programs end what they started and report how far they got.
     fn interrupt(&mut self) {
         let Some(command) = Pid::from_raw(self.command).filter(|_| self.ending.is_none() && !self.ended) else {
             return self.end(GRACE);

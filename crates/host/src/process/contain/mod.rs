@@ -82,10 +82,10 @@ pub struct Containment {
     idle: Vec<(&'static str, UnixStream)>,
     /// The file that the shim and its inits hold locked; it names the group.
     register: Option<PathBuf>,
-    /// Says that the shim was stopped, or is dead.
+    /// Becomes readable when the shim was stopped or is dead.
     changed: Option<(UnixStream, SigId)>,
     remarks: Vec<String>,
-    /// Where a program was found on PATH: looked for once, not with every order.
+    /// Where a program was found on PATH: searched once, not with every order.
     found: Option<(String, PathBuf)>,
 }
 
@@ -99,7 +99,7 @@ struct Shim {
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) order: UnixStream,
-    /// What was heard of the init already.
+    /// What was received from the init already.
     pub(crate) received: Vec<u8>,
     pub(crate) process: ProcessId,
     pub(crate) init: ProcessId,
@@ -234,7 +234,7 @@ impl Containment {
                 }
                 Ok((_, _, report)) => return Err(io::Error::other(format!("the shim answered {report:?}"))),
                 Err(error) if again => {
-                    // Somebody ended or held what keeps it: anew, once. The command may have begun all the same,
+                    // The shim or init was killed or stopped: try again, once. The command may have begun all the same,
                     // and is never started beside itself.
                     again = false;
                     self.remarks.push(format!("what keeps the processes was lost ({error}): it is started anew"));
@@ -266,7 +266,7 @@ impl Containment {
         }
         let mut ours = self.new_init(lane)?;
         let sent = wire::send_command(&ours, command, [stdin, stdout, stderr]);
-        // One that could not be made has said why, and does not listen.
+        // An init that failed has sent the reason, and reads nothing.
         let (report, received) = first_report(&mut ours).map_err(|error| sent.err().unwrap_or(error))?;
         ours.set_nonblocking(true)?;
         Ok((ours, received, report))
@@ -325,7 +325,7 @@ impl Containment {
         Ok(Shim { child, socket: ours })
     }
 
-    /// Ends everybody whom the shim kept, in whatever way is left: an init was killed. Says who is still there.
+    /// Ends every process of the shim, by whatever still works: an init was killed. Returns what is still there.
     pub(crate) fn end_all(&mut self) -> Vec<String> {
         self.drop_shim();
         if let Some(cgroup) = &self.cgroup {
@@ -337,7 +337,7 @@ impl Containment {
             drop(cgroup);
             match Cgroup::of_run(&self.run) {
                 Ok(cgroup) => self.cgroup = Some(cgroup),
-                // Asked for by name: nothing else will do, and the next order says so.
+                // Asked for by name: nothing else is allowed, and the next order fails.
                 Err(_) if self.strict => {}
                 Err(why) => {
                     self.remarks.push(format!("containment plain from now on: {why}"));
@@ -364,7 +364,7 @@ impl Containment {
     }
 }
 
-/// Kills it, and takes its end in unless somebody who traces it keeps that from us.
+/// Kills it and reaps it, unless a tracer prevents that.
 fn end_shim(child: &mut Child) {
     child.kill().ok();
     ended_until(child, Instant::now() + DYING_TAKES_MAX);
@@ -375,7 +375,7 @@ fn first_report(from: &mut UnixStream) -> io::Result<(Report, Vec<u8>)> {
     next_report(from, Vec::new())
 }
 
-/// The next line of an init after what was heard already, and what came after it.
+/// The next line of an init after what was received already, and what came after it.
 fn next_report(from: &mut UnixStream, mut received: Vec<u8>) -> io::Result<(Report, Vec<u8>)> {
     let mut bytes = [0_u8; 1024];
     loop {

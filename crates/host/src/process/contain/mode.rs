@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::{Command, Containment, Report, START_TAKES_MAX, next_report};
 
-/// How a run's processes are kept together.
+/// How a run's processes are contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// In control groups.

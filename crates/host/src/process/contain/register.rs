@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::cgroup;
 
-/// Signs it: names the group, and takes the lock that whoever inherits the file goes on to hold.
+/// Writes the group into it, and takes the lock; processes that inherit the file hold it too.
 pub(super) fn sign(path: &Path, group: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(group.as_os_str().as_encoded_bytes())?;
@@ -21,14 +21,14 @@ pub(super) fn sign(path: &Path, group: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether somebody keeps watch over the run with this register.
+/// Whether a shim or init of the run with this register is alive.
 #[must_use]
 pub fn is_supervised(register: &Path) -> bool {
     let file = OpenOptions::new().read(true).write(true).open(register);
     file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
-/// What a register left by a killed harness says: the group, once nobody keeps watch any more.
+/// The group in a register that a killed harness left, once its shim and inits are gone.
 pub(crate) fn wait_for_supervisors(register: &Path, most: Duration) -> Option<PathBuf> {
     let mut file = OpenOptions::new().read(true).write(true).open(register).ok()?;
     let until = Instant::now() + most;
@@ -40,9 +40,9 @@ pub(crate) fn wait_for_supervisors(register: &Path, most: Duration) -> Option<Pa
     (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path)))
 }
 
-/// Ends whoever is left in a group of a run that nobody keeps any more, and says how many they were.
+/// Ends every process that is left in the group of an unsupervised run, and returns how many they were.
 pub(crate) fn end_group(group: &Path, run: &str) -> u32 {
-    // Only a group of that run, whatever the register says.
+    // Only a group of that run, whatever the register contains.
     let ours = group.file_name().is_some_and(|name| name == OsStr::new(&format!("loop-{run}")));
     if ours { cgroup::end(group) } else { 0 }
 }

@@ -72,7 +72,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
         match raw::fork(into) {
             Ok(Forked::Parent(pid)) => inits.push(InitProcess { pid, stops: 0 }),
             Ok(Forked::Child) => {
-                // The shim's own ends: whoever waits for its death must not wait for ours.
+                // The shim's own ends: a process that waits for its death must not wait for ours.
                 drop((harness, read));
                 unregister(handler);
                 close_stdin();
@@ -89,7 +89,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The harness is known by descriptor 0, which the init must not keep open.
+/// Descriptor 0 shows whether the harness is alive; the init must close it.
 fn close_stdin() {
     if let Ok(nothing) = File::open("/dev/null") {
         rustix::stdio::dup2_stdin(&nothing).ok();
@@ -111,7 +111,7 @@ struct InitProcess {
 }
 
 impl InitProcess {
-    /// Lets it go on. Where somebody stops it again and again, it dies, and the harness ends all that it kept.
+    /// Continues it. If it is stopped again and again, it is killed, and the harness ends its processes.
     fn go_on(&mut self) {
         self.stops += 1;
         let signal = if self.stops < STOPS_MAX { Signal::CONT } else { Signal::KILL };
@@ -140,7 +140,7 @@ fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
     Some(Unpacked { order, means })
 }
 
-/// Somebody may have stopped us when whoever started us dies: then there is work to do.
+/// We may be stopped when our parent dies: then we have to continue, because there is work to do.
 pub(super) fn wake_when_orphaned() {
     set_parent_process_death_signal(Some(Signal::CONT)).ok();
 }
@@ -163,7 +163,7 @@ fn reap(inits: &mut Vec<InitProcess>) -> bool {
     }
 }
 
-/// The harness is gone: the inits end theirs; whoever came to us because an init was killed is ended by us.
+/// The harness is gone: the inits end theirs; orphans of a killed init are ended here.
 fn end_orphans(inits: &mut Vec<InitProcess>, children_changed: &UnixStream) {
     let until = Instant::now() + ORPHANS_TAKE_MAX;
     loop {

@@ -21,7 +21,7 @@ const FDS_MAX: usize = 8;
 /// A command with its variables: the kernel takes less from us anyway.
 const COMMAND_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How an order is kept together.
+/// How an order is contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// By descent alone.
@@ -65,7 +65,7 @@ impl Ask {
     }
 }
 
-/// What an init tells the harness, a line each.
+/// Reports of an init to the harness, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// It runs.
@@ -82,7 +82,7 @@ pub(crate) enum Report {
         /// Why.
         why: String,
     },
-    /// It could not be kept together as asked.
+    /// It could not be contained as asked.
     NotContained {
         /// Why.
         why: String,
@@ -171,7 +171,7 @@ pub(super) fn next_command(from: &UnixStream) -> io::Result<Option<(Command, [Ow
     }
 }
 
-/// Says that nothing is inherited.
+/// An empty register: no group is named.
 const CLEAR: &str = "clear";
 
 /// The command of an order: its file, words, folder and variables.

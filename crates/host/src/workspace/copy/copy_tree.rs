@@ -13,7 +13,7 @@ use crate::fs::content::fill;
 use crate::fs::handle::{open_below, open_file, open_inside};
 use crate::fs::walk::{Name, NameKind, walk};
 
-/// Plants the names of a folder that are wanted into an empty one. Times are kept.
+/// Copies the wanted names of a folder into an empty one, with their times.
 pub(super) fn copy_tree(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let mut copying = TreeCopy::new(from, to);
     for name in walk(from, is_wanted)? {
@@ -22,7 +22,7 @@ pub(super) fn copy_tree(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) 
     copying.close()
 }
 
-/// Plants what is in a workspace but not in `now`, which is what it holds in scope: build folders and the like. Files
+/// Copies what is in a workspace but not in `now`, which is what it holds in scope: build folders and the like. Files
 /// that are the same as in the checkpoint get the workspace's times, so that build tools see what is up to date and
 /// what is not.
 pub(super) fn copy_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then: &Checkpoint) -> io::Result<()> {
@@ -47,7 +47,7 @@ pub(super) fn copy_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then:
     copying.close()
 }
 
-/// Plants the repository of a workspace, if it is a folder: one that is only pointed to is somebody else's.
+/// Copies the repository of a workspace if it is a folder: one that is only pointed to belongs to another folder.
 pub(super) fn copy_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     let Ok(inside) = open_inside(from.as_fd(), b".git") else { return Ok(()) };
     mkdirat(to, ".git", permissions(rustix::fs::fstat(&inside)?.st_mode))?;
@@ -57,7 +57,7 @@ pub(super) fn copy_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
 struct TreeCopy<'a> {
     from: &'a OwnedFd,
     to: &'a OwnedFd,
-    /// The folder that was planted into last, and its path.
+    /// The folder that was written to last, and its path.
     last: Option<(Vec<u8>, OwnedFd)>,
     /// The first name of a file that has several.
     first: HashMap<u64, Vec<u8>>,

@@ -58,11 +58,11 @@ pub struct CopyRequest<'a> {
     pub source: ContentSource<'a>,
     /// A name for it, such as the id of its commit: the same name is the same checkpoint.
     pub key: &'a str,
-    /// What is brought along that no checkpoint holds.
+    /// What is copied along that no checkpoint holds.
     pub along: CopyExtras<'a>,
 }
 
-/// What is brought along that no checkpoint holds. Where the source is a snapshot it comes from there, and is as it was
+/// What is copied along that no checkpoint holds. Where the source is a snapshot it comes from there, and is as it was
 /// then; else it comes from the workspace as it is now.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyExtras<'a> {
@@ -81,7 +81,7 @@ pub struct CopyExtras<'a> {
 pub struct CopiesMade {
     /// How.
     pub method: CopyMethod,
-    /// Why in this way, for people.
+    /// Why with this method, for people.
     pub why: String,
     /// Where each is.
     pub paths: Vec<PathBuf>,
@@ -143,10 +143,10 @@ impl Copies {
         Ok(whole.filter_map(|name| String::from_utf8(name).ok()).collect())
     }
 
-    /// Makes copies with these names: in the best way that works, or only in this one.
+    /// Makes copies with these names: with the best method that works, or only with this one.
     ///
     /// # Errors
-    /// When that way does not work, or the machine would not let us. Then none of them is there.
+    /// When that method does not work. Then none of them is there.
     pub fn make(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>, names: &[&str]) -> io::Result<CopiesMade> {
         if is_inside(&self.folder, request.along.workspace)? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "copies cannot lie in the workspace itself"));
@@ -185,7 +185,7 @@ impl Copies {
         Ok(())
     }
 
-    /// The best way that works, and why the better ones do not.
+    /// The best method that works, and why the better ones do not.
     fn choose(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>) -> io::Result<(CopyMethod, String)> {
         let mut whys = Vec::new();
         for method in [CopyMethod::Snapshot, CopyMethod::Overlay, CopyMethod::Checkout] {
@@ -307,7 +307,7 @@ impl Copies {
 /// Whether a path lies in a folder, by whatever name.
 ///
 /// # Errors
-/// When the folder cannot be looked at.
+/// When the folder cannot be read.
 pub fn is_inside(path: &Path, folder: &OwnedFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(folder)?;
     let mut above = path.ancestors().filter_map(|above| rustix::fs::stat(above).ok());
@@ -318,7 +318,7 @@ fn unfinished(name: &[u8]) -> Vec<u8> {
     [UNFINISHED, name].concat()
 }
 
-/// The name of a shared checkout: what is brought along makes it another one.
+/// The name of a shared checkout: what is copied along makes it another one.
 fn shared_key(request: &CopyRequest<'_>) -> io::Result<Vec<u8>> {
     let ignored = if request.along.ignored { "-with-ignored" } else { "" };
     let git = if request.along.git { "-with-git" } else { "" };
@@ -333,7 +333,7 @@ fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
     open_inside(above.as_fd(), name)
 }
 
-/// Puts a checkpoint into an empty folder, with what is brought along.
+/// Puts a checkpoint into an empty folder, with what is copied along.
 fn check_out(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     put(request, to)?;
     copy_extras(request, to)
@@ -353,7 +353,7 @@ pub fn put(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Brings along what no checkpoint holds, as it was wished, into a folder in which the checkpoint is.
+/// Copies along what no checkpoint holds, as requested, into a folder with the checkpoint.
 ///
 /// # Errors
 /// When something of it cannot be read or written.

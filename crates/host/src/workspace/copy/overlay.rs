@@ -19,7 +19,7 @@ pub(super) const TREE: &[u8] = b"tree";
 /// Hard links stay one file and folders can be renamed, where the kernel lets us; else the plain form; else the form
 /// for those who are not root.
 const OPTIONS: &[&str] = &[",index=on,redirect_dir=on,metacopy=off", "", ",userxattr"];
-/// So many times what is mounted in a copy is looked for: one mount may hide another.
+/// How often the mounts in a copy are listed: one mount may hide another.
 const UNMOUNT_PASSES_MAX: u32 = 16;
 
 /// Mounts an overlay at the `tree` of a copy's folder.
@@ -66,7 +66,7 @@ pub(super) fn trial(folder: BorrowedFd<'_>) -> Result<(), String> {
 /// Unmounts all that is mounted below a folder.
 ///
 /// # Errors
-/// When something stays mounted, with its place.
+/// When something stays mounted, with its path.
 pub(super) fn unmount_all(folder: &OwnedFd) -> io::Result<()> {
     let own = path_of_handle(folder)?;
     for _ in 0..UNMOUNT_PASSES_MAX {
@@ -76,7 +76,7 @@ pub(super) fn unmount_all(folder: &OwnedFd) -> io::Result<()> {
         }
         for mount_point in mounts.iter().rev() {
             let below = mount_point.strip_prefix(&own).unwrap_or(mount_point);
-            // One of them may lie in another that is gone by now; the next look tells.
+            // One of them may lie in another that is gone by now; the next pass shows it.
             let Ok(root) = open_any(folder.as_fd(), below.as_os_str().as_bytes()) else { continue };
             unmount(format!("/proc/self/fd/{}", root.as_raw_fd()), UnmountFlags::DETACH)
                 .map_err(|error| io::Error::other(format!("{} cannot be unmounted: {error}", shown(mount_point))))?;

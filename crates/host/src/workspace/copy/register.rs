@@ -16,7 +16,7 @@ use crate::fs::walk::names_in;
 
 const LOCK: &str = "lock";
 const MARK: &str = "mark";
-/// A mark under way.
+/// A mark in progress.
 const MARK_NEW: &str = ".mark";
 /// The number of this form.
 const FORM: u32 = 1;

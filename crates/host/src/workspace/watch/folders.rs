@@ -117,7 +117,7 @@ impl Folders {
         }
     }
 
-    /// Forgets a folder and all below it, and says which they were.
+    /// Forgets a folder and all below it, and returns which they were.
     pub(super) fn forget(&mut self, number: Number) -> Vec<Number> {
         self.detach(number);
         let (mut gone, mut open) = (Vec::new(), vec![number]);

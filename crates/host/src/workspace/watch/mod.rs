@@ -35,7 +35,7 @@ use self::folders::{FolderLocation, Folders, Number};
 use self::hint::List;
 use crate::checkpoint::{DirRules, Rules};
 
-/// The kernel keeps about a kilobyte for each, and other programs of the user need some too.
+/// Each takes about a kilobyte in the kernel, and other programs of the user need some too.
 const FOLDERS_MAX: usize = 65_536;
 /// As deep as the walk goes.
 const DEPTH_MAX: usize = 512;
@@ -53,7 +53,7 @@ pub struct Watch {
     workspace: OwnedFd,
     device: u64,
     rules: Rules,
-    /// What the repository's own list of rules looked like.
+    /// The stamp of the repository's own list of rules.
     exclude: Option<ExcludeStamp>,
     inotify: Option<OwnedFd>,
     folders: Folders,
@@ -83,7 +83,7 @@ enum Trouble {
     Off(String),
 }
 
-/// One thing that the kernel tells.
+/// One event of the kernel.
 struct Event {
     number: Number,
     what: ReadFlags,
@@ -97,10 +97,10 @@ const NAMED: ReadFlags =
     ReadFlags::CREATE.union(ReadFlags::DELETE).union(ReadFlags::MOVED_FROM).union(ReadFlags::MOVED_TO);
 
 impl Watch {
-    /// Begins to watch a workspace. Where that cannot be done it is off from the start, and says why.
+    /// Begins to watch a workspace. Where that is not possible it is off from the start; [`Self::notice`] has the reason.
     ///
     /// # Errors
-    /// When the workspace itself cannot be looked at.
+    /// When the workspace itself cannot be read.
     pub fn new(workspace: &OwnedFd, rules: &Rules) -> io::Result<Self> {
         let mut watch = Self {
             workspace: workspace.try_clone()?,
@@ -125,7 +125,7 @@ impl Watch {
 
     /// Where something may have changed since the last time. It does not wait.
     ///
-    /// After `NoListReason::Rules` the rules are to be read again; if they are others, a new watch takes the place of this one.
+    /// After `NoListReason::Rules` the rules are to be read again; if they differ, make a new watch.
     pub fn take(&mut self) -> WatchHint {
         if self.off.is_some() {
             return WatchHint::Everything(NoListReason::Off);
@@ -147,7 +147,7 @@ impl Watch {
         }
     }
 
-    /// Why there is no watch and will be none: said once.
+    /// Why there is no watch and will be none: returned once.
     pub fn notice(&mut self) -> Option<String> {
         self.notice.take()
     }
@@ -171,7 +171,7 @@ impl Watch {
         self.off = Some(why);
     }
 
-    /// Watches anew, so that the walk that follows misses nothing that comes later.
+    /// Watches again, so that the walk that follows misses nothing that comes later.
     fn again(&mut self, why: NoListReason) -> WatchHint {
         self.begin();
         self.doubt = None;
@@ -202,7 +202,7 @@ impl Watch {
         self.enter(FolderToWatch { handle: top, location: None, path: Vec::new(), above: &scope, depth: 0 })
     }
 
-    /// The kernel tells of it only once nobody has it open any more, and we do.
+    /// The kernel reports it only when the folder is no longer open, and we have it open.
     fn is_gone(&self) -> bool {
         fstat(&self.workspace).map_or(0, |stat| stat.st_nlink) == 0
     }
@@ -215,7 +215,7 @@ impl Watch {
         openat2(folder, path, flags, Mode::empty(), resolve)
     }
 
-    /// A folder in scope, if it is there and may be read. Whoever changes that later is told of by the folder above.
+    /// A folder in scope, if it is there and may be read. A later change of that is an event of the folder above.
     fn open_in_scope(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Trouble> {
         match Self::open(folder, path) {
             Ok(opened) => {
@@ -271,7 +271,7 @@ impl Watch {
         path == b".git" || scope.leaves_out(&self.rules, path)
     }
 
-    /// Asks the kernel to tell of a folder. None if it may not be read.
+    /// Asks the kernel for events of a folder. None if it may not be read.
     fn add(&self, folder: &OwnedFd, is_top: bool) -> Result<Option<Number>, Trouble> {
         let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(NoListReason::Doubt)) };
         if self.folders.len() >= FOLDERS_MAX {
@@ -282,13 +282,13 @@ impl Watch {
             | WatchFlags::MOVE
             | WatchFlags::MODIFY
             | WatchFlags::ATTRIB
-            // This tells of what was written through memory.
+            // For writes through a memory map.
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::ONLYDIR;
         if is_top {
             what |= WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
         }
-        // By the handle: nobody can put a link in its place.
+        // By the handle: the name cannot be replaced by a link.
         let by_handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
         match inotify::add_watch(inotify, by_handle, what) {
             Ok(number) => Ok(Some(number)),
@@ -301,7 +301,7 @@ impl Watch {
         }
     }
 
-    /// The kernel need not tell of them any more.
+    /// Their events are not needed any more.
     fn give_up(&self, gone: &[Number]) {
         for number in gone {
             if let Some(inotify) = &self.inotify {
@@ -311,7 +311,7 @@ impl Watch {
         }
     }
 
-    /// Reads all that the kernel has to tell now.
+    /// Reads all events that are there now.
     fn drain(&mut self, list: &mut List) -> Result<(), Trouble> {
         let mut piece = vec![MaybeUninit::uninit(); PIECE];
         let mut seen = 0;
@@ -346,7 +346,7 @@ impl Watch {
             self.give_up(&gone);
             return Ok(());
         }
-        // What is told of a folder that is not known any more was put on the list as a whole when it went.
+        // A forgotten folder was put on the list as a whole; its later events do not matter.
         let (Some(name), Some(_)) = (name, self.folders.scope(number)) else { return Ok(()) };
         if name == b".gitignore" || (is_top && name == b".git") {
             return Err(Trouble::Doubt(NoListReason::Rules));
@@ -387,7 +387,7 @@ impl Watch {
         }
     }
 
-    /// How the repository's own list of rules looks; it is not watched, for its folder changes all the time.
+    /// The stamp of the repository's own list of rules; it is not watched, because its folder changes all the time.
     fn exclude_stamp(&self) -> Option<ExcludeStamp> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
