@@ -369,7 +369,7 @@ impl Bridge {
             let text = message.to_string();
             write_line(&format!("{{\"dir\":\"->\",\"msg\":{text}}}"))?;
             if self.unsent.len() > self.unsent_most {
-                self.machine.give_up("the agent does not read what it is told");
+                self.machine.give_up("the agent does not read its input");
                 return Ok(());
             }
             self.unsent.extend_from_slice(text.as_bytes());

@@ -99,7 +99,7 @@ pub(crate) fn stat(difference: &Difference, paint: &dyn Fn(Paint, &str) -> Strin
         text.push_str(&format!(" {shown}{gap} | {:>count$}{bars}\n", row.count));
     }
     if difference.renames_given_up {
-        text.push_str(" too many files came and went to look for renames\n");
+        text.push_str(" too many files were added and removed to search for renames\n");
     }
     text + &format!(" {}\n", total(difference.totals()))
 }
@@ -283,7 +283,7 @@ mod tests {
         expect![[r#"
             shown:
              all | 1 -
-             too many files came and went to look for renames
+             too many files were added and removed to search for renames
              1 file changed, 1 deletion(-)
         "#]]
         .assert_eq(&format!("shown:\n{}", stat(&difference, &plain, 80)));

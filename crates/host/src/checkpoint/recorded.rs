@@ -152,7 +152,7 @@ fn tree_state(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules:
 }
 
 fn unseen(taken: &TakeOutcome) -> io::Error {
-    let TakeOutcome::Unreadable(list) = taken else { return io::Error::other("it could not be looked at") };
+    let TakeOutcome::Unreadable(list) = taken else { return io::Error::other("it could not be read") };
     let each = |(path, why): &(Vec<u8>, String)| format!("{}: {why}", text::escape_path(path));
     io::Error::other(list.iter().take(UNREADABLE_MAX).map(each).collect::<Vec<_>>().join(", "))
 }

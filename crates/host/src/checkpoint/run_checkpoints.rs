@@ -96,7 +96,7 @@ pub enum CheckpointError {
 
 impl From<io::Error> for CheckpointError {
     fn from(error: io::Error) -> Self {
-        Self::Blocked(format!("the workspace cannot be kept: {error}"))
+        Self::Blocked(format!("cannot checkpoint the workspace: {error}"))
     }
 }
 
@@ -140,9 +140,9 @@ impl RunCheckpoints {
         self.remarks.extend(fresh.iter().map(|(path, _)| path.clone()));
         let more = fresh.len().saturating_sub(LEFT_OUT_NAMED_MAX);
         let named = fresh.iter().take(LEFT_OUT_NAMED_MAX);
-        let mut remarks: Vec<String> = named.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
+        let mut remarks: Vec<String> = named.map(|(path, why)| format!("left out: {} ({why})", short(path))).collect();
         if more > 0 {
-            remarks.push(format!("not kept: {more} more names"));
+            remarks.push(format!("left out: {more} more names"));
         }
         remarks
     }
@@ -179,7 +179,7 @@ impl RunCheckpoints {
         }
         remarks.extend(self.left_out());
         let (id, unstable) = made;
-        Ok(CheckpointReport { unstable, remarks: remarks, ..self.saved(name, id)? })
+        Ok(CheckpointReport { unstable, remarks, ..self.saved(name, id)? })
     }
 
     /// Records the workspace only if it is not what the newest checkpoint holds.
@@ -426,7 +426,7 @@ fn unreadable(list: &[(Vec<u8>, String)]) -> String {
     let shown: Vec<String> = list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", short(path))).collect();
     let more = list.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    format!("the workspace cannot be kept: {}{more}", shown.join(", "))
+    format!("cannot checkpoint the workspace: {}{more}", shown.join(", "))
 }
 
 /// The same text means the same files with the same permissions.

@@ -34,11 +34,11 @@ pub(crate) fn rules_of(context: &CheckpointContext) -> Rules {
 pub fn check_state_folder(workspace: &Path, state: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if real(workspace).starts_with(real(state)) {
-        return Err("the workspace lies in the folder where loop keeps its records".to_owned());
+        return Err("the workspace is in the folder where loop stores its records".to_owned());
     }
     match inside(workspace, state) {
         Some(path) if pattern_of(&path).is_none() => {
-            Err("the folder where loop keeps its records lies in the workspace, and its name is not UTF-8".to_owned())
+            Err("the folder where loop stores its records is in the workspace, and its name is not UTF-8".to_owned())
         }
         Some(_) | None => Ok(()),
     }

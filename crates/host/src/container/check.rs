@@ -67,12 +67,12 @@ fn not_there(name: &str, error: &EngineError) -> ContainerRefusal {
             ContainerRefusal::new(format!("no container {name}"), why.clone(), "docker ps   shows those that run")
         }
         EngineError::Unreachable { .. } => ContainerRefusal::new(
-            format!("cannot look at the container {name}"),
+            format!("cannot inspect the container {name}"),
             error.to_string(),
             "start the engine, or name its socket by DOCKER_HOST=unix://…; you may need to be in the group docker",
         ),
         EngineError::Refused { .. } | EngineError::Shell(_) | EngineError::Malformed(_) => ContainerRefusal::new(
-            format!("cannot look at the container {name}"),
+            format!("cannot inspect the container {name}"),
             error.to_string(),
             format!("docker inspect {name}"),
         ),

@@ -209,7 +209,7 @@ fn end_all(bridge: &mut Bridge<'_>, end: impl FnOnce() -> Gone + Send) -> Gone {
                 Ok(Came::Unread | Came::Late) => false,
             };
         }
-        let lost = |_| Gone { ended: 0, left: vec!["whoever is in the container".to_owned()] };
+        let lost = |_| Gone { ended: 0, left: vec!["the processes in the container".to_owned()] };
         let gone = ending.join().unwrap_or_else(lost);
         let until = Instant::now() + CLOSING_TAKES_MAX;
         // The last words.
@@ -238,7 +238,7 @@ fn exit_code(engine: &Engine, container: &str, exec: &str) -> Result<u8, String>
         if Instant::now() >= until {
             return Err(state.map_or_else(
                 |error| error.to_string(),
-                |_| "the container engine does not say how the agent ended".to_owned(),
+                |_| "the container engine does not report how the agent ended".to_owned(),
             ));
         }
         std::thread::sleep(EXIT_POLL_EVERY);

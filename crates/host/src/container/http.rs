@@ -188,7 +188,7 @@ impl Reading {
         bounded(length)?;
         while self.bytes.len() < length {
             if !self.more()? {
-                return Err(malformed("is shorter than it said"));
+                return Err(malformed("is shorter than announced"));
             }
         }
         let rest = self.bytes.split_off(length);
@@ -207,7 +207,7 @@ impl Reading {
             bounded(body.len().saturating_add(length))?;
             body.extend(self.exactly(length)?);
             if !self.line()?.is_empty() {
-                return Err(malformed("has a chunk that is longer than it said"));
+                return Err(malformed("has a chunk that is longer than announced"));
             }
         }
     }
@@ -271,7 +271,7 @@ mod tests {
     fn an_answer_that_is_cut_off_or_no_http_is_an_error() {
         assert_eq!(
             body("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").unwrap_err(),
-            "the answer is shorter than it said"
+            "the answer is shorter than announced"
         );
         assert_eq!(body("SSH-2.0\r\n\r\n").unwrap_err(), "the answer is no HTTP");
         assert_eq!(body("HTTP/1.1 200").unwrap_err(), "the answer ended in its head");

@@ -37,7 +37,7 @@ pub fn start(socket: &Path, request: ContainerRequest<'_>) -> Result<String, Con
     if holds_socket(request.workspace, socket) {
         return Err(ContainerRefusal::new(
             "the workspace cannot be mounted",
-            "the container engine's socket lies in it, and an agent that has it can do whatever you can",
+            "the container engine's socket is in it, and an agent that has it can do whatever you can",
             "work in a folder of the project alone",
         ));
     }

@@ -68,7 +68,7 @@ impl Watcher {
             }
         };
         let pushed = self.frames.push(bytes, &mut append).map_err(|_| io::Error::other("no frame"));
-        if self.output.len() > LINE_BYTES_MAX { Err(io::Error::other("it said too much")) } else { pushed }
+        if self.output.len() > LINE_BYTES_MAX { Err(io::Error::other("it sent too much")) } else { pushed }
     }
 
     fn line(&mut self, until: Instant) -> io::Result<String> {
@@ -99,7 +99,7 @@ impl Watcher {
         self.stream.set_write_timeout(Some(until.saturating_duration_since(Instant::now()).max(POLL_EVERY)))?;
         self.stream.write_all(format!("{words}\n").as_bytes())?;
         let line = self.line(until)?;
-        let pids = line.strip_prefix("seen").ok_or_else(|| io::Error::other("it said something else"))?;
+        let pids = line.strip_prefix("seen").ok_or_else(|| io::Error::other("it sent something else"))?;
         Ok(pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
     }
 
@@ -142,7 +142,7 @@ impl Watcher {
 pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option<Watcher>, ending: Ending) -> Gone {
     let mut gone = Gone::default();
     let until = Instant::now() + ending.most;
-    let mut why = String::from("nobody could look into the container");
+    let mut why = String::from("the container could not be inspected");
     let mut left = Vec::new();
     let fresh = |user| Watcher::open(engine, container, user, mark).map_err(|error| error.to_string());
     let ways = [None, Some(None), Some(Some("0"))];

@@ -61,11 +61,7 @@ impl OriginalContents {
     pub(super) fn write(&self, at: u64, bytes: u64, sha256: &str, to: &mut File) -> io::Result<()> {
         let mut from = At { file: &self.file, at, left: bytes };
         let (found, copied) = hashed(&mut from, to)?;
-        if copied == bytes && found == sha256 {
-            Ok(())
-        } else {
-            Err(io::Error::other("what was kept of it is damaged"))
-        }
+        if copied == bytes && found == sha256 { Ok(()) } else { Err(io::Error::other("its stored content is damaged")) }
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {

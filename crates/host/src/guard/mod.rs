@@ -232,7 +232,7 @@ impl Originals {
         let mut names: Vec<String> =
             passed.unread.iter().map(|path| format!("{}: it cannot be read", shown(path))).collect();
         if passed.is_cut {
-            names.push("the workspace has more names than are looked at".to_owned());
+            names.push("the workspace has more names than the limit".to_owned());
         }
         names
     }

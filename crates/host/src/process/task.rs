@@ -268,7 +268,7 @@ impl Task {
         gone = gone || containment.is_attacked() || self.lost_at.is_some_and(|at| Instant::now() >= at);
         gone.then(|| {
             let left = containment.end_all();
-            let remark = "a process of ours that keeps the command was killed or held; all that it kept has been ended";
+            let remark = "a process of ours that supervises the command was killed or stopped; everything it supervised has been ended";
             self.end(left, Some(remark.to_owned()), on_output)
         })
     }
@@ -347,7 +347,7 @@ impl Task {
             stderr_end: self.pipes[1].to.last().to_vec(),
             left_running: self.left.unwrap_or(0),
             lost,
-            failed: self.failed.take().map(|error| format!("cannot keep the output: {error}")),
+            failed: self.failed.take().map(|error| format!("cannot store the output: {error}")),
             remark,
         }
     }

@@ -208,7 +208,7 @@ fn what_is_past_a_bound_is_named_and_said() {
     .unwrap();
     assert!(given_up.renames_given_up);
     let text = String::from_utf8(pond.text(&given_up)).unwrap();
-    assert!(text.starts_with("# too many files came and went to look for renames\n"), "{text}");
+    assert!(text.starts_with("# too many files were added and removed to search for renames\n"), "{text}");
     let starved = of(Bounds { all_bytes: 10, ..Bounds::default() });
     assert!(
         starved.contains("long: changed, file 0644 to file 0644, too large") && starved.starts_with("cheap: changed"),

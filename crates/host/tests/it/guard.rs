@@ -404,7 +404,7 @@ fn what_is_too_large_is_named_and_what_was_damaged_is_not_put_back() {
     ground.write("tests/a.py", "the agent's");
     let found = originals.inspect().unwrap();
     let restored = originals.restore(&found, None).unwrap();
-    assert_eq!(restored.could_not, ["tests/a.py: what was kept of it is damaged"]);
+    assert_eq!(restored.could_not, ["tests/a.py: its stored content is damaged"]);
     assert_eq!(fs::read_to_string(ground.work("tests/a.py")).unwrap(), "the agent's");
     assert_eq!(fs::read_dir(ground.work("tests")).unwrap().count(), 3, "nothing half made lies about");
 }

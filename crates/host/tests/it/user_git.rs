@@ -445,7 +445,7 @@ fn a_pointer_that_nothing_points_back_to_is_not_followed() {
     let pointer = format!("gitdir: {}\n", secret.work.join(".git").display());
     std::fs::write(folder.path().join(".git"), pointer).unwrap();
     let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
-    assert!(!kept.saved && kept.remarks[0].contains("does not say that it belongs"), "{kept:?}");
+    assert!(!kept.saved && kept.remarks[0].contains("does not point back"), "{kept:?}");
     std::fs::remove_file(folder.path().join(".git")).unwrap();
     std::os::unix::fs::symlink(secret.work.join(".git"), folder.path().join(".git")).unwrap();
     let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();

@@ -35,7 +35,7 @@ const DIGITS: usize = 10;
 /// When a content cannot be read, or `out` refuses.
 pub fn patch(difference: &Difference, contents: &dyn ContentReader, bounds: &Bounds, out: Out<'_>) -> io::Result<()> {
     if difference.renames_given_up {
-        note(out, "too many files came and went to look for renames")?;
+        note(out, "too many files were added and removed to search for renames")?;
     }
     let mut writer = Writer { contents, bounds, out };
     for change in &difference.changes {

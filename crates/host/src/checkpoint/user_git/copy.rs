@@ -51,7 +51,7 @@ pub(super) fn copy(
                 return Err(Failed::Stopped(format!("its objects are more than {} bytes", limits.bytes)));
             }
             if at.is_multiple_of(256) && began.elapsed() > limits.time {
-                return Err(Failed::Stopped(format!("keeping it took more than {} seconds", limits.time.as_secs())));
+                return Err(Failed::Stopped(format!("saving it took more than {} seconds", limits.time.as_secs())));
             }
             if !pack.take(objects, wanted, &id, whole)? {
                 damaged = true;

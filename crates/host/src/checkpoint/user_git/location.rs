@@ -75,10 +75,7 @@ impl GitLocation {
         if location.points_back(workspace).map_err(odd)? {
             return Ok(location);
         }
-        Err(format!(
-            "`.git` leads to {}, which does not say that it belongs to this folder: it is not looked into",
-            shown.display()
-        ))
+        Err(format!("`.git` leads to {}, which does not point back to this folder: it is not read", shown.display()))
     }
 
     fn points_back(&self, workspace: &Path) -> io::Result<bool> {

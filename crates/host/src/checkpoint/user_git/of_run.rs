@@ -50,11 +50,11 @@ pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (
         Ok(_) | Err(_) => folder,
     };
     if !folder.is_dir() {
-        return (false, vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()]);
+        return (false, vec!["nothing of your repository was saved, so nothing can be restored".to_owned()]);
     }
     let back = match user_git::restore(&folder, &context.workspace) {
         Ok(back) => back,
-        Err(error) => return (false, vec![format!("your repository was not brought back: {error}")]),
+        Err(error) => return (false, vec![format!("your repository was not restored: {error}")]),
     };
     if let Some(undo) = &back.undo {
         // Without it the restore cannot be undone, which is no reason to stop now.

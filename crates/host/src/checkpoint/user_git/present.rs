@@ -128,7 +128,7 @@ fn put_pack(packs: &GitFolder, pack: &Path) -> io::Result<()> {
             io::Write::write_all(to, bytes)?;
         }
         io::Write::write_all(to, &sum)?;
-        if hash.finalize()[..] == sum { Ok(()) } else { Err(io::Error::other("the kept objects are damaged")) }
+        if hash.finalize()[..] == sum { Ok(()) } else { Err(io::Error::other("the saved objects are damaged")) }
     })?;
     let index = fs::read(pack.with_extension("idx"))?;
     packs.put_for_good(format!("{name}.idx").as_bytes(), |to| io::Write::write_all(to, &index))

@@ -111,7 +111,7 @@ fn loose(folder: &GitFolder, path: &[u8], depth: usize, refs: &mut Refs, remarks
             Some(value) if is_name(&path) && refs.len() < REFS_MAX => {
                 refs.insert(path, value);
             }
-            _ => remarks.add(format!("{} is no ref that can be understood: it is not kept", shown(&path))),
+            _ => remarks.add(format!("{} is not a valid ref: it is not saved", shown(&path))),
         }
     }
 }

@@ -44,7 +44,7 @@ pub struct RestoredGit {
 /// # Errors
 /// When it is refused, and nothing was changed; or when something cannot be written, and doing it again goes on.
 pub fn restore(saved_folder: &Path, workspace: &Path) -> Result<RestoredGit, UserGitError> {
-    let failed = |source: io::Error| UserGitError::Io { what: "bringing the repository back".to_owned(), source };
+    let failed = |source: io::Error| UserGitError::Io { what: "restoring the repository".to_owned(), source };
     let saved = SavedState::read(saved_folder)
         .map_err(|source| UserGitError::Io { what: format!("reading {}", saved_folder.display()), source })?;
     let mut remarks = Remarks::default();
@@ -118,7 +118,7 @@ fn make_room(
     remarks: &mut Remarks,
     moved: &mut Vec<Vec<u8>>,
 ) -> Result<Option<PathBuf>, UserGitError> {
-    let failed = |source: io::Error| UserGitError::Io { what: "keeping what is there now".to_owned(), source };
+    let failed = |source: io::Error| UserGitError::Io { what: "saving the present state".to_owned(), source };
     let top = GitFolder::open(workspace).map_err(failed)?;
     let stat = top.stat(b".git").map_err(failed)?;
     let fits = match (&stat, saved.shape) {
@@ -149,7 +149,7 @@ fn make_room(
     }
     if saved.shape == Shape::Folder {
         let why = before.remarks.first().cloned().unwrap_or_default();
-        away(&top, &format!("what `.git` is now could not be kept aside ({why})"))?;
+        away(&top, &format!("the present `.git` could not be saved ({why})"))?;
         return Ok(None);
     }
     Err(UserGitError::Refused(before.remarks.join(" ")))
@@ -271,17 +271,17 @@ impl Restoring<'_> {
         }
         if !self.moved.is_empty() {
             let names: Vec<String> = self.moved.iter().map(|name| shown(name)).collect();
-            self.remarks.add(format!("these stood in the way and are now called {}", list(&names)));
+            self.remarks.add(format!("these were in the way and were renamed to {}", list(&names)));
         }
         if !self.back.waiting.is_empty() {
             self.remarks.add(format!(
-                "{} could not be brought back yet: the objects behind were on a remote only. Run `git fetch`, then \
-                 bring it back again.",
+                "{} could not be restored yet: the objects behind were on a remote only. Run `git fetch`, then \
+                 restore it again.",
                 list(&self.back.waiting)
             ));
         }
         if self.back.undo.is_none() {
-            self.remarks.add("hooks are programs and are not brought back");
+            self.remarks.add("hooks are programs and are not restored");
         }
     }
 

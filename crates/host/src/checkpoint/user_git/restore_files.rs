@@ -25,8 +25,8 @@ impl Restoring<'_> {
         }
         if !with_index {
             self.remarks.add(
-                "the index and what was under way are not brought back yet: what they name was on a remote only. Run \
-                 `git fetch`, then bring it back again.",
+                "the index and operations in progress are not restored yet: what they name was on a remote only. Run \
+                 `git fetch`, then restore it again.",
             );
         }
         let saved = self.saved;
@@ -103,7 +103,7 @@ impl Restoring<'_> {
             let is_folder = self.git.has_folder(name.as_bytes());
             if self.git.has(name.as_bytes()) && (!is_saved || is_folder && !self.is_as_saved(below.as_bytes())) {
                 let new = self.git.aside(name.as_bytes())?;
-                self.remarks.add(format!("{name} was under way: it is now called {} in `.git`", shown(&new)));
+                self.remarks.add(format!("{name} was in progress: it was renamed to {} in `.git`", shown(&new)));
             }
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Restoring<'_> {
         if whole {
             return self.put(file);
         }
-        self.remarks.add(format!("{} of another working tree is not brought back yet", shown(&file.path)));
+        self.remarks.add(format!("{} of another working tree is not restored yet", shown(&file.path)));
         Ok(())
     }
 
@@ -218,5 +218,5 @@ impl Restoring<'_> {
 fn line(RefChange { before, after }: RefChange) -> Vec<u8> {
     let before = before.map_or_else(|| NONE.to_owned(), |id| id.to_string());
     let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-    format!("{before} {after} loop <loop@localhost> {seconds} +0000\tloop: brought back\n").into_bytes()
+    format!("{before} {after} loop <loop@localhost> {seconds} +0000\tloop: restored\n").into_bytes()
 }

@@ -55,10 +55,10 @@ pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
     let location = match GitLocation::of(workspace) {
         Ok(Some(location)) => location,
         Ok(None) if crate::checkpoint::user_git::ignores::above(workspace).is_some() => {
-            return not(vec!["the repository lies in a folder above the workspace: it is not kept".to_owned()]);
+            return not(vec!["the repository is in a folder above the workspace: it is not saved".to_owned()]);
         }
         Ok(None) => return not(Vec::new()),
-        Err(why) => return not(vec![format!("{why}. The repository is not kept.")]),
+        Err(why) => return not(vec![format!("{why}. The repository is not saved.")]),
     };
     if let Some(why) = foreign(&location) {
         return not(vec![why]);
@@ -80,7 +80,7 @@ pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>
                 making.without_objects().map_err(failed)?;
                 saved.leans_on = tips_of(&saved, &location).ours;
                 remarks.add(format!(
-                    "the objects of the repository are not kept, because {why}: branches can be brought back only \
+                    "the objects of the repository are not saved, because {why}: branches can be restored only \
                      while `.git` still has them"
                 ));
             }
@@ -98,10 +98,10 @@ fn foreign(location: &GitLocation) -> Option<String> {
     // Two words out of the repository's own configuration: they name its format and execute nothing.
     let of = |key: &str| config::value(&config, "extensions", key).unwrap_or_default();
     if of("objectformat").eq_ignore_ascii_case("sha256") {
-        return Some("the repository names its objects by sha256: it is not kept".to_owned());
+        return Some("the repository uses sha256 object names: it is not saved".to_owned());
     }
     let tables = of("refstorage").eq_ignore_ascii_case("reftable") || location.common.has_folder(b"reftable");
-    tables.then(|| "the repository keeps its refs as a reftable: it is not kept".to_owned())
+    tables.then(|| "the repository stores its refs in a reftable: it is not saved".to_owned())
 }
 
 /// A folder that is being made under a temporary name.
@@ -288,7 +288,7 @@ fn reachable(
     let mut walk = Walk::new(objects, start.limits, start.began);
     walk.run(start.tips)?;
     let index = Index::of(&location.git).unwrap_or_else(|why| {
-        remarks.add(format!("{why}. What is staged is kept only as far as commits have it."));
+        remarks.add(format!("{why}. Staged changes are saved only as far as commits have them."));
         Index::default()
     });
     let committed = match head_of(saved, &saved.refs) {
@@ -315,7 +315,7 @@ fn report_missing(wanted: &ObjectsToSave, shallow: bool, remarks: &mut Remarks) 
     let why = if shallow { " (it is a shallow clone)" } else { "" };
     let count = wanted.missing.len();
     remarks.add(format!(
-        "{count} objects that the repository names are not in it, or damaged{why}, and so are not kept: {}, …",
+        "{count} objects that the repository names are missing or damaged{why} and are not saved: {}, …",
         shown(first.to_string().as_bytes())
     ));
 }

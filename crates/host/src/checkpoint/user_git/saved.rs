@@ -161,7 +161,7 @@ impl SavedState {
     /// Reads it back, whole or not at all.
     pub(super) fn read(folder: &Path) -> io::Result<Self> {
         let bytes = fs::read(folder.join(REST))?;
-        Self::parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"))
+        Self::parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the saved state is damaged"))
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {

@@ -111,7 +111,7 @@ fn report_the_rest(location: &GitLocation, remarks: &mut Remarks) {
     let hooks: Vec<String> =
         hooks.iter().map(|(name, _)| shown(name)).filter(|name| !name.ends_with(".sample")).collect();
     if !hooks.is_empty() {
-        remarks.add(format!("hooks are not kept, since they are programs: {}", list(&hooks)));
+        remarks.add(format!("hooks are not saved, because they are programs: {}", list(&hooks)));
     }
     let known = |name: &str| {
         KNOWN.contains(&name) || OWN_FILES.contains(&name) || OPERATIONS.contains(&name) || SHARED_FILES.contains(&name)
@@ -123,7 +123,7 @@ fn report_the_rest(location: &GitLocation, remarks: &mut Remarks) {
         .filter(|name| !known(name) && !name.starts_with("sharedindex."))
         .collect();
     if !others.is_empty() {
-        remarks.add(format!("of `.git` these are not kept: {}", list(&others)));
+        remarks.add(format!("of `.git` these are not saved: {}", list(&others)));
     }
 }
 
@@ -146,19 +146,19 @@ impl Reading<'_> {
         if folder.has_folder(path) {
             return match folder.below(path) {
                 Ok(below) => self.all_in(&below, shared, path, DEPTH_MAX),
-                Err(error) => self.remarks.add(format!("{} is not kept: {error}", shown(path))),
+                Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(path))),
             };
         }
         match folder.read(path, most) {
             Ok(Some(bytes)) => self.add(SavedFile { shared, path: path.to_vec(), bytes }),
             Ok(None) => {}
-            Err(error) => self.remarks.add(format!("{} is not kept: {error}", shown(path))),
+            Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(path))),
         }
     }
 
     fn all_in(&mut self, folder: &GitFolder, shared: bool, path: &[u8], depth: usize) {
         let names = folder.names().unwrap_or_else(|error| {
-            self.remarks.add(format!("{} is not kept: {error}", shown(path)));
+            self.remarks.add(format!("{} is not saved: {error}", shown(path)));
             Vec::new()
         });
         for (name, is_folder) in names {
@@ -170,12 +170,12 @@ impl Reading<'_> {
                 match folder.read(&name, FILE_BYTES_MAX) {
                     Ok(Some(bytes)) => self.add(SavedFile { shared, path, bytes }),
                     Ok(None) => {}
-                    Err(error) => self.remarks.add(format!("{} is not kept: {error}", shown(&path))),
+                    Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(&path))),
                 }
             } else if depth > 0 {
                 match folder.below(&name) {
                     Ok(below) => self.all_in(&below, shared, &path, depth - 1),
-                    Err(error) => self.remarks.add(format!("{} is not kept: {error}", shown(&path))),
+                    Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(&path))),
                 }
             }
         }
@@ -183,7 +183,7 @@ impl Reading<'_> {
 
     fn add(&mut self, file: SavedFile) {
         if self.bytes + file.bytes.len() > FILES_BYTES_MAX || self.files.len() >= FILES_MAX {
-            return self.remarks.add(format!("{} is not kept: there is too much of it", shown(&file.path)));
+            return self.remarks.add(format!("{} is not saved: it is too large", shown(&file.path)));
         }
         self.bytes += file.bytes.len();
         self.files.push(file);

@@ -237,7 +237,9 @@ impl Containment {
                     // The shim or init was killed or stopped: try again, once. The command may have begun all the same,
                     // and is never started beside itself.
                     again = false;
-                    self.remarks.push(format!("what keeps the processes was lost ({error}): it is started anew"));
+                    self.remarks.push(format!(
+                        "the process that supervises the commands was lost ({error}): it is started again"
+                    ));
                     let left = self.end_all();
                     if !left.is_empty() {
                         return Err(io::Error::other(format!("could not be ended: {}", left.join(", "))));
@@ -384,7 +386,7 @@ fn next_report(from: &mut UnixStream, mut received: Vec<u8>) -> io::Result<(Repo
             return Ok((serde_json::from_slice(&received)?, rest));
         }
         match from.read(&mut bytes) {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it said nothing")),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it sent nothing")),
             Ok(count) => received.extend_from_slice(&bytes[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
