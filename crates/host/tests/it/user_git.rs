@@ -533,7 +533,7 @@ fn objects_of_another_repository_are_found_and_too_many_are_said() {
         for work in ["work", "shared"] {
             let kept = save(&shared.scratch.path().join(work), &shared.kept_at(), limits).unwrap();
             assert!(kept.saved && kept.objects == 0, "{kept:?}");
-            assert!(kept.remarks.iter().any(|said| said.contains("are not kept, because")), "{kept:?}");
+            assert!(kept.remarks.iter().any(|said| said.contains("are not saved, because")), "{kept:?}");
             assert!(!shared.kept_at().join("objects.pack").exists());
             std::fs::remove_dir_all(shared.kept_at()).unwrap();
         }
