@@ -62,7 +62,7 @@ pub struct BridgeRequest {
 /// Runs the agent and returns the exit code: 0 if it ended well, 127 if it could not be started, else 1.
 ///
 /// # Errors
-/// When a file cannot be read, or nobody takes what we write.
+/// When a file cannot be read, or our output cannot be written.
 pub fn run(request: &BridgeRequest) -> io::Result<u8> {
     let task = acp_task(request)?;
     let signals = listen(&[SIGTERM, SIGINT, SIGHUP])?;

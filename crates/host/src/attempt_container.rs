@@ -114,7 +114,7 @@ pub(crate) fn cleaned(run: &RunFolder, swept: Answer) -> Answer {
     swept
 }
 
-/// Nobody drives the run: a container of its own goes. One that cannot be removed now is remembered.
+/// No driver is left: a container of the run's own is removed. If that fails now, it is tried again later.
 pub(crate) fn forget(run: &RunFolder) {
     if let Some(record) = ContainerRecord::read(&run.path).filter(|record| record.own) {
         record.remove(&run.path).ok();

@@ -73,7 +73,7 @@ impl CheckpointWorker {
                 if answers.send((id, answer)).is_err() {
                     return;
                 }
-                // Nobody who waits can be woken if this fails; the driver's own deadline is left.
+                // If this fails, the driver wakes at its own deadline.
                 rustix::io::write(&bell, &1_u64.to_ne_bytes()).ok();
             }
         })?;

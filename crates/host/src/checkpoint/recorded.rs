@@ -31,7 +31,7 @@ pub enum ContentSource<'a> {
     Snapshot(&'a Snapshot),
 }
 
-/// A checkpoint that nobody removes while this is held.
+/// A checkpoint that is not removed while this is held.
 #[derive(Debug)]
 pub struct Recorded {
     store: Store,

@@ -184,7 +184,7 @@ fn decide(run: Option<&Listed>, retention: Option<u64>, now: u64, store: &Store,
     }
 }
 
-/// The names of each run that nobody gave by hand.
+/// The names of each run that no person gave.
 fn by_run(store: &Store) -> io::Result<BTreeMap<String, Vec<String>>> {
     let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (full, _) in store.names()? {

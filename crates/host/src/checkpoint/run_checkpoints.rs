@@ -48,7 +48,7 @@ pub struct RunCheckpoints {
     /// What the newest checkpoint does not hold, and why.
     left_out: Vec<(Vec<u8>, String)>,
     /// Those that were reported already.
-    remarks: BTreeSet<Vec<u8>>,
+    reported: BTreeSet<Vec<u8>>,
 }
 
 /// Where a run takes snapshots.
@@ -110,7 +110,7 @@ impl RunCheckpoints {
         let rules = rules_of(&context);
         let store = Store::open(&context.store)?;
         let mut cache = store.cache(&context.run)?;
-        // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
+        // What git tracks is in scope although it is ignored; an index that cannot be read tracks nothing.
         cache.hold(user_git::tracked(&context.workspace).unwrap_or_default());
         let snapshots = if context.backend == BTRFS { Some(Snapshots::open(&context, &store)?) } else { None };
         Ok(Self {
@@ -122,7 +122,7 @@ impl RunCheckpoints {
             cancel,
             snapshots,
             left_out: Vec::new(),
-            remarks: BTreeSet::new(),
+            reported: BTreeSet::new(),
         })
     }
 
@@ -136,8 +136,8 @@ impl RunCheckpoints {
 
     /// What is left out and was not reported yet.
     fn left_out(&mut self) -> Vec<String> {
-        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.remarks.contains(path)).cloned().collect();
-        self.remarks.extend(fresh.iter().map(|(path, _)| path.clone()));
+        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.reported.contains(path)).cloned().collect();
+        self.reported.extend(fresh.iter().map(|(path, _)| path.clone()));
         let more = fresh.len().saturating_sub(LEFT_OUT_NAMED_MAX);
         let named = fresh.iter().take(LEFT_OUT_NAMED_MAX);
         let mut remarks: Vec<String> = named.map(|(path, why)| format!("left out: {} ({why})", short(path))).collect();
@@ -292,7 +292,8 @@ impl RunCheckpoints {
         let Some(target) = self.id(to) else {
             return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };
-        // After a rollback that was cut off, the first undo has the original state; the present one is recorded beside it.
+        // After a rollback that was cut off, the first undo has the original state; the present one is recorded beside
+        // it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
         let saved = self.save_new(&name, None);

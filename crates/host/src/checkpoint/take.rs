@@ -258,8 +258,8 @@ fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut 
             }
             continue;
         }
-        let keep = stores_content(sink.depth, entry.kind, &entry.name);
-        if entry.state == EntryState::Unread || keep && !entry.stored && !sink.has(&entry.id) {
+        let stores = stores_content(sink.depth, entry.kind, &entry.name);
+        if entry.state == EntryState::Unread || stores && !entry.stored && !sink.has(&entry.id) {
             let path = joined(path, &entry.name);
             wanted.push(FileToRead { folder: index, at, path, kind: entry.kind });
         }

@@ -20,9 +20,9 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 pub(super) enum Came {
     /// The exec has closed its streams, and all of it has been passed on.
     Closed,
-    /// Somebody asks us to end.
+    /// We were asked to end.
     Asked,
-    /// Nobody reads what we write any more.
+    /// Our output is not read any more.
     Unread,
     /// The time given is over.
     Late,
@@ -43,7 +43,7 @@ pub(super) struct Bridge<'a> {
     stderr: Box<dyn WriteFd + 'a>,
     closed: bool,
     garbled: bool,
-    /// Nobody reads it: the rest is thrown away, so that the agent is not held up by it.
+    /// It is not read: the rest is dropped, so that the agent does not block.
     muted: bool,
     received: u64,
 }
@@ -127,7 +127,8 @@ impl<'a> Bridge<'a> {
         engine.set(PollFlags::IN, next.is_none() && !self.closed);
         engine.set(PollFlags::OUT, !self.pending.is_empty());
         let stdin = self.stdin.as_ref().filter(|_| self.pending.is_empty());
-        // Who has hung up would wake us for ever: only those are asked of whom something is wanted, and stdout, for its reader.
+        // Who has hung up would wake us for ever: only those are asked of whom something is wanted, and stdout, for
+        // its reader.
         let asks = [
             (!self.muted).then(|| (self.stdout.as_fd(), wanted(Channel::Out))),
             (next == Some(Channel::Err)).then(|| (self.stderr.as_fd(), PollFlags::OUT)),

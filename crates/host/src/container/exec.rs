@@ -24,7 +24,7 @@ pub const OWN_ERROR: u8 = 125;
 
 /// How often we check whether the agent has ended while it writes nothing.
 const TICK: Duration = Duration::from_secs(1);
-/// So long its streams may stay open when everybody is dead.
+/// How long its streams may stay open when all processes are dead.
 const CLOSING_TAKES_MAX: Duration = Duration::from_secs(1);
 /// So long the engine may take to know that it has ended.
 const EXIT_TAKES_MAX: Duration = Duration::from_secs(5);
@@ -112,8 +112,8 @@ enum Over {
 }
 
 fn run(call: &Call) -> Result<u8, String> {
-    let text = |error: &dyn std::error::Error| error.to_string();
-    let signals = signals().map_err(|error| text(&error))?;
+    let message = |error: &dyn std::error::Error| error.to_string();
+    let signals = signals().map_err(|error| message(&error))?;
     let engine = Engine::at(&call.socket);
     let mark = Mark::of(&call.run);
     let env = environment(call, &mark).map_err(|error| format!("cannot read the environment: {error}"))?;
@@ -132,9 +132,9 @@ fn run(call: &Call) -> Result<u8, String> {
         return Err("asked to end before the agent was started".to_owned());
     }
     let (exec, streams) = engine.exec(&call.container, &exec).map_err(|error| named(call, &error))?;
-    let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| text(&error))?;
+    let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| message(&error))?;
     let over = pass_on(&mut bridge, &signals, || has_ended(&engine, &exec));
-    // Whatever went wrong with the streams, nobody is left behind.
+    // Whatever went wrong with the streams, no process is left behind.
     let (grace, most) = match over {
         Ok(Over::Ended) => LEFTOVERS,
         Ok(Over::Asked) | Err(_) => ASKED,
@@ -193,7 +193,7 @@ fn pass_on(bridge: &mut Bridge<'_>, signals: &UnixStream, has_ended: impl Fn() -
     }
 }
 
-/// Ends everybody while the streams go on, so that nobody waits for a reader instead of ending.
+/// Ends all processes while the streams are still read, so that none of them blocks in a write.
 fn end_all(bridge: &mut Bridge<'_>, end: impl FnOnce() -> Gone + Send) -> Gone {
     let Ok((done, mut tell)) = UnixStream::pair() else { return end() };
     std::thread::scope(|scope| {
@@ -255,7 +255,8 @@ fn environment(call: &Call, mark: &Mark) -> io::Result<Vec<String>> {
     Ok(lines.filter(ours).chain([variable]).collect())
 }
 
-/// What the names of our own variables begin with that are the agent's: no file holds them, and none of them means anything to us.
+/// What the names of our own variables begin with that are the agent's: no file holds them, and none of them means
+/// anything to us.
 const HANDED: &str = "LOOP_INSIDE_";
 
 /// A variable for the agent, as it is handed to us.

@@ -49,7 +49,7 @@ impl Frames {
     fn begin(&mut self) -> Result<(), NoFrame> {
         let head = std::mem::take(&mut self.head);
         let [kind, 0, 0, 0, length @ ..] = head.as_slice() else { return Err(NoFrame) };
-        // Zero is stdin, which an engine may write back, and nobody asked for.
+        // Zero is stdin, which an engine may write back and which is not needed.
         self.channel = match kind {
             0 => None,
             1 => Some(Channel::Out),

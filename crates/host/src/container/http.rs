@@ -1,5 +1,5 @@
-//! HTTP/1.1 over a unix socket, as little of it as an engine's API needs: one request a connection, each with a limit of
-//! time, answers of a bounded length, and the upgrade of a connection to a raw stream.
+//! HTTP/1.1 over a unix socket, as little of it as an engine's API needs: one request a connection, each with a limit
+//! of time, answers of a bounded length, and the upgrade of a connection to a raw stream.
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::process::MARK;
 
-/// Petabytes, so that nobody who reads it as a limit minds.
+/// Petabytes, so that it has no effect where it is read as a limit.
 const KIB_MIN: u64 = 1 << 41;
 
 /// The marks of one run.

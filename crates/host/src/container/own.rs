@@ -109,7 +109,7 @@ pub fn remove(socket: &Path, id: &str) -> Result<(), EngineError> {
     Engine::at(socket).remove(id)
 }
 
-/// Removes whatever containers of its own a run has, known by their label: after a crash nobody else remembers them.
+/// Removes whatever containers of its own a run has, known by their label: after a crash nothing else names them.
 ///
 /// # Errors
 /// When the engine refuses.

@@ -17,7 +17,7 @@ pub fn put(socket: &Path, container: &str, files: &[(String, Vec<u8>)]) -> Resul
     Engine::at(socket).put(container, &archive)
 }
 
-/// The files as an archive to be taken out at the root. Everybody may read them: who the agent is in there is not known.
+/// The files as an archive to be extracted at the root. All users may read them: the agent's user is not known.
 fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut folders = BTreeSet::new();

@@ -14,7 +14,7 @@ use super::own::remove_of_run;
 use super::watcher::{Ending, end};
 
 const FILE: &str = "container.json";
-/// After a crash nobody waits for the agent to save its work for long.
+/// After a crash the agent gets only a short time to save its work.
 const AFTER_A_CRASH: Ending = Ending { gentle: "TERM", grace: Duration::from_secs(2), most: Duration::from_secs(15) };
 
 /// Where the agents of a run are started.

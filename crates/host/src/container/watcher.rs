@@ -137,8 +137,8 @@ impl Watcher {
     }
 }
 
-/// Ends every process with the marks in a container, by the watcher that waits there, by a fresh one if it was ended, and by
-/// root's if the agent became somebody else. A container that does not run has nobody in it.
+/// Ends every process with the marks in a container, by the watcher that waits there, by a fresh one if it was ended,
+/// and by root's if the agent changed its user. A stopped container has no processes.
 pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option<Watcher>, ending: Ending) -> Gone {
     let mut gone = Gone::default();
     let until = Instant::now() + ending.most;
@@ -185,12 +185,12 @@ pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option
     gone
 }
 
-/// The same where there is no shell in the container: by this machine's own `/proc`, where that shows its processes. They have
-/// the variable alone then.
+/// The same where there is no shell in the container: by this machine's own `/proc`, where that shows its processes.
+/// They have the variable alone then.
 fn from_outside(engine: &Engine, container: &str, mark: &Mark, ending: Ending) -> Option<Gone> {
     let Container { id, state, .. } = engine.container(container).ok()?;
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", state.pid)).ok();
-    // Of an engine on another machine the number means somebody else.
+    // For an engine on another machine the number means another process.
     let seen = file("cgroup")?.contains(&id) && file("environ").is_some();
     seen.then(|| {
         let (ended, left) = end_with_mark(&mark.value(), ending.grace);

@@ -21,7 +21,7 @@ pub(super) struct OriginalContents {
 }
 
 impl OriginalContents {
-    /// An empty one. What somebody who was killed left, and no record names, is gone.
+    /// An empty one. What a killed process left is dropped.
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
         Self::opened(folder, true)
     }

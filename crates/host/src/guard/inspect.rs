@@ -216,7 +216,7 @@ pub(super) fn of_name(folder: &OwnedFd, name: &[u8], original: &mut Original, cl
             None
         }
         Ok(true) => Some(Tamper::Mode),
-        // Somebody took the right to read it away.
+        // The permission to read it was removed.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !same_mode => Some(Tamper::Mode),
         Ok(false) | Err(_) => Some(Tamper::Changed),
     }

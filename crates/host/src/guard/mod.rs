@@ -148,8 +148,8 @@ impl Originals {
         self.record.files.keys().map(String::as_str)
     }
 
-    /// What a person, or a gate, changed while no agent worked becomes the original. Returns what cannot be protected any
-    /// more.
+    /// What a person, or a gate, changed while no agent worked becomes the original. Returns what cannot be protected
+    /// any more.
     ///
     /// # Errors
     /// When it cannot be stored; then the originals are those of before.
@@ -266,19 +266,19 @@ impl Originals {
 
     /// Stores one name as it is now.
     fn store(&mut self, path: &[u8]) -> Result<(), String> {
-        let text = |error: io::Error| error.to_string();
-        let (folder, stat) = self.stat(path).map_err(text)?;
+        let message = |error: io::Error| error.to_string();
+        let (folder, stat) = self.stat(path).map_err(message)?;
         let (_, name) = split(path);
         let stamp = Stamp::of(&stat);
         let what = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| text(error.into()))?;
+                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| message(error.into()))?;
                 OriginalKind::Link { leads: escape_path(leads.as_bytes()) }
             }
             FileType::RegularFile => {
                 self.room_for(stamp.size)?;
-                let file = opened(&folder, name).map_err(text)?;
-                let what = self.contents.add(&file, stamp.size).map_err(text)?;
+                let file = opened(&folder, name).map_err(message)?;
+                let what = self.contents.add(&file, stamp.size).map_err(message)?;
                 self.bytes = self.bytes.saturating_add(stamp.size);
                 what
             }

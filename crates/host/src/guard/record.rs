@@ -11,7 +11,7 @@ use crate::checkpoint::Stamp;
 
 const NAME: &str = "record.json";
 
-/// When this is the same, nobody has touched a file: the time of change cannot be set by anybody but the kernel.
+/// When this is the same, a file was not touched: only the kernel sets the change time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Quick {
     pub(super) size: u64,

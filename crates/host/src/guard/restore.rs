@@ -53,7 +53,7 @@ impl Originals {
         for tampered in &found.changed {
             let path = unescape_path(&tampered.path);
             let Some(original) = work.all.record.files.get(&tampered.path).cloned() else { continue };
-            match work.put_back(&path, &original, &tampered.what) {
+            match work.restore_one(&path, &original, &tampered.what) {
                 Ok(()) => work.done.files.push(tampered.path.clone()),
                 Err(error) => work.done.could_not.push(format!("{}: {error}", tampered.path)),
             }
@@ -93,7 +93,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn put_back(&mut self, path: &[u8], original: &Original, what: &Tamper) -> io::Result<()> {
+    fn restore_one(&mut self, path: &[u8], original: &Original, what: &Tamper) -> io::Result<()> {
         let folder = self.above(path)?;
         let (above, name) = split(path);
         self.unsynced.folder(above, || folder.try_clone());
@@ -115,7 +115,8 @@ impl Work<'_> {
         moved
     }
 
-    /// Writes the original under a temporary name. Its time is the present: files built from the agent's version are older.
+    /// Writes the original under a temporary name. Its time is the present: files built from the agent's version are
+    /// older.
     fn make(&mut self, folder: &OwnedFd, original: &Original) -> io::Result<Vec<u8>> {
         match &original.what {
             OriginalKind::Link { leads } => {

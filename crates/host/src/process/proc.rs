@@ -160,7 +160,7 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
 }
 
-/// Everybody below a process, those who are dead and not yet taken in included.
+/// All processes below a process, also those that are dead and not reaped yet.
 #[must_use]
 pub fn descendants(root: i32) -> Vec<i32> {
     if !lists_children() {
@@ -187,7 +187,7 @@ fn descendants_by_parent(root: i32) -> Vec<i32> {
     found.split_off(1)
 }
 
-/// The processor time that a process and everybody below it have used, in clock ticks. Anybody who comes
+/// The processor time that a process and all below it have used, in clock ticks. Anybody who comes
 /// or goes changes it, so that a different number is a sign of life.
 pub(super) fn ticks(root: i32) -> u64 {
     let below = descendants(root).into_iter();

@@ -44,7 +44,7 @@ pub(super) fn mark(run: &str) -> String {
     }
 }
 
-/// So many passes that find nobody mean that nobody is left.
+/// After this many empty passes nothing is left.
 const EMPTY_PASSES: u32 = 3;
 /// How often it is tried before we give up.
 const PASSES_MAX: u32 = 400;
@@ -82,7 +82,7 @@ pub(super) fn end_adopted(run: &str) -> Vec<String> {
     names_of(&left)
 }
 
-/// Our children that we did not start, and everybody below them. Those who are dead are taken in.
+/// Our children that we did not start, and everything below them. Dead ones are reaped.
 fn adopted() -> Vec<i32> {
     let mut found = Vec::new();
     for pid in children(own_pid()).into_iter().filter(|pid| !is_inherited(*pid)) {
@@ -95,14 +95,15 @@ fn adopted() -> Vec<i32> {
     found
 }
 
-/// Kills what a pass finds alive, until some passes in a row find nothing. Returns how many they were, and what is left.
+/// Kills what a pass finds alive, until some passes in a row find nothing. Returns how many they were, and what is
+/// left.
 fn until_nobody(list_alive: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
     let (mut killed, mut empty) = (BTreeSet::new(), 0);
     let mut found = Vec::new();
     for _ in 0..PASSES_MAX {
         found = list_alive();
         if found.is_empty() && !can_list() {
-            // Nobody seen is not nobody there.
+            // An unreadable list is not an empty one.
             found.extend(identity(own_pid()).or(Some(ProcessId { pid: own_pid(), start_ticks: 0 })));
             std::thread::sleep(BETWEEN_PASSES);
             continue;
@@ -136,7 +137,8 @@ pub fn marked_runs() -> Vec<String> {
 }
 
 /// Kills those that carry the run's mark, with all below them, which may carry none. Each is stopped as soon as it is
-/// found, so that nobody goes on when another dies, and leaves behind who has no mark. Returns who they are.
+/// found, so that none of them reacts to the death of another and leaves a process without a mark. Returns who they
+/// are.
 fn end_marked(run: &str) -> Vec<ProcessId> {
     end_those(|mark| mark.split(':').any(|part| part == run))
 }
@@ -158,8 +160,8 @@ fn end_those(are_meant: impl Fn(&str) -> bool) -> Vec<ProcessId> {
     ended
 }
 
-/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Returns how many they were,
-/// and who is left.
+/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Returns how many
+/// they were, and who is left.
 pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) {
     let alive = || marks().filter(|(process, mark)| mark == value && !is_dead(process.pid)).map(|(process, _)| process);
     let mut asked = BTreeSet::new();
@@ -177,7 +179,7 @@ pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) 
     (killed.max(u32::try_from(asked.len()).unwrap_or(u32::MAX)), names_of(&left))
 }
 
-/// Lets the shim and inits of a run go on that somebody has stopped; true if there were any.
+/// Continues the shim and inits of a run that were stopped; true if there were any.
 pub fn wake_supervisors(run: &str) -> bool {
     let ours = |mark: &str| mark.split(':').any(|part| part == run);
     let stopped = marks().filter(|(process, mark)| ours(mark) && is_stopped(process.pid) && is_ours(process.pid));
@@ -191,7 +193,7 @@ fn is_ours(pid: i32) -> bool {
 }
 
 /// All that carry a mark, ourselves and those we descend from left out. Who they are is asked for before
-/// the mark: a number that goes to somebody else in between is not taken for the old one.
+/// the mark: a number that is reused in between is not taken for the old process.
 fn marks() -> impl Iterator<Item = (ProcessId, String)> {
     let spared = ancestors(own_pid());
     let mark = |pid: i32| {

@@ -18,7 +18,7 @@ use super::transcript::{Transcript, sha256_of};
 
 /// An init that was asked to end its order and has not reported it by now counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(17);
-/// How long an order may take to end when nobody waits for its answer.
+/// How long an order may take to end when its answer is not needed.
 const DROP_TAKES_MAX: Duration = Duration::from_secs(5);
 /// The rest in two pipes, of a mebibyte each at most, is read in so many turns.
 const LAST_READS_MAX: u32 = 17;
@@ -229,7 +229,7 @@ impl Task {
         self
     }
 
-    /// From now on its init has a bounded time to have everybody ended.
+    /// From now on its init has a limited time to end all processes.
     fn expect_the_end(&mut self) {
         self.lost_at.get_or_insert_with(|| Instant::now() + LOST_AFTER);
     }
@@ -268,7 +268,8 @@ impl Task {
         gone = gone || containment.is_attacked() || self.lost_at.is_some_and(|at| Instant::now() >= at);
         gone.then(|| {
             let left = containment.end_all();
-            let remark = "a process of ours that supervises the command was killed or stopped; everything it supervised has been ended";
+            let remark =
+                "a process of ours that supervises the command was killed or stopped; its processes have been ended";
             self.end(left, Some(remark.to_owned()), on_output)
         })
     }
@@ -317,7 +318,7 @@ impl Task {
         }
     }
 
-    /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
+    /// All are dead and cannot write any more: what is still in the pipes is the rest.
     fn end(&mut self, lost: Vec<String>, remark: Option<String>, on_output: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
         // A pipe holds no more than this; a process that could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {

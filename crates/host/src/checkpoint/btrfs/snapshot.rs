@@ -8,7 +8,7 @@ use crate::checkpoint::restore::tree::FileContent;
 use crate::fs::content::fill;
 use crate::fs::handle::open_file;
 
-/// A snapshot of a workspace, open for reading. Nobody changes it.
+/// A snapshot of a workspace, open for reading. It is read-only.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) folder: OwnedFd,

@@ -97,8 +97,8 @@ impl SnapshotDir {
         destroy(run.as_fd(), name)
     }
 
-    /// Removes every snapshot of a store but those that are wanted, by `run/name`, with what interrupted ones left; returns
-    /// which.
+    /// Removes every snapshot of a store but those that are wanted, by `run/name`, with what interrupted ones left;
+    /// returns which.
     ///
     /// # Errors
     /// When one cannot be removed; the others are.

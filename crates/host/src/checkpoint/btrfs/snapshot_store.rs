@@ -62,7 +62,7 @@ impl SnapshotStore {
         self.snapshot_dir.path().join(&self.key).join(full)
     }
 
-    /// Removes the snapshots that no name of the store leads to. Nobody may take one meanwhile.
+    /// Removes the snapshots that no name of the store leads to. The caller holds the store's lock alone.
     pub(in crate::checkpoint) fn sweep(&self, store: &Store) -> io::Result<Vec<String>> {
         let names: BTreeSet<String> = store.names()?.into_iter().map(|(name, _)| name).collect();
         self.snapshot_dir.sweep(&self.key, &|full| names.contains(full))

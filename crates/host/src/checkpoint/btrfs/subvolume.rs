@@ -124,7 +124,7 @@ impl SnapshotMaker {
         self.whole()?;
         let taken = self.take_once(of, name);
         match taken {
-            // Somebody else removed the folder because it was still empty.
+            // Another process removed the folder because it was still empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.take_once(of, name),
             taken => taken,
         }

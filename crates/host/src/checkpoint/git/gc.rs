@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// Makes one pack of many small ones, so that a store of ten thousand checkpoints is read as quickly as a young
-    /// one. Not while somebody else saves: then there is another time.
+    /// one. Not while another process takes a checkpoint: then it is done later.
     ///
     /// # Errors
     /// When something cannot be read or written; then all packs are as they were.

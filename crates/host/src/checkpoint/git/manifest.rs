@@ -120,7 +120,7 @@ impl Manifest {
     }
 }
 
-/// A manifest in which paths are looked up.
+/// A manifest in which paths are scanned up.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct Lookup<'a> {
     modes: Modes,

@@ -70,7 +70,7 @@ impl Store {
         Ok(self.names()?.into_iter().filter(|(name, _)| name.starts_with(&prefix)).collect())
     }
 
-    /// Removes a name. What it held stays until somebody cleans up. After a power cut it may be back.
+    /// Removes a name. Its objects stay until the next garbage collection. After a power cut it may be back.
     ///
     /// # Errors
     /// When there is none of that name, or it cannot be removed.

@@ -15,7 +15,7 @@ use crate::checkpoint::scan::cache::{CacheEntry, EntryKind, EntryState, Stamp};
 const PART: &[u8] = b".loop-part-";
 /// The longest name that file systems take.
 const NAME_MAX: usize = 255;
-/// How often somebody may come in between.
+/// How often another process may interfere.
 const TURNS_MAX: u32 = 8;
 
 /// Whether a name is one of a file that was being made.
@@ -181,7 +181,7 @@ impl TargetName<'_> {
             let Some((mode, stamp)) = self.stat(self.name)? else {
                 match renameat_with(self.folder, part, self.folder, self.name, RenameFlags::NOREPLACE) {
                     Ok(()) => return Ok(Was::Nothing),
-                    // Somebody was quicker.
+                    // Another process was faster.
                     Err(Errno::EXIST) => continue,
                     Err(Errno::INVAL | Errno::NOSYS) => {
                         renameat(self.folder, part, self.folder, self.name)?;

@@ -3,7 +3,7 @@
 //! | file | what it does | what it does not do |
 //! |---|---|---|
 //! | `tree` | plans and restores all names | remove what the checkpoint before does not have |
-//! | `entry` | replaces or removes one name, checked before and after | overwrite what changed meanwhile: it is moved aside |
+//! | `entry` | replaces or removes one name, checked before and after | overwrite what changed meanwhile |
 //! | `unsynced` | syncs everything once, at the end | |
 pub(super) mod entry;
 pub(super) mod tree;

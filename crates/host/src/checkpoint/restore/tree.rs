@@ -80,7 +80,7 @@ pub struct RestoreResult {
     pub removed: u64,
     /// What was there and must not be removed: it was moved there.
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What somebody changed since the checkpoint taken just before: it was moved there.
+    /// What changed since the checkpoint taken just before: it was moved there.
     pub changed_since: Vec<(Vec<u8>, Vec<u8>)>,
     /// What stays though the target does not hold it: under the rules of then it was not in scope, or it is a folder
     /// with something in it that is not ours.
@@ -268,7 +268,7 @@ impl Work<'_> {
                 self.unsynced.folder(path, || folder_beneath(self.workspace, path));
                 was
             }
-            // Another name of the same file is somebody else's matter.
+            // Other names of the same file are not touched.
             StoredKind::File(_) if now.is_some_and(|now| now.what == stored.what) && destination.is_unchanged(1) => {
                 self.unsynced.named(&folder, name);
                 return set_mode(&folder, name, stored.mode);

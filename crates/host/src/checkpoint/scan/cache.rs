@@ -52,7 +52,7 @@ impl Stamp {
 
     /// Whether nothing can have been written since, unseen, when it was read at this time.
     pub(crate) fn is_sure(&self, read_at: i64) -> bool {
-        // Nobody can set the time of change; a time of modification in the future was set by somebody.
+        // The change time cannot be set by programs; a modification time in the future was set by one.
         let modified = if self.modified > read_at { self.changed } else { self.modified };
         // Where both are whole seconds, the clock of the file system most likely ticks no finer.
         let coarse = self.changed % SECOND_NANOS == 0 && self.modified % SECOND_NANOS == 0;
@@ -104,7 +104,7 @@ pub(in crate::checkpoint) enum Tree {
     Dirty,
     /// Git holds no folder without files; the manifest does.
     Hollow,
-    /// Empty but for what is not the user's: nobody holds it.
+    /// Empty but for what is not the user's: it is not recorded.
     Nothing,
     /// This one.
     Is(Id),
@@ -323,7 +323,8 @@ impl Moment {
     }
 }
 
-/// A workspace that stands still: a snapshot of it, which nobody changes. Inodes and times in it are the workspace's own.
+/// The moment of a snapshot of a workspace, which does not change any more. Inodes and times in it are the workspace's
+/// own.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotMoment {
     /// The workspace: device and inode.

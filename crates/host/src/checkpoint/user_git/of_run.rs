@@ -19,7 +19,8 @@ fn folder_of(context: &CheckpointContext) -> PathBuf {
     context.store.join("user-git").join(&context.run)
 }
 
-/// Saves it as it is before anything is done. That it cannot be saved is reported and no hindrance: a loop does not need it.
+/// Saves it as it is before anything is done. That it cannot be saved is reported and no hindrance: a loop does not
+/// need it.
 pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
     let folder = folder_of(context);
     if folder.exists() {

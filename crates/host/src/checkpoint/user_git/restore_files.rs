@@ -152,8 +152,8 @@ impl Restoring<'_> {
         if text.is_empty() { Ok(()) } else { self.put_bytes(true, &file.path, &text) }
     }
 
-    /// Logs are restored, with the lines that came since behind them; the newest line records the restore, so that what a ref
-    /// was before is not lost.
+    /// Logs are restored, with the lines that came since behind them; the newest line records the restore, so that
+    /// what a ref was before is not lost.
     fn logs(&mut self, head_before: Option<Id>) -> io::Result<()> {
         let saved = self.saved;
         let mut logs: Vec<(bool, Vec<u8>, &[u8])> = Vec::new();

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::process::proc::{identity, signal_known};
 
-/// How long the kernel may take to have everybody killed.
+/// How long the kernel may take to kill all processes.
 const KILL_TAKES_MAX: Duration = Duration::from_secs(5);
 const POLL_EVERY: Duration = Duration::from_millis(2);
 /// A tree of groups that an agent made below ours is removed to this depth.
@@ -97,7 +97,7 @@ impl Cgroup {
         let at = match self.lanes.iter().position(|(known, ..)| *known == name) {
             Some(at) => at,
             None => {
-                // Never one that was there before: somebody may have been killed in it.
+                // Never one that existed before: a process may have been killed in it.
                 let path = loop {
                     self.made += 1;
                     let path = self.path.join(format!("{name}-{}", self.made));
@@ -129,7 +129,7 @@ pub(super) fn move_to(run: &OwnedFd) -> io::Result<()> {
     write(run, "cgroup.procs", b"0")
 }
 
-/// Kills everybody in a group and below it.
+/// Kills every process in a group and below it.
 pub(super) fn kill(group: &OwnedFd) -> io::Result<()> {
     write(group, "cgroup.kill", b"1")
 }
@@ -139,7 +139,7 @@ fn write(group: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut File::from(file), bytes)
 }
 
-/// Whether anybody is alive in a group or below it; a group that is gone has nobody.
+/// Whether a process is alive in a group or below it; not in a group that is gone.
 pub(crate) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(events) => events.lines().any(|line| line == "populated 1"),

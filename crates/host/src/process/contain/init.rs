@@ -33,7 +33,7 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 /// How many passes are made to stop all processes: one that forks all the time needs many.
 const FREEZE_ROUNDS_MAX: u32 = 400;
 
-/// How everybody can be ended.
+/// How all processes of an order can be ended.
 #[derive(Debug)]
 pub(super) enum Means {
     /// They descend from us.
@@ -141,13 +141,13 @@ impl Init {
     fn begin(&mut self, command: i32, outside: ProcessId) {
         self.command = command;
         self.ended = false;
-        // Nobody but us takes its end in, so that it can still be named if it is dead already.
+        // Only we reap it, so its number is still valid if it is dead already.
         let inside = identity(command).unwrap_or(ProcessId { pid: command, start_ticks: 0 });
         let namespaced = matches!(self.means, Means::Namespace | Means::UserNamespace { .. });
         Report::Started { process: if namespaced { outside } else { inside }, init: outside }.send(&self.order);
     }
 
-    /// Waits until nobody is left. True if another order can come.
+    /// Waits until no process is left. True if another order can come.
     fn supervise(&mut self) -> bool {
         loop {
             if self.reap() {
@@ -172,7 +172,7 @@ impl Init {
         }
     }
 
-    /// Takes in who is dead; true when nobody is left.
+    /// Reaps dead children; true when none is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -239,7 +239,7 @@ impl Init {
         }
     }
 
-    /// Stops all until nobody new is found, so that nobody can be replaced; then kills all.
+    /// Stops all until no new process is found, so that none can fork again; then kills all.
     fn freeze_and_kill(&self) {
         let mut known: Vec<i32> = Vec::new();
         for _ in 0..FREEZE_ROUNDS_MAX {
@@ -261,7 +261,7 @@ impl Init {
         signal_below(own_pid(), &descendants(own_pid()), Signal::KILL);
     }
 
-    /// Stops all until nobody new is found, and remembers who was not stopped before.
+    /// Stops all until no new process is found, and remembers which were not stopped before.
     fn freeze(&mut self) {
         let mut known: Vec<i32> = Vec::new();
         for _ in 0..FREEZE_ROUNDS_MAX {

@@ -76,7 +76,7 @@ pub struct Containment {
     program: PathBuf,
     cgroup: Option<Cgroup>,
     shim: Option<Shim>,
-    /// How often somebody has stopped the shim.
+    /// How often the shim was stopped.
     stops: u32,
     /// Inits that have served an order and wait for the next.
     idle: Vec<(&'static str, UnixStream)>,
@@ -178,7 +178,7 @@ impl Containment {
         self.changed.iter().map(|(pipe, _)| pipe.as_fd())
     }
 
-    /// A shim that somebody stopped goes on; one that is dead is replaced with the next order.
+    /// A stopped shim is continued; a dead one is replaced with the next order.
     pub(crate) fn look(&mut self) {
         let Some((pipe, _)) = &mut self.changed else { return };
         let mut bytes = [0_u8; 64];
@@ -197,7 +197,7 @@ impl Containment {
         }
     }
 
-    /// Whether somebody stops the shim again and again. Then everybody has to go before we do.
+    /// Whether the shim is stopped again and again. Then all processes have to be ended before we exit.
     pub(crate) fn is_attacked(&self) -> bool {
         self.stops >= STOPS_MAX
     }
@@ -259,7 +259,7 @@ impl Containment {
         if let Some(at) = self.idle.iter().position(|(known, _)| *known == lane) {
             let (_, mut idle) = self.idle.swap_remove(at);
             idle.set_nonblocking(false)?;
-            // One that was killed while nobody needed it is replaced.
+            // An idle one that was killed is replaced.
             if wire::send_command(&idle, command, [stdin, stdout, stderr]).is_ok() {
                 let (report, received) = first_report(&mut idle)?;
                 idle.set_nonblocking(true)?;
@@ -300,7 +300,7 @@ impl Containment {
         Ok(ours)
     }
 
-    /// An order is over and nobody had to be ended: its init can serve another.
+    /// An order is over and nothing had to be killed: its init can serve another.
     pub(crate) fn give_back(&mut self, lane: &'static str, init: UnixStream) {
         self.idle.push((lane, init));
     }
@@ -350,7 +350,7 @@ impl Containment {
         left
     }
 
-    /// An order in whose lane somebody had to be ended is over.
+    /// An order is over in whose lane a process had to be ended.
     pub(crate) fn spend(&mut self, lane: &'static str) {
         if let Some(cgroup) = &mut self.cgroup {
             cgroup.spend(lane);
@@ -415,7 +415,7 @@ impl Drop for Containment {
         }
         let populated = self.cgroup.as_ref().is_some_and(|cgroup| cgroup::is_populated(cgroup.path()));
         self.cgroup = None;
-        // As long as somebody is left, the next command must find out where.
+        // As long as a process is left, the next command must be able to find it.
         if let Some(register) = self.register.as_ref().filter(|register| !populated && !is_supervised(register)) {
             std::fs::remove_file(register).ok();
         }

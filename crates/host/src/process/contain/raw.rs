@@ -69,7 +69,7 @@ pub(super) fn fork(into: ForkTarget<'_>) -> io::Result<Forked> {
     }
 }
 
-/// Kills everybody in our PID namespace, of which we are the first process, but ourselves.
+/// Kills all other processes in our PID namespace, of which we are the first process.
 #[expect(unsafe_code, reason = "no safe library can signal a whole namespace at once")]
 pub(super) fn kill_all_in_namespace(signal: i32) {
     // SAFETY: touches no memory. Who is not first in a namespace would hit the whole machine.

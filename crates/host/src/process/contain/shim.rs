@@ -104,7 +104,7 @@ fn begin(given: Unpacked) -> io::Result<ExitCode> {
     Ok(init::run(Given { order, means, children }))
 }
 
-/// An init, and how often somebody has stopped it.
+/// An init, and how often it was stopped.
 struct InitProcess {
     pid: Pid,
     stops: u32,
@@ -132,7 +132,7 @@ fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
         Kind::Plain => Means::Descent,
         Kind::Cgroup => Means::Groups { lane: fds.next()?, run: fds.next()? },
         Kind::Namespace => Means::Namespace,
-        // Asked for here: born into a user namespace, one is nobody at first.
+        // Asked for here: born into a user namespace, the user is not mapped at first.
         Kind::UserNamespace => {
             Means::UserNamespace { user: rustix::process::getuid().as_raw(), group: rustix::process::getgid().as_raw() }
         }
@@ -150,7 +150,7 @@ fn drain(mut pipe: &UnixStream) {
     while matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {}
 }
 
-/// Takes in who is dead; true when nobody is left. An init that somebody stopped is let go on.
+/// Reaps dead children; true when none is left. A stopped init is continued.
 fn reap(inits: &mut Vec<InitProcess>) -> bool {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {

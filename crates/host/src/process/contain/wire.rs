@@ -40,13 +40,13 @@ const KINDS: [(Kind, u8); 4] =
 /// What the harness asks of an init.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// End everybody, gently first.
+    /// End all processes, gently first.
     End,
     /// Interrupt the command itself, then end who is left.
     Interrupt,
-    /// End everybody now.
+    /// End all processes now.
     Kill,
-    /// Stop everybody where they are.
+    /// Stop all processes (SIGSTOP).
     Freeze,
     /// Let those go on that were stopped.
     Thaw,
@@ -93,7 +93,7 @@ pub(crate) enum Report {
     Signal(i32),
     /// So many others were alive then.
     Left(u32),
-    /// Nobody is alive.
+    /// No process is alive.
     Gone,
     /// These could not be ended.
     Lost(Vec<String>),

@@ -261,7 +261,7 @@ impl Copies {
         overlay::mount_overlay(own.as_fd(), shared.as_fd())
     }
 
-    /// The checkout that the copies of a checkpoint share, made once. Nobody works in it.
+    /// The checkout that the copies of a checkpoint share, made once. It is never changed.
     fn shared(&self, request: &CopyRequest<'_>) -> io::Result<OwnedFd> {
         let key = shared_key(request)?;
         let shared = self.part(SHARED)?;
@@ -376,7 +376,7 @@ fn snapshot_copy(request: &CopyRequest<'_>, own: &OwnedFd) -> io::Result<()> {
     };
     btrfs::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
     let tree = open_inside(own.as_fd(), TREE)?;
-    // A repository that is only pointed to is somebody else's.
+    // A repository that is only pointed to belongs to another folder.
     if !request.along.git || open_inside(tree.as_fd(), b".git").is_err() {
         remove_name(&tree, b".git")?;
     }

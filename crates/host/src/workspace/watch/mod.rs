@@ -97,7 +97,8 @@ const NAMED: ReadFlags =
     ReadFlags::CREATE.union(ReadFlags::DELETE).union(ReadFlags::MOVED_FROM).union(ReadFlags::MOVED_TO);
 
 impl Watch {
-    /// Begins to watch a workspace. Where that is not possible it is off from the start; [`Self::notice`] has the reason.
+    /// Begins to watch a workspace. Where that is not possible it is off from the start; [`Self::notice`] has the
+    /// reason.
     ///
     /// # Errors
     /// When the workspace itself cannot be read.
@@ -158,7 +159,7 @@ impl Watch {
         self.folders.len()
     }
 
-    /// What can be read from when something has changed. Nobody needs to: an idle harness is woken by nothing.
+    /// Readable when something has changed. Polling it is optional.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.inotify.as_ref().map(AsFd::as_fd)
