@@ -7,7 +7,7 @@
 //! | `location` | finds `.git`, also of worktrees and submodules | follow a pointer that does not point back |
 //! | `folder`, `write` | reading and writing below a folder by handle, with limits | follow links |
 //! | `config`, `index`, `refs`, `head` | decoders of git's files | execute anything; follow includes |
-//! | `ignores` | ignore rules of the user, the repository and the folders above | read `core.excludesFile` of the repository |
+//! | `ignores` | ignore rules of the user, the repository and the folders above | use the repository's `core.excludesFile` |
 //! | `objects`, `packs` | reads loose and packed objects, with deltas | map files into memory |
 //! | `walk` | which objects no remote is known to have | read a whole fetched history |
 //! | `copy` | writes these objects as one pack | unpack what can be copied |
