@@ -342,7 +342,7 @@ impl Hands {
         let kept = self.keeping.iter().flat_map(CheckpointWorker::take);
         events.extend(kept.map(|(order, answer)| Event::Answered { order, answer }));
         let Some((_, containment)) = &mut self.containment else { return events };
-        containment.look();
+        containment.check_shim();
         let mut still_open = Vec::new();
         for mut open in self.open.drain(..) {
             let before = open.task.written();

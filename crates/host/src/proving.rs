@@ -287,7 +287,7 @@ impl Asking<'_> {
     fn wait(&mut self, task: &mut Task, limit: Duration, hear: &mut dyn FnMut(Voice, &[u8])) -> (TaskEnd, bool) {
         let (began, mut stopped) = (Instant::now(), false);
         loop {
-            self.containment.look();
+            self.containment.check_shim();
             if let Some(end) = task.go_on(&mut self.containment, hear) {
                 return (end, stopped);
             }

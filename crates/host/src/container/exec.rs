@@ -195,11 +195,11 @@ fn pass_on(bridge: &mut Bridge<'_>, signals: &UnixStream, has_ended: impl Fn() -
 
 /// Ends all processes while the streams are still read, so that none of them blocks in a write.
 fn end_all(bridge: &mut Bridge<'_>, end: impl FnOnce() -> Gone + Send) -> Gone {
-    let Ok((done, mut tell)) = UnixStream::pair() else { return end() };
+    let Ok((done, mut finished)) = UnixStream::pair() else { return end() };
     std::thread::scope(|scope| {
         let ending = scope.spawn(move || {
             let gone = end();
-            tell.write_all(b"!").ok();
+            finished.write_all(b"!").ok();
             gone
         });
         let mut closed = false;

@@ -116,11 +116,11 @@ impl Watcher {
         let mut left = Vec::new();
         while empty < EMPTY_PASSES && (Instant::now() < until || left.is_empty()) {
             left = if begun.elapsed() < ending.grace {
-                self.order("look", until)?
+                self.order("list", until)?
             } else {
                 self.order("send STOP", until)?;
                 self.order("send KILL", until)?;
-                self.order("look", until)?
+                self.order("list", until)?
             };
             empty = if left.is_empty() { empty + 1 } else { 0 };
             seen.extend(&left);
@@ -145,10 +145,10 @@ pub(super) fn end(engine: &Engine, container: &str, mark: &Mark, waiting: Option
     let mut why = String::from("the container could not be inspected");
     let mut left = Vec::new();
     let fresh = |user| Watcher::open(engine, container, user, mark).map_err(|error| error.to_string());
-    let ways = [None, Some(None), Some(Some("0"))];
+    let users = [None, Some(None), Some(Some("0"))];
     let mut waiting = waiting;
-    for way in ways {
-        let watcher = match (way, waiting.take()) {
+    for user in users {
+        let watcher = match (user, waiting.take()) {
             (None, Some(watcher)) => Ok(watcher),
             (None, None) => continue,
             (Some(user), _) => fresh(user),

@@ -34,22 +34,22 @@ impl Loopr {
 
     /// Writes what has changed. The status comes last: who waits for a change of it finds all the others done.
     fn show(&mut self, state: &RunState) -> io::Result<()> {
-        let picture = self.fold.picture(state);
+        let files = self.fold.picture(state);
         let before = self.shown.take();
         let before = before.as_ref();
-        if before.map(|before| before.call_count) != Some(picture.call_count) {
-            self.folder.put(".call_count", &format!("{}\n", picture.call_count))?;
+        if before.map(|before| before.call_count) != Some(files.call_count) {
+            self.folder.put(".call_count", &format!("{}\n", files.call_count))?;
         }
-        if before.map(|before| &before.last_reset) != Some(&picture.last_reset) {
-            self.folder.put(".last_reset", &format!("{}\n", picture.last_reset))?;
+        if before.map(|before| &before.last_reset) != Some(&files.last_reset) {
+            self.folder.put(".last_reset", &format!("{}\n", files.last_reset))?;
         }
-        if before.map(|before| &before.counts) != Some(&picture.counts) {
-            self.folder.put("loop-state.json", &pretty(&picture.counts))?;
+        if before.map(|before| &before.counts) != Some(&files.counts) {
+            self.folder.put("loop-state.json", &pretty(&files.counts))?;
         }
-        if before.map(|before| &before.status) != Some(&picture.status) {
-            self.folder.put("status.json", &pretty(&picture.status))?;
+        if before.map(|before| &before.status) != Some(&files.status) {
+            self.folder.put("status.json", &pretty(&files.status))?;
         }
-        self.shown = Some(picture);
+        self.shown = Some(files);
         Ok(())
     }
 }

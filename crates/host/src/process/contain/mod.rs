@@ -179,7 +179,7 @@ impl Containment {
     }
 
     /// A stopped shim is continued; a dead one is replaced with the next order.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn check_shim(&mut self) {
         let Some((pipe, _)) = &mut self.changed else { return };
         let mut bytes = [0_u8; 64];
         if !matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {
