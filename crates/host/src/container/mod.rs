@@ -5,7 +5,7 @@
 //! loop (harness) ── shim ── init ── loop container-exec ══ socket ══ engine ── in the container: agent, watcher
 //! ```
 //! Time limits, transcripts and the end of a run work as without a container. Everything that the agent starts in
-//! the container has two marks, and a shell of ours waits beside it ([`watcher`]) to end it, also when we are
+//! the container has two marks, and a shell of ours waits beside it (`watcher`) to end it, also when we are
 //! killed.
 //!
 //! | file | what it does | what it does not do |

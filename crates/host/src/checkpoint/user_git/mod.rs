@@ -1,6 +1,6 @@
 //! The user's own repository, read as data: its ignore rules, its index, and what is saved of it at the start of a
 //! run so that it can be restored later. No git program is run, nothing that the repository configures is executed,
-//! and nothing in it is changed unless a person asks for it ([`restore`]).
+//! and nothing in it is changed unless a person asks for it ([`restore()`]).
 //!
 //! | file | what it does | what it does not do |
 //! |---|---|---|

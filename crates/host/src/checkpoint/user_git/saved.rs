@@ -50,6 +50,8 @@ struct Lines {
     files: Vec<FileLine>,
     leans_on: Vec<String>,
     has_objects: bool,
+    /// The name on disk is older than the field's.
+    #[serde(rename = "said")]
     remarks: Vec<String>,
 }
 
