@@ -1,7 +1,8 @@
 //! The process between the harness and an agent that speaks the Agent Client Protocol.
 //!
-//! To the harness it is an agent like any other: it is started, contained and ended as they are, and its stdout is
-//! the transcript, one line for every message of either side. What is said is decided in [`loop_core::agent::acp`].
+//! For the harness it is an agent like any other: it is started, contained and ended in the same way, and its
+//! stdout is the transcript, one line for every message of either side. [`loop_core::agent::acp`] decides what is
+//! sent.
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -24,7 +25,7 @@ use signal_hook::low_level::pipe;
 
 /// A line of the agent's that is longer is skipped: with what we put around it, it would be too long for the harness.
 const AGENT_LINE_BYTES_MAX: usize = LINE_BYTES_MAX - 64;
-/// So much of a skipped line is kept.
+/// How many bytes of a skipped line are recorded.
 const HEAD_BYTES: usize = 4096;
 /// So much may wait for an agent that does not read, beside the prompt.
 const UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -32,14 +33,14 @@ const UNREAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 const CANCEL_WAIT: Duration = Duration::from_millis(3000);
 /// How long it may take to end when there is nothing more to read for it.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
-/// The same when it was cancelled, or says nothing more.
+/// The same when it was cancelled, or sends nothing more.
 const CLOSE_WAIT_SHORT: Duration = Duration::from_millis(500);
 /// How long it may take to end when it is asked to by a signal.
 const TERMINATE_WAIT: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 #[derive(Debug, Clone, Default)]
-pub struct Errand {
+pub struct BridgeRequest {
     /// The agent's program and its arguments.
     pub argv: Vec<OsString>,
     /// The file that holds the prompt.
@@ -58,15 +59,15 @@ pub struct Errand {
     pub mode: Option<String>,
 }
 
-/// Does it, and says with which code to end: 0 if the agent came to its end well, 127 if it could not be started, else 1.
+/// Runs the agent and returns the exit code: 0 if it ended well, 127 if it could not be started, else 1.
 ///
 /// # Errors
-/// When a file cannot be read, or nobody takes what we write.
-pub fn run(errand: &Errand) -> io::Result<u8> {
-    let wish = wish(errand)?;
+/// When a file cannot be read, or our output cannot be written.
+pub fn run(request: &BridgeRequest) -> io::Result<u8> {
+    let task = acp_task(request)?;
     let signals = listen(&[SIGTERM, SIGINT, SIGHUP])?;
     let children = listen(&[SIGCHLD])?;
-    let Some((program, arguments)) = errand.argv.split_first() else {
+    let Some((program, arguments)) = request.argv.split_first() else {
         return Err(io::Error::other("no agent to start"));
     };
     let mut command = Command::new(program);
@@ -84,8 +85,8 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
     ioctl_fionbio(&stdin, true)?;
     ioctl_fionbio(&stdout, true)?;
     // As JSON a text may take six times its room.
-    let prompt_bytes = wish.prompt.len().saturating_mul(6);
-    let (machine, first) = Conversation::begin(wish);
+    let prompt_bytes = task.prompt.len().saturating_mul(6);
+    let (machine, first) = Conversation::begin(task);
     let mut bridge = Bridge {
         machine,
         child,
@@ -99,17 +100,17 @@ pub fn run(errand: &Errand) -> io::Result<u8> {
         signals,
         children,
     };
-    let done = bridge.say(first).and_then(|()| bridge.keep());
+    let done = bridge.send_messages(first).and_then(|()| bridge.converse());
     // Whatever happened, the agent does not outlive us.
     bridge.signal(Signal::KILL);
     done?;
     bridge.last_line()
 }
 
-fn wish(errand: &Errand) -> io::Result<AcpTask> {
+fn acp_task(request: &BridgeRequest) -> io::Result<AcpTask> {
     let text = |path: &PathBuf| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let mut prompt = text(&errand.prompt_file)?;
-    let system = errand.system_file.as_ref().map(text).transpose()?.unwrap_or_default();
+    let mut prompt = text(&request.prompt_file)?;
+    let system = request.system_file.as_ref().map(text).transpose()?.unwrap_or_default();
     if !system.trim().is_empty() {
         prompt = format!("{}\n\n{system}", prompt.trim_end());
     }
@@ -118,11 +119,11 @@ fn wish(errand: &Errand) -> io::Result<AcpTask> {
     Ok(AcpTask {
         workspace: std::env::current_dir()?.to_string_lossy().into_owned(),
         prompt,
-        session: errand.session.clone(),
-        permissions: errand.permissions,
-        network: errand.network,
-        model: errand.model.clone(),
-        mode: errand.mode.clone(),
+        session: request.session.clone(),
+        permissions: request.permissions,
+        network: request.network,
+        model: request.model.clone(),
+        mode: request.mode.clone(),
         variables,
     })
 }
@@ -191,11 +192,11 @@ struct Bridge {
 
 impl Bridge {
     /// Carries words to and fro until the agent has ended.
-    fn keep(&mut self) -> io::Result<()> {
+    fn converse(&mut self) -> io::Result<()> {
         loop {
             if let Some(status) = self.child.try_wait()? {
-                // What it said last is still in the pipe.
-                self.hear()?;
+                // Its last output is still in the pipe.
+                self.read_agent()?;
                 if self.skipping || !self.partial.is_empty() {
                     self.line()?;
                 }
@@ -204,7 +205,7 @@ impl Bridge {
             }
             self.proceed();
             self.wait()?;
-            self.hear()?;
+            self.read_agent()?;
             self.send()?;
             if drain(&mut self.signals) > 0 {
                 self.asked_to_stop()?;
@@ -261,7 +262,7 @@ impl Bridge {
             Stage::Talking => {
                 let words = self.machine.cancel();
                 self.stage = Stage::Cancelling { until: Instant::now() + CANCEL_WAIT };
-                self.say(words)
+                self.send_messages(words)
             }
             Stage::Cancelling { .. } => {
                 self.machine.give_up("asked to stop twice");
@@ -299,11 +300,11 @@ impl Bridge {
     }
 
     /// Takes in what the agent has written by now.
-    fn hear(&mut self) -> io::Result<()> {
+    fn read_agent(&mut self) -> io::Result<()> {
         let mut bytes = vec![0_u8; 64 * 1024];
         while let Some(stdout) = &mut self.stdout {
             match stdout.read(&mut bytes) {
-                // Most likely it ends; how it does says more than that it says nothing more.
+                // Most likely it is about to end; its exit status tells more than the closed pipe.
                 Ok(0) => {
                     self.stdout = None;
                     if matches!(self.stage, Stage::Talking | Stage::Cancelling { .. }) {
@@ -357,18 +358,18 @@ impl Bridge {
         match answer {
             Some(words) => {
                 write_line(&format!("{{\"dir\":\"<-\",\"msg\":{}}}", text.trim()))?;
-                self.say(words)
+                self.send_messages(words)
             }
             None => write_line(&json!({"dir": "<-", "text": text}).to_string()),
         }
     }
 
-    fn say(&mut self, words: Vec<Value>) -> io::Result<()> {
+    fn send_messages(&mut self, words: Vec<Value>) -> io::Result<()> {
         for message in words {
             let text = message.to_string();
             write_line(&format!("{{\"dir\":\"->\",\"msg\":{text}}}"))?;
             if self.unsent.len() > self.unsent_most {
-                self.machine.give_up("the agent does not read what it is told");
+                self.machine.give_up("the agent does not read its input");
                 return Ok(());
             }
             self.unsent.extend_from_slice(text.as_bytes());
@@ -383,7 +384,7 @@ impl Bridge {
                 Ok(count) => drop(self.unsent.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // Whether it ended or only stopped listening, its own end says more.
+                // Whether it ended or only stopped reading: its exit status tells more.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.stdin = None,
                 Err(error) => return Err(error),
             }

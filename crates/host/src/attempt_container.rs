@@ -9,7 +9,7 @@ use loop_core::run::{Answer, Ended};
 use loop_core::settings::AgentSettings;
 
 use crate::container::exec::{failure, for_agent, reported};
-use crate::container::{Gone, Kept, put};
+use crate::container::{ContainerRecord, Gone, put};
 use crate::process::TaskEnd;
 use crate::run_folder::RunFolder;
 
@@ -18,7 +18,7 @@ const REPORT: &str = "container-report.json";
 /// The container of an attempt.
 #[derive(Debug)]
 pub(crate) struct AttemptContainer {
-    kept: Kept,
+    record: ContainerRecord,
     /// The file in which our program reports what was left in the container.
     report: PathBuf,
     /// Whether the agent may do anything. Some agents need a variable for that, which says that they are contained.
@@ -33,20 +33,20 @@ impl AttemptContainer {
         }
         // It must never run on this machine instead.
         let gone = || io::Error::other("it is not known any more which container the agent belongs in");
-        let kept = Kept::read(&run.path).ok_or_else(gone)?;
+        let record = ContainerRecord::read(&run.path).ok_or_else(gone)?;
         let report = folder.join(REPORT);
         // A report of an attempt that was cut off says nothing about this one.
         std::fs::remove_file(&report).ok();
-        Ok(Some(Self { kept, report, all: settings.allowed() == Permissions::All }))
+        Ok(Some(Self { record, report, all: settings.allowed() == Permissions::All }))
     }
 
     pub(crate) fn workdir(&self) -> String {
-        self.kept.workdir.clone()
+        self.record.workdir.clone()
     }
 
     /// The folder in the container for the files that the agent reads.
     pub(crate) fn files(&self) -> String {
-        self.kept.files()
+        self.record.files()
     }
 
     /// Copies into the container what the agent reads: texts by their names, and files by their paths there.
@@ -54,7 +54,7 @@ impl AttemptContainer {
         let texts = texts.iter().map(|(name, text)| (format!("{}/{name}", self.files()), text.as_bytes().to_vec()));
         let files = files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
         let all: Vec<(String, Vec<u8>)> = texts.chain(files).collect();
-        put(&self.kept.socket, &self.kept.container, &all).map_err(|error| io::Error::other(error.to_string()))
+        put(&self.record.socket, &self.record.container, &all).map_err(|error| io::Error::other(error.to_string()))
     }
 
     /// The command of our own program that runs the agent in the container, with the agent's variables.
@@ -66,15 +66,15 @@ impl AttemptContainer {
     ) -> (Call, Vec<(String, OsString)>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let ours = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
-        let kept = &self.kept;
+        let record = &self.record;
         let signal = if stop_signal == StopSignal::Interrupt { "INT" } else { "TERM" };
-        let (socket, report) = (text(&kept.socket), text(&self.report));
+        let (socket, report) = (text(&record.socket), text(&self.report));
         let words = [
             [ours.as_str(), "container-exec"],
             ["--socket", &socket],
-            ["--container", &kept.container],
-            ["--run", &kept.run],
-            ["--workdir", &kept.workdir],
+            ["--container", &record.container],
+            ["--run", &record.run],
+            ["--workdir", &record.workdir],
             ["--report", &report],
             ["--gentle", signal],
         ];
@@ -88,7 +88,7 @@ impl AttemptContainer {
 
     /// The end of our program, with what it reported of the container.
     pub(crate) fn finish(&self, mut end: TaskEnd) -> TaskEnd {
-        let Gone { ended, left } = reported(&self.report).unwrap_or_else(|| self.kept.clean());
+        let Gone { ended, left } = reported(&self.report).unwrap_or_else(|| self.record.clean());
         if end.ended != Ended::ByUs {
             // Of an attempt that we ended, all processes are counted by us, its own too.
             end.left_running = end.left_running.saturating_add(ended);
@@ -102,8 +102,8 @@ impl AttemptContainer {
 
 /// Ends the processes of a run in its container too, after those on this machine.
 pub(crate) fn clean_up(run: &RunFolder, swept: Answer) -> Answer {
-    let Some(kept) = Kept::read(&run.path) else { return swept };
-    let Gone { ended, left } = kept.clean();
+    let Some(record) = ContainerRecord::read(&run.path) else { return swept };
+    let Gone { ended, left } = record.clean();
     let here = if let Answer::Lost { left } = &swept { left.clone() } else { Vec::new() };
     let left = [here, left].concat();
     if !left.is_empty() {
@@ -118,7 +118,7 @@ pub(crate) fn clean_up(run: &RunFolder, swept: Answer) -> Answer {
 /// Removes the container of a run that is not driven, if it belongs to the run. One that cannot be removed now is tried
 /// again later.
 pub(crate) fn remove_own(run: &RunFolder) {
-    if let Some(kept) = Kept::read(&run.path).filter(|kept| kept.own) {
-        kept.remove(&run.path).ok();
+    if let Some(record) = ContainerRecord::read(&run.path).filter(|record| record.own) {
+        record.remove(&run.path).ok();
     }
 }

@@ -188,7 +188,7 @@ impl ThreadState {
             Err(CheckpointError::Cancelled) if matches!(work, Work::TakeManual { .. } | Work::RollBack { .. }) => {
                 Answer::Refused { why: "it was stopped before anything was changed".to_owned() }
             }
-            Err(CheckpointError::Cancelled) => Answer::Failed { what: "keeping the workspace was stopped".to_owned() },
+            Err(CheckpointError::Cancelled) => Answer::Failed { what: "the checkpoint was cancelled".to_owned() },
             Err(CheckpointError::Refused(why)) => Answer::Refused { why },
             Err(CheckpointError::Blocked(why)) if matches!(work, Work::TakeManual { .. }) => Answer::Refused { why },
             Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },

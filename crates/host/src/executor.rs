@@ -105,7 +105,7 @@ impl AgentWork {
         let in_container = self.reader.is_in_container();
         let silence = self.silence.as_mut().is_some_and(|silence| {
             if has_written {
-                silence.heard();
+                silence.output_came();
             }
             silence.is_over(Instant::now(), || if in_container { 0 } else { task.ticks() })
         });
@@ -265,7 +265,7 @@ impl Executor {
                 .map_err(|error| Answer::Failed { what: format!("no containment: {error}") })?,
         };
         let started = start(self, &mut containment);
-        self.ready.extend(containment.said().into_iter().map(message));
+        self.ready.extend(containment.take_remarks().into_iter().map(message));
         self.containment = Some((word.to_owned(), containment));
         started
     }
@@ -326,7 +326,7 @@ impl Executor {
         let done = self.checkpoints.iter().flat_map(CheckpointWorker::take);
         events.extend(done.map(|(order, answer)| Event::Answered { order, answer }));
         let Some((_, containment)) = &mut self.containment else { return events };
-        containment.look();
+        containment.check_shim();
         for mut open in std::mem::take(&mut self.open) {
             let OpenOrder { id, task, work } = &mut open;
             let before = task.written();
@@ -347,7 +347,7 @@ impl Executor {
                 continue;
             };
             let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
-            events.extend(removed.into_iter().chain(end.said.clone()).map(message));
+            events.extend(removed.into_iter().chain(end.remark.clone()).map(message));
             let answer = open.work.answer(end);
             let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
             events.extend(not_written.map(message));

@@ -7,7 +7,7 @@ use loop_core::run::Answer;
 use crate::attempt_container;
 use crate::fs::lock;
 use crate::paths::{Home, socket_of};
-use crate::process::{is_kept, marked_runs, sweep, wake_keepers};
+use crate::process::{is_supervised, marked_runs, sweep, wake_supervisors};
 use crate::run_folder::{LOCK, REGISTER, RunFolder};
 
 /// The processes that a run without a driver had left.
@@ -37,7 +37,8 @@ pub fn end_orphans(home: &Home) -> Vec<Orphans> {
 pub fn end_registered(home: &Home) -> Vec<Orphans> {
     // A shim that still lives ends its processes by itself, unless it was stopped.
     let left = |id: &String| {
-        folder(home, id).is_some_and(|run| run.holder().is_none() && (!is_kept(&run.register()) || wake_keepers(id)))
+        folder(home, id)
+            .is_some_and(|run| run.holder().is_none() && (!is_supervised(&run.register()) || wake_supervisors(id)))
     };
     registered(home).iter().filter(|id| left(id)).filter_map(|id| end(home, id)).collect()
 }

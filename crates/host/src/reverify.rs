@@ -186,7 +186,7 @@ fn make_copy(request: &ReverifyRequest<'_>, room: &Path, tree: &Path) -> Result<
         if let (Err(error), _) | (_, Err(error)) = (&workspace, &now) {
             return Err(ReverifyError::Unable(format!("nothing can be brought along from the workspace: {error}")));
         }
-        copy::bring(&wanted, &to).map_err(failed)?;
+        copy::copy_extras(&wanted, &to).map_err(failed)?;
     }
     Ok(match now {
         Ok(now) => WorkspaceNow::differing(&recorded.differences(&now)),

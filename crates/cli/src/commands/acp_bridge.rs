@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use loop_core::agent::{PERMISSIONS, Permissions};
-use loop_host::acp_bridge::{Errand, run as carry};
+use loop_host::acp_bridge::{BridgeRequest, run as carry};
 
 use crate::context::Done;
 use crate::render::error::{CommandError, Kind};
@@ -39,7 +39,7 @@ pub(crate) struct AcpBridgeArgs {
 }
 
 pub(crate) fn run(args: AcpBridgeArgs) -> Done {
-    let errand = Errand {
+    let request = BridgeRequest {
         argv: args.agent,
         prompt_file: args.prompt_file,
         system_file: args.system_file,
@@ -49,6 +49,6 @@ pub(crate) fn run(args: AcpBridgeArgs) -> Done {
         model: args.model,
         mode: args.mode,
     };
-    carry(&errand)
+    carry(&request)
         .map_err(|error| CommandError::new(Kind::Unable, "cannot talk to the agent").because(error.to_string()))
 }

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use loop_core::run::Changes;
 use loop_core::text;
-use loop_host::checkpoint::diff::{Change, Difference, Lines, PatchPiece, Side, Sort, What, quoted};
+use loop_host::checkpoint::diff::{Change, ChangeKind, Difference, FileKind, Lines, PatchPiece, Side, quoted};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -51,7 +51,7 @@ pub(crate) fn line(
     let shown = visible(bytes.strip_suffix(b"\n").unwrap_or(bytes));
     let paint = match piece {
         PatchPiece::Head => Paint::Head,
-        PatchPiece::Place => Paint::Place,
+        PatchPiece::Location => Paint::Place,
         PatchPiece::Added => Paint::Good,
         PatchPiece::Removed => Paint::Bad,
         PatchPiece::Note => Paint::Warn,
@@ -99,7 +99,7 @@ pub(crate) fn stat(difference: &Difference, paint: &dyn Fn(Paint, &str) -> Strin
         text.push_str(&format!(" {shown}{gap} | {:>count$}{bars}\n", row.count));
     }
     if difference.renames_given_up {
-        text.push_str(" too many files came and went to look for renames\n");
+        text.push_str(" too many files were added and removed to search for renames\n");
     }
     text + &format!(" {}\n", total(difference.totals()))
 }
@@ -114,13 +114,15 @@ struct Row {
 impl Row {
     fn of(change: &Change) -> Self {
         let name = match &change.what {
-            What::Renamed { from, .. } => format!("{} => {}", quoted("", from), quoted("", &change.path)),
-            What::Made | What::Removed | What::Changed | What::Mode | What::Kind => quoted("", &change.path),
+            ChangeKind::Renamed { from, .. } => format!("{} => {}", quoted("", from), quoted("", &change.path)),
+            ChangeKind::Made | ChangeKind::Removed | ChangeKind::Changed | ChangeKind::Mode | ChangeKind::Kind => {
+                quoted("", &change.path)
+            }
         };
         let slash = if change.is_of_files() { "" } else { "/" };
         let (count, insertions, deletions) = match change.lines {
             // No lines to count: what happened says more than a nought.
-            Lines::Counted { .. } if change.what == What::Mode || !change.is_of_files() => {
+            Lines::Counted { .. } if change.what == ChangeKind::Mode || !change.is_of_files() => {
                 (change.what.name().to_owned(), 0, 0)
             }
             Lines::Counted { insertions, deletions } => ((insertions + deletions).to_string(), insertions, deletions),
@@ -208,23 +210,23 @@ pub(crate) fn json(difference: &Difference, id: &str, from: &str, to: &str, by_a
 
 fn change_json(change: &Change) -> ChangeJson {
     let renamed = match &change.what {
-        What::Renamed { from, similarity } => Some((text::escape_path(from), *similarity)),
-        What::Made | What::Removed | What::Changed | What::Mode | What::Kind => None,
+        ChangeKind::Renamed { from, similarity } => Some((text::escape_path(from), *similarity)),
+        ChangeKind::Made | ChangeKind::Removed | ChangeKind::Changed | ChangeKind::Mode | ChangeKind::Kind => None,
     };
     let counted = match change.lines {
         Lines::Counted { insertions, deletions } => Some((insertions, deletions)),
         Lines::Binary | Lines::TooLarge => None,
     };
     let differ = change.from.map(|side| side.mode) != change.to.map(|side| side.mode);
-    let mode = |side: Option<Side>| side.filter(|side| differ && side.sort != Sort::Link);
+    let mode = |side: Option<Side>| side.filter(|side| differ && side.kind != FileKind::Link);
     let mode = |side: Option<Side>| mode(side).map(|side| format!("{:04o}", side.mode));
     ChangeJson {
         path: text::escape_path(&change.path),
         what: change.what.name(),
         similarity: renamed.as_ref().map(|(_, similarity)| *similarity),
         from_path: renamed.map(|(from, _)| from),
-        from_kind: change.from.map(|side| side.sort.name()),
-        to_kind: change.to.map(|side| side.sort.name()),
+        from_kind: change.from.map(|side| side.kind.name()),
+        to_kind: change.to.map(|side| side.kind.name()),
         from_mode: mode(change.from),
         to_mode: mode(change.to),
         insertions: counted.map(|(insertions, _)| insertions),
@@ -239,13 +241,13 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    fn change(path: &str, what: What, lines: Lines) -> Change {
-        let side = Some(Side { sort: Sort::File, mode: 0o644, id: None });
+    fn change(path: &str, what: ChangeKind, lines: Lines) -> Change {
+        let side = Some(Side { kind: FileKind::File, mode: 0o644, id: None });
         Change { path: path.as_bytes().to_vec(), what, from: side, to: side, lines }
     }
 
     fn counted(path: &str, insertions: u64, deletions: u64) -> Change {
-        change(path, What::Changed, Lines::Counted { insertions, deletions })
+        change(path, ChangeKind::Changed, Lines::Counted { insertions, deletions })
     }
 
     #[test]
@@ -255,9 +257,9 @@ mod tests {
                 counted("a/very/long/path/that/nobody/would/want/to/read/in/full.rs", 1000, 500),
                 counted("all", 0, 1),
                 counted("odd\n\u{1b}[31m", 1, 1),
-                change("pack", What::Changed, Lines::TooLarge),
-                change("perms", What::Mode, Lines::Counted { insertions: 0, deletions: 0 }),
-                change("picture", What::Changed, Lines::Binary),
+                change("pack", ChangeKind::Changed, Lines::TooLarge),
+                change("perms", ChangeKind::Mode, Lines::Counted { insertions: 0, deletions: 0 }),
+                change("picture", ChangeKind::Changed, Lines::Binary),
             ],
             ..Difference::default()
         };
@@ -281,7 +283,7 @@ mod tests {
         expect![[r#"
             shown:
              all | 1 -
-             too many files came and went to look for renames
+             too many files were added and removed to search for renames
              1 file changed, 1 deletion(-)
         "#]]
         .assert_eq(&format!("shown:\n{}", stat(&difference, &plain, 80)));

@@ -1,7 +1,7 @@
 //! Agents in real containers: what goes in and comes out, and what is found out before anything begins.
 use std::fs;
 
-use loop_host::container::{self, Refusal, Wish};
+use loop_host::container::{self, ContainerRefusal, ContainerRequest};
 use loop_testkit::{Engine, IMAGE, Ran, Running, TestEnv};
 
 use crate::user;
@@ -115,7 +115,7 @@ fn a_container_that_cannot_be_worked_in_is_found_out_before_anything_begins() {
     let place = Place::docker();
     let (socket, work) = (place.engine.socket(), place.user.work());
     let check = |name: &str| container::check(&socket, name, &work);
-    let refused = |name: &str| -> Refusal { check(name).unwrap_err() };
+    let refused = |name: &str| -> ContainerRefusal { check(name).unwrap_err() };
     let found = check(BOX).unwrap();
     assert_eq!((found.workdir.as_str(), found.warnings.len()), ("/inside", 0), "{found:?}");
     assert!(found.id.len() == 64 && found.id.starts_with(&place.engine.run(&["ps", "-q"])));
@@ -165,7 +165,7 @@ fn a_container_that_cannot_be_worked_in_is_found_out_before_anything_begins() {
 
 fn container_of_a_run_comes_and_goes(place: &Place) {
     let (socket, work) = (place.engine.socket(), place.user.work());
-    let wish = Wish { image: IMAGE, run: "run7", workspace: &work, network: false };
+    let wish = ContainerRequest { image: IMAGE, run: "run7", workspace: &work, network: false };
     // One that a crash left behind is replaced.
     let lost = container::start(&socket, wish).unwrap();
     let id = container::start(&socket, wish).unwrap();
@@ -191,11 +191,11 @@ fn a_container_made_of_an_image_has_the_workspace_and_no_network_and_goes_with_i
     let place = Place::docker();
     container_of_a_run_comes_and_goes(&place);
     let (socket, work) = (place.engine.socket(), place.user.work());
-    let wish = Wish { image: "no-such-image", run: "run7", workspace: &work, network: false };
+    let wish = ContainerRequest { image: "no-such-image", run: "run7", workspace: &work, network: false };
     let refused = container::start(&socket, wish).unwrap_err();
     assert_eq!(refused.hint, "docker pull no-such-image");
     let above = socket.parent().unwrap();
-    let refused = container::start(&socket, Wish { image: IMAGE, workspace: above, ..wish }).unwrap_err();
+    let refused = container::start(&socket, ContainerRequest { image: IMAGE, workspace: above, ..wish }).unwrap_err();
     assert!(refused.why.contains("socket lies in it"), "{refused:?}");
 }
 

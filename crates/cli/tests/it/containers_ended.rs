@@ -1,7 +1,7 @@
 //! Nothing that an agent started in a container outlives it, however it is ended and whoever is killed on the way.
 use std::time::{Duration, Instant};
 
-use loop_host::container::{self, Kept};
+use loop_host::container::{self, ContainerRecord};
 use loop_testkit::{Engine, IMAGE_WITHOUT_SHELL, Running, wait_at_most, wait_until};
 
 use crate::containers::{BOX, Place};
@@ -128,13 +128,13 @@ fn when_we_are_killed_nobody_is_left_in_the_container_either() {
     let folder = place.user.root().join("run");
     std::fs::create_dir(&folder).unwrap();
     let (socket, workdir) = (place.engine.socket(), "/inside".to_owned());
-    let kept = Kept { socket, container: BOX.into(), run: "killed".into(), workdir, own: false };
+    let kept = ContainerRecord { socket, container: BOX.into(), run: "killed".into(), workdir, own: false };
     kept.write(&folder).unwrap();
-    let gone = Kept::read(&folder).unwrap().clean();
+    let gone = ContainerRecord::read(&folder).unwrap().clean();
     assert!(gone.ended >= 6 && gone.left.is_empty(), "{gone:?}");
     nobody_but(&place, &before);
     kept.remove(&folder).unwrap();
-    assert_eq!((Kept::read(&folder), kept.clean().ended), (None, 0));
+    assert_eq!((ContainerRecord::read(&folder), kept.clean().ended), (None, 0));
 }
 
 #[test]

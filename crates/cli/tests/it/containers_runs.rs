@@ -319,7 +319,7 @@ fn a_container_in_which_nobody_can_work_is_refused_before_anything_is_made() {
     assert_eq!(place.containers(), [BOX]);
     assert!(!place.user.work().join("ran").exists());
     let nowhere = place.user.root().join("no.sock").display().to_string();
-    no(&["--container", BOX, "--container-socket", &nowhere], &["cannot look at the container box"]);
+    no(&["--container", BOX, "--container-socket", &nowhere], &["cannot inspect the container box"]);
 }
 
 #[test]

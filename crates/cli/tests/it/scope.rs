@@ -225,7 +225,7 @@ fn what_is_left_out_is_named_and_holes_stay_holes() {
     let words = ["--checkpoint-file-max", "1MiB", "--checkpoint-skip", "skipped", "-n", "1"];
     user.write("work/skipped", "s\n");
     let ran = user.run(&start("rm -f sparse", "false", &words)).expect_code(1);
-    for name in ["not kept: big (", "not kept: pipe (", "not kept: skipped ("] {
+    for name in ["left out: big (", "left out: pipe (", "left out: skipped ("] {
         assert!(ran.err().contains(name), "{name}: {}", ran.text());
     }
     let user = crate::user();

@@ -1,5 +1,4 @@
-//! How many files changed in all, and of what kind: over everything that differs, not only over the names that fit
-//! into a fact.
+//! How many files changed, and of which kind: over all differences, not only over the names that fit into a fact.
 use loop_core::policy::protect::is_test_path;
 use loop_core::run::Measurement;
 use loop_core::text;
@@ -35,7 +34,7 @@ impl ChangeCount {
         for change in difference.changes.iter().filter(|change| change.is_of_files()) {
             let names = names(change);
             tally.files += 1;
-            // What a repository keeps about itself is no work: an empty commit in a nested one, say.
+            // The `.git` of a nested repository is not counted as work, for example an empty commit in it.
             let books = names.iter().all(|name| name.split(|byte| *byte == b'/').any(|part| part == b".git"));
             if books || names.iter().any(|name| is_protected(name)) {
                 tally.protected += 1;

@@ -1,12 +1,13 @@
-//! The checkpoints of a run for whoever looks at them: which there are, and what differs between two, whatever keeps them.
+//! Listing the checkpoints of a run and comparing two of them, for commands that only read. It works for both
+//! backends.
 use std::io;
 
-use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::context::{BTRFS, CheckpointContext};
-use super::diff::{self, Bounds, Difference, PatchPiece};
+use super::diff::{self, Bounds, CommitPair, Difference, PatchPiece};
 use super::git::gc::CheckpointRow;
 use super::git::object::Id;
-use super::git::store::Store;
+use super::git::store::{NamedCheckpoint, Store};
 
 /// The checkpoints of a run, the oldest first.
 ///
@@ -26,7 +27,7 @@ pub fn listed(context: &CheckpointContext) -> io::Result<Vec<CheckpointRow>> {
                 snapshot_store.as_ref().filter(|snapshot_store| snapshot_store.snapshot(&full).is_ok());
             row.snapshot = snapshot_store.map(|snapshot_store| snapshot_store.path(&full));
         }
-        // Somebody removed its snapshot: nothing of it can be gone back to.
+        // Its snapshot was removed: it cannot be restored.
         listed.retain(|row| row.snapshot.is_some());
     }
     Ok(listed)
@@ -37,8 +38,21 @@ pub fn listed(context: &CheckpointContext) -> io::Result<Vec<CheckpointRow>> {
 pub struct Comparison {
     store: Store,
     snapshot_store: Option<SnapshotStore>,
-    from: (String, Id),
-    to: (String, Id),
+    from: FullName,
+    to: FullName,
+}
+
+/// The full name of a checkpoint, and the object that it leads to.
+#[derive(Debug)]
+struct FullName {
+    name: String,
+    id: Id,
+}
+
+impl FullName {
+    fn named(&self) -> NamedCheckpoint<'_> {
+        NamedCheckpoint { name: &self.name, id: self.id }
+    }
 }
 
 impl Comparison {
@@ -50,16 +64,15 @@ impl Comparison {
         let store = Store::open(&context.store)?;
         let snapshot_store = if context.backend == BTRFS { SnapshotStore::of(&store) } else { None };
         let of = |name: &str| {
-            let full = format!("{}/{name}", context.run);
-            store.named(&full).map(|id| (full, id))
+            let name = format!("{}/{name}", context.run);
+            store.named(&name).map(|id| FullName { name, id })
         };
         let (from, to) = (of(from)?, of(to)?);
         Ok(Self { store, snapshot_store, from, to })
     }
 
-    fn contents(&self) -> io::Result<Held<'_>> {
-        let from = (self.from.0.as_str(), self.from.1);
-        Held::new(&self.store, self.snapshot_store.as_ref(), Some(from), (&self.to.0, self.to.1))
+    fn contents(&self) -> io::Result<RecordedContents<'_>> {
+        RecordedContents::new(&self.store, self.snapshot_store.as_ref(), Some(self.from.named()), self.to.named())
     }
 
     /// What differs.
@@ -67,7 +80,8 @@ impl Comparison {
     /// # Errors
     /// When something of them is missing or damaged.
     pub fn changes(&self, bounds: &Bounds) -> io::Result<Difference> {
-        diff::changes_by(&self.store, &self.contents()?, (Some(self.from.1), self.to.1), bounds)
+        let commits = CommitPair { from: Some(self.from.id), to: self.to.id };
+        diff::changes(&self.store, &self.contents()?, commits, bounds)
     }
 
     /// Writes what differs as text.

@@ -1,5 +1,5 @@
-//! What the checkpoints of a run need to know: which run, which store, which workspace, what is in scope; and how a
-//! workspace can be recorded at all.
+//! What the checkpoints of a run need to know: the run, the store, the workspace, the rules. Also: which backend a
+//! workspace can use.
 use std::path::{Path, PathBuf};
 
 use loop_core::run::RunSpec;
@@ -13,7 +13,7 @@ use crate::run_folder::RunFolder;
 /// The stores of all workspaces lie in this folder of the state folder.
 const CHECKPOINTS: &str = "checkpoints";
 
-/// The backend that keeps contents as snapshots.
+/// The backend that stores contents as snapshots.
 pub(super) const BTRFS: &str = "btrfs";
 
 /// What the checkpoints of a run are taken of, and how.
@@ -25,11 +25,11 @@ pub struct CheckpointContext {
     pub store: PathBuf,
     /// Where the work is done.
     pub workspace: PathBuf,
-    /// What is kept and how.
+    /// What is recorded, and how.
     pub settings: CheckpointSettings,
-    /// Who keeps the contents of files: `git` or `btrfs`.
+    /// Where the contents of files are stored: `git` or `btrfs`.
     pub backend: String,
-    /// What the agent leaves lying about, as rules: no part of the work either.
+    /// Files that the agent's program leaves behind, as rules: not part of the work either.
     pub litter: Vec<String>,
     /// Whose excludes hold.
     pub user: GitUser,
@@ -56,20 +56,20 @@ fn folder_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// How a workspace is kept.
+/// How a workspace is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct BackendChoice {
     /// `git`, `btrfs` or `none`.
     pub backend: &'static str,
-    /// Why it is not btrfs, where the workspace lies on it and nobody said otherwise.
+    /// Why it is not btrfs, where the workspace is on btrfs and the setting is automatic.
     pub why: Option<String>,
 }
 
-/// How a workspace can be kept: as it was asked for, or the best that can be had.
+/// How a workspace can be recorded: as the setting asks, or the best that works.
 ///
 /// # Errors
-/// Why what was asked for cannot be had.
-pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<Chosen, String> {
+/// Why what the setting asks for does not work here.
+pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<BackendChoice, String> {
     let (backend, why) = match asked {
         CheckpointBackend::None => ("none", None),
         CheckpointBackend::Git => ("git", None),
@@ -82,5 +82,5 @@ pub fn choose(asked: CheckpointBackend, workspace: &Path) -> Result<Chosen, Stri
             Err(why) => ("git", Some(why).filter(|_| btrfs::is_on_btrfs(workspace))),
         },
     };
-    Ok(Chosen { backend, why })
+    Ok(BackendChoice { backend, why })
 }

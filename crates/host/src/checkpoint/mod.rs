@@ -1,18 +1,24 @@
-//! Checkpoints: the workspace as it was, recorded outside of it as ordinary git objects in a git folder of ours, with a
-//! manifest for what git cannot hold. No git program is run, and nothing in the workspace's own `.git` is touched.
+//! Checkpoints: the state of the workspace, recorded outside of it as ordinary git objects in a git folder of our
+//! own, with a manifest for what git cannot store. No git program is run. Nothing in the workspace's own `.git` is
+//! touched.
 //!
-//! Layers, the lower ones first. A layer uses those above it in this table only by a type that it is given.
+//! Layers, the lowest first. A layer uses a higher one only through a type that it is given.
 //!
-//! | layer | what it does | what it never does |
+//! | file or folder | what it does | what it does not do |
 //! |---|---|---|
-//! | `git/` | objects, packs, refs, garbage collection: the store on disk | look at a workspace |
-//! | `scan/` | walks a workspace and compares it with what is remembered (`ScanCache`) | write into a workspace |
-//! | `take` | one checkpoint: scan, read what changed, one pack, two syncs | |
-//! | `restore/` | makes a workspace what a checkpoint holds, name by name | remove what no checkpoint holds |
-//! | `btrfs/` | snapshots as the place of the contents | swap subvolumes |
-//! | `diff/`, `compare`, `change_count` | what differs between two checkpoints | run a diff program |
-//! | `user_git/` | the user's own repository, read as data; saved and restored | obey its configuration |
-//! | `run_checkpoints` | all of that for one run, which holds the workspace's lock | |
+//! | `context` | which run, store, workspace and rules; which backend is possible | open a store |
+//! | `git/` | objects, packs, refs, garbage collection: the store on disk | read a workspace |
+//! | `scan/` | walks a workspace and compares it with the scan cache | write into a workspace |
+//! | `scope` | which rules hold for a run | read `core.excludesFile` of the repository |
+//! | `take` | one checkpoint: scan, read what changed, one pack, two syncs | decide when |
+//! | `restore/` | makes a workspace equal to a checkpoint, name by name | remove what no checkpoint has |
+//! | `btrfs/` | snapshots that hold the contents of files | swap subvolumes |
+//! | `diff/` | which paths differ, renames, line counts, patches | run a diff program |
+//! | `compare` | lists and compares checkpoints for people | take the workspace's lock |
+//! | `change_count` | how many files of which kind changed | count lines |
+//! | `recorded` | opens one checkpoint to copy it elsewhere | change the store or the workspace |
+//! | `user_git/` | the user's own repository, read as data; saved and restored | run what it configures |
+//! | `run_checkpoints` | all of this for one run, which holds the workspace's lock | decide what to restore |
 //! | `retention` | which checkpoints are removed, and when | remove what a person named |
 pub mod btrfs;
 mod change_count;
@@ -31,7 +37,7 @@ pub mod user_git;
 
 pub use change_count::ChangeCount;
 pub use compare::{Comparison, listed};
-pub use context::{CheckpointContext, Chosen, choose};
+pub use context::{BackendChoice, CheckpointContext, choose};
 pub use git::between::Differences;
 pub use git::gc::{CheckpointRow, Collected};
 pub use git::manifest::{Manifest, Modes};
@@ -55,6 +61,6 @@ pub use scan::rules::{RuleTexts, Rules};
 pub use scan::scanner::ScanHint;
 pub use scope::check_state_folder;
 pub(crate) use scope::rules_of;
-pub use take::{TakeOutcome, TakeRequest, TreeState};
+pub use take::{StillSnapshot, TakeOutcome, TakeRequest, TreeState};
 
 pub use crate::fs::open_folder;

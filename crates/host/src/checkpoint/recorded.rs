@@ -1,4 +1,4 @@
-//! A checkpoint for whoever wants its files elsewhere, and what a folder is beside it. Nothing of the store or of the
+//! Opening a checkpoint to copy its files elsewhere, and comparing a folder with it. Neither the store nor the
 //! workspace is changed.
 use std::fs::File;
 use std::io;
@@ -31,7 +31,7 @@ pub enum ContentSource<'a> {
     Snapshot(&'a Snapshot),
 }
 
-/// A checkpoint that nobody removes while this is held.
+/// A checkpoint that is not removed while this is held.
 #[derive(Debug)]
 pub struct Recorded {
     store: Store,
@@ -47,7 +47,7 @@ impl Recorded {
     /// A checkpoint of a run by its name.
     ///
     /// # Errors
-    /// When it is not there any more, or something of it is missing or damaged.
+    /// When it is gone, or something of it is missing or damaged.
     pub fn open(context: &CheckpointContext, name: &str) -> io::Result<Self> {
         let full = format!("{}/{name}", context.run);
         if !context.store.is_dir() {
@@ -77,14 +77,14 @@ impl Recorded {
     pub fn differences(&self, now: &Checkpoint) -> NameList {
         let then = &self.checkpoint.names;
         let mut all: Vec<(&Vec<u8>, &str)> = Vec::new();
-        for (path, kept) in then {
+        for (path, entry) in then {
             match now.names.get(path) {
-                Some(other) if other == kept => {}
-                Some(other) if kept.what == StoredKind::Folder && other.what == StoredKind::Folder => {
+                Some(other) if other == entry => {}
+                Some(other) if entry.what == StoredKind::Folder && other.what == StoredKind::Folder => {
                     all.push((path, "permissions of"));
                 }
                 Some(_) => all.push((path, "changed")),
-                // A folder that went is told by what was in it.
+                // A removed folder is listed by the files that were in it.
                 None if has_below(then, path) => {}
                 None => all.push((path, "removed")),
             }
@@ -107,14 +107,14 @@ fn has_below<T>(names: &std::collections::BTreeMap<Vec<u8>, T>, path: &[u8]) -> 
 }
 
 /// The hash of a folder in which everything counts: a copy of a checkpoint. `scratch` is a folder for what is written
-/// on the way.
+/// for a short time.
 ///
 /// # Errors
 /// When it cannot be read.
 pub fn tree_of_copy(folder: &OwnedFd, scratch: &Path) -> io::Result<String> {
     let rules = Rules::new(true, &[], true);
     let mut store = Store::open(scratch)?;
-    let measured = look(&mut store, folder, &mut ScanCache::empty("copy"), &rules)?;
+    let measured = tree_state(&mut store, folder, &mut ScanCache::empty("copy"), &rules)?;
     Ok(hash_of(measured.parts.files, measured.parts.manifest))
 }
 
@@ -143,7 +143,7 @@ fn asking<'a>(rules: &'a Rules, depth: Depth, cancel: &'a AtomicBool) -> TakeReq
     TakeRequest { name: "verify/now", parent: None, rules, hint: ScanHint::Everything, depth, unless: None, cancel }
 }
 
-fn look(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rules) -> io::Result<TreeState> {
+fn tree_state(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rules) -> io::Result<TreeState> {
     let cancel = AtomicBool::new(false);
     match store.save(folder, cache, &asking(rules, Depth::Ids, &cancel))? {
         TakeOutcome::NotWritten(measured) => Ok(measured),
@@ -152,7 +152,7 @@ fn look(store: &mut Store, folder: &OwnedFd, cache: &mut ScanCache, rules: &Rule
 }
 
 fn unseen(taken: &TakeOutcome) -> io::Error {
-    let TakeOutcome::Unreadable(list) = taken else { return io::Error::other("it could not be looked at") };
+    let TakeOutcome::Unreadable(list) = taken else { return io::Error::other("it could not be read") };
     let each = |(path, why): &(Vec<u8>, String)| format!("{}: {why}", text::escape_path(path));
     io::Error::other(list.iter().take(UNREADABLE_MAX).map(each).collect::<Vec<_>>().join(", "))
 }

@@ -1,5 +1,5 @@
-//! Whose checkpoints go, and when: a time after the end of their run, or when all together take too much. Those of
-//! runs at work, paused or waiting stay, and those that people named.
+//! Which checkpoints are removed, and when: some time after the end of their run, or when all stores together take
+//! too much space. Checkpoints of runs that are active, paused or waiting stay, and so do those that people named.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -14,12 +14,12 @@ use super::git::store::Store;
 use crate::index::{self, Listed};
 use crate::paths::Home;
 
-/// How often it is looked at by itself.
-const LOOK_EVERY: Duration = Duration::from_secs(3600);
+/// How often this is checked automatically.
+const CHECK_EVERY: Duration = Duration::from_secs(3600);
 /// Checkpoints without a run are given up after this: a start makes the store before the run.
 const ORPHANED_MS: u64 = 3600 * 1000;
-/// When it was looked at last.
-const LOOKED: &str = "looked";
+/// The file whose time is that of the last check.
+const LAST_CHECK: &str = "looked";
 
 /// What went, or would go.
 #[derive(Debug, Default)]
@@ -32,17 +32,17 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// How much may be kept by a person's settings.
+/// How much may be stored, by the user's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// How long after the end of a run, unless the run says otherwise.
+    /// How long after the end of a run, unless the run has its own setting.
     pub retention_ms: Option<u64>,
     /// How much in all.
     pub bytes: Option<u64>,
 }
 
 impl Limit {
-    /// As the settings say.
+    /// From the settings.
     #[must_use]
     pub fn of(settings: &CheckpointSettings) -> Self {
         Self {
@@ -52,24 +52,24 @@ impl Limit {
     }
 }
 
-/// Looks whether something is to go: once an hour at most, and whenever all together take too much.
+/// Removes what is due: once an hour at most, and whenever all stores together take too much.
 ///
 /// # Errors
 /// When a store cannot be read.
 pub fn tidy(home: &Home, limit: Limit, now_ms: u64) -> io::Result<Removed> {
-    let looked = home.checkpoints().join(LOOKED);
-    let lately = fs::metadata(&looked)
+    let last_check = home.checkpoints().join(LAST_CHECK);
+    let lately = fs::metadata(&last_check)
         .and_then(|found| found.modified())
-        .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < LOOK_EVERY));
+        .is_ok_and(|then| SystemTime::now().duration_since(then).is_ok_and(|age| age < CHECK_EVERY));
     if !home.checkpoints().is_dir() || lately && limit.bytes.is_none_or(|most| total(home).is_ok_and(|all| all <= most))
     {
         return Ok(Removed::default());
     }
-    fs::write(&looked, b"")?;
+    fs::write(&last_check, b"")?;
     collect(home, limit, now_ms, false)
 }
 
-/// Takes away what is to go, or says what that is.
+/// Removes what is due; in a dry run, only lists it.
 ///
 /// # Errors
 /// When a store cannot be read.
@@ -152,7 +152,7 @@ enum Decision {
     Remove,
     /// They may go before their time; when the run ended.
     RemoveIfFull(u64),
-    /// They are needed, or somebody wanted them.
+    /// They are needed, or a person wanted them.
     Keep,
 }
 
@@ -169,12 +169,12 @@ fn decide(run: Option<&Listed>, retention: Option<u64>, now: u64, store: &Store,
         return Decision::Keep;
     }
     let Ok(state) = crate::journal::read(&listed.run.path).map(|reading| reading.fold()) else { return Decision::Keep };
-    // In the midst of a rollback they are all that there is; and who went back lately may want to undo it.
+    // During a rollback they are the only copy; and after one a person may want to undo it.
     if state.over.is_none() || state.checkpoints.rolling_back() {
         return Decision::Keep;
     }
     let ended = state.now.wall_ms;
-    // What was said of this one run counts before what holds for all.
+    // The run's own setting counts before the general one.
     let own = state.settings.shown().resolved.is_typed(keys::checkpoint_retention());
     let retention =
         if own { state.settings.shown().values.checkpoint.checkpoint_retention.map(|time| time.0) } else { retention };
@@ -184,7 +184,7 @@ fn decide(run: Option<&Listed>, retention: Option<u64>, now: u64, store: &Store,
     }
 }
 
-/// The names of each run that nobody gave by hand.
+/// The names of each run that no person gave.
 fn by_run(store: &Store) -> io::Result<BTreeMap<String, Vec<String>>> {
     let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (full, _) in store.names()? {

@@ -1,4 +1,5 @@
-//! The checkpoints of one run: taken, compared and gone back to. Whoever has a [`RunCheckpoints`] has the workspace's lock.
+//! The checkpoints of one run: take, compare, roll back. The owner of a [`RunCheckpoints`] holds the workspace's
+//! lock.
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -10,27 +11,28 @@ use std::sync::atomic::AtomicBool;
 use loop_core::run::{CheckpointReport, INITIAL, Measurement, RollbackReport};
 use loop_core::text;
 
-use super::btrfs::snapshot_store::{Held, SnapshotStore};
+use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::btrfs::{self, SnapshotOwner};
 use super::context::{BTRFS, CheckpointContext};
-use super::diff::{self, Bounds, Difference};
+use super::diff::{self, Bounds, CommitPair, Difference};
 use super::git::object::tree;
+use super::git::store::NamedCheckpoint;
 use super::restore::tree::restore;
 use super::scope::{self, rules_of};
 use super::user_git::{self, of_run};
 use super::{
-    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome,
-    TakeRequest, TreeEntry,
+    Depth, FileContent, Id, ObjectKind, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store,
+    TakeOutcome, TakeRequest, TreeEntry,
 };
 use crate::fs::handle::open_folder;
 
 /// The most that is named of anything in an answer.
 const NAMED_MAX: usize = 20;
-/// So many names that are left out are said at a time.
-const LEFT_OUT_SAID_MAX: usize = 8;
+/// At most this many left-out names are reported at a time.
+const LEFT_OUT_NAMED_MAX: usize = 8;
 /// A path in a sentence.
 const PATH_LETTERS_MAX: usize = 200;
-/// The file of a store that says whose rollback is under way.
+/// The file of a store that names the run whose rollback is in progress.
 pub(super) const ROLLING_BACK: &str = "rolling-back";
 
 /// The checkpoints of one run.
@@ -45,8 +47,8 @@ pub struct RunCheckpoints {
     snapshots: Option<Snapshots>,
     /// What the newest checkpoint does not hold, and why.
     left_out: Vec<(Vec<u8>, String)>,
-    /// What of it was said.
-    said: BTreeSet<Vec<u8>>,
+    /// Those that were reported already.
+    reported: BTreeSet<Vec<u8>>,
 }
 
 /// Where a run takes snapshots.
@@ -70,7 +72,7 @@ struct Scanned<'a> {
     cache: &'a mut ScanCache,
 }
 
-/// What came of keeping the workspace.
+/// The result of recording the workspace.
 enum Made {
     /// A checkpoint, and what changed while it was read.
     New(Id, Vec<String>),
@@ -78,37 +80,37 @@ enum Made {
     Same(String),
 }
 
-/// Why a checkpoint was not taken, or not gone back to.
+/// Why a checkpoint was not taken or not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// Nothing was changed.
     #[error("{0}")]
     Refused(String),
-    /// Something has to be mended first.
+    /// Something has to be fixed first.
     #[error("{0}")]
     Blocked(String),
-    /// Somebody did not want to wait.
+    /// A person did not want to wait.
     #[error("it was stopped")]
     Cancelled,
 }
 
 impl From<io::Error> for CheckpointError {
     fn from(error: io::Error) -> Self {
-        Self::Blocked(format!("the workspace cannot be kept: {error}"))
+        Self::Blocked(format!("cannot checkpoint the workspace: {error}"))
     }
 }
 
 impl RunCheckpoints {
-    /// Opens the store, or makes it. When `cancel` is set, what is under way is given up.
+    /// Opens the store, or makes it. When `cancel` is set, what is in progress is given up.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the machine does not allow it.
     pub fn open(context: CheckpointContext, cancel: Arc<AtomicBool>) -> io::Result<Self> {
         let workspace = open_folder(&context.workspace)?;
         let rules = rules_of(&context);
         let store = Store::open(&context.store)?;
         let mut cache = store.cache(&context.run)?;
-        // What git tracks is in scope although it is ignored; an index that nobody understands tracks nothing.
+        // What git tracks is in scope although it is ignored; an index that cannot be read tracks nothing.
         cache.hold(user_git::tracked(&context.workspace).unwrap_or_default());
         let snapshots = if context.backend == BTRFS { Some(Snapshots::open(&context, &store)?) } else { None };
         Ok(Self {
@@ -120,7 +122,7 @@ impl RunCheckpoints {
             cancel,
             snapshots,
             left_out: Vec::new(),
-            said: BTreeSet::new(),
+            reported: BTreeSet::new(),
         })
     }
 
@@ -132,17 +134,17 @@ impl RunCheckpoints {
         }
     }
 
-    /// What is not kept and was not said yet.
+    /// What is left out and was not reported yet.
     fn left_out(&mut self) -> Vec<String> {
-        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.said.contains(path)).cloned().collect();
-        self.said.extend(fresh.iter().map(|(path, _)| path.clone()));
-        let more = fresh.len().saturating_sub(LEFT_OUT_SAID_MAX);
-        let told = fresh.iter().take(LEFT_OUT_SAID_MAX);
-        let mut said: Vec<String> = told.map(|(path, why)| format!("not kept: {} ({why})", short(path))).collect();
+        let fresh: Vec<_> = self.left_out.iter().filter(|(path, _)| !self.reported.contains(path)).cloned().collect();
+        self.reported.extend(fresh.iter().map(|(path, _)| path.clone()));
+        let more = fresh.len().saturating_sub(LEFT_OUT_NAMED_MAX);
+        let named = fresh.iter().take(LEFT_OUT_NAMED_MAX);
+        let mut remarks: Vec<String> = named.map(|(path, why)| format!("left out: {} ({why})", short(path))).collect();
         if more > 0 {
-            said.push(format!("not kept: {more} more names"));
+            remarks.push(format!("left out: {more} more names"));
         }
-        said
+        remarks
     }
 
     fn full(&self, name: &str) -> String {
@@ -152,53 +154,53 @@ impl RunCheckpoints {
     fn id(&self, name: &str) -> Option<Id> {
         let full = self.full(name);
         let id = self.store.named(&full).ok()?;
-        // Somebody may have removed the snapshot.
+        // The snapshot may have been removed.
         let is_there = |snapshots: &Snapshots| snapshots.snapshot_store.snapshot(&full).is_ok();
         self.snapshots.as_ref().is_none_or(is_there).then_some(id)
     }
 
-    /// Keeps the workspace as it is now. One of that name that exists already stays as it is.
+    /// Records the workspace as it is now. One of that name that exists already stays as it is.
     ///
     /// # Errors
-    /// When something of it cannot be kept; then nothing of it is.
+    /// When something of it cannot be recorded; then nothing of it is.
     pub fn take(&mut self, name: &str, parent: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
         if let Some(id) = self.id(name) {
             return Ok(self.saved(name, id)?);
         }
         let parent = parent.and_then(|parent| self.id(parent));
-        let mut said = if name == INITIAL { of_run::keep(&self.context) } else { Vec::new() };
+        let mut remarks = if name == INITIAL { of_run::save(&self.context) } else { Vec::new() };
         let mut made = self.save_new(name, parent)?;
         let tracked = scope::tracked_inside(&self.context, &self.cache);
         if !tracked.is_empty() {
-            // Only now is it known which repositories are in it: it is kept once more, with what they track.
+            // Only now the nested repositories are known: it is recorded once more, with what they track.
             self.cache.hold(tracked);
             self.store.remove(&self.full(name))?;
             made = self.save_new(name, parent)?;
         }
-        said.extend(self.left_out());
+        remarks.extend(self.left_out());
         let (id, unstable) = made;
-        Ok(CheckpointReport { unstable, remarks: said, ..self.saved(name, id)? })
+        Ok(CheckpointReport { unstable, remarks, ..self.saved(name, id)? })
     }
 
-    /// Keeps the workspace only if it is not what the newest checkpoint holds.
+    /// Records the workspace only if it is not what the newest checkpoint holds.
     ///
     /// # Errors
-    /// When something of it cannot be kept; then nothing of it is.
+    /// When something of it cannot be recorded; then nothing of it is.
     pub fn take_if_changed(&mut self, name: &str, newest: Option<&str>) -> Result<CheckpointReport, CheckpointError> {
-        let before = newest.and_then(|newest| Some((newest, self.id(newest)?)));
-        // One of that name says what was there then, and not what is there now.
+        let before = newest.and_then(|name| Some(NamedCheckpoint { name, id: self.id(name)? }));
+        // An existing checkpoint of that name is older than the present state.
         let (mut name, mut last) = (name.to_owned(), None);
         while let Some(id) = self.id(&name) {
             last = Some((name.clone(), id));
             name.push('+');
         }
-        let known = last.as_ref().map(|(_, id)| *id).or(before.map(|(_, id)| id));
+        let known = last.as_ref().map(|(_, id)| *id).or(before.map(|before| before.id));
         let (name, id, unstable) = match (self.save(&name, known, known)?, last) {
             (Made::New(id, unstable), _) => (name, id, unstable),
             (Made::Same(_), Some((last, id))) if newest != Some(&last) => (last, id, Vec::new()),
             (Made::Same(tree), _) => return Ok(CheckpointReport { tree: Some(tree), ..CheckpointReport::default() }),
         };
-        let changes = Some(self.difference(before, (&name, id))?.totals());
+        let changes = Some(self.difference(before, NamedCheckpoint { name: &name, id })?.totals());
         Ok(CheckpointReport { unstable, changes, ..self.saved(&name, id)? })
     }
 
@@ -257,13 +259,15 @@ impl RunCheckpoints {
         })
     }
 
-    fn difference(&self, from: Option<(&str, Id)>, to: (&str, Id)) -> io::Result<Difference> {
-        let (before, after) = (from.map(|(name, id)| (self.full(name), id)), (self.full(to.0), to.1));
-        let before = before.as_ref().map(|(name, id)| (name.as_str(), *id));
+    /// What differs between two checkpoints of this run, each by its name in the run.
+    fn difference(&self, from: Option<NamedCheckpoint<'_>>, to: NamedCheckpoint<'_>) -> io::Result<Difference> {
+        let (from_name, to_name) = (from.map(|from| self.full(from.name)), self.full(to.name));
+        let full_from = from.zip(from_name.as_deref()).map(|(from, name)| NamedCheckpoint { name, id: from.id });
+        let full_to = NamedCheckpoint { name: &to_name, id: to.id };
         let snapshot_store = self.snapshots.as_ref().map(|snapshots| &snapshots.snapshot_store);
-        let contents = Held::new(&self.store, snapshot_store, before, (&after.0, after.1))?;
-        let both = (from.map(|(_, id)| id), to.1);
-        diff::changes_by(&self.store, &contents, both, &Bounds::default())
+        let contents = RecordedContents::new(&self.store, snapshot_store, full_from, full_to)?;
+        let commits = CommitPair { from: from.map(|from| from.id), to: to.id };
+        diff::changes(&self.store, &contents, commits, &Bounds::default())
     }
 
     /// What changed from one checkpoint to another.
@@ -276,34 +280,35 @@ impl RunCheckpoints {
 
     pub(super) fn compare(&self, from: Option<&str>, to: &str) -> Result<Difference, CheckpointError> {
         let missing = |name: &str| CheckpointError::Blocked(format!("checkpoint {name} is not there any more"));
-        let from = from.map(|from| self.id(from).map(|id| (from, id)).ok_or_else(|| missing(from))).transpose()?;
-        Ok(self.difference(from, (to, self.id(to).ok_or_else(|| missing(to))?))?)
+        let find = |name| self.id(name).map(|id| NamedCheckpoint { name, id }).ok_or_else(|| missing(name));
+        Ok(self.difference(from.map(find).transpose()?, find(to)?)?)
     }
 
-    /// Makes the workspace what a checkpoint holds. What is there before is kept first, under `undo`.
+    /// Makes the workspace equal to a checkpoint. The present state is recorded first, under `undo`.
     ///
     /// # Errors
-    /// When there is no such checkpoint, or something cannot be kept or written.
+    /// When there is no such checkpoint, or something cannot be recorded or written.
     pub fn roll_back(&mut self, to: &str, undo: &str, git: bool) -> Result<RollbackReport, CheckpointError> {
         let Some(target) = self.id(to) else {
             return Err(CheckpointError::Refused(format!("there is no checkpoint {to}")));
         };
-        // Where one was cut off, the first is what was there before; what is there now is kept beside it.
+        // After a rollback that was cut off, the first undo has the original state; the present one is recorded beside
+        // it.
         let begun = self.id(undo).is_some();
         let name = if begun { self.free(undo) } else { undo.to_owned() };
-        let kept = self.save_new(&name, None);
-        let (before, _) = kept.map_err(|error| match error {
+        let saved = self.save_new(&name, None);
+        let (before, _) = saved.map_err(|error| match error {
             CheckpointError::Blocked(why) if !begun => CheckpointError::Refused(why),
             error @ (CheckpointError::Blocked(_) | CheckpointError::Refused(_) | CheckpointError::Cancelled) => error,
         })?;
         self.mark(Some(to))?;
-        let way = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
+        let plan = RestorePlan { target, before, cancel: &AtomicBool::new(false) };
         let snapshot =
             self.snapshots.as_ref().map(|snapshots| snapshots.snapshot_store.snapshot(&self.full(to))).transpose()?;
         let content: &dyn FileContent = snapshot.as_ref().map_or(&self.store, |snapshot| snapshot);
-        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &way);
+        let done = restore(&self.store, content, &self.workspace, &mut self.cache, &plan);
         let done = done.map_err(|error| CheckpointError::Blocked(format!("the rollback is not done: {error}")))?;
-        let aside = done.moved_aside.iter().chain(&done.kept).map(|(_, to)| to.clone()).collect::<Vec<_>>();
+        let aside = done.moved_aside.iter().chain(&done.changed_since).map(|(_, to)| to.clone()).collect::<Vec<_>>();
         self.mark(None)?;
         let left = done.left.iter().take(NAMED_MAX);
         let left = left.map(|path| format!("{} stays: no checkpoint of then could have held it", short(path)));
@@ -313,7 +318,7 @@ impl RunCheckpoints {
         };
         Ok(RollbackReport {
             to: to.to_owned(),
-            // One that undoes what was cut off leaves behind what was there in between.
+            // Undoing a rollback that was cut off leaves the checkpoint of the state in between.
             undo: if to == undo { name } else { undo.to_owned() },
             tree: self.saved(to, target)?.tree,
             written: done.written,
@@ -325,12 +330,12 @@ impl RunCheckpoints {
         })
     }
 
-    /// Says in the store that a rollback is under way, so that nobody begins on what is neither this nor that.
+    /// Records in the store that a rollback is in progress, so that no run starts on a half-restored workspace.
     fn mark(&self, to: Option<&str>) -> io::Result<()> {
         let path = self.context.store.join(ROLLING_BACK);
         match to {
             Some(to) => fs::write(path, format!("{} {to}\n", self.context.run)),
-            // Somebody may have tidied it away.
+            // It may have been removed already.
             None => fs::remove_file(path)
                 .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }),
         }
@@ -350,7 +355,7 @@ impl Snapshots {
         Ok(Self { maker: at, snapshot_store, is_swept: false })
     }
 
-    /// Removes what somebody who was killed left: snapshots that never became checkpoints, or were none any more.
+    /// Removes what a killed process left: snapshots without a checkpoint.
     fn sweep(&mut self, store: &Store) -> io::Result<()> {
         if !std::mem::replace(&mut self.is_swept, true) {
             let _alone = store.lock(true)?;
@@ -377,12 +382,12 @@ impl Snapshots {
                 return Ok(ids);
             }
         }
-        // Who cleans up takes a snapshot without a name for one that is left over.
+        // A clean-up removes snapshots that have no name in the store.
         let _lock = store.lock(false)?;
-        let still = SnapshotMoment::of(workspace)?;
+        let moment = SnapshotMoment::of(workspace)?;
         let snapshot = self.maker.take(owner, name)?;
         let ask = TakeRequest { depth: Depth::Trees, ..*ask };
-        let taken = store.save_still(workspace, (snapshot.folder(), still), cache, &ask);
+        let taken = store.save_still(workspace, StillSnapshot { folder: snapshot.folder(), moment }, cache, &ask);
         if !matches!(taken, Ok(TakeOutcome::Saved(..))) {
             self.maker.remove(owner, name).ok();
         }
@@ -422,7 +427,7 @@ fn unreadable(list: &[(Vec<u8>, String)]) -> String {
     let shown: Vec<String> = list.iter().take(NAMED_MAX).map(|(path, why)| format!("{}: {why}", short(path))).collect();
     let more = list.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    format!("the workspace cannot be kept: {}{more}", shown.join(", "))
+    format!("cannot checkpoint the workspace: {}{more}", shown.join(", "))
 }
 
 /// The same text means the same files with the same permissions.

@@ -1,5 +1,5 @@
-//! What is in scope of a run's checkpoints: its settings, the user's and the repository's rules, and never the folder in
-//! which loop itself keeps everything.
+//! Which files belong to a run's checkpoints: by its settings, the user's and the repository's rules. The state
+//! folder of loop itself never belongs to them.
 use std::path::{Path, PathBuf};
 
 use loop_core::text;
@@ -27,18 +27,18 @@ pub(crate) fn rules_of(context: &CheckpointContext) -> Rules {
     })
 }
 
-/// Whether a workspace can be kept in this state folder at all.
+/// Whether checkpoints of a workspace can be stored in this state folder.
 ///
 /// # Errors
 /// Why not.
 pub fn check_state_folder(workspace: &Path, state: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if real(workspace).starts_with(real(state)) {
-        return Err("the workspace lies in the folder where loop keeps its records".to_owned());
+        return Err("the workspace is in the folder where loop stores its records".to_owned());
     }
     match inside(workspace, state) {
         Some(path) if pattern_of(&path).is_none() => {
-            Err("the folder where loop keeps its records lies in the workspace, and its name is not UTF-8".to_owned())
+            Err("the folder where loop stores its records is in the workspace, and its name is not UTF-8".to_owned())
         }
         Some(_) | None => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! Taking a checkpoint: a look, what changed is read, folders that changed get new trees, and all of it is one pack with
-//! one sync of the file and one of its folder.
+//! Taking a checkpoint: scan the workspace, read what changed, write new trees for changed folders. All of it is
+//! one pack, with one sync of the file and one of its folder.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,18 +7,22 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use super::git::manifest::{Manifest, Modes};
-use super::git::object::{FILE, FOLDER, Id, LINK, ObjectKind, PROGRAM, TreeEntry, commit, git_order, put_entry, tree};
+use super::git::object::{
+    FILE, FOLDER, Id, LINK, ObjectKind, PROGRAM, SortName, TreeEntry, commit, git_order, put_entry, tree,
+};
 use super::git::pack::Pack;
 use super::git::refs::words_of;
 use super::git::store::{FILES, MANIFEST, Parts, SCOPE, Store};
-use super::scan::cache::{Arena, Counts, Entry, ScanCache, SnapshotMoment, Sort, State, TOP, Tree, wall_nanos};
-use super::scan::read::{Depth, Got, Sink, Wanted, keeps, read_all};
+use super::scan::cache::{
+    Arena, CacheEntry, Counts, EntryKind, EntryState, ScanCache, SnapshotMoment, TOP, Tree, wall_nanos,
+};
+use super::scan::read::{Depth, FileToRead, Got, Sink, read_all, stores_content};
 use super::scan::rules::Rules;
 use super::scan::scanner::ScanHint;
 use crate::fs::handle::joined;
 
-/// How often we look again at what becomes something else under our eyes.
-const LOOKS_MAX: u32 = 3;
+/// How often a scan is repeated for names that change meanwhile.
+const SCANS_MAX: u32 = 3;
 /// A cache is written down when so many names were read since, or such a part of all: to lose it costs reading these.
 const UNWRITTEN_MAX: u64 = 256;
 const UNWRITTEN_PART: usize = 64;
@@ -32,13 +36,13 @@ pub struct TakeRequest<'a> {
     pub parent: Option<Id>,
     /// What is in scope.
     pub rules: &'a Rules,
-    /// Where to look.
+    /// What to scan.
     pub hint: ScanHint<'a>,
     /// How much of it is written.
     pub depth: Depth,
     /// Nothing is written if the state is that of this checkpoint.
     pub unless: Option<Id>,
-    /// ScanOutcome at before every file: a person may not want to wait.
+    /// Checked before every file: a person may not want to wait.
     pub cancel: &'a AtomicBool,
 }
 
@@ -51,7 +55,7 @@ pub struct TreeState {
     pub unstable: Vec<Vec<u8>>,
     /// Files that had to be read.
     pub read: u64,
-    /// What is not kept, and why.
+    /// What is left out, and why.
     pub left_out: Vec<(Vec<u8>, String)>,
 }
 
@@ -62,10 +66,19 @@ pub enum TakeOutcome {
     Saved(Id, TreeState),
     /// The state is the one it was not to be, or nothing was to be written.
     NotWritten(TreeState),
-    /// These could not be read: nothing was kept.
+    /// These could not be read: nothing was recorded.
     Unreadable(Vec<(Vec<u8>, String)>),
-    /// It was cancelled: nothing was kept.
+    /// It was cancelled: nothing was recorded.
     Cancelled,
+}
+
+/// A snapshot of a workspace, and the moment it shows.
+#[derive(Debug, Clone, Copy)]
+pub struct StillSnapshot<'a> {
+    /// Its top folder.
+    pub folder: &'a OwnedFd,
+    /// When it was made.
+    pub moment: SnapshotMoment,
 }
 
 impl Store {
@@ -76,14 +89,14 @@ impl Store {
     pub fn save_still(
         &mut self,
         workspace: &OwnedFd,
-        (snapshot, still): (&OwnedFd, SnapshotMoment),
+        snapshot: StillSnapshot<'_>,
         cache: &mut ScanCache,
         ask: &TakeRequest<'_>,
     ) -> io::Result<TakeOutcome> {
-        let paths = if cache.in_doubt { Vec::new() } else { cache.glance(workspace) };
+        let paths = if cache.in_doubt { Vec::new() } else { cache.changed_paths(workspace) };
         let hint = if cache.in_doubt { ScanHint::Everything } else { ScanHint::Paths(&paths) };
-        cache.still = Some(still);
-        let taken = self.save(snapshot, cache, &TakeRequest { hint, ..*ask });
+        cache.still = Some(snapshot.moment);
+        let taken = self.save(snapshot.folder, cache, &TakeRequest { hint, ..*ask });
         cache.still = None;
         taken
     }
@@ -144,7 +157,7 @@ impl Store {
     }
 }
 
-/// What is said of a checkpoint beside its ids.
+/// What is reported of a checkpoint beside its ids.
 #[derive(Default)]
 struct Seen {
     unstable: Vec<Vec<u8>>,
@@ -153,7 +166,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks and reads until nothing changes under our eyes; says why it ended where it did before.
+    /// Scans and reads until nothing changes meanwhile. Returns the outcome if it ended early.
     fn read(
         &mut self,
         workspace: &OwnedFd,
@@ -162,9 +175,9 @@ impl Seen {
         sink: &mut Sink<'_>,
     ) -> io::Result<Option<TakeOutcome>> {
         let mut hint = ask.hint;
-        for _ in 0..LOOKS_MAX {
-            let looked = cache.look(workspace, ask.rules, hint, ask.cancel)?;
-            if looked.is_cancelled {
+        for _ in 0..SCANS_MAX {
+            let outcome = cache.scan(workspace, ask.rules, hint, ask.cancel)?;
+            if outcome.is_cancelled {
                 return Ok(Some(TakeOutcome::Cancelled));
             }
             if matches!(hint, ScanHint::Paths(_)) && cache.has_unknown_twin() {
@@ -180,7 +193,7 @@ impl Seen {
                 return Ok(Some(TakeOutcome::Cancelled));
             };
             self.read += u64::try_from(wanted.len()).unwrap_or(0);
-            let mut failed = looked.unreadable;
+            let mut failed = outcome.unreadable;
             failed.extend(self.take(cache, wanted, got));
             if !failed.is_empty() {
                 cache.in_doubt = true;
@@ -190,7 +203,7 @@ impl Seen {
                 return Ok(None);
             }
         }
-        // What will not stay what it is: it is left out of this one, and said.
+        // What changes all the time is left out of this checkpoint, and reported.
         for path in std::mem::take(&mut cache.doubts) {
             drop_entry(&mut cache.arena, &path);
             cache.racy.push(path.clone());
@@ -199,23 +212,23 @@ impl Seen {
         Ok(None)
     }
 
-    /// Takes in what was read; says what could not be.
-    fn take(&mut self, cache: &mut ScanCache, wanted: Vec<Wanted>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
+    /// Takes in what was read; returns what could not be read.
+    fn take(&mut self, cache: &mut ScanCache, wanted: Vec<FileToRead>, got: Vec<Got>) -> Vec<(Vec<u8>, String)> {
         let mut failed = Vec::new();
         for (wanted, got) in wanted.into_iter().zip(got) {
-            let Wanted { folder, at, path, .. } = wanted;
+            let FileToRead { folder, at, path, .. } = wanted;
             match got {
                 Got::Content { id, stamp, mode, state, is_stable } => {
                     if !is_stable {
                         self.unstable.push(path.clone());
                     }
-                    if state == State::Racy {
+                    if state == EntryState::Racy {
                         cache.racy.push(path);
                     }
                     let Some(entry) = cache.arena.get_mut(folder).and_then(|folder| folder.entries.get_mut(at)) else {
                         continue;
                     };
-                    let is_new = entry.state == State::Unread && !entry.stored;
+                    let is_new = entry.state == EntryState::Unread && !entry.stored;
                     let changed = (entry.id, entry.mode) != (id, mode) || is_new;
                     entry.stored &= entry.id == id;
                     entry.id = id;
@@ -226,7 +239,7 @@ impl Seen {
                         cache.arena.dirty(folder);
                     }
                 }
-                // Both are looked at again.
+                // Both are scanned again.
                 Got::Gone | Got::Other => cache.doubts.push(path),
                 Got::Failed(why) => failed.push((path, why)),
             }
@@ -236,19 +249,19 @@ impl Seen {
 }
 
 /// What has to be read: what changed, and what the store does not have.
-fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut Vec<Wanted>) {
+fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut Vec<FileToRead>) {
     let Some(folder) = arena.get(index).filter(|folder| folder.stale) else { return };
     for (at, entry) in folder.entries.iter().enumerate() {
-        if entry.sort == Sort::Folder {
+        if entry.kind == EntryKind::Folder {
             if arena.get(entry.folder).is_some_and(|below| below.stale) {
                 gather(arena, entry.folder, &joined(path, &entry.name), sink, wanted);
             }
             continue;
         }
-        let keep = keeps(sink.depth, entry.sort, &entry.name);
-        if entry.state == State::Unread || keep && !entry.stored && !sink.has(&entry.id) {
+        let stores = stores_content(sink.depth, entry.kind, &entry.name);
+        if entry.state == EntryState::Unread || stores && !entry.stored && !sink.has(&entry.id) {
             let path = joined(path, &entry.name);
-            wanted.push(Wanted { folder: index, at, path, sort: entry.sort });
+            wanted.push(FileToRead { folder: index, at, path, kind: entry.kind });
         }
     }
 }
@@ -265,7 +278,7 @@ fn drop_entry(arena: &mut Arena, path: &[u8]) {
         Some(folder.entries.remove(at))
     });
     if let Some(entry) = found {
-        if entry.sort == Sort::Folder {
+        if entry.kind == EntryKind::Folder {
             arena.forget(entry.folder, path, &mut drop);
         }
         arena.dirty(index);
@@ -293,7 +306,7 @@ fn make(cache: &mut ScanCache, ask: &TakeRequest<'_>, sink: &mut Sink<'_>, seen:
 fn make_tree(arena: &mut Arena, index: u32, sink: &mut Sink<'_>) -> io::Result<Tree> {
     let Some(mut folder) = arena.take(index) else { return Ok(Tree::Nothing) };
     if !folder.stale || folder.tree != Tree::Dirty && folder.stored {
-        for entry in folder.entries.iter().filter(|entry| folder.stale && entry.sort == Sort::Folder) {
+        for entry in folder.entries.iter().filter(|entry| folder.stale && entry.kind == EntryKind::Folder) {
             if arena.get(entry.folder).is_some_and(|below| below.stale) {
                 make_tree(arena, entry.folder, sink)?;
             }
@@ -323,19 +336,19 @@ fn make_tree(arena: &mut Arena, index: u32, sink: &mut Sink<'_>) -> io::Result<T
 }
 
 /// A folder's bytes, where it has any, and what is counted in it.
-fn make_one(arena: &mut Arena, entries: &[Entry], sink: &mut Sink<'_>) -> io::Result<(Counts, Option<Vec<u8>>)> {
+fn make_one(arena: &mut Arena, entries: &[CacheEntry], sink: &mut Sink<'_>) -> io::Result<(Counts, Option<Vec<u8>>)> {
     let mut counts = Counts::default();
     let mut names: Vec<(u32, &[u8], Id)> = Vec::with_capacity(entries.len());
     for entry in entries {
-        match entry.sort {
-            Sort::Link => names.push((LINK, &entry.name, entry.id)),
-            Sort::File => {
+        match entry.kind {
+            EntryKind::Link => names.push((LINK, &entry.name, entry.id)),
+            EntryKind::File => {
                 let is_program = entry.mode & 0o100 != 0;
                 count(if is_program { &mut counts.programs } else { &mut counts.files }, entry.mode);
                 counts.linked += u32::from(entry.stamp.names > 1);
                 names.push((if is_program { PROGRAM } else { FILE }, &entry.name, entry.id));
             }
-            Sort::Folder => match make_tree(arena, entry.folder, sink)? {
+            EntryKind::Folder => match make_tree(arena, entry.folder, sink)? {
                 Tree::Is(id) => {
                     count(&mut counts.folders, entry.mode);
                     names.push((FOLDER, &entry.name, id));
@@ -345,7 +358,8 @@ fn make_one(arena: &mut Arena, entries: &[Entry], sink: &mut Sink<'_>) -> io::Re
             },
         }
     }
-    names.sort_by(|one, other| git_order((one.1, one.0 == FOLDER), (other.1, other.0 == FOLDER)));
+    let sort_name = |mode: u32, name| SortName { name, is_folder: mode == FOLDER };
+    names.sort_by(|one, other| git_order(sort_name(one.0, one.1), sort_name(other.0, other.1)));
     let mut bytes = Vec::with_capacity(names.iter().map(|(_, name, _)| name.len() + 28).sum());
     names.iter().for_each(|(mode, name, id)| put_entry(&mut bytes, *mode, name, id));
     Ok((counts, (!names.is_empty()).then_some(bytes)))
@@ -389,7 +403,7 @@ fn manifest_of(arena: &Arena) -> Manifest {
         let left_out = folder.left_out.iter().map(|(name, why)| (joined(&path, name), why.clone()));
         manifest.left_out.extend(left_out);
         for entry in folder.entries.iter().filter(|_| listed) {
-            note(arena, (&path, entry), &mut manifest, &mut same);
+            note(arena, &path, entry, &mut manifest, &mut same);
         }
     }
     manifest.same = same.into_values().filter(|names| names.len() > 1).collect();
@@ -404,14 +418,15 @@ fn manifest_of(arena: &Arena) -> Manifest {
 /// Notes what is odd of one name.
 fn note(
     arena: &Arena,
-    (path, entry): (&[u8], &Entry),
+    path: &[u8],
+    entry: &CacheEntry,
     manifest: &mut Manifest,
     same: &mut BTreeMap<u64, Vec<Vec<u8>>>,
 ) {
     let mode = u32::from(entry.mode);
-    match entry.sort {
-        Sort::Link => {}
-        Sort::File => {
+    match entry.kind {
+        EntryKind::Link => {}
+        EntryKind::File => {
             let most = if mode & 0o100 == 0 { manifest.modes.file } else { manifest.modes.program };
             if mode != most {
                 manifest.files.push((joined(path, &entry.name), mode));
@@ -420,7 +435,7 @@ fn note(
                 same.entry(entry.stamp.inode).or_default().push(joined(path, &entry.name));
             }
         }
-        Sort::Folder => {
+        EntryKind::Folder => {
             let tree = arena.get(entry.folder).map(|folder| folder.tree);
             let is_odd = matches!(tree, Some(Tree::Is(_))) && mode != manifest.modes.folder;
             if is_odd || tree == Some(Tree::Hollow) {
@@ -438,7 +453,7 @@ fn mark_stored(arena: &mut Arena, index: u32) {
         folder.stored = true;
         for entry in &mut folder.entries {
             entry.stored = true;
-            if entry.sort == Sort::Folder {
+            if entry.kind == EntryKind::Folder {
                 mark_stored(arena, entry.folder);
             }
         }

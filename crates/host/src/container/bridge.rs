@@ -1,5 +1,5 @@
-//! Our streams and an exec's, joined until one side is done: stdin goes in, frames come out and are told apart. One thread around
-//! `poll`, which never writes where it would have to wait, so that a signal is heard whoever is slow.
+//! Connects our streams with those of an exec until one side is done: stdin goes in, frames come out. One thread
+//! around `poll`, which never blocks in a write, so that a signal is handled at once.
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::frames::{Channel, Frames};
 use super::http::Upgraded;
 
-/// So much a pipe takes without waiting when `poll` says that it takes anything.
+/// How much a pipe accepts without blocking once `poll` reports it writable.
 const WRITE_BYTES_MAX: usize = 4096;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
@@ -20,9 +20,9 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 pub(super) enum Came {
     /// The exec has closed its streams, and all of it has been passed on.
     Closed,
-    /// Somebody asks us to end.
+    /// We were asked to end.
     Asked,
-    /// Nobody reads what we write any more.
+    /// Our output is not read any more.
     Unread,
     /// The time given is over.
     Late,
@@ -43,9 +43,9 @@ pub(super) struct Bridge<'a> {
     stderr: Box<dyn WriteFd + 'a>,
     closed: bool,
     garbled: bool,
-    /// Nobody reads it: the rest is thrown away, so that the agent is not held up by it.
+    /// It is not read: the rest is dropped, so that the agent does not block.
     muted: bool,
-    heard: u64,
+    received: u64,
 }
 
 /// Something to read from that `poll` knows.
@@ -76,13 +76,13 @@ impl<'a> Bridge<'a> {
             closed: false,
             garbled: false,
             muted: false,
-            heard: 0,
+            received: 0,
         };
         bridge.came(&exec.rest);
         Ok(bridge)
     }
 
-    /// Passes on what comes until there is something to say. `asked` is what tells of signals; none once they are heeded.
+    /// Passes on what comes until something happens. `asked` becomes readable on signals; none once they are handled.
     pub(super) fn run(&mut self, asked: Option<BorrowedFd<'_>>, most: Duration) -> io::Result<Came> {
         let until = Instant::now() + most;
         loop {
@@ -116,8 +116,8 @@ impl<'a> Bridge<'a> {
     }
 
     /// How much has come so far.
-    pub(super) fn heard(&self) -> u64 {
-        self.heard
+    pub(super) fn received(&self) -> u64 {
+        self.received
     }
 
     fn wait(&self, asked: Option<BorrowedFd<'_>>, most: Duration) -> io::Result<Ready> {
@@ -127,7 +127,8 @@ impl<'a> Bridge<'a> {
         engine.set(PollFlags::IN, next.is_none() && !self.closed);
         engine.set(PollFlags::OUT, !self.pending.is_empty());
         let stdin = self.stdin.as_ref().filter(|_| self.pending.is_empty());
-        // Who has hung up would wake us for ever: only those are asked of whom something is wanted, and stdout, for its reader.
+        // Who has hung up would wake us for ever: only those are asked of whom something is wanted, and stdout, for
+        // its reader.
         let asks = [
             (!self.muted).then(|| (self.stdout.as_fd(), wanted(Channel::Out))),
             (next == Some(Channel::Err)).then(|| (self.stderr.as_fd(), PollFlags::OUT)),
@@ -143,7 +144,7 @@ impl<'a> Bridge<'a> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // What came of each, in the places in which they were asked.
+        // The results, in the order of the descriptors.
         let mut came = fds.iter().map(PollFd::revents);
         let [stdout, stderr, engine, stdin, asked] =
             asks.map(|ask| ask.and_then(|_| came.next()).unwrap_or(PollFlags::empty()));
@@ -182,7 +183,7 @@ impl<'a> Bridge<'a> {
         match self.engine.read(&mut bytes) {
             Ok(0) => self.closed = true,
             Ok(count) => {
-                self.heard += u64::try_from(count).unwrap_or(0);
+                self.received += u64::try_from(count).unwrap_or(0);
                 self.came(bytes.get(..count).unwrap_or_default());
             }
             Err(error) if is_later(&error) => {}
@@ -219,7 +220,7 @@ impl<'a> Bridge<'a> {
             match self.engine.write(&self.pending) {
                 Ok(count) => drop(self.pending.drain(..count)),
                 Err(error) if is_later(&error) => {}
-                // Whoever is there does not read it: how it ends is told by its output and by its exit.
+                // The agent does not read it; its output and its exit code show how it ends.
                 Err(_) => {
                     self.pending.clear();
                     self.stdin = None;

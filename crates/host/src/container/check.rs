@@ -1,4 +1,5 @@
-//! Whether an agent can work in a container, asked before anything is made: it is there, it runs, and it sees the workspace.
+//! Whether an agent can work in a container, checked before anything is made: it exists, it runs, and the workspace
+//! is in it.
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -9,7 +10,7 @@ use super::watcher::SHELL;
 /// Why not: what, why, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what}: {why}")]
-pub struct Refusal {
+pub struct ContainerRefusal {
     /// What cannot be.
     pub what: String,
     /// Why.
@@ -18,7 +19,7 @@ pub struct Refusal {
     pub hint: String,
 }
 
-impl Refusal {
+impl ContainerRefusal {
     pub(super) fn new(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into(), hint: hint.into() }
     }
@@ -26,7 +27,7 @@ impl Refusal {
 
 /// A container in which an agent can work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct CheckedContainer {
     /// Its id: a name can go to another one.
     pub id: String,
     /// Where the workspace is inside.
@@ -35,21 +36,21 @@ pub struct Found {
     pub warnings: Vec<String>,
 }
 
-/// Looks at a container by its name or id.
+/// Checks a container by its name or id.
 ///
 /// # Errors
 /// When there is none, it does not run, or the workspace is not in it.
-pub fn check(socket: &Path, name: &str, workspace: &Path) -> Result<Found, Refusal> {
+pub fn check(socket: &Path, name: &str, workspace: &Path) -> Result<CheckedContainer, ContainerRefusal> {
     let engine = Engine::at(socket);
     let container = engine.container(name).map_err(|error| not_there(name, &error))?;
     is_up(name, &container)?;
     let mounts = container.mounts.unwrap_or_default();
-    let workdir = place(&mounts, workspace).map_err(|missing| missing.refusal(name, workspace))?;
+    let workdir = path_inside(&mounts, workspace).map_err(|missing| missing.refusal(name, workspace))?;
     let mut warnings = Vec::new();
     if let Some(mount) = mounts.iter().find(|mount| shows(mount, socket)) {
-        let place = &mount.destination;
+        let path_inside = &mount.destination;
         warnings.push(format!(
-            "{name} has the container engine's own socket in it ({place}): an agent there can do whatever you can"
+            "{name} has the container engine's own socket in it ({path_inside}): an agent there can do whatever you can"
         ));
     }
     if matches!(engine.has(&container.id, SHELL), Ok(false)) {
@@ -57,28 +58,28 @@ pub fn check(socket: &Path, name: &str, workspace: &Path) -> Result<Found, Refus
             "{name} has no {SHELL}: what the agent leaves running there can be ended only from this machine's side"
         ));
     }
-    Ok(Found { id: container.id, workdir, warnings })
+    Ok(CheckedContainer { id: container.id, workdir, warnings })
 }
 
-fn not_there(name: &str, error: &EngineError) -> Refusal {
+fn not_there(name: &str, error: &EngineError) -> ContainerRefusal {
     match error {
         EngineError::NotFound(why) => {
-            Refusal::new(format!("no container {name}"), why.clone(), "docker ps   shows those that run")
+            ContainerRefusal::new(format!("no container {name}"), why.clone(), "docker ps   shows those that run")
         }
-        EngineError::Unreachable { .. } => Refusal::new(
-            format!("cannot look at the container {name}"),
+        EngineError::Unreachable { .. } => ContainerRefusal::new(
+            format!("cannot inspect the container {name}"),
             error.to_string(),
             "start the engine, or name its socket by DOCKER_HOST=unix://…; you may need to be in the group docker",
         ),
-        EngineError::Refused { .. } | EngineError::Shell(_) | EngineError::Malformed(_) => Refusal::new(
-            format!("cannot look at the container {name}"),
+        EngineError::Refused { .. } | EngineError::Shell(_) | EngineError::Malformed(_) => ContainerRefusal::new(
+            format!("cannot inspect the container {name}"),
             error.to_string(),
             format!("docker inspect {name}"),
         ),
     }
 }
 
-fn is_up(name: &str, container: &Container) -> Result<(), Refusal> {
+fn is_up(name: &str, container: &Container) -> Result<(), ContainerRefusal> {
     let state = &container.state;
     let (why, verb) = match (state.running, state.paused) {
         (true, false) => return Ok(()),
@@ -86,7 +87,7 @@ fn is_up(name: &str, container: &Container) -> Result<(), Refusal> {
         (false, _) if state.status.is_empty() => ("it does not run".to_owned(), "start"),
         (false, _) => (format!("it is {}", state.status), "start"),
     };
-    Err(Refusal::new(format!("the container {name} does not run"), why, format!("docker {verb} {name}")))
+    Err(ContainerRefusal::new(format!("the container {name} does not run"), why, format!("docker {verb} {name}")))
 }
 
 /// Why the workspace cannot be worked in.
@@ -97,21 +98,21 @@ enum Missing {
 }
 
 impl Missing {
-    fn refusal(&self, name: &str, workspace: &Path) -> Refusal {
+    fn refusal(&self, name: &str, workspace: &Path) -> ContainerRefusal {
         let folder = workspace.display();
         let hint = format!("docker run -v {folder}:{folder} …   mounts it; or --image IMAGE instead of --container");
         let why = match self {
             Self::NotMounted => {
                 format!("{folder} is mounted nowhere in it, so what an agent does there would be seen by nobody")
             }
-            Self::ReadOnly(place) => format!("{folder} is there as {place}, but read-only"),
+            Self::ReadOnly(path_inside) => format!("{folder} is there as {path_inside}, but read-only"),
         };
-        Refusal::new(format!("the workspace is not in the container {name}"), why, hint)
+        ContainerRefusal::new(format!("the workspace is not in the container {name}"), why, hint)
     }
 }
 
 /// Where a folder of ours is inside, by what is mounted.
-fn place(mounts: &[Mount], workspace: &Path) -> Result<String, Missing> {
+fn path_inside(mounts: &[Mount], workspace: &Path) -> Result<String, Missing> {
     let mut candidates: Vec<(&Mount, PathBuf)> = mounts
         .iter()
         .filter_map(|mount| {
@@ -135,7 +136,7 @@ fn lies_over(over: &Mount, mount: &Mount, inside: &Path) -> bool {
     over.destination.len() > mount.destination.len() && inside.starts_with(&over.destination)
 }
 
-/// The way from a folder to one in it, whatever links lead there.
+/// The path from a folder to one in it, with links resolved.
 fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
     if !folder.is_absolute() {
         return None;
@@ -171,7 +172,7 @@ mod tests {
             mount("/nowhere/me/code", "/code", true),
             mount("/nowhere/me/code/secret", "/code/secret", false),
         ];
-        let at = |path: &str| place(&mounts, Path::new(path));
+        let at = |path: &str| path_inside(&mounts, Path::new(path));
         assert_eq!(at("/nowhere/me/code/app").unwrap(), "/code/app");
         assert_eq!(at("/nowhere/me/code").unwrap(), "/code");
         assert_eq!(at("/nowhere/me/other").unwrap(), "/inside/me/other");
@@ -179,13 +180,13 @@ mod tests {
         // By the nearest it can only be read; the wider one shows the same files.
         assert_eq!(at("/nowhere/me/code/secret").unwrap(), "/inside/me/code/secret");
         let only = [mount("/nowhere/me", "/me", false)];
-        assert_eq!(place(&only, Path::new("/nowhere/me")), Err(Missing::ReadOnly("/me".to_owned())));
+        assert_eq!(path_inside(&only, Path::new("/nowhere/me")), Err(Missing::ReadOnly("/me".to_owned())));
     }
 
     #[test]
     fn what_is_covered_by_another_mount_is_not_taken() {
         let mounts = [mount("/nowhere/me", "/me", true), mount("/elsewhere", "/me/code", true)];
-        assert_eq!(place(&mounts, Path::new("/nowhere/me/code/app")), Err(Missing::NotMounted));
+        assert_eq!(path_inside(&mounts, Path::new("/nowhere/me/code/app")), Err(Missing::NotMounted));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The calls of the engine's API that we make, as values.
+//! The calls of the engine's API that we use, as values.
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub enum EngineError {
         /// Its own words.
         message: String,
     },
-    /// The shell that it started in a container says something else than it should, or nothing.
+    /// The shell that it started in a container gives a wrong answer, or none.
     #[error("{shell} in the container does not answer: {0}", shell = super::watcher::SHELL)]
     Shell(String),
     /// Its answer makes no sense to us.
@@ -54,14 +54,14 @@ pub(super) struct Engine {
 pub(super) struct Container {
     pub(super) id: String,
     #[serde(default)]
-    pub(super) state: State,
+    pub(super) state: ContainerState,
     #[serde(default)]
     pub(super) mounts: Option<Vec<Mount>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(super) struct State {
+pub(super) struct ContainerState {
     pub(super) running: bool,
     pub(super) paused: bool,
     pub(super) status: String,
@@ -169,7 +169,7 @@ impl Engine {
         options.unwrap_or_default().iter().filter_map(Value::as_str).any(|option| option.contains("rootless"))
     }
 
-    /// Makes an exec, starts it, and hands out its streams: frames come, stdin goes.
+    /// Makes an exec, starts it, and returns its streams: frames come out, stdin goes in.
     pub(super) fn exec(&self, container: &str, exec: &Exec<'_>) -> Result<(String, Upgraded), EngineError> {
         let mut body = json!({
             "AttachStdin": true, "AttachStdout": true, "AttachStderr": true, "Tty": false,
@@ -228,7 +228,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
     serde_json::from_slice(body).map_err(|error| EngineError::Malformed(error.to_string()))
 }
 
-/// How much of an engine's words is told.
+/// How much of an engine's message is shown.
 const MESSAGE_BYTES_MAX: usize = 500;
 
 fn refused(answer: &Response) -> EngineError {

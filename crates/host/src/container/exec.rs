@@ -1,5 +1,6 @@
-//! The program between a run and its agent in a container, `loop container-exec`: to those who started it, it is the agent. It passes
-//! the streams on, ends when the agent does and as the agent did, and takes everybody along that the agent left there.
+//! The program between a run and its agent in a container, `loop container-exec`. For the harness it is the agent:
+//! it passes the streams on, exits when and as the agent does, and ends everything that the agent left in the
+//! container.
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,17 +22,17 @@ use super::watcher::{Ending, SHELL, Watcher, end, is_running};
 /// What we end with when it is not the agent that failed, as Docker's own program does.
 pub const OWN_ERROR: u8 = 125;
 
-/// How often we look whether the agent has ended while it says nothing.
+/// How often we check whether the agent has ended while it writes nothing.
 const TICK: Duration = Duration::from_secs(1);
-/// So long its streams may stay open when everybody is dead.
+/// How long its streams may stay open when all processes are dead.
 const CLOSING_TAKES_MAX: Duration = Duration::from_secs(1);
 /// So long the engine may take to know that it has ended.
 const EXIT_TAKES_MAX: Duration = Duration::from_secs(5);
-const EXIT_LOOK_AGAIN: Duration = Duration::from_millis(20);
+const EXIT_POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Asked to end: whoever asks kills us after five seconds.
+/// Asked to end: the harness kills us after five seconds.
 const ASKED: (Duration, Duration) = (Duration::from_millis(3000), Duration::from_millis(4400));
-/// The harness is gone: its keepers kill us after two.
+/// The harness is gone: its shim and inits kill us after two.
 const ORPHANED: (Duration, Duration) = (Duration::from_millis(800), Duration::from_millis(1700));
 /// What an agent left behind that ended by itself.
 const LEFTOVERS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
@@ -92,13 +93,13 @@ pub fn main(words: &[OsString]) -> u8 {
         })
     });
     done.unwrap_or_else(|why| {
-        say(&why);
+        print_error(&why);
         OWN_ERROR
     })
 }
 
-/// To whoever reads the agent's stderr; if nobody does, nobody needs it.
-fn say(what: &str) {
+/// To the agent's stderr; errors are ignored.
+fn print_error(what: &str) {
     writeln!(io::stderr(), "loop container-exec: {what}").ok();
 }
 
@@ -111,8 +112,8 @@ enum Over {
 }
 
 fn run(call: &Call) -> Result<u8, String> {
-    let said = |error: &dyn std::error::Error| error.to_string();
-    let signals = signals().map_err(|error| said(&error))?;
+    let message = |error: &dyn std::error::Error| error.to_string();
+    let signals = signals().map_err(|error| message(&error))?;
     let engine = Engine::at(&call.socket);
     let mark = Mark::of(&call.run);
     let env = environment(call, &mark).map_err(|error| format!("cannot read the environment: {error}"))?;
@@ -131,9 +132,9 @@ fn run(call: &Call) -> Result<u8, String> {
         return Err("asked to end before the agent was started".to_owned());
     }
     let (exec, streams) = engine.exec(&call.container, &exec).map_err(|error| named(call, &error))?;
-    let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| said(&error))?;
+    let mut bridge = ours().and_then(|ours| Bridge::new(streams, ours)).map_err(|error| message(&error))?;
     let over = pass_on(&mut bridge, &signals, || has_ended(&engine, &exec));
-    // Whatever went wrong with the streams, nobody is left behind.
+    // Whatever went wrong with the streams, no process is left behind.
     let (grace, most) = match over {
         Ok(Over::Ended) => LEFTOVERS,
         Ok(Over::Asked) | Err(_) => ASKED,
@@ -179,26 +180,26 @@ fn named(call: &Call, error: &EngineError) -> String {
 /// Passes the streams on until the agent has ended or has to.
 fn pass_on(bridge: &mut Bridge<'_>, signals: &UnixStream, has_ended: impl Fn() -> bool) -> Result<Over, String> {
     loop {
-        let before = bridge.heard();
+        let before = bridge.received();
         match bridge.run(Some(signals.as_fd()), TICK).map_err(|error| format!("cannot pass the output on: {error}"))? {
             Came::Closed => return Ok(Over::Ended),
             Came::Asked => return Ok(Over::Asked),
             Came::Unread => return Ok(Over::Orphaned),
             Came::Garbled => return Err("what came from the container engine is no stream of an exec".to_owned()),
             // A child that holds the streams keeps them open when the agent itself has ended.
-            Came::Late if bridge.heard() == before && has_ended() => return Ok(Over::Ended),
+            Came::Late if bridge.received() == before && has_ended() => return Ok(Over::Ended),
             Came::Late => {}
         }
     }
 }
 
-/// Ends everybody while the streams go on, so that nobody waits for a reader instead of ending.
+/// Ends all processes while the streams are still read, so that none of them blocks in a write.
 fn end_all(bridge: &mut Bridge<'_>, end: impl FnOnce() -> Gone + Send) -> Gone {
-    let Ok((done, mut tell)) = UnixStream::pair() else { return end() };
+    let Ok((done, mut finished)) = UnixStream::pair() else { return end() };
     std::thread::scope(|scope| {
         let ending = scope.spawn(move || {
             let gone = end();
-            tell.write_all(b"!").ok();
+            finished.write_all(b"!").ok();
             gone
         });
         let mut closed = false;
@@ -208,7 +209,7 @@ fn end_all(bridge: &mut Bridge<'_>, end: impl FnOnce() -> Gone + Send) -> Gone {
                 Ok(Came::Unread | Came::Late) => false,
             };
         }
-        let lost = |_| Gone { ended: 0, left: vec!["whoever is in the container".to_owned()] };
+        let lost = |_| Gone { ended: 0, left: vec!["the processes in the container".to_owned()] };
         let gone = ending.join().unwrap_or_else(lost);
         let until = Instant::now() + CLOSING_TAKES_MAX;
         // The last words.
@@ -237,10 +238,10 @@ fn exit_code(engine: &Engine, container: &str, exec: &str) -> Result<u8, String>
         if Instant::now() >= until {
             return Err(state.map_or_else(
                 |error| error.to_string(),
-                |_| "the container engine does not say how the agent ended".to_owned(),
+                |_| "the container engine does not report how the agent ended".to_owned(),
             ));
         }
-        std::thread::sleep(EXIT_LOOK_AGAIN);
+        std::thread::sleep(EXIT_POLL_EVERY);
     }
 }
 
@@ -254,7 +255,8 @@ fn environment(call: &Call, mark: &Mark) -> io::Result<Vec<String>> {
     Ok(lines.filter(ours).chain([variable]).collect())
 }
 
-/// What the names of our own variables begin with that are the agent's: no file holds them, and none of them means anything to us.
+/// What the names of our own variables begin with that are the agent's: no file holds them, and none of them means
+/// anything to us.
 const HANDED: &str = "LOOP_INSIDE_";
 
 /// A variable for the agent, as it is handed to us.
@@ -270,10 +272,10 @@ fn handed() -> impl Iterator<Item = String> {
     })
 }
 
-/// What those who started us are told beside the exit code.
+/// What the harness gets beside the exit code.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
-    /// Who was left; none if nobody looked.
+    /// What was left; none if it was not checked.
     gone: Option<Gone>,
     /// What failed, where it was not the agent.
     failed: Option<String>,
@@ -284,7 +286,7 @@ fn report(call: &Call, report: &Report) {
         && let Ok(text) = serde_json::to_vec(report)
         && let Err(error) = fs::write(path, text)
     {
-        say(&format!("cannot write {}: {error}", path.display()));
+        print_error(&format!("cannot write {}: {error}", path.display()));
     }
 }
 

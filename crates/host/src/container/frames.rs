@@ -1,4 +1,5 @@
-//! The stream of an exec without a terminal: frames of eight bytes and a payload, so that stdout and stderr are told apart.
+//! The stream of an exec without a terminal: frames with a header of eight bytes and a payload, so that stdout and
+//! stderr can be separated.
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) struct NoFrame;
 const HEAD_BYTES: usize = 8;
 
 impl Frames {
-    /// Takes in what came, and hands out what is payload.
+    /// Takes in bytes and passes on the payload.
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(Channel, &[u8])) -> Result<(), NoFrame> {
         while !bytes.is_empty() {
             if self.left == 0 {
@@ -48,7 +49,7 @@ impl Frames {
     fn begin(&mut self) -> Result<(), NoFrame> {
         let head = std::mem::take(&mut self.head);
         let [kind, 0, 0, 0, length @ ..] = head.as_slice() else { return Err(NoFrame) };
-        // Zero is stdin, which an engine may write back, and nobody asked for.
+        // Zero is stdin, which an engine may write back and which is not needed.
         self.channel = match kind {
             0 => None,
             1 => Some(Channel::Out),

@@ -1,5 +1,5 @@
-//! HTTP/1.1 over a unix socket, as little of it as an engine's API needs: one request a connection, each with a limit of
-//! time, answers of a bounded length, and the upgrade of a connection to a raw stream.
+//! HTTP/1.1 over a unix socket, as little of it as an engine's API needs: one request a connection, each with a limit
+//! of time, answers of a bounded length, and the upgrade of a connection to a raw stream.
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -44,12 +44,12 @@ pub(super) fn ask(socket: &Path, request: Request<'_>, most: Duration) -> io::Re
     Ok(Response { status: head.status, body })
 }
 
-/// Asks for a raw stream. Where that is refused the answer says why.
+/// Asks for a raw stream. Where that is refused the answer has the reason.
 pub(super) fn upgrade(socket: &Path, request: Request<'_>, most: Duration) -> io::Result<Result<Upgraded, Response>> {
     let words = "Connection: Upgrade\r\nUpgrade: tcp\r\n";
     let mut reading = begin(socket, request, words, Instant::now() + most)?;
     let head = reading.head()?;
-    // Docker switches protocols; an engine of old says 200 and means the same.
+    // Docker switches protocols; an old engine answers 200 with the same meaning.
     if head.status == 101 || head.status == 200 {
         return Ok(Ok(Upgraded { stream: reading.stream, rest: reading.bytes }));
     }
@@ -188,7 +188,7 @@ impl Reading {
         bounded(length)?;
         while self.bytes.len() < length {
             if !self.more()? {
-                return Err(malformed("is shorter than it said"));
+                return Err(malformed("is shorter than announced"));
             }
         }
         let rest = self.bytes.split_off(length);
@@ -207,7 +207,7 @@ impl Reading {
             bounded(body.len().saturating_add(length))?;
             body.extend(self.exactly(length)?);
             if !self.line()?.is_empty() {
-                return Err(malformed("has a chunk that is longer than it said"));
+                return Err(malformed("has a chunk that is longer than announced"));
             }
         }
     }
@@ -271,7 +271,7 @@ mod tests {
     fn an_answer_that_is_cut_off_or_no_http_is_an_error() {
         assert_eq!(
             body("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").unwrap_err(),
-            "the answer is shorter than it said"
+            "the answer is shorter than announced"
         );
         assert_eq!(body("SSH-2.0\r\n\r\n").unwrap_err(), "the answer is no HTTP");
         assert_eq!(body("HTTP/1.1 200").unwrap_err(), "the answer ended in its head");

@@ -1,4 +1,4 @@
-//! Small questions to a container, by a command in it that ends soon.
+//! Short questions to a container, by a command in it.
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use super::ASKING_TAKES_MAX;
 use super::engine::{Engine, EngineError, Exec};
 use super::watcher::SHELL;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Whether a program is found in a container, by whoever works there. None where there is no shell to ask.
+/// Whether a program is found in a container by its default user. None where there is no shell.
 ///
 /// # Errors
-/// When the engine would not.
+/// When the engine refuses.
 pub fn has_program(socket: &Path, container: &str, program: &str) -> Result<Option<bool>, EngineError> {
     let engine = Engine::at(socket);
     if !engine.has(container, SHELL)? {
@@ -22,10 +22,10 @@ pub fn has_program(socket: &Path, container: &str, program: &str) -> Result<Opti
     Ok(Some(code == Some(0)))
 }
 
-/// Removes a folder of ours from a container, as far as whoever works there may.
+/// Removes a folder of ours from a container, as far as its default user may.
 ///
 /// # Errors
-/// When the engine would not.
+/// When the engine refuses.
 pub fn remove_folder(socket: &Path, container: &str, folder: &str) -> Result<(), EngineError> {
     run(&Engine::at(socket), container, vec!["rm", "-rf", folder]).map(drop)
 }
@@ -57,6 +57,6 @@ fn run(engine: &Engine, container: &str, argv: Vec<&str>) -> Result<Option<i64>,
         if !state.running || Instant::now() >= until {
             return Ok(state.exit_code.filter(|_| !state.running));
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_EVERY);
     }
 }

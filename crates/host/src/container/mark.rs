@@ -1,13 +1,14 @@
-//! How what an agent starts in a container is known again: by a variable, and by a limit that is in nobody's way.
+//! How processes that an agent started in a container are recognised: by a variable, and by a resource limit that
+//! has no effect.
 //!
-//! A variable is lost by who clears its environment. The limit on resident memory has done nothing on Linux for twenty
-//! years, but a child has it from its parent whatever it does with session, group, parent or environment, and everybody can read
-//! it in `/proc`. So a number that stands for the run is set there, by the shell that then becomes the agent.
+//! A process that clears its environment loses the variable. The limit on resident memory has had no effect on
+//! Linux for twenty years, but a child inherits it whatever it does with session, group, parent or environment, and
+//! it can be read in `/proc`. So a number for the run is set there, by the shell that then becomes the agent.
 use sha2::{Digest, Sha256};
 
 use crate::process::MARK;
 
-/// Petabytes, so that nobody who reads it as a limit minds.
+/// Petabytes, so that it has no effect where it is read as a limit.
 const KIB_MIN: u64 = 1 << 41;
 
 /// The marks of one run.
@@ -56,7 +57,7 @@ impl Mark {
 pub struct Gone {
     /// How many were found and ended.
     pub ended: u32,
-    /// Who could not be, or why that cannot be told.
+    /// What could not be ended, or why that is not known.
     pub left: Vec<String>,
 }
 

@@ -1,23 +1,23 @@
-//! A container of the run's own, made of an image: the workspace in it at the same path, no network unless it was allowed, and
-//! gone when the run is.
+//! A container of the run's own, made from an image: with the workspace at the same path, without network unless it
+//! is allowed, removed with the run.
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::check::{Refusal, holds_socket};
+use super::check::{ContainerRefusal, holds_socket};
 use super::engine::{Engine, EngineError};
 use super::watcher::SHELL;
 
-/// The label that says whose it is.
+/// The label with the run's id.
 const LABEL: &str = "loop.run";
-/// The agent's home: whoever it is there, it can write to it.
+/// The agent's home: any user can write to it.
 const HOME: &str = "/loop-home";
-/// What the container itself runs: nothing, until it is told to end. It takes in orphans where the engine has no init.
+/// What the container itself runs: nothing, until it gets a signal. It reaps orphans where the engine has no init.
 const IDLE: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
 
 /// What container is wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct ContainerRequest<'a> {
     /// The image.
     pub image: &'a str,
     /// The run.
@@ -31,25 +31,25 @@ pub struct Wish<'a> {
 /// Makes and starts it; its id comes back. One that is there already for the run is removed first.
 ///
 /// # Errors
-/// When the image is not there, or the engine would not.
-pub fn start(socket: &Path, wish: Wish<'_>) -> Result<String, Refusal> {
+/// When the image is not there, or the engine refuses.
+pub fn start(socket: &Path, request: ContainerRequest<'_>) -> Result<String, ContainerRefusal> {
     let engine = Engine::at(socket);
-    if holds_socket(wish.workspace, socket) {
-        return Err(Refusal::new(
+    if holds_socket(request.workspace, socket) {
+        return Err(ContainerRefusal::new(
             "the workspace cannot be mounted",
-            "the container engine's socket lies in it, and an agent that has it can do whatever you can",
+            "the container engine's socket is in it, and an agent that has it can do whatever you can",
             "work in a folder of the project alone",
         ));
     }
-    let failed = |error: &EngineError| refusal(wish.image, error);
-    remove_of_run(socket, wish.run).map_err(|error| failed(&error))?;
+    let failed = |error: &EngineError| refusal(request.image, error);
+    remove_of_run(socket, request.run).map_err(|error| failed(&error))?;
     let user = user(&engine);
-    let with_init = made(&engine, &wish, &user, true);
+    let with_init = made(&engine, &request, &user, true);
     // An engine without an init of its own cannot start one that needs it.
-    with_init.or_else(|_| made(&engine, &wish, &user, false)).map_err(|error| failed(&error))
+    with_init.or_else(|_| made(&engine, &request, &user, false)).map_err(|error| failed(&error))
 }
 
-/// Whoever we are: files in the workspace stay ours. Of an engine that is ours alone, root is who we are.
+/// Our own user, so that files in the workspace stay ours. With a rootless engine, root in the container is our user.
 fn user(engine: &Engine) -> String {
     if engine.is_rootless() {
         return "0:0".to_owned();
@@ -57,8 +57,8 @@ fn user(engine: &Engine) -> String {
     format!("{}:{}", rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
-fn made(engine: &Engine, wish: &Wish<'_>, user: &str, init: bool) -> Result<String, EngineError> {
-    let id = engine.create(&format!("loop-{}", wish.run), &body(wish, user, init))?;
+fn made(engine: &Engine, request: &ContainerRequest<'_>, user: &str, init: bool) -> Result<String, EngineError> {
+    let id = engine.create(&format!("loop-{}", request.run), &body(request, user, init))?;
     let started = engine.start(&id);
     if let Err(error) = started {
         engine.remove(&id).ok();
@@ -67,50 +67,52 @@ fn made(engine: &Engine, wish: &Wish<'_>, user: &str, init: bool) -> Result<Stri
     Ok(id)
 }
 
-fn body(wish: &Wish<'_>, user: &str, init: bool) -> Value {
-    let place = wish.workspace.to_string_lossy();
+fn body(request: &ContainerRequest<'_>, user: &str, init: bool) -> Value {
+    let workspace = request.workspace.to_string_lossy();
     json!({
-        "Image": wish.image,
+        "Image": request.image,
         "Entrypoint": [SHELL, "-c", IDLE],
         "Cmd": [],
         "User": user,
-        "WorkingDir": place,
+        "WorkingDir": workspace,
         "Env": [format!("HOME={HOME}")],
-        "Labels": { LABEL: wish.run },
+        "Labels": { LABEL: request.run },
         "HostConfig": {
             "Init": init,
-            "NetworkMode": if wish.network { "default" } else { "none" },
-            "Mounts": [{ "Type": "bind", "Source": place, "Target": place }],
+            "NetworkMode": if request.network { "default" } else { "none" },
+            "Mounts": [{ "Type": "bind", "Source": workspace, "Target": workspace }],
             "Tmpfs": { HOME: "rw,exec,nosuid,mode=1777" },
         },
     })
 }
 
-fn refusal(image: &str, error: &EngineError) -> Refusal {
+fn refusal(image: &str, error: &EngineError) -> ContainerRefusal {
     let what = format!("no container of the image {image}");
     match error {
-        EngineError::NotFound(why) => Refusal::new(what, why.clone(), format!("docker pull {image}")),
+        EngineError::NotFound(why) => ContainerRefusal::new(what, why.clone(), format!("docker pull {image}")),
         EngineError::Unreachable { .. }
         | EngineError::Refused { .. }
         | EngineError::Shell(_)
-        | EngineError::Malformed(_) => {
-            Refusal::new(what, error.to_string(), format!("docker run --rm -it {image} {SHELL}   shows what it lacks"))
-        }
+        | EngineError::Malformed(_) => ContainerRefusal::new(
+            what,
+            error.to_string(),
+            format!("docker run --rm -it {image} {SHELL}   shows what it lacks"),
+        ),
     }
 }
 
 /// Removes a container, whatever runs in it.
 ///
 /// # Errors
-/// When the engine would not. One that is gone already is no error.
+/// When the engine refuses. One that is gone already is no error.
 pub fn remove(socket: &Path, id: &str) -> Result<(), EngineError> {
     Engine::at(socket).remove(id)
 }
 
-/// Removes whatever containers of its own a run has, known by their label: after a crash nobody else remembers them.
+/// Removes whatever containers of its own a run has, known by their label: after a crash nothing else names them.
 ///
 /// # Errors
-/// When the engine would not.
+/// When the engine refuses.
 pub fn remove_of_run(socket: &Path, run: &str) -> Result<u32, EngineError> {
     let engine = Engine::at(socket);
     let found = engine.labelled(&format!("{LABEL}={run}"))?;

@@ -1,5 +1,5 @@
-//! Files for an agent in a container: what an adapter wants written beside the prompt lies outside the workspace, where nobody in
-//! the container sees it. So it is put there, as an archive, which is the one form that an engine takes.
+//! Files for an agent in a container. What an adapter writes beside the prompt is outside the workspace and not
+//! visible in the container. So it is copied there as a tar archive, the only form that an engine accepts.
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -11,13 +11,13 @@ const BLOCK: usize = 512;
 /// Puts files into a container, by absolute path, with the folders above them.
 ///
 /// # Errors
-/// When a path is too long or not absolute, or the engine would not.
+/// When a path is too long or not absolute, or the engine refuses.
 pub fn put(socket: &Path, container: &str, files: &[(String, Vec<u8>)]) -> Result<(), EngineError> {
     let archive = archive(files).map_err(|error| EngineError::Malformed(error.to_string()))?;
     Engine::at(socket).put(container, &archive)
 }
 
-/// The files as an archive to be taken out at the root. Everybody may read them: who the agent is in there is not known.
+/// The files as an archive to be extracted at the root. All users may read them: the agent's user is not known.
 fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut folders = BTreeSet::new();
@@ -27,10 +27,10 @@ fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
         folders.extend(inside.match_indices('/').filter_map(|(at, _)| inside.get(..=at)));
     }
     for folder in folders {
-        bytes.extend(head(folder, 0, ("0000755", b'5'))?);
+        bytes.extend(head(folder, 0, "0000755", b'5')?);
     }
     for (path, content) in files {
-        bytes.extend(head(path.trim_start_matches('/'), content.len(), ("0000644", b'0'))?);
+        bytes.extend(head(path.trim_start_matches('/'), content.len(), "0000644", b'0')?);
         bytes.extend_from_slice(content);
         bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
     }
@@ -40,7 +40,7 @@ fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
 }
 
 /// The head of one entry, as POSIX has it.
-fn head(name: &str, length: usize, (mode, kind): (&str, u8)) -> io::Result<Vec<u8>> {
+fn head(name: &str, length: usize, mode: &str, kind: u8) -> io::Result<Vec<u8>> {
     let too_long = || io::Error::other(format!("{name} is too long a path for an archive"));
     // A name of up to 100 bytes, and as many as 155 of its folders before it.
     let cut = |name: &str| name.match_indices('/').map(|(at, _)| at).find(|at| name.len() - at <= 100 && *at > 0);

@@ -1,4 +1,5 @@
-//! What the next command must know to end what a killed harness left in a container: a small file in the run's folder.
+//! What the next command must know to clean up what a killed harness left in a container: a small file in the run's
+//! folder.
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,12 +14,12 @@ use super::own::remove_of_run;
 use super::watcher::{Ending, end};
 
 const FILE: &str = "container.json";
-/// After a crash nobody waits for the agent to save its work for long.
+/// After a crash the agent gets only a short time to save its work.
 const AFTER_A_CRASH: Ending = Ending { gentle: "TERM", grace: Duration::from_secs(2), most: Duration::from_secs(15) };
 
 /// Where the agents of a run are started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct ContainerRecord {
     /// The engine's socket.
     pub socket: PathBuf,
     /// The container's id.
@@ -32,7 +33,7 @@ pub struct Kept {
     pub own: bool,
 }
 
-impl Kept {
+impl ContainerRecord {
     /// Writes it down, whole or not at all, before the first agent is started.
     ///
     /// # Errors
@@ -51,7 +52,7 @@ impl Kept {
         format!("/loop-files/{}", self.run)
     }
 
-    /// What a run's folder says; none if its agents are in no container.
+    /// The record in a run's folder; none if its agents are in no container.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()

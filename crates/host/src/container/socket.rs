@@ -1,14 +1,14 @@
-//! Where the engine listens: what the user said, or the places that Docker and Podman are known to use.
+//! Where the engine listens: the user's setting, or the usual paths of Docker and Podman.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::check::Refusal;
+use super::check::ContainerRefusal;
 
 /// The engine's socket. `setting` is what the user named: a path, or `unix://` and a path.
 ///
 /// # Errors
 /// When none is there, or what is named is no unix socket.
-pub fn find(setting: Option<&str>, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Refusal> {
+pub fn find(setting: Option<&str>, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, ContainerRefusal> {
     let host = || lookup("DOCKER_HOST").filter(|host| !host.is_empty());
     if let Some(named) = setting.map(OsString::from).or_else(host) {
         return named_path(&named.to_string_lossy());
@@ -22,7 +22,7 @@ pub fn find(setting: Option<&str>, lookup: impl Fn(&str) -> Option<OsString>) ->
         below("HOME", ".docker/run/docker.sock"),
     ];
     usual.into_iter().flatten().find(|path| path.exists()).ok_or_else(|| {
-        Refusal::new(
+        ContainerRefusal::new(
             "no container engine",
             "neither Docker's nor Podman's socket is there, and DOCKER_HOST is not set",
             "start Docker, or: systemctl --user start podman.socket",
@@ -30,13 +30,17 @@ pub fn find(setting: Option<&str>, lookup: impl Fn(&str) -> Option<OsString>) ->
     })
 }
 
-fn named_path(named: &str) -> Result<PathBuf, Refusal> {
+fn named_path(named: &str) -> Result<PathBuf, ContainerRefusal> {
     let path = named.strip_prefix("unix://").unwrap_or(named);
     if path.starts_with('/') {
         return Ok(PathBuf::from(path));
     }
     let why = format!("{named} is no unix socket, and an engine elsewhere does not see the workspace");
-    Err(Refusal::new("cannot reach the container engine", why, "export DOCKER_HOST=unix:///var/run/docker.sock"))
+    Err(ContainerRefusal::new(
+        "cannot reach the container engine",
+        why,
+        "export DOCKER_HOST=unix:///var/run/docker.sock",
+    ))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-# loop-watch: waits in the container beside the agent, finds whoever carries the marks of the run ($1 in the environment, $2 as a
+# loop-watch: waits in the container beside the agent, finds the processes with the marks of the run ($1 in the environment, $2 as a
 # limit) and signals them. It starts nothing, so that it works where no more processes may be; one line in, one out.
-look() {
+find_marked() {
   marked= others=
   for folder in /proc/[0-9]*; do
     pid=${folder#/proc/} state= parent= threads=1 hit=
@@ -12,7 +12,7 @@ look() {
         Threads:) threads=$value; break ;;
       esac
     done 2>/dev/null <"$folder/status" || continue
-    # Dead and not yet taken in; one whose first thread alone has ended lives.
+    # Dead and not reaped yet; one of which only the first thread has ended is alive.
     case $state in
       '') continue ;;
       Z | X) if [ "$threads" -le 1 ]; then continue; fi ;;
@@ -30,7 +30,7 @@ look() {
     fi
     if [ -n "$hit" ]; then marked="$marked $pid"; else others="$others $pid:$parent"; fi
   done
-  # Those below them.
+  # Their descendants.
   again=yes
   while [ -n "$again" ]; do
     again= rest=
@@ -50,19 +50,19 @@ trap '' TERM INT HUP PIPE
 echo ready
 while read -r order signal; do
   if [ "$order" = bye ]; then exit 0; fi
-  look "$1" "$2"
+  find_marked "$1" "$2"
   if [ "$order" = send ]; then send "$signal"; fi
   echo "seen$marked"
 done
-# Whoever gave the orders is gone.
-look "$1" "$2"
+# The other end of stdin is gone.
+find_marked "$1" "$2"
 send TERM
 send CONT
 if [ -n "$marked" ]; then sleep 1; fi 2>/dev/null
 passes=0
 while [ "$passes" -lt 100 ]; do
   passes=$((passes + 1))
-  look "$1" "$2"
+  find_marked "$1" "$2"
   if [ -z "$marked" ]; then exit 0; fi
   send STOP
   send KILL

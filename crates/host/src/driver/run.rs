@@ -115,7 +115,7 @@ impl Sources<Run> for RunSources {
     }
 
     fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Vec<Event> {
-        let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.told(entry, state));
+        let warnings = self.publishers.iter_mut().filter_map(|publisher| publisher.on_entry(entry, state));
         warnings.map(|text| Event::Noticed(Notice::Message { text })).collect()
     }
 

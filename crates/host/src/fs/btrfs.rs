@@ -1,4 +1,4 @@
-//! The calls of btrfs that no library offers safely: snapshots made and removed, and what a subvolume is.
+//! The btrfs system calls that no library offers safely: making and removing snapshots, and what a subvolume is.
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, NoArg, Opcode, Setter, Updater, ioctl, opcode};
 
-/// What `statfs` says of btrfs.
+/// The file system type in `statfs` of btrfs.
 const MAGIC: u64 = 0x9123_683e;
 /// The root folder of every subvolume has this number.
 pub(crate) const ROOT_INODE: u64 = 256;
@@ -33,7 +33,7 @@ struct Named {
     name: [u8; 4088],
 }
 
-/// `btrfs_ioctl_vol_args_v2`. The name's place is that of a subvolume's number too.
+/// `btrfs_ioctl_vol_args_v2`. The field of the name is also that of a subvolume's number.
 #[repr(C)]
 struct Named2 {
     handle: i64,
@@ -120,7 +120,7 @@ fn name_bytes<const LENGTH: usize>(name: &[u8]) -> io::Result<[u8; LENGTH]> {
     // The last byte stays 0: it ends the name.
     let odd = name.is_empty() || name.len() >= LENGTH || name.iter().any(|byte| matches!(byte, 0 | b'/'));
     match bytes.get_mut(..name.len()).filter(|_| !odd) {
-        Some(place) => place.copy_from_slice(name),
+        Some(name_field) => name_field.copy_from_slice(name),
         None => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no name for a subvolume")),
     }
     Ok(bytes)
@@ -133,7 +133,7 @@ pub(crate) fn snapshot(of: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &[u8], 
     let flags = if read_only { READ_ONLY } else { 0 };
     let name = name_bytes(name)?;
     let named = Named2 { handle: i64::from(of.as_raw_fd()), transaction: 0, flags, unused: [0; 4], name };
-    // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
+    // SAFETY: the layout is the kernel's, which only reads it during the call.
     unsafe { ioctl(folder, Setter::<SNAPSHOT_CREATE, Named2>::new(named)) }.map_err(Into::into)
 }
 
@@ -141,18 +141,18 @@ pub(crate) fn snapshot(of: BorrowedFd<'_>, folder: BorrowedFd<'_>, name: &[u8], 
 #[expect(unsafe_code, reason = "no safe library offers this call")]
 pub(crate) fn create(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
     let named = Named { handle: 0, name: name_bytes(name)? };
-    // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
+    // SAFETY: the layout is the kernel's, which only reads it during the call.
     unsafe { ioctl(folder, Setter::<SUBVOLUME_CREATE, Named>::new(named)) }.map_err(Into::into)
 }
 
 /// Removes a subvolume of a folder with all that is in it. By its number where the kernel lets us, so that it is the
-/// one that was looked at; else by its name.
+/// one that was inspected; else by its name.
 #[expect(unsafe_code, reason = "no safe library offers this call")]
 pub(crate) fn destroy(folder: BorrowedFd<'_>, name: &[u8], number: u64) -> io::Result<()> {
-    let mut place = [0; 4040];
-    place[..8].copy_from_slice(&number.to_ne_bytes());
-    let by_id = Named2 { handle: 0, transaction: 0, flags: BY_ID, unused: [0; 4], name: place };
-    // SAFETY: the layout is the kernel's, which reads it and keeps nothing of it.
+    let mut name_field = [0; 4040];
+    name_field[..8].copy_from_slice(&number.to_ne_bytes());
+    let by_id = Named2 { handle: 0, transaction: 0, flags: BY_ID, unused: [0; 4], name: name_field };
+    // SAFETY: the layout is the kernel's, which only reads it during the call.
     match unsafe { ioctl(folder, Setter::<SNAPSHOT_DESTROY_BY_ID, Named2>::new(by_id)) } {
         Err(Errno::NOTTY | Errno::OPNOTSUPP | Errno::PERM | Errno::INVAL) => {}
         done => return done.map_err(Into::into),
@@ -207,12 +207,12 @@ pub(crate) fn nested(subvolume: BorrowedFd<'_>) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error.into()),
     }
     let Some([number, folder]) = below.found.first().filter(|_| below.count > 0).copied() else { return Ok(None) };
-    let mut place = Where { folder, number, name: [0; 256], path: [0; 3824] };
+    let mut name_field = Where { folder, number, name: [0; 256], path: [0; 3824] };
     // SAFETY: as above.
-    let known = unsafe { ioctl(subvolume, Updater::<WHERE_IS, Where>::new(&mut place)) };
+    let known = unsafe { ioctl(subvolume, Updater::<WHERE_IS, Where>::new(&mut name_field)) };
     let text = |bytes| CStr::from_bytes_until_nul(bytes).map(|text| text.to_bytes().to_vec()).unwrap_or_default();
     let path = match known {
-        Ok(()) => [text(&place.path), text(&place.name)].concat(),
+        Ok(()) => [text(&name_field.path), text(&name_field.name)].concat(),
         Err(_) => format!("subvolume {number}").into_bytes(),
     };
     Ok(Some(path))

@@ -13,21 +13,21 @@ use super::handle::{WITHIN, open_inside};
 use super::walk::names_in;
 use super::{btrfs, fresh_id};
 
-/// Each level costs a handle; what lies deeper is brought up first.
+/// Each level costs a handle; what is deeper is moved up first.
 const DEPTH_MAX: usize = 100;
-/// What was brought up is called so.
-const BROUGHT_UP: &str = ".loop-deep-";
+/// The prefix of the names of what was moved up.
+const MOVED_UP: &str = ".loop-deep-";
 
 /// Removes everything in a folder.
 ///
 /// # Errors
 /// When something stays; a mount is one such thing. What could be removed is gone.
 pub(crate) fn clear(folder: &OwnedFd) -> io::Result<()> {
-    let mut clearing = Clearing { root: folder, brought_up: 0 };
+    let mut clearing = Clearing { root: folder, moved_up: 0 };
     loop {
-        let before = clearing.brought_up;
+        let before = clearing.moved_up;
         clearing.folder(folder, 0)?;
-        if clearing.brought_up == before {
+        if clearing.moved_up == before {
             return Ok(());
         }
     }
@@ -45,7 +45,7 @@ pub(crate) fn remove_folder(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<()
 
 struct Clearing<'a> {
     root: &'a OwnedFd,
-    brought_up: u64,
+    moved_up: u64,
 }
 
 impl Clearing<'_> {
@@ -69,8 +69,8 @@ impl Clearing<'_> {
         }
         let inside = opened(folder.as_fd(), name)?;
         if depth >= DEPTH_MAX {
-            self.brought_up += 1;
-            let up = format!("{BROUGHT_UP}{}-{}", self.brought_up, fresh_id()?);
+            self.moved_up += 1;
+            let up = format!("{MOVED_UP}{}-{}", self.moved_up, fresh_id()?);
             return unlocked(folder, name, || renameat(folder, name, self.root, up.as_str()));
         }
         self.folder(&inside, depth + 1)?;
@@ -121,8 +121,8 @@ fn remove_empty(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
 }
 
 /// Does something to a name; where it is locked by a flag, or its folder is, the flags are taken off first.
-pub(crate) fn unlocked(folder: impl AsFd, name: &[u8], deed: impl Fn() -> rustix::io::Result<()>) -> io::Result<()> {
-    match deed() {
+pub(crate) fn unlocked(folder: impl AsFd, name: &[u8], action: impl Fn() -> rustix::io::Result<()>) -> io::Result<()> {
+    match action() {
         Err(Errno::PERM | Errno::ACCESS) => {}
         Err(Errno::NOENT) => return Ok(()),
         done => return done.map_err(Into::into),
@@ -135,7 +135,7 @@ pub(crate) fn unlocked(folder: impl AsFd, name: &[u8], deed: impl Fn() -> rustix
             ioctl_setflags(&locked, flags - (IFlags::IMMUTABLE | IFlags::APPEND)).ok();
         }
     }
-    deed().map_err(Into::into)
+    action().map_err(Into::into)
 }
 
 #[cfg(test)]

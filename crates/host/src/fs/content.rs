@@ -5,9 +5,9 @@ use std::io;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// Gives an empty file the content of another; says whether they share it.
+/// Gives an empty file the content of another; returns whether they share it.
 pub(crate) fn fill(from: &File, to: &File) -> io::Result<bool> {
-    // It fails where the two lie apart or the file system does not know it; then copying says what is really wrong.
+    // It fails where the two lie apart or the file system does not know it; then copying gives the real error.
     if rustix::fs::ioctl_ficlone(to, from).is_ok() {
         return Ok(true);
     }

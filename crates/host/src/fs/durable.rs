@@ -21,7 +21,7 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Writes a file beside its place and moves it there. Not synced: after a power cut it is the old one, the new one,
+/// Writes a file under a temporary name and renames it. Not synced: after a power cut it is the old one, the new one,
 /// or missing.
 pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_file_name(format!("tmp_{}.lock", fresh_id()?));

@@ -1,5 +1,5 @@
-//! Folders and files by handle: through no link and never outside, so that nobody can lead us out by swapping a name
-//! for a link.
+//! Folders and files by handle: through no link and never outside, so that replacing a name by a link leads
+//! nowhere.
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -4,7 +4,7 @@ use std::io;
 use loop_core::ids::RunId;
 
 /// A fresh id: for a run, or for a file beside another one. Two are the same once in ten thousand million times, so
-/// that whoever creates something by it must fail if it exists.
+/// that creating something by it must fail if it exists.
 ///
 /// # Errors
 /// When the machine gives no randomness.

@@ -1,5 +1,5 @@
-//! Tools for files that other rooms share: ids, durable writes, locks, folders and files by handle, walking and
-//! removing trees. Nothing here knows runs, checkpoints or workspaces, and nothing here uses another room.
+//! Tools for files that other rooms share. Nothing here knows runs, checkpoints or workspaces, and nothing here
+//! uses another room.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `content` | the content of one file into another, shared where the file system can |
 //! | `walk`, `clear` | all names of a tree; removing a tree, whatever was done to it |
 //! | `mounts`, `btrfs` | what is mounted where; the system calls for subvolumes |
-//! | `size` | how much a tree takes on disk |
+//! | `size` | how much space a tree takes on disk |
 pub(crate) mod btrfs;
 pub(crate) mod clear;
 pub(crate) mod content;

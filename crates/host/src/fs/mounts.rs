@@ -1,4 +1,4 @@
-//! What is mounted where, as the kernel lists it for us.
+//! What is mounted where, as the kernel lists it.
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ const LIST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What is mounted at a folder or below it, the last mounted last.
 pub(crate) fn mounts_at(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    // In few large pieces: the kernel says no length beforehand, and each piece takes its locks anew.
+    // In few large pieces: the kernel gives no length before, and each piece takes its locks again.
     let mut list = Vec::with_capacity(64 * 1024);
     fs::File::open("/proc/self/mountinfo")?.take(LIST_BYTES_MAX).read_to_end(&mut list)?;
-    let places = list.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    Ok(places.map(unescaped).filter(|place| place.starts_with(folder)).collect())
+    let points = list.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    Ok(points.map(unescaped).filter(|point| point.starts_with(folder)).collect())
 }
 
-/// A place as `mountinfo` writes it: blanks and the like are three octal digits behind a `\`.
+/// A path as `mountinfo` writes it: blanks and the like are three octal digits behind a `\`.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -43,6 +43,6 @@ mod tests {
     fn a_place_is_read_as_the_kernel_writes_it() {
         assert_eq!(unescaped(b"/a\\040b\\134c"), Path::new("/a b\\c"));
         assert_eq!(unescaped(b"/a\\04"), Path::new("/a\\04"));
-        assert!(mounts_at(Path::new("/")).unwrap().iter().any(|place| place == Path::new("/")));
+        assert!(mounts_at(Path::new("/")).unwrap().iter().any(|point| point == Path::new("/")));
     }
 }

@@ -30,11 +30,11 @@ pub(crate) struct Name {
     pub(crate) path: Vec<u8>,
     /// What it is.
     pub(crate) kind: NameKind,
-    /// What is said of it.
+    /// Its `lstat`.
     pub(crate) stat: Stat,
 }
 
-/// All names below a folder, each folder before what is in it. What `is_wanted` does not want is not looked into.
+/// All names below a folder, each folder before what is in it. What `is_wanted` refuses is skipped.
 ///
 /// # Errors
 /// When something cannot be read, with its path.

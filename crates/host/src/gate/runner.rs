@@ -112,7 +112,7 @@ impl<'a> GateRunner<'a> {
             reader.push(voice, bytes);
             show(GateProgress::Output(bytes));
         });
-        for text in self.containment.said() {
+        for text in self.containment.take_remarks() {
             show(GateProgress::Message(text));
         }
         reader.finish(end)
@@ -122,7 +122,7 @@ impl<'a> GateRunner<'a> {
     fn wait(&mut self, task: &mut Task, limit: Duration, read: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
         let began = Instant::now();
         loop {
-            self.containment.look();
+            self.containment.check_shim();
             if let Some(end) = task.go_on(&mut self.containment, read) {
                 return end;
             }

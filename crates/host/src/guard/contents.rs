@@ -1,5 +1,5 @@
-//! The contents of all originals in one file, one behind the other, so that thousands of them need one sync only.
-//! Where each lies, and its hash, is in the record.
+//! The contents of all originals in one file, so that thousands of them need only one sync. The record has the
+//! offset and the hash of each.
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,27 +8,27 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::record::{Record, What};
+use super::record::{OriginalKind, Record};
 
 const NAME: &str = "contents";
 const PIECE_BYTES: usize = 128 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Contents {
+pub(super) struct OriginalContents {
     file: File,
     /// Where each lies, by its hash.
     added: HashMap<String, u64>,
 }
 
-impl Contents {
-    /// An empty one. What somebody who was killed left, and no record names, is gone.
+impl OriginalContents {
+    /// An empty one. What a killed process left is dropped.
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
         Self::opened(folder, true)
     }
 
     pub(super) fn open(folder: &Path, record: &Record) -> io::Result<Self> {
         let mut all = Self::opened(folder, false)?;
-        all.added = record.files.values().filter_map(|kept| kept.what.place()).collect();
+        all.added = record.files.values().filter_map(|original| original.what.location()).collect();
         Ok(all)
     }
 
@@ -40,7 +40,7 @@ impl Contents {
     }
 
     /// Adds a content of this length.
-    pub(super) fn add(&mut self, from: &File, bytes: u64) -> io::Result<What> {
+    pub(super) fn add(&mut self, from: &File, bytes: u64) -> io::Result<OriginalKind> {
         let at = self.file.seek(SeekFrom::End(0))?;
         let (sha256, copied) = hashed(&mut from.take(bytes), &mut self.file)?;
         if copied != bytes {
@@ -54,18 +54,14 @@ impl Contents {
         }
         let at = known.unwrap_or(at);
         self.added.insert(sha256.clone(), at);
-        Ok(What::File { sha256, at, bytes })
+        Ok(OriginalKind::File { sha256, at, bytes })
     }
 
     /// Writes a content into an empty file. A damaged one is an error.
-    pub(super) fn write(&self, (at, bytes): (u64, u64), sha256: &str, to: &mut File) -> io::Result<()> {
+    pub(super) fn write(&self, at: u64, bytes: u64, sha256: &str, to: &mut File) -> io::Result<()> {
         let mut from = At { file: &self.file, at, left: bytes };
         let (found, copied) = hashed(&mut from, to)?;
-        if copied == bytes && found == sha256 {
-            Ok(())
-        } else {
-            Err(io::Error::other("what was kept of it is damaged"))
-        }
+        if copied == bytes && found == sha256 { Ok(()) } else { Err(io::Error::other("its stored content is damaged")) }
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
@@ -92,7 +88,7 @@ impl Read for At<'_> {
     }
 }
 
-/// Copies, and says the hash and how much it was.
+/// Copies, and returns the hash and how much it was.
 pub(super) fn hashed(from: &mut impl Read, to: &mut impl Write) -> io::Result<(String, u64)> {
     let (mut hash, mut all, mut piece) = (Sha256::new(), 0_u64, vec![0; PIECE_BYTES]);
     loop {

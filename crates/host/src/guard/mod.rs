@@ -1,9 +1,18 @@
-//! The tamper guard: what is protected is chosen and kept when a run begins, compared whenever the agent has worked, and
-//! put back byte for byte. All of it lies in the run's own folder, so that it works without checkpoints too.
-mod chosen;
+//! The tamper guard: protected files are stored when a run begins, compared after the agent worked, and restored
+//! byte for byte. Everything is in the run's own folder, so it works without checkpoints.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `patterns` | which files match the protected patterns and scripts | follow links |
+//! | `contents` | the contents of all originals in one file | store a content twice |
+//! | `record` | what is known of each original | |
+//! | `inspect` | compares the workspace with the originals | decide what tamper means |
+//! | `restore` | writes originals back | lose the agent's version: it is copied first |
+//! | `targets` | hashes of the files that define how tests are run | protect them |
 mod contents;
-mod look;
+mod inspect;
 mod order;
+mod patterns;
 mod record;
 mod restore;
 mod targets;
@@ -19,17 +28,17 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, stat
 
 use crate::checkpoint::{CheckpointContext, Stamp, rules_of, wall_nanos};
 use crate::fs::handle::{folder_beneath, open_folder, split};
-use chosen::{Chosen, Passed};
-use contents::Contents;
-use record::{Original, Quick, Record, What};
+use contents::OriginalContents;
+use patterns::{Passed, ProtectedPatterns};
+use record::{Original, OriginalKind, Quick, Record};
 
-pub use look::{Tamper, TamperFound, Tampered};
+pub use inspect::{Tamper, TamperFound, Tampered};
 pub(crate) use order::{GuardOrder, RunGuard};
 pub use restore::OriginalsRestored;
 
-/// The folder of a run that the originals are kept in.
+/// The folder of a run that the originals are stored in.
 const FOLDER: &str = "guard";
-/// The greatest file that is kept.
+/// The greatest file that is stored.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// All together.
 const ALL_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -38,7 +47,7 @@ const FILES_MAX: usize = 50_000;
 /// So many that are left out are named.
 const LEFT_OUT_NAMED_MAX: usize = 50;
 /// A NUL among so many first bytes: it is no script, as git sees it.
-const LOOKED_AT_BYTES: u64 = 8000;
+const SCRIPT_CHECK_BYTES: u64 = 8000;
 
 /// What shall be protected.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,7 +58,7 @@ pub struct ProtectRequest<'a> {
     pub scripts: &'a [String],
 }
 
-/// What came of keeping the originals.
+/// The result of storing the originals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProtectedFiles {
     /// How many are protected.
@@ -65,15 +74,15 @@ pub struct ProtectedFiles {
 pub struct Originals {
     folder: PathBuf,
     workspace: OwnedFd,
-    chosen: Chosen,
-    contents: Contents,
+    patterns: ProtectedPatterns,
+    contents: OriginalContents,
     record: Record,
     /// How much the originals are.
     bytes: u64,
 }
 
 impl Originals {
-    /// Fixes what is protected for a run and keeps it. Where that was done before, it stays as it is.
+    /// Fixes which files are protected for a run, and stores them. Where that was done before, nothing changes.
     ///
     /// # Errors
     /// When the workspace cannot be read or the run's folder not be written.
@@ -93,16 +102,16 @@ impl Originals {
         }
         let record = Record { globs: wanted.globs.to_vec(), ..Record::default() };
         let mut all = Self {
-            chosen: Chosen::new(&record.globs, rules_of(context)),
+            patterns: ProtectedPatterns::new(&record.globs, rules_of(context)),
             workspace: open_folder(&context.workspace)?,
-            contents: Contents::new(&folder)?,
+            contents: OriginalContents::new(&folder)?,
             folder,
             record,
             bytes: 0,
         };
         let mut left_out = Vec::new();
         for path in all.matching(wanted, &mut left_out) {
-            if let Err(why) = all.keep(&path) {
+            if let Err(why) = all.store(&path) {
                 all.record.known.insert(escape_path(&path));
                 left_out.push(format!("{}: {why}", shown(&path)));
             }
@@ -113,7 +122,7 @@ impl Originals {
         Ok((all, taken))
     }
 
-    /// Those that were kept before; none where nothing was.
+    /// Those that were stored before; none where nothing was.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -121,9 +130,9 @@ impl Originals {
         let folder = run.join(FOLDER);
         let Some(record) = Record::read(&folder)? else { return Ok(None) };
         Ok(Some(Self {
-            chosen: Chosen::new(&record.globs, rules_of(context)),
+            patterns: ProtectedPatterns::new(&record.globs, rules_of(context)),
             workspace: open_folder(&context.workspace)?,
-            contents: Contents::open(&folder, &record)?,
+            contents: OriginalContents::open(&folder, &record)?,
             folder,
             bytes: record.bytes(),
             record,
@@ -141,11 +150,11 @@ impl Originals {
         self.record.files.keys().map(String::as_str)
     }
 
-    /// What a person, or a gate, changed while no agent worked becomes the original. Says what cannot be protected any
-    /// more.
+    /// What a person, or a gate, changed while no agent worked becomes the original. Returns what cannot be protected
+    /// any more.
     ///
     /// # Errors
-    /// When it cannot be kept; then the originals are those of before.
+    /// When it cannot be stored; then the originals are those of before.
     pub fn adopt(&mut self, found: &TamperFound) -> io::Result<Vec<String>> {
         let before = self.record.clone();
         let mut left_out = Vec::new();
@@ -156,7 +165,7 @@ impl Originals {
                 Tamper::Renamed { to } => to,
                 Tamper::Changed | Tamper::Deleted | Tamper::Mode | Tamper::Replaced { .. } => &tampered.path,
             };
-            match self.keep(&unescape_path(path)) {
+            match self.store(&unescape_path(path)) {
                 Err(why) if tampered.what != Tamper::Deleted => left_out.push(format!("{path}: {why}")),
                 Ok(()) | Err(_) => {}
             }
@@ -186,7 +195,7 @@ impl Originals {
         self.write()
     }
 
-    /// How many files that say how tests are run are watched.
+    /// How many files that define how tests are run are watched.
     #[must_use]
     pub fn watched(&self) -> u32 {
         u32::try_from(self.record.targets.len()).unwrap_or(u32::MAX)
@@ -204,16 +213,16 @@ impl Originals {
 
     /// Everything that shall be protected and is there.
     fn matching(&self, wanted: ProtectRequest<'_>, left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
-        let mut paths = self.chosen.scripts(&self.workspace, wanted.scripts, left_out);
+        let mut paths = self.patterns.scripts(&self.workspace, wanted.scripts, left_out);
         paths.retain(|path| self.is_script(path));
         let mut globbed = Vec::new();
         if !wanted.globs.is_empty() {
-            let passed = self.chosen.walk(&self.workspace, &mut |entry| {
+            let passed = self.patterns.walk(&self.workspace, &mut |entry| {
                 if entry.is_wanted && matches!(entry.kind, FileType::RegularFile | FileType::Symlink) {
                     globbed.push(entry.path.to_vec());
                 }
             });
-            left_out.extend(self.said_of(&passed));
+            left_out.extend(self.unread_names(&passed));
         }
         paths.extend(globbed);
         paths.sort_unstable();
@@ -221,13 +230,13 @@ impl Originals {
         paths
     }
 
-    fn said_of(&self, passed: &Passed) -> Vec<String> {
-        let mut said: Vec<String> =
+    fn unread_names(&self, passed: &Passed) -> Vec<String> {
+        let mut names: Vec<String> =
             passed.unread.iter().map(|path| format!("{}: it cannot be read", shown(path))).collect();
         if passed.is_cut {
-            said.push("the workspace has more names than are looked at".to_owned());
+            names.push("the workspace has more names than the limit".to_owned());
         }
-        said
+        names
     }
 
     /// A link, or a file that is text: a program that was compiled is made again and again.
@@ -238,7 +247,7 @@ impl Originals {
             FileType::Symlink => true,
             FileType::RegularFile => opened(&folder, name).is_ok_and(|file| {
                 let mut first = Vec::new();
-                file.take(LOOKED_AT_BYTES).read_to_end(&mut first).is_ok() && !first.contains(&0)
+                file.take(SCRIPT_CHECK_BYTES).read_to_end(&mut first).is_ok() && !first.contains(&0)
             }),
             FileType::Directory
             | FileType::Fifo
@@ -249,7 +258,7 @@ impl Originals {
         }
     }
 
-    /// The folder of a path, and what is said of the path: by no link, never outside.
+    /// The folder of a path, and the `lstat` of the path: through no link, never outside.
     fn stat(&self, path: &[u8]) -> io::Result<(OwnedFd, Stat)> {
         let (above, name) = split(path);
         let folder = folder_beneath(&self.workspace, above)?;
@@ -257,21 +266,21 @@ impl Originals {
         Ok((folder, stat))
     }
 
-    /// Keeps one name as it is now.
-    fn keep(&mut self, path: &[u8]) -> Result<(), String> {
-        let said = |error: io::Error| error.to_string();
-        let (folder, stat) = self.stat(path).map_err(said)?;
+    /// Stores one name as it is now.
+    fn store(&mut self, path: &[u8]) -> Result<(), String> {
+        let message = |error: io::Error| error.to_string();
+        let (folder, stat) = self.stat(path).map_err(message)?;
         let (_, name) = split(path);
         let stamp = Stamp::of(&stat);
         let what = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| said(error.into()))?;
-                What::Link { leads: escape_path(leads.as_bytes()) }
+                let leads = readlinkat(&folder, name, Vec::new()).map_err(|error| message(error.into()))?;
+                OriginalKind::Link { leads: escape_path(leads.as_bytes()) }
             }
             FileType::RegularFile => {
                 self.room_for(stamp.size)?;
-                let file = opened(&folder, name).map_err(said)?;
-                let what = self.contents.add(&file, stamp.size).map_err(said)?;
+                let file = opened(&folder, name).map_err(message)?;
+                let what = self.contents.add(&file, stamp.size).map_err(message)?;
                 self.bytes = self.bytes.saturating_add(stamp.size);
                 what
             }
@@ -283,15 +292,15 @@ impl Originals {
             | FileType::Unknown => return Err("it is neither a file nor a link".to_owned()),
         };
         let is_sure = stamp.is_sure(wall_nanos());
-        let kept = Original {
+        let original = Original {
             what,
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
             stamp: Quick::of(&stamp),
             is_sure,
         };
-        self.record.files.insert(escape_path(path), kept);
-        self.keep_folders(path);
+        self.record.files.insert(escape_path(path), original);
+        self.store_folder_modes(path);
         Ok(())
     }
 
@@ -309,7 +318,7 @@ impl Originals {
     }
 
     /// The permissions of the folders above: they may have to be made again.
-    fn keep_folders(&mut self, path: &[u8]) {
+    fn store_folder_modes(&mut self, path: &[u8]) {
         let mut above = split(path).0;
         loop {
             let name = escape_path(above);

@@ -118,7 +118,7 @@ impl RunGuard {
             GuardPoint::People => adopt(originals)?,
             GuardPoint::Gates(GatePoint::Baseline) => release(originals)?,
             GuardPoint::Agent(..) | GuardPoint::Gates(_) => {
-                let found = originals.look()?;
+                let found = originals.inspect()?;
                 let is_tampered = !found.changed.is_empty();
                 let mut report = report_of(&found);
                 match order.on_tamper {
@@ -154,7 +154,7 @@ impl RunGuard {
 
 /// What people changed while no agent worked is the original from now on.
 fn adopt(originals: &mut Originals) -> std::io::Result<GuardReport> {
-    let found = originals.look()?;
+    let found = originals.inspect()?;
     let mut remarks = Vec::new();
     if !found.changed.is_empty() {
         let names = report_of(&found).tampered.words();
@@ -166,7 +166,7 @@ fn adopt(originals: &mut Originals) -> std::io::Result<GuardReport> {
 
 /// What the gates change themselves before any agent has worked is not protected.
 fn release(originals: &mut Originals) -> std::io::Result<GuardReport> {
-    let found = originals.look()?;
+    let found = originals.inspect()?;
     if found.changed.is_empty() {
         return Ok(GuardReport::default());
     }
@@ -191,7 +191,7 @@ fn restore(
 }
 
 fn report_of(found: &TamperFound) -> GuardReport {
-    let changed: Vec<String> = found.changed.iter().map(Tampered::told).collect();
+    let changed: Vec<String> = found.changed.iter().map(Tampered::describe).collect();
     GuardReport {
         tampered: NameList::of(changed.iter().map(String::as_str)),
         added: NameList::of(found.added.iter().map(String::as_str)),

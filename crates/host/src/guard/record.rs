@@ -1,4 +1,4 @@
-//! What is known of each original, in one file that is always whole.
+//! What is known of each original, in one file that is always complete.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::checkpoint::Stamp;
 
 const NAME: &str = "record.json";
 
-/// When this is the same, nobody has touched a file: the time of change cannot be set by anybody but the kernel.
+/// When this is the same, a file was not touched: only the kernel sets the change time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Quick {
     pub(super) size: u64,
@@ -28,16 +28,16 @@ impl Quick {
 /// What an original is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub(super) enum What {
+pub(super) enum OriginalKind {
     /// A file: its content lies there in the contents.
     File { sha256: String, at: u64, bytes: u64 },
     /// A link.
     Link { leads: String },
 }
 
-impl What {
+impl OriginalKind {
     /// The hash of a content and where it lies.
-    pub(super) fn place(&self) -> Option<(String, u64)> {
+    pub(super) fn location(&self) -> Option<(String, u64)> {
         if let Self::File { sha256, at, .. } = self { Some((sha256.clone(), *at)) } else { None }
     }
 }
@@ -46,7 +46,7 @@ impl What {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Original {
     #[serde(flatten)]
-    pub(super) what: What,
+    pub(super) what: OriginalKind,
     pub(super) mode: u32,
     pub(super) owner: (u32, u32),
     pub(super) stamp: Quick,
@@ -56,7 +56,7 @@ pub(super) struct Original {
 
 impl Original {
     pub(super) fn bytes(&self) -> u64 {
-        if let What::File { bytes, .. } = self.what { bytes } else { 0 }
+        if let OriginalKind::File { bytes, .. } = self.what { bytes } else { 0 }
     }
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Record {
     pub(super) folders: BTreeMap<String, u32>,
     /// Paths that match and are neither protected nor the agent's.
     pub(super) known: BTreeSet<String>,
-    /// What files said about how tests are run.
+    /// The hashes of the files that define how tests are run.
     pub(super) targets: BTreeMap<String, Option<String>>,
-    /// The same when it was last looked at.
+    /// The same when it was last inspected.
     #[serde(default)]
     pub(super) targets_seen: BTreeMap<String, Option<String>>,
 }

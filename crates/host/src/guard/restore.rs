@@ -1,5 +1,5 @@
-//! Putting originals back: each is made beside its place and moved there, by handles that no link can lead elsewhere.
-//! What stood in the way is kept where the caller says, or moved aside.
+//! Restoring originals: each is written beside its path and renamed, by handles that no link can redirect. What was
+//! there is copied to where the caller wants it, or moved aside.
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read};
@@ -14,8 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::look::of_name;
-use super::record::{Original, What};
+use super::inspect::of_name;
+use super::record::{Original, OriginalKind};
 use super::{FILE_BYTES_MAX, Originals, Tamper, TamperFound, opened};
 use crate::checkpoint::{Unsynced, new_part, part_name, put_aside, set_mode};
 use crate::fs::clear::unlocked;
@@ -26,34 +26,34 @@ const OPEN_MODE: u32 = 0o700;
 /// Of a folder that nothing is known of.
 const FOLDER_MODE: u32 = 0o755;
 
-/// What was put back.
+/// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginalsRestored {
     /// Paths that are as they were.
     pub files: Vec<String>,
-    /// What stood in the way, and where it is now.
+    /// What was there instead, and where it is now.
     pub aside: Vec<(String, String)>,
-    /// Paths that could not be put back, and why.
+    /// Paths that could not be restored, and why.
     pub could_not: Vec<String>,
 }
 
 impl Originals {
-    /// Puts the originals back. What the agent made of them is copied below `keep` first, where that is given.
+    /// Restores the originals. What the agent made of them is copied below `versions` first, where that is given.
     ///
     /// # Errors
     /// When nothing can be done at all, or what was done is not safe on disk.
-    pub fn restore(&mut self, found: &TamperFound, keep: Option<&Path>) -> io::Result<OriginalsRestored> {
+    pub fn restore(&mut self, found: &TamperFound, versions: Option<&Path>) -> io::Result<OriginalsRestored> {
         let mut work = Work {
             all: self,
-            keep,
+            versions,
             done: OriginalsRestored::default(),
             opened: BTreeMap::new(),
             unsynced: Unsynced::default(),
         };
         for tampered in &found.changed {
             let path = unescape_path(&tampered.path);
-            let Some(kept) = work.all.record.files.get(&tampered.path).cloned() else { continue };
-            match work.put_back(&path, &kept, &tampered.what) {
+            let Some(original) = work.all.record.files.get(&tampered.path).cloned() else { continue };
+            match work.restore_one(&path, &original, &tampered.what) {
                 Ok(()) => work.done.files.push(tampered.path.clone()),
                 Err(error) => work.done.could_not.push(format!("{}: {error}", tampered.path)),
             }
@@ -68,14 +68,14 @@ impl Originals {
         Ok(done)
     }
 
-    /// What was put back is looked at once more and known by new stamps from then on. Says what is not as it was.
+    /// What was restored is inspected once more and known by new stamps from then on. Returns what is not as it was.
     fn check(&mut self, paths: &[String]) -> Vec<String> {
         let mut wrong = Vec::new();
         for path in paths {
             let bytes = unescape_path(path);
             let folder = folder_beneath(&self.workspace, split(&bytes).0);
-            let Some(kept) = self.record.files.get_mut(path) else { continue };
-            if folder.map_or(true, |folder| of_name(&folder, split(&bytes).1, kept, true).is_some()) {
+            let Some(original) = self.record.files.get_mut(path) else { continue };
+            if folder.map_or(true, |folder| of_name(&folder, split(&bytes).1, original, true).is_some()) {
                 wrong.push(path.clone());
             }
         }
@@ -85,7 +85,7 @@ impl Originals {
 
 struct Work<'a> {
     all: &'a Originals,
-    keep: Option<&'a Path>,
+    versions: Option<&'a Path>,
     done: OriginalsRestored,
     /// Folders that get permissions at the end.
     opened: BTreeMap<Vec<u8>, u32>,
@@ -93,20 +93,20 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn put_back(&mut self, path: &[u8], kept: &Original, what: &Tamper) -> io::Result<()> {
+    fn restore_one(&mut self, path: &[u8], original: &Original, what: &Tamper) -> io::Result<()> {
         let folder = self.above(path)?;
         let (above, name) = split(path);
         self.unsynced.folder(above, || folder.try_clone());
         if *what == Tamper::Mode {
-            return unlocked(&folder, name, || set_mode(&folder, name, kept.mode).map_err(|error| errno(&error)));
+            return unlocked(&folder, name, || set_mode(&folder, name, original.mode).map_err(|error| errno(&error)));
         }
         match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_folder(&stat) => self.make_room(&folder, path, &stat)?,
-            Ok(stat) => drop(self.keep_version(&folder, path, &stat)?),
+            Ok(stat) => drop(self.copy_version(&folder, path, &stat)?),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        let part = self.make(&folder, kept)?;
+        let part = self.make(&folder, original)?;
         // Whatever file or link is there is replaced, never followed.
         let moved = unlocked(&folder, name, || renameat(&folder, part.as_slice(), &folder, name));
         if moved.is_err() {
@@ -115,18 +115,22 @@ impl Work<'_> {
         moved
     }
 
-    /// The original, beside its place. Its time is the present: what was built from the other one is older than it.
-    fn make(&mut self, folder: &OwnedFd, kept: &Original) -> io::Result<Vec<u8>> {
-        match &kept.what {
-            What::Link { leads } => {
+    /// Writes the original under a temporary name. Its time is the present: files built from the agent's version are
+    /// older.
+    fn make(&mut self, folder: &OwnedFd, original: &Original) -> io::Result<Vec<u8>> {
+        match &original.what {
+            OriginalKind::Link { leads } => {
                 let part = part_name()?;
                 symlinkat(unescape_path(leads).as_slice(), folder, part.as_slice())?;
                 Ok(part)
             }
-            What::File { sha256, at, bytes } => {
+            OriginalKind::File { sha256, at, bytes } => {
                 let (part, mut file) = new_part(folder)?;
-                let written =
-                    self.all.contents.write((*at, *bytes), sha256, &mut file).and_then(|()| dress(&file, kept));
+                let written = self
+                    .all
+                    .contents
+                    .write(*at, *bytes, sha256, &mut file)
+                    .and_then(|()| set_owner_and_mode(&file, original));
                 if let Err(error) = written {
                     unlinkat(folder, part.as_slice(), AtFlags::empty()).ok();
                     return Err(error);
@@ -182,7 +186,7 @@ impl Work<'_> {
         self.all.record.folders.get(&escape_path(folder)).copied()
     }
 
-    /// Takes away what is no original: a link or an empty folder goes, all else is kept.
+    /// Takes away what is no original: a link or an empty folder goes, all else is stored.
     fn make_room(&mut self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<()> {
         let (above, name) = split(path);
         let is_empty_folder = is_folder(stat) && unlinkat(folder, name, AtFlags::REMOVEDIR).is_ok();
@@ -190,10 +194,10 @@ impl Work<'_> {
             return Ok(());
         }
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        if is_link || !is_folder(stat) && self.keep_version(folder, path, stat)? {
+        if is_link || !is_folder(stat) && self.copy_version(folder, path, stat)? {
             return unlocked(folder, name, || unlinkat(folder, name, AtFlags::empty()));
         }
-        if is_folder(stat) && self.move_away(folder, path)? {
+        if is_folder(stat) && self.move_folder(folder, path)? {
             return Ok(());
         }
         let aside = put_aside(folder, name)?;
@@ -201,10 +205,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Moves a folder to where the caller wants what stood in the way; not possible from one disk to another.
-    fn move_away(&self, folder: &OwnedFd, path: &[u8]) -> io::Result<bool> {
-        let Some(keep) = self.keep else { return Ok(false) };
-        let to = keep.join(std::ffi::OsStr::from_bytes(path));
+    /// Moves a folder to where the caller wants it; not possible between file systems.
+    fn move_folder(&self, folder: &OwnedFd, path: &[u8]) -> io::Result<bool> {
+        let Some(versions) = self.versions else { return Ok(false) };
+        let to = versions.join(std::ffi::OsStr::from_bytes(path));
         if let Some(above) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         }
@@ -212,9 +216,9 @@ impl Work<'_> {
         Ok(renameat(folder, name, CWD, &to).is_ok())
     }
 
-    /// Copies what the agent made of a file to where the caller wants it; says whether that was done.
-    fn keep_version(&self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<bool> {
-        let Some(keep) = self.keep else { return Ok(false) };
+    /// Copies what the agent made of a file to where the caller wants it; returns whether that was done.
+    fn copy_version(&self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<bool> {
+        let Some(versions) = self.versions else { return Ok(false) };
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         if !is_file || bytes > FILE_BYTES_MAX {
@@ -228,7 +232,7 @@ impl Work<'_> {
             }
             from => from?,
         };
-        let to = keep.join(std::ffi::OsStr::from_bytes(path));
+        let to = versions.join(std::ffi::OsStr::from_bytes(path));
         if let Some(above) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         }
@@ -254,13 +258,13 @@ impl Work<'_> {
 }
 
 /// Owner and permissions; the owner comes first, because giving a file away takes set-id bits off.
-fn dress(file: &File, kept: &Original) -> io::Result<()> {
+fn set_owner_and_mode(file: &File, original: &Original) -> io::Result<()> {
     let stat = fstat(file)?;
-    if (stat.st_uid, stat.st_gid) != kept.owner {
+    if (stat.st_uid, stat.st_gid) != original.owner {
         // Only root may give files away; the content counts.
-        fchown(file, Some(Uid::from_raw(kept.owner.0)), Some(Gid::from_raw(kept.owner.1))).ok();
+        fchown(file, Some(Uid::from_raw(original.owner.0)), Some(Gid::from_raw(original.owner.1))).ok();
     }
-    file.set_permissions(Permissions::from_mode(kept.mode))
+    file.set_permissions(Permissions::from_mode(original.mode))
 }
 
 fn is_folder(stat: &Stat) -> bool {

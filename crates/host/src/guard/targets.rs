@@ -15,7 +15,7 @@ use crate::fs::walk::names_in;
 
 /// A file that is longer is none that people write.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// So many folders are looked into, and so many files read.
+/// At most this many folders are inspected, and so many files read.
 const FOLDERS_MAX: usize = 1000;
 const FILES_MAX: usize = 200;
 
@@ -23,13 +23,13 @@ impl Originals {
     /// Where tests are run otherwise than when the run began, in sentences.
     pub fn targets_changed(&mut self) -> Vec<String> {
         let now = self.targets_now();
-        let told = now.iter().filter_map(|(path, after)| match self.record.targets.get(path) {
+        let changes = now.iter().filter_map(|(path, after)| match self.record.targets.get(path) {
             Some(before) => target_change(path, before.as_deref(), after.as_deref()),
             None => new_target(path, after.as_deref(), &self.known_beside(path)),
         });
-        let told = told.collect();
+        let changes = changes.collect();
         self.record.targets_seen = now;
-        told
+        changes
     }
 
     pub(super) fn watch_targets(&mut self) {
@@ -38,7 +38,7 @@ impl Originals {
         self.record.targets_seen = self.record.targets.clone();
     }
 
-    /// The files that may say how tests are run, those at the top first.
+    /// The files that may define how tests are run, those at the top first.
     fn target_files(&self) -> Vec<Vec<u8>> {
         let mut files = Vec::new();
         self.targets_in(b"", &mut files);
@@ -46,7 +46,7 @@ impl Originals {
         let is_folder = |name: &[u8]| {
             self.stat(name).is_ok_and(|(_, stat)| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
         };
-        let folders = top.iter().filter(|name| !self.chosen.is_passed_by(name) && is_folder(name));
+        let folders = top.iter().filter(|name| !self.patterns.is_passed_by(name) && is_folder(name));
         for folder in folders.take(FOLDERS_MAX) {
             self.targets_in(folder, &mut files);
         }
@@ -54,36 +54,36 @@ impl Originals {
         files
     }
 
-    /// The names of the files in the same folder that said how tests are run when the run began.
+    /// The names of the files in the same folder that defined how tests are run when the run began.
     fn known_beside(&self, path: &str) -> Vec<&str> {
         let (folder, _) = parted(path);
-        let known = self.record.targets.iter().filter(|(_, says)| says.is_some()).map(|(path, _)| path.as_str());
+        let known = self.record.targets.iter().filter(|(_, hash)| hash.is_some()).map(|(path, _)| path.as_str());
         known.map(parted).filter(|(beside, _)| *beside == folder).map(|(_, name)| name).collect()
     }
 
-    /// What differs from when the agent's work was looked at is not the agent's.
+    /// What differs from when the agent's work was inspected is not the agent's.
     pub(super) fn adopt_targets(&mut self) {
         let now = self.targets_now();
-        for (path, says) in &now {
-            if self.record.targets_seen.get(path) != Some(says) {
-                self.record.targets.insert(path.clone(), says.clone());
+        for (path, hash) in &now {
+            if self.record.targets_seen.get(path) != Some(hash) {
+                self.record.targets.insert(path.clone(), hash.clone());
             }
         }
         self.record.targets_seen = now;
     }
 
-    /// What the known files say now, and those that came to be.
+    /// The present hashes of the known files, and of new ones.
     fn targets_now(&self) -> BTreeMap<String, Option<String>> {
         let known = self.record.targets.keys().cloned();
         // Where not all could be read at first, one of those is not new.
         let is_whole = self.record.targets.len() < FILES_MAX;
         let found = if is_whole { self.target_files() } else { Vec::new() };
         let paths: BTreeSet<String> = known.chain(found.iter().map(|path| escape_path(path))).collect();
-        let said = paths.into_iter().map(|path| {
-            let says = self.target(&unescape_path(&path));
-            (path, says)
+        let hashes = paths.into_iter().map(|path| {
+            let hash = self.target(&unescape_path(&path));
+            (path, hash)
         });
-        said.collect()
+        hashes.collect()
     }
 
     fn targets_in(&self, folder: &[u8], files: &mut Vec<Vec<u8>>) {

@@ -5,7 +5,7 @@ use loop_core::settings::{CheckpointBackend, ContainmentMode, OutputSettings, Se
 
 use super::settings::Setup;
 use crate::changes::check_containment_word;
-use crate::checkpoint::{Chosen, check_state_folder, choose, cut_off};
+use crate::checkpoint::{BackendChoice, check_state_folder, choose, cut_off};
 use crate::paths::{Home, can_write, path_of, text_of};
 use crate::process::check_proc;
 use crate::refusal::LaunchRefusal;
@@ -23,7 +23,7 @@ pub(super) fn check_containment(mode: ContainmentMode) -> Result<(), LaunchRefus
 }
 
 /// How checkpoints of the workspace are kept. What was asked for and is not available is refused.
-pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<Chosen, LaunchRefusal> {
+pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendChoice, LaunchRefusal> {
     let asked = setup.settings.values.checkpoint.checkpoint;
     if asked != CheckpointBackend::None {
         check_state_folder(&setup.path, &home.state).map_err(|why| {

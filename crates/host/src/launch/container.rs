@@ -6,7 +6,7 @@ use loop_core::run::RunState;
 use loop_core::settings::AgentSettings;
 
 use super::caller::{LaunchCaller, LaunchNote};
-use crate::container::{self, Found, Kept, Refusal, Wish};
+use crate::container::{self, CheckedContainer, ContainerRecord, ContainerRefusal, ContainerRequest};
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::{HeldRun, RunFolder};
 
@@ -23,7 +23,7 @@ pub struct LaunchContainer {
 #[derive(Debug)]
 enum ContainerKind {
     /// One that runs already.
-    Running { name: String, found: Found },
+    Running { name: String, found: CheckedContainer },
     /// One of the run's own.
     Own { image: String, network: bool },
 }
@@ -83,7 +83,7 @@ pub(super) fn check(
     Ok(Some(checked))
 }
 
-fn refusal(refusal: Refusal) -> LaunchRefusal {
+fn refusal(refusal: ContainerRefusal) -> LaunchRefusal {
     LaunchRefusal::wrong(refusal.what).because(refusal.why).hint(refusal.hint)
 }
 
@@ -112,7 +112,7 @@ pub(super) fn begin_first(checked: Option<&LaunchContainer>, held: HeldRun) -> R
 /// Makes the container where it is the run's own, and records where the agents will be. What is left of an earlier drive
 /// of the run is ended first.
 pub(super) fn begin(checked: &LaunchContainer, folder: &RunFolder) -> Result<(), LaunchRefusal> {
-    if let Some(before) = Kept::read(&folder.path) {
+    if let Some(before) = ContainerRecord::read(&folder.path) {
         let gone = before.clean();
         if !gone.left.is_empty() {
             return Err(LaunchRefusal::wrong(format!("processes of loop {} are still in its container", folder.id))
@@ -121,7 +121,7 @@ pub(super) fn begin(checked: &LaunchContainer, folder: &RunFolder) -> Result<(),
         }
     }
     let run = folder.id.to_string();
-    let mut record = Kept {
+    let mut record = ContainerRecord {
         socket: checked.socket.clone(),
         container: format!("loop-{run}"),
         workdir: checked.workdir().to_string_lossy().into_owned(),
@@ -145,19 +145,19 @@ pub(super) fn begin(checked: &LaunchContainer, folder: &RunFolder) -> Result<(),
 /// A container of the run's own. It is recorded before it is made: a kill between both must not leave it unknown.
 fn make_own(
     checked: &LaunchContainer,
-    record: &mut Kept,
+    record: &mut ContainerRecord,
     folder: &RunFolder,
     image: &str,
     network: bool,
 ) -> Result<(), LaunchRefusal> {
     write(record, folder)?;
-    let wish = Wish { image, run: &record.run, workspace: &checked.workspace, network };
+    let wish = ContainerRequest { image, run: &record.run, workspace: &checked.workspace, network };
     record.container = container::start(&checked.socket, wish).map_err(refusal)?;
     refuse_missing(checked, &record.container, &format!("the image {image}"))?;
     write(record, folder)
 }
 
-fn write(record: &Kept, folder: &RunFolder) -> Result<(), LaunchRefusal> {
+fn write(record: &ContainerRecord, folder: &RunFolder) -> Result<(), LaunchRefusal> {
     record.write(&folder.path).map_err(|error| {
         LaunchRefusal::unable("it cannot be written down where the agent works").because(error.to_string())
     })
@@ -166,7 +166,7 @@ fn write(record: &Kept, folder: &RunFolder) -> Result<(), LaunchRefusal> {
 /// The drive is over, or the run is to be removed: nothing of it stays in a container. What comes back is a warning.
 #[must_use]
 pub fn end_container(folder: &RunFolder, state: Option<&RunState>) -> Option<LaunchNote> {
-    let record = Kept::read(&folder.path)?;
+    let record = ContainerRecord::read(&folder.path)?;
     if !record.own {
         // A driver that was killed, or could not write its journal, may have left processes.
         let clean = state.is_some_and(|state| state.trouble.unclean().is_none());

@@ -38,7 +38,7 @@ pub(super) fn set_up(
             .map_err(|error| LaunchRefusal::wrong("the current folder is gone").because(error.to_string()))?,
     };
     // A missing folder is a clearer error than a settings file that is not in it.
-    workspace::look(&asked, None, true)?;
+    workspace::inspect(&asked, None, true)?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
     let mut project = approval::project(home, &whole, &flags, caller)?;
     let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn set_up(
         caller.note(LaunchNote::progress(format!("warning: {vain}: it is not taken ({})", vain.why())));
     }
     let settings = resolve(given)?;
-    let (path, place) = workspace::look(&asked, user_home().as_deref(), settings.values.start.allow_any_workspace)?;
+    let (path, place) = workspace::inspect(&asked, user_home().as_deref(), settings.values.start.allow_any_workspace)?;
     let mut described = described(&home.config)?;
     // For the same name the user's own description counts.
     described.extend(of_project);

@@ -14,7 +14,7 @@ use super::drive::ReadyRun;
 use super::settings::set_up;
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
-use crate::checkpoint::Chosen;
+use crate::checkpoint::BackendChoice;
 use crate::paths::Home;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
@@ -48,7 +48,7 @@ pub struct Prepared {
     /// The texts of the injected files.
     pub inject: Vec<String>,
     /// How checkpoints are kept.
-    pub checkpoints: Chosen,
+    pub checkpoints: BackendChoice,
     pub agent: LaunchAgent,
     /// What agents leave in a workspace, as globs: of all agents that could work here.
     pub litter: Vec<String>,

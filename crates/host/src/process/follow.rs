@@ -1,4 +1,4 @@
-//! Reading a stream on while it is written: by segment and offset, with gaps seen.
+//! Reading a stream while it is written: by segment and offset. Gaps are reported.
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use super::transcript::{SEGMENT_BYTES_MAX, files};
 
 /// The most that is read at a time.
 const PIECE_BYTES_MAX: u64 = 256 * 1024;
-/// A writer that is faster takes segments away before they are read; so often the next is looked for.
+/// A fast writer removes segments before they are read; how often the next one is tried.
 const TRIES_MAX: u32 = 8;
 
 /// A reader of one stream.
@@ -20,12 +20,12 @@ pub struct Follower {
     gap: bool,
 }
 
-/// What came since the last look.
+/// What came since the last call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// The bytes; none means nothing new.
     pub bytes: Vec<u8>,
-    /// Something before them is gone: the stream was longer than what is kept of it.
+    /// Something before them is gone: the stream was longer than what is stored of it.
     pub gap: bool,
 }
 

@@ -1,5 +1,14 @@
-//! Processes: started where nothing of theirs can get away, ended with all that they started, and what they
-//! wrote kept within bounds.
+//! Processes: started in containment, ended with everything they started, their output stored within limits.
+//!
+//! | file or folder | what it does | what it does not do |
+//! |---|---|---|
+//! | `task` | one process from its start to the end of everything it started | wait: the driver polls and wakes it |
+//! | `transcript` | stores output in files of bounded size | interpret it |
+//! | `follow` | reads such a stream while it is written | |
+//! | `silence` | whether a process shows any sign of life | end it |
+//! | `proc` | reads `/proc`; sends signals by handle | trust a process number alone |
+//! | `sweep` | ends what a killed harness left behind | touch processes without our mark |
+//! | `contain/` | shim, init, control groups, namespaces | know what an order is for |
 mod contain;
 mod follow;
 mod proc;
@@ -8,12 +17,12 @@ mod sweep;
 mod task;
 mod transcript;
 
-pub use contain::{Containment, Mode, is_kept, run_if_asked, try_out};
+pub use contain::{Containment, Mode, is_supervised, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
 pub use proc::{check_proc, descendants, identity, lists_children};
 pub use silence::Silence;
 pub(crate) use sweep::end_with_mark;
-pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_keepers};
+pub use sweep::{MARK, become_reaper, descends_from_us, marked_runs, sweep, wake_supervisors};
 pub use task::{MAIN, Task, TaskEnd, TaskSpec, Voice};
 pub(crate) use transcript::STREAM_BYTES_MAX;
 pub use transcript::{Transcript, tail_of};

@@ -1,4 +1,4 @@
-//! What `/proc` says of processes. A number alone is nobody: who is signalled is held by a handle first.
+//! What `/proc` shows of processes. A number can be reused, so a process is signalled only through a handle.
 use std::fs;
 use std::sync::OnceLock;
 
@@ -48,7 +48,7 @@ pub(super) fn parent(pid: i32) -> Option<i32> {
     stat(pid).map(|stat| stat.parent)
 }
 
-/// Whether nothing of a process runs any more. One whose first thread has ended looks dead while others work on.
+/// Whether nothing of a process runs any more. One whose first thread has ended seems dead while others run.
 pub(super) fn is_dead(pid: i32) -> bool {
     let dead = |stat: Option<Stat>| stat.is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
     if !dead(stat(pid)) {
@@ -120,11 +120,11 @@ pub fn check_proc() -> Result<(), String> {
 }
 
 /// Whether processes can be seen at all: without `/proc`, or without a free handle, they cannot.
-pub(super) fn can_look() -> bool {
+pub(super) fn can_list() -> bool {
     stat(own_pid()).is_some() && fs::read_dir("/proc").is_ok()
 }
 
-/// How many numbers past the newest are looked at.
+/// How many numbers past the newest are inspected.
 const NEWEST_AHEAD: i32 = 64;
 
 /// The numbers of the newest processes, and of those that come next: who forks and ends all the time has another
@@ -160,7 +160,7 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
 }
 
-/// Everybody below a process, those who are dead and not yet taken in included.
+/// All processes below a process, also those that are dead and not reaped yet.
 #[must_use]
 pub fn descendants(root: i32) -> Vec<i32> {
     if !lists_children() {
@@ -187,14 +187,14 @@ fn descendants_by_parent(root: i32) -> Vec<i32> {
     found.split_off(1)
 }
 
-/// The processor time that a process and everybody below it have used, in clock ticks. Anybody who comes
+/// The processor time that a process and all below it have used, in clock ticks. Anybody who comes
 /// or goes changes it, so that a different number is a sign of life.
 pub(super) fn ticks(root: i32) -> u64 {
     let below = descendants(root).into_iter();
     below.chain([root]).filter_map(stat).map(|stat| stat.ticks).sum()
 }
 
-/// Signals by a handle, and only who still is the one that was looked at.
+/// Signals by a handle, and only the process that was inspected.
 pub(super) fn signal_known(process: ProcessId, signal: Signal) -> bool {
     let Some(handle) = handle(process.pid) else { return false };
     identity(process.pid) == Some(process) && pidfd_send_signal(handle, signal).is_ok()
@@ -210,7 +210,7 @@ pub(super) fn signal_below(root: i32, pids: &[i32], signal: Signal) {
     for pid in pids {
         let Some(handle) = handle(*pid) else { continue };
         if parent(*pid).is_some_and(|parent| parent == root || pids.contains(&parent)) {
-            // Gone between looking and sending is as good.
+            // Gone in between: as good.
             pidfd_send_signal(handle, signal).ok();
         }
     }

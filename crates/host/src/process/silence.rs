@@ -1,10 +1,10 @@
-//! Has a process shown any sign of life? Looked at only when its limit falls due: output is seen as it
-//! comes, files and processor time are asked for then.
+//! Whether a process shows any sign of life. Output is seen as it comes. Files and processor time are checked only
+//! when the limit is reached.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// So many files are looked at; in a larger tree the others count as changed, in doubt for the agent.
+/// At most this many files are inspected; in a larger tree the others count as changed, in doubt for the agent.
 const FILES_MAX: u32 = 200_000;
 
 /// The watch over one process.
@@ -15,7 +15,7 @@ pub struct Silence {
     since: Instant,
     since_wall: SystemTime,
     ticks: u64,
-    told: bool,
+    reported: bool,
 }
 
 impl Silence {
@@ -23,33 +23,33 @@ impl Silence {
     #[must_use]
     pub fn new(limit: Duration, workspace: &Path) -> Self {
         let (since, since_wall) = (Instant::now(), SystemTime::now());
-        Self { limit, workspace: workspace.to_owned(), since, since_wall, ticks: 0, told: false }
+        Self { limit, workspace: workspace.to_owned(), since, since_wall, ticks: 0, reported: false }
     }
 
-    /// Something was heard of it.
-    pub fn heard(&mut self) {
+    /// It wrote something.
+    pub fn output_came(&mut self) {
         self.since = Instant::now();
         self.since_wall = SystemTime::now();
     }
 
-    /// When it is to be looked at.
+    /// When it is to be inspected.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
-        (!self.told).then(|| (self.since + self.limit).saturating_duration_since(now))
+        (!self.reported).then(|| (self.since + self.limit).saturating_duration_since(now))
     }
 
-    /// Whether it has been silent for its limit; said once.
+    /// Whether it has been silent for its limit; reported once.
     pub fn is_over(&mut self, now: Instant, ticks: impl FnOnce() -> u64) -> bool {
-        if self.told || now < self.since + self.limit {
+        if self.reported || now < self.since + self.limit {
             return false;
         }
         let ticks = ticks();
         let worked = std::mem::replace(&mut self.ticks, ticks) != ticks;
         if worked || changed_since(&self.workspace, self.since_wall) {
-            self.heard();
+            self.output_came();
             return false;
         }
-        self.told = true;
+        self.reported = true;
         true
     }
 }

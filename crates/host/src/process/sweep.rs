@@ -1,5 +1,5 @@
-//! Ending what nobody keeps any more: what a harness that was killed left behind, and what came to us because
-//! an init was killed. By name where one is known, by its mark otherwise.
+//! Ending processes that nothing supervises any more: what a killed harness left behind, and what was reparented to
+//! us because an init was killed. By control group where one is known, otherwise by the mark in the environment.
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use loop_core::run::{Answer, ProcessId};
 use rustix::process::{Pid, Signal, WaitOptions, set_child_subreaper, waitpid};
 
-use super::contain::{end_group, is_same, wait_for_keepers};
+use super::contain::{end_group, is_same, wait_for_supervisors};
 use super::proc::{
-    all, ancestors, can_look, children, descendants, environment, identity, is_dead, is_stopped, names_of, newest,
+    all, ancestors, can_list, children, descendants, environment, identity, is_dead, is_stopped, names_of, newest,
     own_pid, signal_below, signal_known,
 };
 
@@ -44,22 +44,22 @@ pub(super) fn mark(run: &str) -> String {
     }
 }
 
-/// So many passes that find nobody mean that nobody is left.
+/// After this many empty passes nothing is left.
 const EMPTY_PASSES: u32 = 3;
 /// How often it is tried before we give up.
 const PASSES_MAX: u32 = 400;
-/// Who changes its number all the time is not missed twice in the same way.
+/// A process that forks all the time is not missed by several passes.
 const BETWEEN_EMPTY: Duration = Duration::from_millis(3);
 const BETWEEN_PASSES: Duration = Duration::from_millis(10);
-/// So long the keepers of a killed harness may take to end what they keep: they give it a time to save its work.
-const KEEPERS_TAKE_MAX: Duration = Duration::from_secs(5);
+/// How long the shim and inits of a killed harness may take: they give commands time to save their work.
+const SUPERVISORS_TAKE_MAX: Duration = Duration::from_secs(5);
 
-/// Ends every process of an earlier driver of the run and says how many there were. `register` is the file
-/// that its keepers hold.
+/// Ends every process of an earlier driver of the run and returns how many there were. `register` is the file
+/// that its shim and inits hold.
 #[must_use]
 pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
-    wake_keepers(run);
-    let group = wait_for_keepers(register, KEEPERS_TAKE_MAX);
+    wake_supervisors(run);
+    let group = wait_for_supervisors(register, SUPERVISORS_TAKE_MAX);
     let in_group = group.map_or(0, |group| end_group(&group, run));
     let known = || known.iter().copied().filter(|process| is_same(*process) && !is_dead(process.pid)).collect();
     let (killed, left) = until_nobody(|| [end_marked(run), known()].concat());
@@ -70,7 +70,7 @@ pub fn sweep(run: &str, register: &Path, known: &[ProcessId]) -> Answer {
     Answer::Cleaned { killed: in_group.saturating_add(killed) }
 }
 
-/// Ends who came to us because whoever kept them was killed, and who carries the run's mark. Says who is left.
+/// Ends orphans of a killed init, and processes with the run's mark. Returns what is left.
 pub(super) fn end_adopted(run: &str) -> Vec<String> {
     let (_, left) = until_nobody(|| {
         let came = adopted();
@@ -82,7 +82,7 @@ pub(super) fn end_adopted(run: &str) -> Vec<String> {
     names_of(&left)
 }
 
-/// Our children that we did not start, and everybody below them. Those who are dead are taken in.
+/// Our children that we did not start, and everything below them. Dead ones are reaped.
 fn adopted() -> Vec<i32> {
     let mut found = Vec::new();
     for pid in children(own_pid()).into_iter().filter(|pid| !is_inherited(*pid)) {
@@ -95,14 +95,15 @@ fn adopted() -> Vec<i32> {
     found
 }
 
-/// Kills whom a look finds alive, until some looks in a row find nobody. Says how many they were, and who is left.
-fn until_nobody(look: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
+/// Kills what a pass finds alive, until some passes in a row find nothing. Returns how many they were, and what is
+/// left.
+fn until_nobody(list_alive: impl Fn() -> Vec<ProcessId>) -> (u32, Vec<i32>) {
     let (mut killed, mut empty) = (BTreeSet::new(), 0);
     let mut found = Vec::new();
     for _ in 0..PASSES_MAX {
-        found = look();
-        if found.is_empty() && !can_look() {
-            // Nobody seen is not nobody there.
+        found = list_alive();
+        if found.is_empty() && !can_list() {
+            // An unreadable list is not an empty one.
             found.extend(identity(own_pid()).or(Some(ProcessId { pid: own_pid(), start_ticks: 0 })));
             std::thread::sleep(BETWEEN_PASSES);
             continue;
@@ -136,7 +137,8 @@ pub fn marked_runs() -> Vec<String> {
 }
 
 /// Kills those that carry the run's mark, with all below them, which may carry none. Each is stopped as soon as it is
-/// found, so that nobody goes on when another dies, and leaves behind who has no mark. Says who they are.
+/// found, so that none of them reacts to the death of another and leaves a process without a mark. Returns who they
+/// are.
 fn end_marked(run: &str) -> Vec<ProcessId> {
     end_those(|mark| mark.split(':').any(|part| part == run))
 }
@@ -158,8 +160,8 @@ fn end_those(are_meant: impl Fn(&str) -> bool) -> Vec<ProcessId> {
     ended
 }
 
-/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Says how many they were,
-/// and who is left.
+/// Asks those with exactly this mark to end, gives them a time, and ends them with all below them. Returns how many
+/// they were, and who is left.
 pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) {
     let alive = || marks().filter(|(process, mark)| mark == value && !is_dead(process.pid)).map(|(process, _)| process);
     let mut asked = BTreeSet::new();
@@ -177,8 +179,8 @@ pub(crate) fn end_with_mark(value: &str, grace: Duration) -> (u32, Vec<String>) 
     (killed.max(u32::try_from(asked.len()).unwrap_or(u32::MAX)), names_of(&left))
 }
 
-/// Lets the keepers of a run go on that somebody has stopped; true if there were any.
-pub fn wake_keepers(run: &str) -> bool {
+/// Continues the shim and inits of a run that were stopped; true if there were any.
+pub fn wake_supervisors(run: &str) -> bool {
     let ours = |mark: &str| mark.split(':').any(|part| part == run);
     let stopped = marks().filter(|(process, mark)| ours(mark) && is_stopped(process.pid) && is_ours(process.pid));
     stopped.filter(|(process, _)| signal_known(*process, Signal::CONT)).count() > 0
@@ -191,7 +193,7 @@ fn is_ours(pid: i32) -> bool {
 }
 
 /// All that carry a mark, ourselves and those we descend from left out. Who they are is asked for before
-/// the mark: a number that goes to somebody else in between is not taken for the old one.
+/// the mark: a number that is reused in between is not taken for the old process.
 fn marks() -> impl Iterator<Item = (ProcessId, String)> {
     let spared = ancestors(own_pid());
     let mark = |pid: i32| {

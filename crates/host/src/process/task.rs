@@ -1,5 +1,5 @@
-//! One order's process from start to the death of all that it started. Never waits: the driver's
-//! loop asks what it wants to be woken for, and wakes it.
+//! The process of one order, from its start to the end of everything it started. It never waits: the driver's loop
+//! asks what to poll, and calls it.
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,9 +16,9 @@ use super::contain::{Ask, Begun, Command, Containment, Report};
 use super::proc::ticks;
 use super::transcript::{Transcript, sha256_of};
 
-/// An init that was asked to end its order and has not told of it by now is taken for lost.
+/// An init that was asked to end its order and has not reported it by now counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(17);
-/// How long an order may take to end when nobody waits for its answer.
+/// How long an order may take to end when its answer is not needed.
 const DROP_TAKES_MAX: Duration = Duration::from_secs(5);
 /// The rest in two pipes, of a mebibyte each at most, is read in so many turns.
 const LAST_READS_MAX: u32 = 17;
@@ -53,18 +53,18 @@ pub struct TaskSpec<'a> {
     pub folder: PathBuf,
     /// The file that is its stdin; none means nothing to read.
     pub stdin: Option<PathBuf>,
-    /// The folder in which `stdout` and `stderr` are kept.
+    /// The folder in which `stdout` and `stderr` are stored.
     pub output: PathBuf,
     /// What is taken out of its output before anybody sees it.
     pub secrets: Arc<Secrets>,
 }
 
-/// A process under way.
+/// A running process.
 #[derive(Debug)]
 pub struct Task {
     lane: &'static str,
     order: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     process: ProcessId,
     init: ProcessId,
     started: Instant,
@@ -77,7 +77,7 @@ pub struct Task {
     by_us: bool,
     /// How it is asked to end.
     gentle: Ask,
-    /// When its init, which has been told to end it or has told of its end, is taken for lost.
+    /// When its init, which was asked to end it or has reported its end, counts as lost.
     lost_at: Option<Instant>,
     /// Whether others were alive when its own process ended, and how many.
     left: Option<u32>,
@@ -94,12 +94,12 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Hands on what is decided. What cannot be kept must not stop the process, which would block on its pipe.
-    fn hand_on(&mut self, bytes: &[u8], heard: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
+    /// Passes on complete pieces. A write error must not stop the process, which would block on its pipe.
+    fn hand_on(&mut self, bytes: &[u8], on_output: &mut dyn FnMut(Voice, &[u8])) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        heard(self.voice, bytes);
+        on_output(self.voice, bytes);
         self.to.write(bytes)
     }
 }
@@ -124,7 +124,7 @@ pub struct TaskEnd {
     /// What went wrong with its output.
     pub failed: Option<String>,
     /// What people should know about it.
-    pub said: Option<String>,
+    pub remark: Option<String>,
 }
 
 impl Task {
@@ -147,7 +147,7 @@ impl Task {
             env: spec.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
-        let Begun { order, heard, process, init } = containment.begin(spec.lane, stdio, &command)?;
+        let Begun { order, received, process, init } = containment.begin(spec.lane, stdio, &command)?;
         let pipe = |from: OwnedFd, voice, name| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&from, true)?;
             let redactor = Redactor::new(Arc::clone(&spec.secrets));
@@ -156,7 +156,7 @@ impl Task {
         Ok(Self {
             lane: spec.lane,
             order,
-            heard,
+            received,
             process,
             init,
             started: Instant::now(),
@@ -229,7 +229,7 @@ impl Task {
         self
     }
 
-    /// From now on its init has a bounded time to have everybody ended.
+    /// From now on its init has a limited time to end all processes.
     fn expect_the_end(&mut self) {
         self.lost_at.get_or_insert_with(|| Instant::now() + LOST_AFTER);
     }
@@ -244,9 +244,9 @@ impl Task {
         self.order.write_all(&[ask.byte()]).ok();
     }
 
-    /// Goes on: reads what came. Says how it ended once all are dead. `heard` gets what was written, as it comes.
-    pub fn go_on(&mut self, containment: &mut Containment, heard: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
-        self.read(heard);
+    /// Reads what came. Returns how it ended once all are dead. `on_output` gets what was written, as it comes.
+    pub fn go_on(&mut self, containment: &mut Containment, on_output: &mut dyn FnMut(Voice, &[u8])) -> Option<TaskEnd> {
+        self.read(on_output);
         let mut gone = self.listen();
         while let Some(report) = self.next_report() {
             match report {
@@ -259,17 +259,18 @@ impl Task {
                     } else if let Ok(init) = self.order.try_clone() {
                         containment.give_back(self.lane, init);
                     }
-                    return Some(self.end(Vec::new(), None, heard));
+                    return Some(self.end(Vec::new(), None, on_output));
                 }
-                Report::Lost(left) => return Some(self.end(left, None, heard)),
+                Report::Lost(left) => return Some(self.end(left, None, on_output)),
                 Report::Started { .. } | Report::NotStarted { .. } | Report::NotContained { .. } => {}
             }
         }
         gone = gone || containment.is_attacked() || self.lost_at.is_some_and(|at| Instant::now() >= at);
         gone.then(|| {
             let left = containment.end_all();
-            let said = "a process of ours that keeps the command was killed or held; all that it kept has been ended";
-            self.end(left, Some(said.to_owned()), heard)
+            let remark =
+                "a process of ours that supervises the command was killed or stopped; its processes have been ended";
+            self.end(left, Some(remark.to_owned()), on_output)
         })
     }
 
@@ -278,13 +279,13 @@ impl Task {
         self.expect_the_end();
     }
 
-    /// Takes in what the init told; true when it is gone.
+    /// Reads reports of the init; true when it is gone.
     fn listen(&mut self) -> bool {
         let mut bytes = [0_u8; 4096];
         loop {
             match self.order.read(&mut bytes) {
                 Ok(0) => return true,
-                Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
+                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }
@@ -292,13 +293,13 @@ impl Task {
     }
 
     fn next_report(&mut self) -> Option<Report> {
-        let end = self.heard.iter().position(|byte| *byte == b'\n')?;
-        let rest = self.heard.split_off(end + 1);
-        let line = std::mem::replace(&mut self.heard, rest);
+        let end = self.received.iter().position(|byte| *byte == b'\n')?;
+        let rest = self.received.split_off(end + 1);
+        let line = std::mem::replace(&mut self.received, rest);
         serde_json::from_slice(&line).ok()
     }
 
-    fn read(&mut self, heard: &mut dyn FnMut(Voice, &[u8])) {
+    fn read(&mut self, on_output: &mut dyn FnMut(Voice, &[u8])) {
         let mut buffer = [0_u8; READ_BYTES_MAX];
         for pipe in &mut self.pipes {
             let Some(from) = &mut pipe.from else { continue };
@@ -307,7 +308,7 @@ impl Task {
                 Ok(count) => {
                     self.came += u64::try_from(count).unwrap_or(0);
                     let bytes = pipe.redactor.push(&buffer[..count]);
-                    if let Err(error) = pipe.hand_on(&bytes, heard) {
+                    if let Err(error) = pipe.hand_on(&bytes, on_output) {
                         self.failed.get_or_insert(error);
                     }
                 }
@@ -317,19 +318,19 @@ impl Task {
         }
     }
 
-    /// All are dead, so nobody can write any more: what is still in the pipes is the rest.
-    fn end(&mut self, lost: Vec<String>, said: Option<String>, heard: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
-        // A pipe holds no more than this; whoever could not be ended may write for ever.
+    /// All are dead and cannot write any more: what is still in the pipes is the rest.
+    fn end(&mut self, lost: Vec<String>, remark: Option<String>, on_output: &mut dyn FnMut(Voice, &[u8])) -> TaskEnd {
+        // A pipe holds no more than this; a process that could not be ended may write for ever.
         for _ in 0..LAST_READS_MAX {
             let before = self.came;
-            self.read(heard);
+            self.read(on_output);
             if self.came == before || !lost.is_empty() {
                 break;
             }
         }
         for pipe in &mut self.pipes {
             let rest = pipe.redactor.finish();
-            if let Err(error) = pipe.hand_on(&rest, heard) {
+            if let Err(error) = pipe.hand_on(&rest, on_output) {
                 self.failed.get_or_insert(error);
             }
         }
@@ -347,8 +348,8 @@ impl Task {
             stderr_end: self.pipes[1].to.last().to_vec(),
             left_running: self.left.unwrap_or(0),
             lost,
-            failed: self.failed.take().map(|error| format!("cannot keep the output: {error}")),
-            said,
+            failed: self.failed.take().map(|error| format!("cannot store the output: {error}")),
+            remark,
         }
     }
 
@@ -356,7 +357,7 @@ impl Task {
         match &self.ended {
             _ if self.by_us => Ended::ByUs,
             Some(ended) => ended.clone(),
-            // Killed with the init that would have told.
+            // Killed with the init that would have reported it.
             None => Ended::Signal(libc::SIGKILL),
         }
     }

@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The beginning that is kept of a stream.
+/// The beginning that is stored of a stream.
 const HEAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The size of a tail segment.
 pub(super) const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// How many of them are kept.
+/// How many of them are stored.
 const SEGMENTS_MAX: usize = 4;
 /// How much of the end is held in memory, for reports.
 const LAST_BYTES_MAX: usize = 4096;
 /// How much is hashed at a time.
 const HASH_BYTES: usize = 64 * 1024;
 
-/// The most that is kept of one stream: its beginning, and the segments of its end.
+/// The most that is stored of one stream: its beginning, and the segments of its end.
 pub(crate) const STREAM_BYTES_MAX: u64 = HEAD_BYTES_MAX + SEGMENTS_MAX as u64 * SEGMENT_BYTES_MAX;
 
 /// One stream being written. Its folder is made with its first byte.
@@ -31,16 +31,16 @@ pub struct Transcript {
     file: Option<File>,
     room: u64,
     segment: u64,
-    kept: VecDeque<PathBuf>,
+    segments: VecDeque<PathBuf>,
     bytes: u64,
     last: Vec<u8>,
 }
 
 impl Transcript {
-    /// A stream that will be kept in this folder.
+    /// A stream that will be stored in this folder.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, file: None, room: 0, segment: 0, kept: VecDeque::new(), bytes: 0, last: Vec::new() }
+        Self { folder, file: None, room: 0, segment: 0, segments: VecDeque::new(), bytes: 0, last: Vec::new() }
     }
 
     /// How many bytes came.
@@ -93,14 +93,15 @@ impl Transcript {
             let path = self.folder.join(name);
             self.file = Some(OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?);
             if self.segment > 0 {
-                self.kept.push_back(path);
+                self.segments.push_back(path);
             }
-            if self.kept.len() > SEGMENTS_MAX
-                && let Some(oldest) = self.kept.pop_front()
+            if self.segments.len() > SEGMENTS_MAX
+                && let Some(oldest) = self.segments.pop_front()
             {
                 fs::remove_file(oldest)?;
             }
-            (self.room, self.segment) = (room, self.segment + 1);
+            self.room = room;
+            self.segment += 1;
         }
         let room = self.room;
         self.file.as_mut().map(|file| (file, room)).ok_or_else(|| io::Error::other("no file"))
@@ -141,7 +142,7 @@ fn file_end(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(piece)
 }
 
-/// The hash of what is kept of two streams, one after the other.
+/// The hash of what is stored of two streams, one after the other.
 pub(super) fn sha256_of(folders: [&Path; 2]) -> String {
     let mut hash = Sha256::new();
     let mut buffer = [0_u8; HASH_BYTES];

@@ -7,7 +7,7 @@ use loop_core::view::{LooprFiles, LooprFold};
 use serde::Serialize;
 
 use super::Publisher;
-use super::place::Place;
+use super::output_folder::OutputFolder;
 
 /// Where they lie in the workspace.
 const FOLDER: &str = ".loopr";
@@ -15,12 +15,12 @@ const FOLDER: &str = ".loopr";
 /// Writes them as the journal grows.
 #[derive(Debug)]
 pub struct Loopr {
-    place: Place,
+    folder: OutputFolder,
     fold: LooprFold,
     shown: Option<LooprFiles>,
     /// The newest line that an earlier driver wrote, or was killed before it could.
     owed: Option<String>,
-    /// It was said that they cannot be written: once is enough.
+    /// It was reported that they cannot be written: once is enough.
     complained: bool,
 }
 
@@ -28,8 +28,8 @@ impl Loopr {
     /// For a workspace.
     #[must_use]
     pub fn new(workspace: &Path) -> Self {
-        let place = Place::new(workspace, FOLDER);
-        Self { place, fold: LooprFold::default(), shown: None, owed: None, complained: false }
+        let folder = OutputFolder::new(workspace, FOLDER);
+        Self { folder, fold: LooprFold::default(), shown: None, owed: None, complained: false }
     }
 
     /// Writes what has changed. The status comes last: who waits for a change of it finds all the others done.
@@ -38,16 +38,16 @@ impl Loopr {
         let before = self.shown.take();
         let before = before.as_ref();
         if before.map(|before| before.call_count) != Some(files.call_count) {
-            self.place.put(".call_count", &format!("{}\n", files.call_count))?;
+            self.folder.put(".call_count", &format!("{}\n", files.call_count))?;
         }
         if before.map(|before| &before.last_reset) != Some(&files.last_reset) {
-            self.place.put(".last_reset", &format!("{}\n", files.last_reset))?;
+            self.folder.put(".last_reset", &format!("{}\n", files.last_reset))?;
         }
         if before.map(|before| &before.counts) != Some(&files.counts) {
-            self.place.put("loop-state.json", &pretty(&files.counts))?;
+            self.folder.put("loop-state.json", &pretty(&files.counts))?;
         }
         if before.map(|before| &before.status) != Some(&files.status) {
-            self.place.put("status.json", &pretty(&files.status))?;
+            self.folder.put("status.json", &pretty(&files.status))?;
         }
         self.shown = Some(files);
         Ok(())
@@ -60,20 +60,20 @@ const LOG: &str = "loop.log";
 impl Loopr {
     fn log(&mut self, line: Option<String>) -> io::Result<()> {
         if let Some(owed) = self.owed.take()
-            && !self.place.holds(LOG, &owed)?
+            && !self.folder.holds(LOG, &owed)?
         {
-            self.place.add(LOG, &owed)?;
+            self.folder.add(LOG, &owed)?;
         }
-        line.map_or(Ok(()), |line| self.place.add(LOG, &line))
+        line.map_or(Ok(()), |line| self.folder.add(LOG, &line))
     }
 }
 
 impl Publisher for Loopr {
-    fn cancel(&mut self, entry: &Entry, state: &RunState) {
+    fn replay(&mut self, entry: &Entry, state: &RunState) {
         self.owed = self.fold.take(entry, state).or(self.owed.take());
     }
 
-    fn told(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
+    fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
         let line = self.fold.take(entry, state);
         let logged = self.log(line);
         let shown = self.show(state);

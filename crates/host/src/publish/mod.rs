@@ -1,6 +1,12 @@
-//! What is published of a run in its workspace, for programs of other people: written from the journal, never read back.
+//! Files that are published in the workspace for other programs. They are written from the journal and never read
+//! back.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `loopr` | the files of the Loopr specification | |
+//! | `output_folder` | writes complete files and a bounded log into a folder of ours | follow links |
 mod loopr;
-mod place;
+mod output_folder;
 
 use std::path::Path;
 
@@ -9,12 +15,12 @@ use loop_core::settings::Profile;
 
 pub use loopr::Loopr;
 
-/// Who publishes. Nothing is decided by what it does, and what it cannot write is only said.
+/// Writes files from the journal. No decision depends on it; what it cannot write becomes a warning.
 pub trait Publisher {
-    /// A line of an earlier driver: it is taken in, and nothing is written.
-    fn cancel(&mut self, entry: &Entry, state: &RunState);
-    /// A line was written to the journal; `state` has it taken in. What comes back is a warning.
-    fn told(&mut self, entry: &Entry, state: &RunState) -> Option<String>;
+    /// Takes in a line of an earlier driver; nothing is written.
+    fn replay(&mut self, entry: &Entry, state: &RunState);
+    /// A line was written to the journal; `state` has it applied. Returns a warning.
+    fn on_entry(&mut self, entry: &Entry, state: &RunState) -> Option<String>;
 }
 
 /// Makes a publisher for a workspace.
@@ -34,7 +40,7 @@ pub(crate) fn of(state: &RunState, workspace: &Path, past: &[Entry]) -> Vec<Box<
     let mut folded = RunState::default();
     for entry in past {
         folded.apply(&entry.fact);
-        all.iter_mut().for_each(|publisher| publisher.cancel(entry, &folded));
+        all.iter_mut().for_each(|publisher| publisher.replay(entry, &folded));
     }
     all
 }

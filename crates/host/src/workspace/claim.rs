@@ -1,4 +1,4 @@
-//! Claiming a workspace: the same folder by any path, and none inside another.
+//! Claiming a workspace: the same folder by any path, and no workspace inside another.
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -68,16 +68,16 @@ pub enum WorkspaceError {
         /// Where.
         path: PathBuf,
     },
-    /// The runs cannot be looked at.
+    /// The runs cannot be read.
     #[error(transparent)]
     Runs(#[from] RunsError),
 }
 
-/// Looks at a folder: what it is called, which one it is, and whether it may be a workspace.
+/// Inspects a folder: its real path, its identity, and whether it may be a workspace.
 ///
 /// # Errors
 /// When it is no folder, or `/`, the home folder or the root of a mount, and that was not allowed.
-pub fn look(
+pub fn inspect(
     path: &Path,
     home_folder: Option<&Path>,
     allow_any: bool,
@@ -111,11 +111,11 @@ fn too_wide(path: &Path, home_folder: Option<&Path>, found: &fs::Metadata) -> Op
     (is_apart && is_mount(path)).then_some("the root of a mount")
 }
 
-/// Whether something is mounted there. A subvolume of btrfs has a device of its own too, but is as good a place as any.
+/// Whether something is mounted there. A subvolume of btrfs has a device of its own too, but is allowed.
 fn is_mount(path: &Path) -> bool {
     let root = StatxAttributes::MOUNT_ROOT;
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::empty());
-    // An old kernel does not say; then it may be one.
+    // An old kernel does not report it; then it may be one.
     found.map_or(true, |found| !found.stx_attributes_mask.contains(root) || found.stx_attributes.contains(root))
 }
 
@@ -123,14 +123,14 @@ fn is_mount(path: &Path) -> bool {
 ///
 /// # Errors
 /// When another run works in it, above it or below it, or it is gone.
-pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef) -> Result<Claim, WorkspaceError> {
-    let path = path_of(&place.path);
+pub fn claim(home: &Home, _start: &StartLock, own: &RunId, workspace: &WorkspaceRef) -> Result<Claim, WorkspaceError> {
+    let path = path_of(&workspace.path);
     let error = |source| WorkspaceError::Io { path: path.clone(), source };
     let folder = File::open(&path).map_err(error)?;
     let found = folder.metadata().map_err(error)?;
     let me = (found.dev(), found.ino());
-    // Devices get other numbers when a machine starts again; a folder keeps its own.
-    if found.ino() != place.inode {
+    // Devices get other numbers when a machine starts again; the inode stays.
+    if found.ino() != workspace.inode {
         return Err(WorkspaceError::Another { path });
     }
     let above_me = chain(&path);
@@ -155,8 +155,8 @@ pub fn claim(home: &Home, _start: &StartLock, own: &RunId, place: &WorkspaceRef)
 /// Whether one is the other, or lies in it.
 #[must_use]
 pub fn overlap(left: &WorkspaceRef, right: &WorkspaceRef) -> bool {
-    let of = |place: &WorkspaceRef| (place.device, place.inode);
-    let chain_of = |place: &WorkspaceRef| chain(&path_of(&place.path));
+    let of = |workspace: &WorkspaceRef| (workspace.device, workspace.inode);
+    let chain_of = |workspace: &WorkspaceRef| chain(&path_of(&workspace.path));
     of(left) == of(right) || chain_of(left).contains(&of(right)) || chain_of(right).contains(&of(left))
 }
 

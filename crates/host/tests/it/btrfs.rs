@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use loop_host::checkpoint::btrfs::{SnapshotMaker, SnapshotOwner, trial};
 use loop_host::checkpoint::{
-    Depth, Id, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, Store, TakeOutcome, TakeRequest, TreeState,
-    open_folder, restore,
+    Depth, Id, RestorePlan, Rules, ScanCache, ScanHint, SnapshotMoment, StillSnapshot, Store, TakeOutcome, TakeRequest,
+    TreeState, open_folder, restore,
 };
 use loop_testkit::{Format, LoopImage};
 
@@ -42,6 +42,15 @@ fn subvolumes(image: &LoopImage) -> Vec<String> {
     list.lines().filter_map(|line| line.split(" path ").nth(1)).map(str::to_owned).collect()
 }
 
+/// The snapshots of the run, by name; what is unfinished begins with a dot.
+fn listed(place: &SnapshotMaker) -> Vec<String> {
+    let names = fs::read_dir(place.path().join(OF.store).join(OF.run)).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
 fn rules() -> Rules {
     Rules::new(true, &[], false)
 }
@@ -61,11 +70,12 @@ impl Records {
     }
 
     fn take(&mut self, name: &str) -> (Id, TreeState) {
-        let still = SnapshotMoment::of(&self.folder).unwrap();
+        let moment = SnapshotMoment::of(&self.folder).unwrap();
         let snapshot = self.place.take(OF, name).unwrap();
+        let still = StillSnapshot { folder: snapshot.folder(), moment };
         let rules = rules();
         let ask = TakeRequest { depth: Depth::Trees, name: &format!("run/{name}"), ..ask(&rules) };
-        let taken = self.store.save_still(&self.folder, (snapshot.folder(), still), &mut self.cache, &ask);
+        let taken = self.store.save_still(&self.folder, still, &mut self.cache, &ask);
         let TakeOutcome::Saved(id, measured) = taken.unwrap() else { panic!("{name} was not taken") };
         (id, measured)
     }
@@ -118,7 +128,7 @@ fn a_snapshot_is_gone_back_to_byte_for_byte_and_is_what_the_store_would_keep() {
         !records.store.has(&Id::of(loop_host::checkpoint::ObjectKind::Blob, &bytes)),
         "contents are in the snapshot"
     );
-    assert_eq!(records.place.list(OF).unwrap(), ["1", "initial"]);
+    assert_eq!(listed(&records.place), ["1", "initial"]);
 }
 
 #[test]
@@ -154,14 +164,15 @@ fn what_was_written_just_before_a_snapshot_is_doubted_however_late_the_snapshot_
     let work = workspace(&image);
     let mut records = Records::new(&image, &work);
     write(&work, "file", "text");
-    let still = SnapshotMoment::of(&records.folder).unwrap();
+    let moment = SnapshotMoment::of(&records.folder).unwrap();
     let snapshot = records.place.take(OF, "1").unwrap();
+    let still = StillSnapshot { folder: snapshot.folder(), moment };
     // Meanwhile somebody could write it again within the same tick of the clock, and the snapshot would not tell.
     let begun = std::time::Instant::now();
     loop_testkit::wait_until("the file to be old", || begun.elapsed().as_millis() > 100);
     let rules = rules();
     let ask = TakeRequest { depth: Depth::Trees, ..ask(&rules) };
-    records.store.save_still(&records.folder, (snapshot.folder(), still), &mut records.cache, &ask).unwrap();
+    records.store.save_still(&records.folder, still, &mut records.cache, &ask).unwrap();
     assert_eq!(records.take("2").1.read, 1, "it was not sure");
     assert_eq!(records.take("3").1.read, 0, "now it is");
 }
@@ -205,12 +216,12 @@ fn what_is_recorded_is_the_snapshot_whatever_happens_to_the_workspace_meanwhile(
             }
         };
         some(turn % 9);
-        let still = SnapshotMoment::of(&records.folder).unwrap();
+        let moment = SnapshotMoment::of(&records.folder).unwrap();
         let snapshot = records.place.take(OF, &turn.to_string()).unwrap();
         some(turn % 5);
         let rules = rules();
         let recorded = TakeRequest { depth: Depth::Trees, name: &format!("run/{turn}"), ..ask(&rules) };
-        let of = (snapshot.folder(), still);
+        let of = StillSnapshot { folder: snapshot.folder(), moment };
         let taken = records.store.save_still(&records.folder, of, &mut records.cache, &recorded).unwrap();
         let TakeOutcome::Saved(_, measured) = taken else { panic!("{taken:?}") };
         let alone = TakeRequest { depth: Depth::Ids, ..ask(&rules) };
@@ -283,10 +294,10 @@ fn snapshots_are_removed_and_nothing_else_is() {
         place.take(OF, name).unwrap();
     }
     place.take(SnapshotOwner { run: "other", ..OF }, "1").unwrap();
-    assert_eq!(place.list(OF).unwrap(), ["1", "2", "initial"]);
+    assert_eq!(listed(&place), ["1", "2", "initial"]);
     assert_eq!(place.runs("store").unwrap(), ["other", "run"]);
     place.remove(OF, "1").unwrap();
-    assert_eq!(place.list(OF).unwrap(), ["2", "initial"]);
+    assert_eq!(listed(&place), ["2", "initial"]);
     assert!(place.remove(OF, "1").is_err());
     for odd in ["", ".", "..", "a/b", ".new-1"] {
         assert!(place.remove(OF, odd).is_err() && place.take(OF, odd).is_err(), "{odd:?}");
@@ -301,7 +312,7 @@ fn snapshots_are_removed_and_nothing_else_is() {
     }
     assert!(remove_run(&place, OF).is_err());
     assert_eq!(fs::read_to_string(work.join("file")).unwrap(), "text");
-    assert_eq!(place.list(OF).unwrap(), ["folder", "planted", "volume"], "the snapshots are gone");
+    assert_eq!(listed(&place), ["folder", "planted", "volume"], "the snapshots are gone");
     fs::remove_file(run.join("planted")).unwrap();
     fs::remove_dir(run.join("folder")).unwrap();
     btrfs(&["subvolume", "delete"], &run.join("volume"));
@@ -325,7 +336,7 @@ fn a_checkpoint_of_the_same_name_is_replaced_whole() {
     write(&work, "file", "second");
     place.take(OF, "1").unwrap();
     assert_eq!(fs::read_to_string(&kept).unwrap(), "second");
-    assert_eq!(place.list(OF).unwrap(), ["1"]);
+    assert_eq!(listed(&place), ["1"]);
     assert_eq!(subvolumes(&image).len(), 2, "the old one is gone");
     assert!(fs::write(&kept, "changed").is_err(), "a checkpoint cannot be written to");
 }

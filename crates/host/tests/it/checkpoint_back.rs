@@ -28,9 +28,10 @@ fn what_somebody_changed_since_the_last_checkpoint_is_kept_aside() {
     let restored = scene.go(target, before);
     assert_eq!((scene.read("replaced"), scene.read("both")), ("target".to_owned(), "target".to_owned()));
     assert!(!scene.path("removed").exists() && !scene.path("quiet").exists());
-    let kept: Vec<_> = restored.kept.iter().map(|(path, _)| String::from_utf8_lossy(path).into_owned()).collect();
+    let kept: Vec<_> =
+        restored.changed_since.iter().map(|(path, _)| String::from_utf8_lossy(path).into_owned()).collect();
     assert_eq!(kept, ["removed", "replaced"]);
-    for (_, aside) in &restored.kept {
+    for (_, aside) in &restored.changed_since {
         assert_eq!(scene.read(&String::from_utf8_lossy(aside)), "human");
     }
 }

@@ -113,7 +113,7 @@ fn copies_of_each_way_are_the_checkpoint_and_independent_of_each_other_and_of_th
     ] {
         let copies = Copies::open(&scene.copies, "run").unwrap();
         let made = scene.make(&copies, Some(way), &names);
-        assert_eq!(made.way, way);
+        assert_eq!(made.method, way);
         are_equal_and_apart(&made, &scene.kept, &scene.work);
         assert_eq!(copies.list().unwrap(), names);
         assert!(copies.make(&scene.request(false, false), Some(way), &names[..1]).is_err(), "a name is taken once");
@@ -151,7 +151,7 @@ fn on_btrfs_copies_are_writable_snapshots() {
     fs::create_dir(image.path().join("copies")).unwrap();
     let copies = Copies::open(&image.path().join("copies"), "run").unwrap();
     let made = copies.make(&request(false, false), None, &["a", "b"]).unwrap();
-    assert_eq!((made.way, made.why.as_str()), (CopyMethod::Snapshot, "writable snapshots of btrfs"));
+    assert_eq!((made.method, made.why.as_str()), (CopyMethod::Snapshot, "writable snapshots of btrfs"));
     are_equal_and_apart(&made, &kept, &work);
     let whole = copies.make(&request(true, true), None, &["c"]).unwrap();
     assert_eq!(differences(&before, &sight(&whole.paths[0])), NONE, "with all that was there then");
@@ -169,7 +169,7 @@ fn on_btrfs_copies_are_writable_snapshots() {
     fs::create_dir(&elsewhere).unwrap();
     let others = Copies::open(&elsewhere, "run").unwrap();
     let made = others.make(&request(false, false), None, &["a", "b"]).unwrap();
-    assert_eq!(made.way, CopyMethod::Overlay);
+    assert_eq!(made.method, CopyMethod::Overlay);
     assert_eq!(
         made.why,
         "overlays over one checkout: the folder of the copies is on another file system than the snapshot"
@@ -293,7 +293,7 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     let scene = Scene::new(scratch.path());
     let living = Copies::open(&scene.copies, "living").unwrap();
     let made = scene.make(&living, None, &["a"]);
-    assert_eq!(made.way, CopyMethod::Overlay);
+    assert_eq!(made.method, CopyMethod::Overlay);
     assert_eq!(made.why, "overlays over one checkout: the checkpoint is no snapshot");
     let dead = Copies::open(&scene.copies, "dead").unwrap();
     scene.make(&dead, None, &["a", "b"]);
@@ -376,7 +376,7 @@ fn as_an_ordinary_user() {
     let request = CopyRequest { checkpoint: &checkpoint, source: ContentSource::Store(&store), key: "one", along };
     let copies = Copies::open(&folder, "run").unwrap();
     let made = copies.make(&request, None, &["a", "b"]).unwrap();
-    assert_eq!(made.way, CopyMethod::Checkout);
+    assert_eq!(made.method, CopyMethod::Checkout);
     assert!(made.why.contains("no overlay can be mounted: Operation not permitted"), "{}", made.why);
     for path in &made.paths {
         assert_eq!(differences(&sight(&work), &sight(path)), NONE);

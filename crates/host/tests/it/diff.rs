@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use loop_core::run::Changes;
 use loop_host::checkpoint::diff::{
-    Bounds, Content, Contents, Difference, Lines, NAMES_BYTES_MAX, NAMES_MAX, Pair, Side, Sort, What, changes, quoted,
-    weigh,
+    Bounds, ChangeKind, CommitPair, Content, ContentReader, Difference, FileKind, Lines, NAMES_BYTES_MAX, NAMES_MAX,
+    Pair, Side, changes, quoted, weigh,
 };
 use loop_host::checkpoint::{Id, ObjectKind};
 
@@ -18,7 +18,7 @@ use crate::diff_git::Pond;
 /// One line a path.
 fn told(difference: &Difference) -> String {
     let side =
-        |side: Option<Side>| side.map_or("-".to_owned(), |side| format!("{} {:04o}", side.sort.name(), side.mode));
+        |side: Option<Side>| side.map_or("-".to_owned(), |side| format!("{} {:04o}", side.kind.name(), side.mode));
     let mut text = String::new();
     for change in &difference.changes {
         let lines = match change.lines {
@@ -27,8 +27,10 @@ fn told(difference: &Difference) -> String {
             Lines::TooLarge => "too large".to_owned(),
         };
         let what = match &change.what {
-            What::Renamed { from, similarity } => format!("renamed from {} ({similarity} %)", quoted("", from)),
-            What::Made | What::Removed | What::Changed | What::Mode | What::Kind => change.what.name().to_owned(),
+            ChangeKind::Renamed { from, similarity } => format!("renamed from {} ({similarity} %)", quoted("", from)),
+            ChangeKind::Made | ChangeKind::Removed | ChangeKind::Changed | ChangeKind::Mode | ChangeKind::Kind => {
+                change.what.name().to_owned()
+            }
         };
         let sides = format!("{} to {}", side(change.from), side(change.to));
         text.push_str(&format!("{}: {what}, {sides}, {lines}\n", quoted("", &change.path)));
@@ -162,7 +164,7 @@ fn from_nothing_everything_is_new() {
     pond.write("a", "1\n2\n");
     pond.write("b", "\0");
     let to = pond.keep("run/initial");
-    let difference = changes(&pond.store, None, to, &Bounds::default()).unwrap();
+    let difference = changes(&pond.store, &pond.store, CommitPair { from: None, to }, &Bounds::default()).unwrap();
     assert_eq!(difference.totals(), Changes { files: 2, insertions: 2, deletions: 0 });
     assert_eq!(difference.names(), ["a", "b"]);
 }
@@ -182,7 +184,9 @@ fn what_is_past_a_bound_is_named_and_said() {
     fs::remove_file(pond.path("moved")).unwrap();
     pond.write("here", lines(0, 89));
     let to = pond.keep("run/1");
-    let of = |bounds: Bounds| told(&changes(&pond.store, Some(from), to, &bounds).unwrap());
+    let of = |bounds: Bounds| {
+        told(&changes(&pond.store, &pond.store, CommitPair { from: Some(from), to }, &bounds).unwrap())
+    };
     let plain = of(Bounds::default());
     assert!(plain.contains("here: renamed from moved (98 %), file 0644 to file 0644, +0 -1"), "{plain}");
     let bounded = of(Bounds { file_bytes: 1000, file_steps: 1000, rename_pairs: 0, ..Bounds::default() });
@@ -195,10 +199,16 @@ fn what_is_past_a_bound_is_named_and_said() {
         5 files +90 -91
     "#]]
     .assert_eq(&bounded);
-    let given_up = changes(&pond.store, Some(from), to, &Bounds { rename_pairs: 0, ..Bounds::default() }).unwrap();
+    let given_up = changes(
+        &pond.store,
+        &pond.store,
+        CommitPair { from: Some(from), to },
+        &Bounds { rename_pairs: 0, ..Bounds::default() },
+    )
+    .unwrap();
     assert!(given_up.renames_given_up);
     let text = String::from_utf8(pond.text(&given_up)).unwrap();
-    assert!(text.starts_with("# too many files came and went to look for renames\n"), "{text}");
+    assert!(text.starts_with("# too many files were added and removed to search for renames\n"), "{text}");
     let starved = of(Bounds { all_bytes: 10, ..Bounds::default() });
     assert!(
         starved.contains("long: changed, file 0644 to file 0644, too large") && starved.starts_with("cheap: changed"),
@@ -206,7 +216,10 @@ fn what_is_past_a_bound_is_named_and_said() {
     );
     for bounds in [Bounds { rename_steps: 1, ..Bounds::default() }, Bounds { rename_bytes: 1000, ..Bounds::default() }]
     {
-        assert!(changes(&pond.store, Some(from), to, &bounds).unwrap().renames_given_up, "{bounds:?}");
+        assert!(
+            changes(&pond.store, &pond.store, CommitPair { from: Some(from), to }, &bounds).unwrap().renames_given_up,
+            "{bounds:?}"
+        );
     }
 }
 
@@ -291,7 +304,7 @@ fn names_for_a_fact_are_bounded_and_can_be_read_back() {
     let mut pond = Pond::new();
     (0..300).for_each(|number| pond.write(format!("{number:03}{}", "x".repeat(200)), "x"));
     let to = pond.keep("run/initial");
-    let names = changes(&pond.store, None, to, &Bounds::default()).unwrap().names();
+    let names = changes(&pond.store, &pond.store, CommitPair { from: None, to }, &Bounds::default()).unwrap().names();
     let bytes: usize = names.iter().map(String::len).sum();
     assert!(names.len() < NAMES_MAX && bytes <= NAMES_BYTES_MAX && bytes > NAMES_BYTES_MAX - 210, "{}", names.len());
 }
@@ -299,7 +312,7 @@ fn names_for_a_fact_are_bounded_and_can_be_read_back() {
 /// Contents from anywhere.
 struct Anywhere(BTreeMap<Id, Vec<u8>>);
 
-impl Contents for Anywhere {
+impl ContentReader for Anywhere {
     fn read(&self, id: &Id, bytes_max: usize) -> io::Result<Content> {
         let bytes = self.0.get(id).ok_or_else(|| io::Error::other("nowhere"))?;
         let beginning = bytes.get(..bytes_max).map(|bytes| Content::Beginning(bytes.to_vec()));
@@ -311,7 +324,7 @@ impl Contents for Anywhere {
 fn contents_may_come_from_elsewhere_than_a_store() {
     let texts =
         ["one\ntwo\n", "one\n2\n"].map(|text| (Id::of(ObjectKind::Blob, text.as_bytes()), text.as_bytes().to_vec()));
-    let side = |at: usize| Some(Side { sort: Sort::File, mode: 0o644, id: Some(texts[at].0) });
+    let side = |at: usize| Some(Side { kind: FileKind::File, mode: 0o644, id: Some(texts[at].0) });
     let pairs = vec![Pair { path: b"x".to_vec(), from: side(0), to: side(1) }];
     let contents = Anywhere(texts.iter().cloned().collect());
     let difference = weigh(pairs, &contents, &Bounds::default()).unwrap();

@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use loop_host::checkpoint::diff::{Bounds, Change, Difference, Lines, What, changes, patch, quoted};
+use loop_host::checkpoint::diff::{Bounds, Change, ChangeKind, CommitPair, Difference, Lines, changes, patch, quoted};
 use loop_host::checkpoint::{Depth, Id, Rules, ScanCache, ScanHint, Store, TakeOutcome, TakeRequest, open_folder};
 
 /// A workspace with a store beside it.
@@ -58,7 +58,7 @@ impl Pond {
     }
 
     pub(crate) fn difference(&self, from: Id, to: Id) -> Difference {
-        changes(&self.store, Some(from), to, &Bounds::default()).unwrap()
+        changes(&self.store, &self.store, CommitPair { from: Some(from), to }, &Bounds::default()).unwrap()
     }
 
     pub(crate) fn text(&self, difference: &Difference) -> Vec<u8> {
@@ -290,9 +290,12 @@ fn rows_of_ours(difference: &Difference) -> Vec<Row> {
 /// Renames undone: what went and what came, with counts of their own.
 fn without_renames(pond: &Pond, from: Id, to: Id) -> Difference {
     let bounds = Bounds { rename_pairs: 0, ..Bounds::default() };
-    let difference = changes(&pond.store, Some(from), to, &bounds).unwrap();
+    let difference = changes(&pond.store, &pond.store, CommitPair { from: Some(from), to }, &bounds).unwrap();
     assert!(
-        !difference.changes.iter().any(|one| matches!(one.what, What::Renamed { similarity, .. } if similarity < 100))
+        !difference
+            .changes
+            .iter()
+            .any(|one| matches!(one.what, ChangeKind::Renamed { similarity, .. } if similarity < 100))
     );
     difference
 }
@@ -338,7 +341,7 @@ fn one(seed: u64, seen: &mut BTreeMap<&'static str, u32>) {
     let difference = pond.difference(from, to);
     let with = rows_of_git(&pond.asked(&["--numstat", "-z", "-M"], from, to));
     assert_eq!(rows_of_ours(&difference), with, "DIFF_SEED={seed}: with renames");
-    if !difference.changes.iter().any(|one| matches!(one.what, What::Renamed { .. })) {
+    if !difference.changes.iter().any(|one| matches!(one.what, ChangeKind::Renamed { .. })) {
         let without = rows_of_git(&pond.asked(&["--numstat", "-z", "--no-renames"], from, to));
         assert_eq!(rows_of_ours(&without_renames(&pond, from, to)), without, "DIFF_SEED={seed}: without renames");
         *seen.entry("pairs without renames").or_default() += 1;

@@ -85,7 +85,7 @@ impl Ground {
 }
 
 fn told(found: &TamperFound) -> Vec<String> {
-    found.changed.iter().map(loop_host::guard::Tampered::told).collect()
+    found.changed.iter().map(loop_host::guard::Tampered::describe).collect()
 }
 
 /// A look that reads every file: what the kernel says of each was touched before.
@@ -97,7 +97,7 @@ fn look_closely(originals: &mut Originals, ground: &Ground) -> TamperFound {
             fs::set_permissions(&path, found.permissions()).unwrap();
         }
     }
-    originals.look().unwrap()
+    originals.inspect().unwrap()
 }
 
 fn paths(originals: &Originals) -> Vec<&str> {
@@ -240,10 +240,10 @@ fn whatever_is_done_to_protected_files_is_told_and_undone_byte_for_byte() {
         chmod(&ground.work("check.sh"), 0o751);
         chmod(&ground.work("tests/deep"), 0o750);
         let (mut originals, _) = ground.take(&["tests/"], &["check.sh"]);
-        assert!(originals.look().unwrap().changed.is_empty(), "{deed}");
+        assert!(originals.inspect().unwrap().changed.is_empty(), "{deed}");
         let before = ground.tree("work");
         act(&ground);
-        let found = originals.look().unwrap();
+        let found = originals.inspect().unwrap();
         assert_eq!(told(&found), *expected, "{deed}");
         let restored = originals.restore(&found, None).unwrap();
         assert_eq!((restored.files.len(), restored.could_not), (expected.len(), Vec::new()), "{deed}");
@@ -266,7 +266,7 @@ fn whatever_is_done_to_protected_files_is_told_and_undone_byte_for_byte() {
             Originals::open(&ground.scratch.path().join("run"), &ground.place())
                 .unwrap()
                 .unwrap()
-                .look()
+                .inspect()
                 .unwrap()
                 .changed,
             [],
@@ -284,7 +284,7 @@ fn a_folder_that_became_a_link_to_somewhere_else_leads_nobody_there() {
         let (name, to) = if deep { ("tests/deep", "canary/tests") } else { ("tests", "canary/tests") };
         fs::remove_dir_all(ground.work(name)).unwrap();
         symlink(ground.scratch.path().join(to), ground.work(name)).unwrap();
-        let found = originals.look().unwrap();
+        let found = originals.inspect().unwrap();
         assert!(found.changed.iter().all(|one| matches!(one.what, Tamper::Replaced { .. })), "{found:?}");
         let restored = originals.restore(&found, None).unwrap();
         assert_eq!(restored.could_not, Vec::<String>::new());
@@ -305,13 +305,13 @@ fn a_forged_time_hides_nothing_and_a_touched_file_is_no_tamper() {
     // What changed a moment ago is read in any case: it must be older to be known by its stamp.
     let forged = SystemTime::now();
     loop_testkit::wait_until("a tick of the clock", || forged.elapsed().is_ok_and(|since| since.as_millis() > 100));
-    assert_eq!(originals.look().unwrap(), TamperFound::default());
+    assert_eq!(originals.inspect().unwrap(), TamperFound::default());
     fs::write(&path, "assert add(1, 2) == 9\n").unwrap();
     forge();
-    assert_eq!(told(&originals.look().unwrap()), ["tests/a.py was changed"]);
+    assert_eq!(told(&originals.inspect().unwrap()), ["tests/a.py was changed"]);
     // Written back by whoever changed it: that is no tamper any more.
     fs::write(&path, "assert add(1, 2) == 3\n").unwrap();
-    assert_eq!(originals.look().unwrap(), TamperFound::default());
+    assert_eq!(originals.inspect().unwrap(), TamperFound::default());
 }
 
 #[test]
@@ -321,20 +321,20 @@ fn additions_are_listed_and_a_persons_own_change_becomes_the_original() {
     ground.write("tests/new.py", "assert False");
     ground.write("src/new.py", "");
     assert_eq!(
-        originals.look().unwrap(),
+        originals.inspect().unwrap(),
         TamperFound { added: vec!["tests/new.py".to_owned()], ..TamperFound::default() }
     );
     ground.write("tests/a.py", "a person's own");
     chmod(&ground.work("check.sh"), 0o700);
     fs::remove_file(ground.work("tests/deep/b.py")).unwrap();
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     assert_eq!(found.changed.len(), 3);
     assert_eq!(originals.adopt(&found).unwrap(), Vec::<String>::new());
     let mut originals = Originals::open(&ground.scratch.path().join("run"), &ground.place()).unwrap().unwrap();
     assert_eq!(look_closely(&mut originals, &ground), TamperFound::default());
     assert_eq!(paths(&originals), ["check.sh", "tests/a.py"]);
     ground.write("tests/a.py", "the agent's");
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     originals.restore(&found, None).unwrap();
     assert_eq!(fs::read_to_string(ground.work("tests/a.py")).unwrap(), "a person's own");
     assert_eq!(fs::metadata(ground.work("check.sh")).unwrap().permissions().mode() & 0o7777, 0o700);
@@ -348,7 +348,7 @@ fn names_that_are_no_text_are_protected_too() {
     let (mut originals, _) = ground.take(&["tests/"], &[]);
     let before = ground.tree("work");
     fs::remove_file(&name).unwrap();
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     assert_eq!(told(&found), ["tests/\\xff\\x5c\\x0a.py was deleted"]);
     assert!(originals.is_protected(b"tests/\xff\\\n.py"));
     originals.restore(&found, None).unwrap();
@@ -369,7 +369,7 @@ fn folders_that_are_closed_are_opened_and_closed_again() {
     chmod(&ground.work("check.sh"), 0o644);
     ground.write("check.sh", "true");
     chmod(&ground.work(""), 0o555);
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     assert_eq!(found.changed.len(), 3);
     let restored = originals.restore(&found, None).unwrap();
     assert_eq!(restored.could_not, Vec::<String>::new());
@@ -383,7 +383,7 @@ fn what_the_agent_made_of_a_file_is_kept_where_the_caller_says() {
     ground.write("tests/a.py", "the agent's");
     fs::remove_dir_all(ground.work("tests/deep")).unwrap();
     ground.write("tests/deep", "a file in the way");
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     let keep = ground.scratch.path().join("run/tampered-1");
     let restored = originals.restore(&found, Some(&keep)).unwrap();
     assert_eq!((restored.aside.len(), restored.could_not.len()), (0, 0));
@@ -397,14 +397,14 @@ fn what_is_too_large_is_named_and_what_was_damaged_is_not_put_back() {
     File::create(ground.work("tests/huge")).unwrap().set_len(65 << 20).unwrap();
     let (mut originals, taken) = ground.take(&["tests/"], &[]);
     assert_eq!(taken.left_out, ["tests/huge: it is longer than 64.0 MiB"]);
-    assert_eq!(originals.look().unwrap(), TamperFound::default(), "it was there, so that it is no addition");
+    assert_eq!(originals.inspect().unwrap(), TamperFound::default(), "it was there, so that it is no addition");
     let contents = ground.scratch.path().join("run/guard/contents");
     assert_eq!(fs::metadata(&contents).unwrap().permissions().mode() & 0o777, 0o600);
     fs::write(&contents, "something else of which there is enough for all of them").unwrap();
     ground.write("tests/a.py", "the agent's");
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     let restored = originals.restore(&found, None).unwrap();
-    assert_eq!(restored.could_not, ["tests/a.py: what was kept of it is damaged"]);
+    assert_eq!(restored.could_not, ["tests/a.py: its stored content is damaged"]);
     assert_eq!(fs::read_to_string(ground.work("tests/a.py")).unwrap(), "the agent's");
     assert_eq!(fs::read_dir(ground.work("tests")).unwrap().count(), 3, "nothing half made lies about");
 }
@@ -415,7 +415,7 @@ fn what_is_protected_is_fixed_when_it_is_first_taken() {
     drop(ground.take(&["tests/"], &[]));
     ground.write("tests/a.py", "changed before a restart");
     let (mut again, taken) = ground.take(&["*"], &["check.sh"]);
-    assert_eq!((taken.files, told(&again.look().unwrap())), (2, vec!["tests/a.py was changed".to_owned()]));
+    assert_eq!((taken.files, told(&again.inspect().unwrap())), (2, vec!["tests/a.py was changed".to_owned()]));
     // A start that was cut off left no record: what there is of it does not count.
     fs::remove_file(ground.scratch.path().join("run/guard/record.json")).unwrap();
     assert_eq!(ground.take(&["tests/"], &[]).1.files, 2);
@@ -434,7 +434,7 @@ fn tests_that_are_run_otherwise_are_told_and_what_a_person_changes_is_not() {
     ground.write("web/deep/Makefile", "");
     assert_eq!(originals.targets_changed(), ["package.json: changed; it defines how tests are run"]);
     ground.write("web/Makefile", "test:\n\tpytest -x\n");
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     originals.adopt(&found).unwrap();
     assert_eq!(originals.targets_changed().len(), 1, "the agent's change is still told");
     fs::remove_file(ground.work("web/Makefile")).unwrap();
@@ -460,7 +460,7 @@ fn a_new_makefile_and_one_that_is_included_are_told() {
     ground.write("mk/a.mk", "T = pytest\n");
     assert!(originals.targets_changed().is_empty());
     ground.write("GNUmakefile", "test:\n\tpytest\n");
-    let found = originals.look().unwrap();
+    let found = originals.inspect().unwrap();
     originals.adopt(&found).unwrap();
     assert!(originals.targets_changed().is_empty());
 }
@@ -504,12 +504,12 @@ fn two_thousand_files_are_looked_at_in_a_moment() {
     let begun = Instant::now();
     let (mut originals, taken) = ground.take(&["tests/"], &[]);
     let (took, looked) = (begun.elapsed(), Instant::now());
-    assert_eq!((taken.files, originals.look().unwrap()), (2000, TamperFound::default()));
+    assert_eq!((taken.files, originals.inspect().unwrap()), (2000, TamperFound::default()));
     let (first, looked) = (looked.elapsed(), Instant::now());
-    assert_eq!(originals.look().unwrap(), TamperFound::default());
+    assert_eq!(originals.inspect().unwrap(), TamperFound::default());
     println!("2000 files: kept in {took:?}, looked at in {first:?}, and once more in {:?}", looked.elapsed());
     fs::remove_dir_all(ground.work("tests")).unwrap();
-    let (found, begun) = (originals.look().unwrap(), Instant::now());
+    let (found, begun) = (originals.inspect().unwrap(), Instant::now());
     assert_eq!(originals.restore(&found, None).unwrap().files.len(), 2000);
     println!("put back in {:?}", begun.elapsed());
     assert_eq!(look_closely(&mut originals, &ground), TamperFound::default());

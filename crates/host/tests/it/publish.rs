@@ -90,7 +90,7 @@ fn a_reader_never_sees_a_torn_or_mixed_status_while_it_changes_more_than_a_thous
         let mut published = 0;
         for iteration in 1..=CHANGES {
             let (entry, state) = at(iteration);
-            assert_eq!(loopr.told(&entry, &state), None);
+            assert_eq!(loopr.on_entry(&entry, &state), None);
             published +=
                 u32::from(fs::read_to_string(folder.join("status.json")).unwrap().contains(&summary(iteration)));
         }
@@ -116,7 +116,7 @@ fn the_log_only_grows_and_is_put_away_whole_when_it_is_long() {
     let mut before = Vec::new();
     let mut put_away = 0;
     for number in 1..=12_000 {
-        assert_eq!(loopr.told(&entry(number, end.clone()), &state), None);
+        assert_eq!(loopr.on_entry(&entry(number, end.clone()), &state), None);
         if number % 500 != 0 {
             continue;
         }
@@ -138,13 +138,13 @@ fn what_an_earlier_driver_told_is_taken_in_and_not_written_again() {
     let workspace = tempfile::tempdir().unwrap();
     let mut loopr = Loopr::new(workspace.path());
     let (entry_before, state) = at(7);
-    loopr.cancel(&entry_before, &state);
+    loopr.replay(&entry_before, &state);
     assert!(!workspace.path().join(".loopr").exists());
     let order = Order::Hold { cause: HoldCause::Paused, ms: 1000 };
     let hold = Fact::Ordered { id: OrderId(9), order };
     let mut state = state;
     state.apply(&hold);
-    loopr.told(&entry(9, hold), &state);
+    loopr.on_entry(&entry(9, hold), &state);
     let text = fs::read_to_string(workspace.path().join(".loopr/status.json")).unwrap();
     let status: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&status["state"], &status["last_summary"]), (&"waiting".into(), &summary(7).into()));
@@ -161,8 +161,8 @@ fn a_line_that_a_killed_driver_could_not_write_is_written_by_the_next_one_once()
     state.apply(&end);
     for _ in 0..2 {
         let mut loopr = Loopr::new(workspace.path());
-        loopr.cancel(&entry(1, end.clone()), &state);
-        assert_eq!(loopr.told(&at(3).0, &at(3).1), None);
+        loopr.replay(&entry(1, end.clone()), &state);
+        assert_eq!(loopr.on_entry(&at(3).0, &at(3).1), None);
         assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 1);
     }
 }
@@ -179,9 +179,9 @@ fn a_log_with_a_second_name_is_not_written_and_it_is_said_once() {
     let mut state = RunState::default();
     state.apply(&end);
     let mut loopr = Loopr::new(workspace.path());
-    let said = loopr.told(&entry(1, end.clone()), &state).unwrap();
+    let said = loopr.on_entry(&entry(1, end.clone()), &state).unwrap();
     assert!(said.contains("loop.log is no plain file of its own"), "{said}");
-    assert_eq!(loopr.told(&entry(2, end), &state), None);
+    assert_eq!(loopr.on_entry(&entry(2, end), &state), None);
     assert_eq!(fs::read_to_string(workspace.path().join("mine")).unwrap(), "mine");
     assert!(fs::read_to_string(folder.join("status.json")).unwrap().contains("stopped"), "the others are written");
 }

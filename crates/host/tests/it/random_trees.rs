@@ -129,8 +129,8 @@ impl Story {
             let is_aside = aside.iter().any(|to| path == to || path.starts_with(&[to, &b"/"[..]].concat()));
             wrong.extend((!is_aside).then(|| format!("{} came from nowhere", String::from_utf8_lossy(path))));
         }
-        if !self.done.kept.is_empty() {
-            wrong.push(format!("nobody else was there: {:?}", self.done.kept));
+        if !self.done.changed_since.is_empty() {
+            wrong.push(format!("nobody else was there: {:?}", self.done.changed_since));
         }
         wrong
     }

@@ -152,7 +152,7 @@ fn comes_back(repo: &Repo, damage: impl FnOnce(&Repo)) -> (SavedGit, RestoredGit
     let (facts, files) = (repo.facts(), files_of(&repo.work));
     let before = all_of(&repo.work);
     let kept = repo.keep();
-    assert!(kept.kept, "{:?}", kept.said);
+    assert!(kept.saved, "{:?}", kept.remarks);
     assert_eq!(all_of(&repo.work), before, "keeping changes nothing");
     damage(repo);
     let back = repo.restore();
@@ -306,7 +306,7 @@ fn a_deleted_branch_comes_back_and_one_made_since_stays_and_is_named() {
     let back = repo.restore();
     assert_eq!(back.refs, ["refs/heads/feature"]);
     assert_eq!(back.stayed, ["refs/heads/a/b", "refs/heads/elsewhere", "refs/heads/new"]);
-    assert!(back.said.iter().any(|said| said.contains("refs/heads/a/b was made since")), "{back:#?}");
+    assert!(back.remarks.iter().any(|said| said.contains("refs/heads/a/b was made since")), "{back:#?}");
     assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/main\n");
     assert_eq!(repo.git(&["rev-parse", "elsewhere"]), theirs);
     repo.fsck();
@@ -362,7 +362,7 @@ fn what_a_remote_has_is_not_kept_and_comes_back_with_a_fetch() {
     repo.remove_git();
     let back = repo.restore();
     assert!(back.waiting.iter().any(|name| name.starts_with("refs/heads/local")), "{back:#?}");
-    assert!(back.said.iter().any(|said| said.contains("git fetch")), "{back:#?}");
+    assert!(back.remarks.iter().any(|said| said.contains("git fetch")), "{back:#?}");
     repo.fsck();
     repo.git(&["status"]);
     repo.git(&["fetch", "--quiet"]);
@@ -445,11 +445,11 @@ fn a_pointer_that_nothing_points_back_to_is_not_followed() {
     let pointer = format!("gitdir: {}\n", secret.work.join(".git").display());
     std::fs::write(folder.path().join(".git"), pointer).unwrap();
     let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
-    assert!(!kept.kept && kept.said[0].contains("does not say that it belongs"), "{kept:?}");
+    assert!(!kept.saved && kept.remarks[0].contains("does not point back"), "{kept:?}");
     std::fs::remove_file(folder.path().join(".git")).unwrap();
     std::os::unix::fs::symlink(secret.work.join(".git"), folder.path().join(".git")).unwrap();
     let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
-    assert!(!kept.kept && !kept.said.is_empty(), "{kept:?}");
+    assert!(!kept.saved && !kept.remarks.is_empty(), "{kept:?}");
     assert!(!folder.path().join("kept").exists());
 }
 
@@ -471,7 +471,7 @@ fn nothing_is_written_through_links_and_nothing_while_git_runs() {
     std::fs::remove_dir_all(repo.work.join(".git/logs")).unwrap();
     std::os::unix::fs::symlink(outside.path(), repo.work.join(".git/logs")).unwrap();
     let back = repo.restore();
-    assert!(back.said.iter().any(|said| said.contains("in the way")), "{back:#?}");
+    assert!(back.remarks.iter().any(|said| said.contains("in the way")), "{back:#?}");
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     // Objects that lie elsewhere are not guessed about.
     std::fs::rename(repo.work.join(".git/objects"), outside.path().join("objects")).unwrap();
@@ -488,7 +488,7 @@ fn a_locked_index_is_kept_as_it_is_and_said() {
         std::fs::write(repo.work.join(".git/index.lock"), "half an ind").unwrap();
         let before = all_of(&repo.work);
         let kept = repo.keep();
-        assert!(kept.said.iter().any(|said| said.contains("index.lock")), "{kept:?}");
+        assert!(kept.remarks.iter().any(|said| said.contains("index.lock")), "{kept:?}");
         assert_eq!(all_of(&repo.work), before);
     }
 }
@@ -509,7 +509,7 @@ fn shallow_and_foreign_repositories_are_said() {
     let folder = tempfile::tempdir().unwrap();
     git_in(folder.path(), folder.path(), &["init", "--quiet", "--object-format=sha256"]).unwrap();
     let kept = save(folder.path(), &folder.path().join("kept"), Limits::default()).unwrap();
-    assert!(!kept.kept && kept.said[0].contains("sha256"), "{kept:?}");
+    assert!(!kept.saved && kept.remarks[0].contains("sha256"), "{kept:?}");
     let empty = tempfile::tempdir().unwrap();
     assert_eq!(save(empty.path(), &empty.path().join("kept"), Limits::default()).unwrap(), SavedGit::default());
 }
@@ -532,8 +532,8 @@ fn objects_of_another_repository_are_found_and_too_many_are_said() {
     ] {
         for work in ["work", "shared"] {
             let kept = save(&shared.scratch.path().join(work), &shared.kept_at(), limits).unwrap();
-            assert!(kept.kept && kept.objects == 0, "{kept:?}");
-            assert!(kept.said.iter().any(|said| said.contains("are not kept, because")), "{kept:?}");
+            assert!(kept.saved && kept.objects == 0, "{kept:?}");
+            assert!(kept.remarks.iter().any(|said| said.contains("are not saved, because")), "{kept:?}");
             assert!(!shared.kept_at().join("objects.pack").exists());
             std::fs::remove_dir_all(shared.kept_at()).unwrap();
         }

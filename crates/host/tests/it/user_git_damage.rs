@@ -103,7 +103,7 @@ fn damage_of_any_kind_is_said_or_without_consequence_and_never_ends_us() {
         let at = scratch.path().join(format!("kept-{round}"));
         let kept = save(&work, &at, Limits::default()).unwrap_or_else(|why| panic!("{round} {path:?}: {why}"));
         assert!(began.elapsed() < Duration::from_secs(20), "{round} {path:?}");
-        if !kept.kept {
+        if !kept.saved {
             none += 1;
             continue;
         }
@@ -114,7 +114,7 @@ fn damage_of_any_kind_is_said_or_without_consequence_and_never_ends_us() {
         restore(&at, &work).map(drop).unwrap_or_else(|why| assert!(!why.to_string().is_empty()));
         fs::remove_dir_all(work.join(".git")).unwrap();
         let back = restore(&at, &work).unwrap_or_else(|why| panic!("{round} {path:?}: {why}"));
-        if kept.said.is_empty() {
+        if kept.remarks.is_empty() {
             said_nothing += 1;
             if let Some(before) = before.filter(|_| back.waiting.is_empty()) {
                 let after = sound(&work, scratch.path()).unwrap_or_else(|| panic!("{round} {path:?}: {back:#?}"));
@@ -149,7 +149,7 @@ fn a_pack_with_one_wrong_bit_is_always_said() {
         fs::remove_file(pack).unwrap();
         fs::write(pack, bytes).unwrap();
         let kept = save(&repo.work, &at, Limits::default()).unwrap();
-        assert!(!kept.said.is_empty(), "byte {place} of {}: {kept:?}", whole.len());
+        assert!(!kept.remarks.is_empty(), "byte {place} of {}: {kept:?}", whole.len());
         // What is left of it can still be read by git.
         if kept.objects > 0 {
             let pack = at.join("objects.pack").display().to_string();

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use loop_host::checkpoint::user_git::{GitUser, IgnoreTexts, excludes, rules_of, tracked};
+use loop_host::checkpoint::user_git::{GitUser, IgnoreTexts, rules_of, tracked};
 
 use crate::user_git::Repo;
 
@@ -44,19 +44,19 @@ fn rules_come_from_the_user_and_the_repository_but_not_from_its_configuration() 
         fs::write(path, text).unwrap();
     };
     fs::write(repo.work.join(".git/info/exclude"), "excluded\n").unwrap();
-    assert_eq!(excludes(&repo.work, &user), ["excluded\n"]);
+    assert_eq!(rules_of(&repo.work, &user).texts, ["excluded\n"]);
     put(".config/git/ignore", "*.usual\n");
-    assert_eq!(excludes(&repo.work, &user), ["*.usual\n", "excluded\n"]);
+    assert_eq!(rules_of(&repo.work, &user).texts, ["*.usual\n", "excluded\n"]);
     put("mine", "*.mine\n");
     put(".config/git/config", "[core]\n\texcludesFile = /nowhere\n");
     put(".gitconfig", "[core]\n\texcludesFile = ~/mine\n");
     // What an agent could write: everything would be out of scope.
     put("all", "*\n");
     repo.git(&["config", "core.excludesFile", &home.path().join("all").display().to_string()]);
-    assert_eq!(excludes(&repo.work, &user), ["*.mine\n", "excluded\n"]);
-    assert_eq!(excludes(&repo.work, &GitUser::default()), ["excluded\n"]);
+    assert_eq!(rules_of(&repo.work, &user).texts, ["*.mine\n", "excluded\n"]);
+    assert_eq!(rules_of(&repo.work, &GitUser::default()).texts, ["excluded\n"]);
     let nothing = rules_of(home.path(), &user);
-    assert_eq!(nothing, IgnoreTexts { is_repository: false, texts: vec!["*.mine\n".to_owned()], said: Vec::new() });
+    assert_eq!(nothing, IgnoreTexts { is_repository: false, texts: vec!["*.mine\n".to_owned()], remarks: Vec::new() });
 }
 
 #[test]

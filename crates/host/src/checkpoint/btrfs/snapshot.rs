@@ -1,5 +1,4 @@
-//! A snapshot as a checkpoint: the contents of files come from it. What is in it is recorded in the store, as of any
-//! checkpoint.
+//! A snapshot as the source of file contents. What is in it is recorded in the store, as for every checkpoint.
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +8,7 @@ use crate::checkpoint::restore::tree::FileContent;
 use crate::fs::content::fill;
 use crate::fs::handle::open_file;
 
-/// A snapshot of a workspace, open for reading. Nobody changes it.
+/// A snapshot of a workspace, open for reading. It is read-only.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) folder: OwnedFd,

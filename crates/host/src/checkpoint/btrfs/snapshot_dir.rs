@@ -1,5 +1,5 @@
-//! Where snapshots lie: in a folder of ours beside the workspace's subvolume, by store, run and name. To look at them and
-//! to remove them takes no workspace: it may be gone.
+//! The folder of the snapshots: beside the workspace's subvolume, by store, run and name. Listing and removing them
+//! needs no workspace: it may be gone.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,12 @@ use crate::fs::walk::names_in;
 
 /// The folder beside the workspace.
 pub(super) const BESIDE: &str = ".loop-checkpoints";
-/// What is under way, or on its way out, begins so and is no checkpoint.
-const UNFINISHED: &[u8] = b".";
 const NAME_BYTES_MAX: usize = 200;
 
 /// Snapshots, in the folder beside a workspace.
 #[derive(Debug)]
 pub struct SnapshotDir {
-    /// The folder above. Ours in it is opened anew each time: whoever removes the last snapshot removes it too.
+    /// The folder above. Ours in it is opened again each time, because it is removed with the last snapshot.
     pub(super) above: OwnedFd,
     pub(super) path: PathBuf,
 }
@@ -76,20 +74,6 @@ impl SnapshotDir {
         open_inside(self.folder()?.as_fd(), checked(store)?)
     }
 
-    /// The checkpoints of a run by name, sorted. None if there are none.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
-    pub fn list(&self, of: SnapshotOwner<'_>) -> io::Result<Vec<String>> {
-        let names = match self.run(of) {
-            Ok(run) => names(&run)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let whole = names.into_iter().filter(|name| !name.starts_with(UNFINISHED));
-        Ok(whole.filter_map(|name| String::from_utf8(name).ok()).collect())
-    }
-
     /// The runs of a store that have a folder here, sorted.
     ///
     /// # Errors
@@ -113,8 +97,8 @@ impl SnapshotDir {
         destroy(run.as_fd(), name)
     }
 
-    /// Removes every snapshot of a store but those that are wanted, by `run/name`, with what interrupted ones left; says
-    /// which.
+    /// Removes every snapshot of a store but those that are wanted, by `run/name`, with what interrupted ones left;
+    /// returns which.
     ///
     /// # Errors
     /// When one cannot be removed; the others are.
@@ -205,7 +189,7 @@ pub(super) fn found(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Snapshot>
 
 /// Removes a subvolume of ours.
 pub(super) fn destroy(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
-    // A name that is a link or a plain folder is none of ours, whoever put it there.
+    // A name that is a link or a plain folder is not ours.
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let root = if stat.st_ino == btrfs::ROOT_INODE { Some(open_inside(folder, name)?) } else { None };
     let Some(root) = root else {

@@ -1,6 +1,6 @@
-//! Where btrfs keeps the contents of checkpoints: the store says which checkpoints there are and what is in them, a
-//! snapshot of the same name holds the files. A store notes where its snapshots lie, so that they are found, read and
-//! removed when the workspace is gone.
+//! Contents of checkpoints in btrfs: the store has the checkpoints and their trees, a snapshot of the same name has
+//! the files. A store records where its snapshots are, so they can be found, read and removed when the workspace is
+//! gone.
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,9 +10,9 @@ use std::rc::Rc;
 use loop_core::text;
 
 use super::{Snapshot, SnapshotDir, SnapshotOwner};
-use crate::checkpoint::diff::{Content, Contents};
+use crate::checkpoint::diff::{Content, ContentReader};
 use crate::checkpoint::git::object::Id;
-use crate::checkpoint::git::store::{Store, StoredKind, odd};
+use crate::checkpoint::git::store::{NamedCheckpoint, Store, StoredKind, odd};
 use crate::fs::write_beside;
 use crate::paths::{path_of, text_of};
 
@@ -62,7 +62,7 @@ impl SnapshotStore {
         self.snapshot_dir.path().join(&self.key).join(full)
     }
 
-    /// Removes the snapshots that no name of the store leads to. Nobody may take one meanwhile.
+    /// Removes the snapshots that no name of the store leads to. The caller holds the store's lock alone.
     pub(in crate::checkpoint) fn sweep(&self, store: &Store) -> io::Result<Vec<String>> {
         let names: BTreeSet<String> = store.names()?.into_iter().map(|(name, _)| name).collect();
         self.snapshot_dir.sweep(&self.key, &|full| names.contains(full))
@@ -71,30 +71,30 @@ impl SnapshotStore {
 
 /// The contents of the files that differ between two checkpoints, wherever they are.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Held<'a> {
+pub(in crate::checkpoint) struct RecordedContents<'a> {
     store: &'a Store,
     files: HashMap<Id, (Rc<Snapshot>, Vec<u8>)>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> RecordedContents<'a> {
     /// Of two checkpoints by their names and objects.
     pub(in crate::checkpoint) fn new(
         store: &'a Store,
         snapshot_store: Option<&SnapshotStore>,
-        from: Option<(&str, Id)>,
-        to: (&str, Id),
+        from: Option<NamedCheckpoint<'_>>,
+        to: NamedCheckpoint<'_>,
     ) -> io::Result<Self> {
         let mut files = HashMap::new();
         let Some(snapshot_store) = snapshot_store else { return Ok(Self { store, files }) };
         let differences = match from {
-            Some((_, from)) => store.between(&from, &to.1)?,
-            None => store.load(to.1)?.names.into_iter().map(|(path, kept)| (path, (None, Some(kept)))).collect(),
+            Some(from) => store.between(&from.id, &to.id)?,
+            None => store.load(to.id)?.names.into_iter().map(|(path, entry)| (path, (None, Some(entry)))).collect(),
         };
-        let then = from.map(|(name, _)| snapshot_store.snapshot(name).map(Rc::new)).transpose()?;
-        let now = Rc::new(snapshot_store.snapshot(to.0)?);
+        let then = from.map(|from| snapshot_store.snapshot(from.name).map(Rc::new)).transpose()?;
+        let now = Rc::new(snapshot_store.snapshot(to.name)?);
         for (path, (one, other)) in differences {
-            for (kept, snapshot) in [(one, then.as_ref()), (other, Some(&now))] {
-                if let (Some(StoredKind::File(id)), Some(snapshot)) = (kept.map(|kept| kept.what), snapshot) {
+            for (entry, snapshot) in [(one, then.as_ref()), (other, Some(&now))] {
+                if let (Some(StoredKind::File(id)), Some(snapshot)) = (entry.map(|entry| entry.what), snapshot) {
                     files.insert(id, (Rc::clone(snapshot), path.clone()));
                 }
             }
@@ -103,9 +103,9 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Contents for Held<'_> {
+impl ContentReader for RecordedContents<'_> {
     fn read(&self, id: &Id, bytes_max: usize) -> io::Result<Content> {
-        let Some((snapshot, path)) = self.files.get(id) else { return Contents::read(self.store, id, bytes_max) };
+        let Some((snapshot, path)) = self.files.get(id) else { return ContentReader::read(self.store, id, bytes_max) };
         let mut file = snapshot.file(path)?;
         let mut bytes = Vec::new();
         let most = u64::try_from(bytes_max).unwrap_or(u64::MAX);

@@ -31,20 +31,20 @@ impl Deref for SnapshotMaker {
     }
 }
 
-/// Tries whether a workspace can have snapshots, by making one and removing it. If not, it says why.
+/// Tries whether a workspace can have snapshots, by making one and removing it. The error is why not.
 ///
 /// # Errors
 /// With the reason, in words for people.
 pub fn trial(workspace: &Path) -> Result<SnapshotMaker, String> {
-    let place = SnapshotMaker::open(workspace)?;
-    let failed = |error: io::Error| format!("{}: {error}", shown(&place.path));
-    let folder = ours(place.above.as_fd(), BESIDE.as_bytes()).map_err(failed)?;
-    let tried = place.whole().map_err(|error| error.to_string()).and_then(|()| place.tried(&folder));
+    let maker = SnapshotMaker::open(workspace)?;
+    let failed = |error: io::Error| format!("{}: {error}", shown(&maker.path));
+    let folder = ours(maker.above.as_fd(), BESIDE.as_bytes()).map_err(failed)?;
+    let tried = maker.whole().map_err(|error| error.to_string()).and_then(|()| maker.tried(&folder));
     drop(folder);
     if tried.is_err() {
-        place.drop_if_empty();
+        maker.drop_if_empty();
     }
-    tried.map(|()| place)
+    tried.map(|()| maker)
 }
 
 /// Whether a workspace lies on btrfs at all.
@@ -53,7 +53,7 @@ pub(crate) fn is_on_btrfs(workspace: &Path) -> bool {
 }
 
 impl SnapshotMaker {
-    /// The place of a workspace's snapshots. Nothing is tried.
+    /// Where the snapshots of a workspace go. Nothing is tried.
     ///
     /// # Errors
     /// When there cannot be one, with the reason.
@@ -109,7 +109,7 @@ impl SnapshotMaker {
         made.map_err(|error| format!("no snapshot can be made: {error}"))?;
         let removed = destroy(folder.as_fd(), &name);
         if removed.is_err() {
-            // The slow way out for one that the kernel does not remove for us: file by file.
+            // Slow, file by file, for one that the kernel does not remove.
             remove_folder(folder.as_fd(), &name).ok();
         }
         removed.map_err(|error| format!("a snapshot could not be removed again: {error}"))
@@ -124,7 +124,7 @@ impl SnapshotMaker {
         self.whole()?;
         let taken = self.take_once(of, name);
         match taken {
-            // Somebody else removed the folder because it was still empty.
+            // Another process removed the folder because it was still empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.take_once(of, name),
             taken => taken,
         }
@@ -142,7 +142,7 @@ impl SnapshotMaker {
         found(run.as_fd(), name)
     }
 
-    /// The new one is made beside the old and changes places with it, so that there is always one.
+    /// The new one is made beside the old one and exchanged with it, so that there is always one.
     fn replace(&self, run: &OwnedFd, name: &[u8]) -> io::Result<()> {
         found(run.as_fd(), name)?;
         let beside = format!(".new-{}", crate::fs::fresh_id()?).into_bytes();

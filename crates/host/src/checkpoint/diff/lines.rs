@@ -1,19 +1,19 @@
-//! Two texts line by line, with git's own algorithm and heuristics, so that the counts are those of git.
-//! What it could cost is known beforehand, so that nobody can make us compare for hours.
+//! Two texts line by line, with git's own algorithm and heuristics, so the counts are git's. The cost is estimated
+//! before, so no input can make us compare for hours.
 use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, InternedInput, Token};
 
-/// So much of a file tells whether it is text.
-pub(super) const LOOKED_AT_BYTES: usize = 8000;
-/// The algorithm gives up looking for the shortest way after this many differences, or the root of the lines.
+/// How much of a file is read to decide whether it is text.
+pub(super) const BINARY_CHECK_BYTES: usize = 8000;
+/// The algorithm stops searching for the shortest edit after this many differences, or the square root of the lines.
 const COST_MIN: u64 = 256;
 /// Lines shown around a change.
 const CONTEXT: u32 = 3;
 
 /// Whether git would call it binary.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
-    bytes.iter().take(LOOKED_AT_BYTES).any(|byte| *byte == 0)
+    bytes.iter().take(BINARY_CHECK_BYTES).any(|byte| *byte == 0)
 }
 
 /// What a comparison found, and what it took.
@@ -76,13 +76,13 @@ impl Cost {
 /// How many of these tokens the others have too.
 fn shared(these: &[Token], others: &[Token], tokens: usize) -> usize {
     let mut there = vec![false; tokens];
-    let place = |token: &Token| usize::try_from(token.0).unwrap_or(usize::MAX);
+    let index = |token: &Token| usize::try_from(token.0).unwrap_or(usize::MAX);
     for token in others {
-        if let Some(there) = there.get_mut(place(token)) {
+        if let Some(there) = there.get_mut(index(token)) {
             *there = true;
         }
     }
-    these.iter().filter(|token| there.get(place(token)).is_some_and(|there| *there)).count()
+    these.iter().filter(|token| there.get(index(token)).is_some_and(|there| *there)).count()
 }
 
 /// One line of a comparison.
@@ -105,7 +105,8 @@ pub(super) fn hunks<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<Hunk<'a>> {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_lines(&input);
-    let ends = (u32::try_from(input.before.len()).unwrap_or(u32::MAX), input.after.len());
+    let count = |tokens: &[Token]| u32::try_from(tokens.len()).unwrap_or(u32::MAX);
+    let counts = LineCounts { before: count(&input.before), after: count(&input.after) };
     let mut groups: Vec<Vec<gix_imara_diff::Hunk>> = Vec::new();
     for hunk in diff.hunks() {
         match groups.last_mut() {
@@ -115,16 +116,22 @@ pub(super) fn hunks<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<Hunk<'a>> {
             Some(_) | None => groups.push(vec![hunk]),
         }
     }
-    let after_end = u32::try_from(ends.1).unwrap_or(u32::MAX);
-    groups.iter().filter_map(|group| hunk(&input, group, (ends.0, after_end))).collect()
+    groups.iter().filter_map(|group| hunk(&input, group, counts)).collect()
 }
 
-fn hunk<'a>(input: &InternedInput<&'a [u8]>, group: &[gix_imara_diff::Hunk], ends: (u32, u32)) -> Option<Hunk<'a>> {
+/// How many lines both texts have.
+#[derive(Debug, Clone, Copy)]
+struct LineCounts {
+    before: u32,
+    after: u32,
+}
+
+fn hunk<'a>(input: &InternedInput<&'a [u8]>, group: &[gix_imara_diff::Hunk], counts: LineCounts) -> Option<Hunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
     let lead = CONTEXT.min(first.before.start);
-    let trail = CONTEXT.min(ends.0.saturating_sub(last.before.end));
+    let trail = CONTEXT.min(counts.before.saturating_sub(last.before.end));
     let before = first.before.start - lead..last.before.end + trail;
-    let after = first.after.start.saturating_sub(lead)..(last.after.end + trail).min(ends.1);
+    let after = first.after.start.saturating_sub(lead)..(last.after.end + trail).min(counts.after);
     let text = |tokens: &[Token], at: u32| -> &'a [u8] {
         usize::try_from(at).ok().and_then(|at| tokens.get(at)).map_or(&[], |token| input.interner[*token])
     };

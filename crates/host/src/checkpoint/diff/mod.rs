@@ -1,5 +1,12 @@
-//! What differs between two checkpoints: which paths and how, how many lines, and the same as a text that
-//! `git apply` takes. No diff program is run. Whatever is done here is bounded, and what was given up is said.
+//! What differs between two checkpoints: which paths and how, how many lines, and a patch that `git apply` accepts.
+//! No diff program is run. All work has limits, and the result says what was left out.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `walk` | which names differ | read contents |
+//! | `rename` | finds renames, with git's rules | compare more pairs than the limit |
+//! | `lines` | line counts and hunks, with git's algorithm | start a comparison that could take too long |
+//! | `patch` | the text of a patch, in pieces | |
 mod lines;
 mod patch;
 mod rename;
@@ -26,7 +33,7 @@ pub struct Bounds {
     pub file_steps: u64,
     /// So many steps are made in all.
     pub all_steps: u64,
-    /// Renames are not looked for among more than this many pairs of a file that went and one that came.
+    /// Renames are not searched among more than this many pairs of a file that went and one that came.
     pub rename_pairs: usize,
     /// Nor when these are so many bytes.
     pub rename_bytes: u64,
@@ -56,7 +63,7 @@ pub const NAMES_MAX: usize = 100;
 pub const NAMES_BYTES_MAX: usize = 8 * 1024;
 
 /// Where the bytes of files come from. The ids may be any that are equal when the bytes are.
-pub trait Contents {
+pub trait ContentReader {
     /// The bytes of a file, or where a link leads. Of more than `bytes_max` only the beginning.
     ///
     /// # Errors
@@ -83,7 +90,7 @@ impl Content {
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum FileKind {
     /// A file.
     File,
     /// A link.
@@ -92,7 +99,7 @@ pub enum Sort {
     Folder,
 }
 
-impl Sort {
+impl FileKind {
     /// For people.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -108,7 +115,7 @@ impl Sort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Side {
     /// What it is.
-    pub sort: Sort,
+    pub kind: FileKind,
     /// Its permissions; only as good as git knows them where both sides have the same.
     pub mode: u32,
     /// Its content, or where it leads; none for a folder.
@@ -119,16 +126,16 @@ impl Side {
     /// What git calls its mode.
     #[must_use]
     pub fn git_mode(&self) -> u32 {
-        match self.sort {
-            Sort::Link => 0o120_000,
-            Sort::Folder => 0o40_000,
-            Sort::File if self.mode & 0o100 == 0 => 0o100_644,
-            Sort::File => 0o100_755,
+        match self.kind {
+            FileKind::Link => 0o120_000,
+            FileKind::Folder => 0o40_000,
+            FileKind::File if self.mode & 0o100 == 0 => 0o100_644,
+            FileKind::File => 0o100_755,
         }
     }
 
     fn is_folder(&self) -> bool {
-        self.sort == Sort::Folder
+        self.kind == FileKind::Folder
     }
 }
 
@@ -145,16 +152,16 @@ pub struct Pair {
 
 /// What happened to a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum ChangeKind {
     /// It was not there.
     Made,
-    /// It is not there any more.
+    /// It is gone.
     Removed,
     /// Another content, or a link that leads elsewhere; perhaps other permissions too.
     Changed,
     /// Other permissions only.
     Mode,
-    /// A file became a link or a folder, or the other way round.
+    /// A file became a link or a folder, or the reverse.
     Kind,
     /// It had another name.
     Renamed {
@@ -165,7 +172,7 @@ pub enum What {
     },
 }
 
-impl What {
+impl ChangeKind {
     /// For programs and people.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -202,7 +209,7 @@ pub struct Change {
     /// The path, its new one if it was renamed.
     pub path: Vec<u8>,
     /// What happened.
-    pub what: What,
+    pub what: ChangeKind,
     /// What it was.
     pub from: Option<Side>,
     /// What it is.
@@ -221,7 +228,7 @@ impl Change {
     /// The name it had.
     #[must_use]
     pub fn old_path(&self) -> &[u8] {
-        if let What::Renamed { from, .. } = &self.what { from } else { &self.path }
+        if let ChangeKind::Renamed { from, .. } = &self.what { from } else { &self.path }
     }
 }
 
@@ -234,7 +241,7 @@ pub struct Difference {
     pub joined: Vec<Vec<Vec<u8>>>,
     /// Names that are not one file any more.
     pub parted: Vec<Vec<Vec<u8>>>,
-    /// Renames by similarity were not looked for: too many files came and went.
+    /// Renames by similarity were not searched: too many files came and went.
     pub renames_given_up: bool,
 }
 
@@ -275,25 +282,26 @@ impl Difference {
     }
 }
 
-/// What differs from one checkpoint to another, both by their commits. From none means from nothing.
+/// The commits of two checkpoints. From none means from nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitPair {
+    /// The one before.
+    pub from: Option<Id>,
+    /// The one after.
+    pub to: Id,
+}
+
+/// What differs between two checkpoints. `contents` reads files: the store itself, or the snapshots.
 ///
 /// # Errors
 /// When something of them is missing or damaged.
-pub fn changes(store: &Store, from: Option<Id>, to: Id, bounds: &Bounds) -> io::Result<Difference> {
-    changes_by(store, store, (from, to), bounds)
-}
-
-/// The same, where somebody else has the contents of files.
-///
-/// # Errors
-/// As for [`changes`].
-pub fn changes_by(
+pub fn changes(
     store: &Store,
-    contents: &dyn Contents,
-    (from, to): (Option<Id>, Id),
+    contents: &dyn ContentReader,
+    commits: CommitPair,
     bounds: &Bounds,
 ) -> io::Result<Difference> {
-    let walked = walk::walk(store, from, to)?;
+    let walked = walk::walk(store, commits.from, commits.to)?;
     let mut difference = weigh(walked.pairs, contents, bounds)?;
     difference.joined = walked.joined;
     difference.parted = walked.parted;
@@ -304,7 +312,7 @@ pub fn changes_by(
 ///
 /// # Errors
 /// When a content cannot be read.
-pub fn weigh(mut pairs: Vec<Pair>, contents: &dyn Contents, bounds: &Bounds) -> io::Result<Difference> {
+pub fn weigh(mut pairs: Vec<Pair>, contents: &dyn ContentReader, bounds: &Bounds) -> io::Result<Difference> {
     pairs.sort_by(|one, other| one.path.cmp(&other.path));
     let mut reader = Reader { contents, bounds: *bounds, bytes_left: bounds.all_bytes, steps_left: bounds.all_steps };
     let found = rename::find(&pairs, &reader)?;
@@ -318,12 +326,12 @@ pub fn weigh(mut pairs: Vec<Pair>, contents: &dyn Contents, bounds: &Bounds) -> 
         let own = pair.from.filter(|_| !moved_away);
         let from = source.map_or(own, |(source, _)| source.from);
         let what = match (from, pair.to, source) {
-            (_, _, Some((source, similarity))) => What::Renamed { from: source.path.clone(), similarity },
-            (None, _, None) => What::Made,
-            (_, None, None) => What::Removed,
-            (Some(from), Some(to), None) if from.sort != to.sort => What::Kind,
-            (Some(from), Some(to), None) if from.id == to.id => What::Mode,
-            (Some(_), Some(_), None) => What::Changed,
+            (_, _, Some((source, similarity))) => ChangeKind::Renamed { from: source.path.clone(), similarity },
+            (None, _, None) => ChangeKind::Made,
+            (_, None, None) => ChangeKind::Removed,
+            (Some(from), Some(to), None) if from.kind != to.kind => ChangeKind::Kind,
+            (Some(from), Some(to), None) if from.id == to.id => ChangeKind::Mode,
+            (Some(_), Some(_), None) => ChangeKind::Changed,
         };
         let lines = reader.lines(from, pair.to)?;
         changes.push(Change { path: pair.path.clone(), what, from, to: pair.to, lines });
@@ -340,7 +348,7 @@ fn has_below(pairs: &[Pair], folder: &[u8]) -> bool {
 
 /// Reads within bounds.
 struct Reader<'a> {
-    contents: &'a dyn Contents,
+    contents: &'a dyn ContentReader,
     bounds: Bounds,
     bytes_left: u64,
     steps_left: u64,
@@ -350,7 +358,7 @@ impl Reader<'_> {
     /// A side for a comparison: of what is no text, only as much as shows that.
     fn side(&mut self, side: Option<Side>) -> io::Result<Content> {
         let Some(id) = side.and_then(|side| side.id) else { return Ok(Content::Whole(Vec::new())) };
-        let mut content = self.contents.read(&id, lines::LOOKED_AT_BYTES.min(self.bounds.file_bytes))?;
+        let mut content = self.contents.read(&id, lines::BINARY_CHECK_BYTES.min(self.bounds.file_bytes))?;
         let room = usize::try_from(self.bytes_left).unwrap_or(usize::MAX).min(self.bounds.file_bytes);
         if matches!(&content, Content::Beginning(bytes) if !lines::is_binary(bytes) && bytes.len() < room) {
             content = self.contents.read(&id, room)?;
@@ -362,7 +370,7 @@ impl Reader<'_> {
     fn lines(&mut self, from: Option<Side>, to: Option<Side>) -> io::Result<Lines> {
         let ids = (from.and_then(|side| side.id), to.and_then(|side| side.id));
         if let (Some(id), true) = (ids.1, ids.0 == ids.1) {
-            let beginning = self.contents.read(&id, lines::LOOKED_AT_BYTES)?;
+            let beginning = self.contents.read(&id, lines::BINARY_CHECK_BYTES)?;
             let same = Lines::Counted { insertions: 0, deletions: 0 };
             return Ok(if lines::is_binary(beginning.bytes()) { Lines::Binary } else { same });
         }
@@ -378,7 +386,7 @@ impl Reader<'_> {
     }
 }
 
-impl Contents for Store {
+impl ContentReader for Store {
     fn read(&self, id: &Id, bytes_max: usize) -> io::Result<Content> {
         let mut bounded = Bounded { bytes: Vec::new(), bytes_max, full: false };
         match self.copy(id, &mut bounded) {

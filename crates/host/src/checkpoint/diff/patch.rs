@@ -1,10 +1,10 @@
-//! A difference as a text in git's form, so that `git apply` and `patch` take it. It comes in pieces of one
-//! line each: joined they are the text, and who shows them on a screen can paint them and make them harmless.
+//! A difference as a patch in git's format, for `git apply` and `patch`. It comes in pieces of one line each.
+//! Joined they are the text; a caller that prints to a terminal can colour and escape them.
 use std::io;
 use std::ops::Range;
 
 use super::lines::{Hunk, Line, hunks, is_binary};
-use super::{Bounds, Change, Content, Contents, Difference, Lines, Side, Sort, What};
+use super::{Bounds, Change, ChangeKind, Content, ContentReader, Difference, FileKind, Lines, Side};
 
 /// What a line of the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +12,14 @@ pub enum PatchPiece {
     /// About a file.
     Head,
     /// Where in it.
-    Place,
+    Location,
     /// A line that both have.
     Context,
     /// A line that came.
     Added,
     /// A line that went.
     Removed,
-    /// What git has no words for; whoever applies the text skips it.
+    /// What git's format cannot express; a program that applies the patch skips it.
     Note,
 }
 
@@ -33,9 +33,9 @@ const DIGITS: usize = 10;
 ///
 /// # Errors
 /// When a content cannot be read, or `out` refuses.
-pub fn patch(difference: &Difference, contents: &dyn Contents, bounds: &Bounds, out: Out<'_>) -> io::Result<()> {
+pub fn patch(difference: &Difference, contents: &dyn ContentReader, bounds: &Bounds, out: Out<'_>) -> io::Result<()> {
     if difference.renames_given_up {
-        note(out, "too many files came and went to look for renames")?;
+        note(out, "too many files were added and removed to search for renames")?;
     }
     let mut writer = Writer { contents, bounds, out };
     for change in &difference.changes {
@@ -56,7 +56,7 @@ fn note(out: Out<'_>, words: &str) -> io::Result<()> {
 }
 
 struct Writer<'a> {
-    contents: &'a dyn Contents,
+    contents: &'a dyn ContentReader,
     bounds: &'a Bounds,
     out: Out<'a>,
 }
@@ -75,17 +75,17 @@ impl Writer<'_> {
 
     fn change(&mut self, change: &Change) -> io::Result<()> {
         self.beyond_git(change)?;
-        let file = |side: Option<Side>| side.filter(|side| side.sort != Sort::Folder);
+        let file = |side: Option<Side>| side.filter(|side| side.kind != FileKind::Folder);
         let (from, to) = (file(change.from), file(change.to));
         match (from, to) {
             (None, None) => Ok(()),
             // Git has no words for it either: the one goes, the other comes.
-            (Some(before), Some(after)) if before.sort != after.sort => {
+            (Some(before), Some(after)) if before.kind != after.kind => {
                 self.section(&Section { change, from, to: None })?;
                 self.section(&Section { change, from: None, to })
             }
             (Some(before), Some(after)) if before.id == after.id && before.git_mode() == after.git_mode() => {
-                if matches!(change.what, What::Renamed { .. }) {
+                if matches!(change.what, ChangeKind::Renamed { .. }) {
                     self.section(&Section { change, from, to })?;
                 }
                 Ok(())
@@ -94,14 +94,14 @@ impl Writer<'_> {
         }
     }
 
-    /// What git's form cannot say.
+    /// What git's format cannot express.
     fn beyond_git(&mut self, change: &Change) -> io::Result<()> {
         let name = quoted("", &change.path);
         let words = match (change.from, change.to) {
             (None, Some(to)) if to.is_folder() => format!("{name}: a new empty folder"),
             (Some(from), None) if from.is_folder() => format!("{name}: an empty folder that is gone"),
-            (Some(from), Some(to)) if from.sort != to.sort => {
-                format!("{name}: a {} that is a {} now", from.sort.name(), to.sort.name())
+            (Some(from), Some(to)) if from.kind != to.kind => {
+                format!("{name}: a {} that is a {} now", from.kind.name(), to.kind.name())
             }
             (Some(from), Some(to)) if from.mode != to.mode && from.git_mode() == to.git_mode() => {
                 format!("{name}: permissions {:04o} are {:04o} now", from.mode, to.mode)
@@ -123,7 +123,7 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        if let (What::Renamed { from, similarity }, true) = (&change.what, section.from.is_some()) {
+        if let (ChangeKind::Renamed { from, similarity }, true) = (&change.what, section.from.is_some()) {
             let names = (quoted("", from), quoted("", &change.path));
             self.head(&format!("similarity index {similarity}%\nrename from {}\nrename to {}", names.0, names.1))?;
         }
@@ -132,17 +132,17 @@ impl Writer<'_> {
             return Ok(());
         }
         self.index(section)?;
-        let ends = (
-            if from.is_some() { old } else { "/dev/null".to_owned() },
-            if to.is_some() { new } else { "/dev/null".to_owned() },
-        );
-        let lines = if change.what == What::Kind { self.alone(from.or(to))? } else { change.lines };
+        let paths = PatchPaths {
+            old: if from.is_some() { old } else { "/dev/null".to_owned() },
+            new: if to.is_some() { new } else { "/dev/null".to_owned() },
+        };
+        let lines = if change.what == ChangeKind::Kind { self.alone(from.or(to))? } else { change.lines };
         match lines {
-            Lines::Binary => self.head(&format!("Binary files {} and {} differ", ends.0, ends.1)),
+            Lines::Binary => self.head(&format!("Binary files {} and {} differ", paths.old, paths.new)),
             Lines::TooLarge => {
-                self.head(&format!("Files {} and {} differ: too large to compare line by line", ends.0, ends.1))
+                self.head(&format!("Files {} and {} differ: too large to compare line by line", paths.old, paths.new))
             }
-            Lines::Counted { .. } => self.body(section, &ends),
+            Lines::Counted { .. } => self.body(section, &paths),
         }
     }
 
@@ -169,7 +169,7 @@ impl Writer<'_> {
         self.head(&format!("index {}..{}{mode}", short(section.from), short(section.to)))
     }
 
-    fn body(&mut self, section: &Section<'_>, ends: &(String, String)) -> io::Result<()> {
+    fn body(&mut self, section: &Section<'_>, paths: &PatchPaths) -> io::Result<()> {
         let (before, after) = (self.content(section.from)?, self.content(section.to)?);
         let found = hunks(&before, &after);
         if found.is_empty() {
@@ -177,7 +177,7 @@ impl Writer<'_> {
         }
         // A name with blanks would be taken to end there.
         let end = |name: &str| if name.contains(' ') && !name.starts_with('"') { "\t" } else { "" };
-        self.head(&format!("--- {}{}\n+++ {}{}", ends.0, end(&ends.0), ends.1, end(&ends.1)))?;
+        self.head(&format!("--- {}{}\n+++ {}{}", paths.old, end(&paths.old), paths.new, end(&paths.new)))?;
         found.iter().try_for_each(|hunk| self.hunk(hunk))
     }
 
@@ -190,8 +190,8 @@ impl Writer<'_> {
     }
 
     fn hunk(&mut self, hunk: &Hunk<'_>) -> io::Result<()> {
-        let place = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
-        (self.out)(PatchPiece::Place, place.as_bytes())?;
+        let location = format!("@@ -{} +{} @@\n", span(&hunk.before), span(&hunk.after));
+        (self.out)(PatchPiece::Location, location.as_bytes())?;
         for line in &hunk.lines {
             let (piece, sign, text) = match *line {
                 Line::Context(text) => (PatchPiece::Context, b' ', text),
@@ -210,6 +210,12 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// The two paths that a section names, `/dev/null` where a file is not there.
+struct PatchPaths {
+    old: String,
+    new: String,
 }
 
 /// Lines from 1 on; where there are none, the line before.

@@ -1,11 +1,11 @@
-//! Renames: a file that went and one that came with the same content, or mostly. By the same rules as git: the
-//! same bytes first, then the same last name, then whatever is most alike.
+//! Renames: a file that was removed and one that was added with the same or similar content. With git's rules: the
+//! same bytes first, then the same base name, then the most similar.
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 
 use super::lines::is_binary;
-use super::{Content, Pair, Reader, SIMILARITY_MIN, Side, Sort};
+use super::{Content, FileKind, Pair, Reader, SIMILARITY_MIN, Side};
 use crate::checkpoint::git::object::Id;
 use crate::fs::handle::split;
 
@@ -25,7 +25,7 @@ pub(super) struct Renames {
     pub(super) renamed: BTreeMap<usize, (usize, u8)>,
     /// Where the sources stand.
     pub(super) gone: BTreeSet<usize>,
-    /// Too many to look at.
+    /// Too many to compare.
     pub(super) given_up: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn find(pairs: &[Pair], reader: &Reader<'_>) -> io::Result<Renames> {
     let mut renames = Renames::default();
     let (mut gone, mut came) = (Vec::new(), Vec::new());
     for (at, pair) in pairs.iter().enumerate() {
-        // A folder in the place of a file means that the file went, perhaps into it.
+        // A folder where a file was means that the file was removed, or moved into it.
         let file = |side: Option<Side>| side.filter(|side| !side.is_folder());
         let (side, list) = match (file(pair.from), file(pair.to)) {
             (Some(side), None) => (side, &mut gone),
@@ -66,8 +66,8 @@ pub(super) fn find(pairs: &[Pair], reader: &Reader<'_>) -> io::Result<Renames> {
         }
     }
     exact(&gone, &came, &mut renames);
-    gone.retain(|one| one.side.sort == Sort::File && !renames.gone.contains(&one.at));
-    came.retain(|one| one.side.sort == Sort::File && !renames.renamed.contains_key(&one.at));
+    gone.retain(|one| one.side.kind == FileKind::File && !renames.gone.contains(&one.at));
+    came.retain(|one| one.side.kind == FileKind::File && !renames.renamed.contains_key(&one.at));
     if gone.is_empty() || came.is_empty() {
         return Ok(renames);
     }
@@ -94,10 +94,10 @@ pub(super) fn find(pairs: &[Pair], reader: &Reader<'_>) -> io::Result<Renames> {
 fn exact(gone: &[Candidate<'_>], came: &[Candidate<'_>], renames: &mut Renames) {
     let mut by_id: BTreeMap<(Id, bool), Vec<&Candidate<'_>>> = BTreeMap::new();
     for one in gone {
-        by_id.entry((one.id, one.side.sort == Sort::Link)).or_default().push(one);
+        by_id.entry((one.id, one.side.kind == FileKind::Link)).or_default().push(one);
     }
     for target in came {
-        let Some(sources) = by_id.get_mut(&(target.id, target.side.sort == Sort::Link)) else { continue };
+        let Some(sources) = by_id.get_mut(&(target.id, target.side.kind == FileKind::Link)) else { continue };
         let same_name = sources.iter().position(|source| split(source.path).1 == split(target.path).1);
         if !sources.is_empty() {
             let source = sources.remove(same_name.unwrap_or(0));
@@ -142,7 +142,7 @@ impl Pieces {
         let mut piece = Vec::with_capacity(PIECE_BYTES_MAX);
         let mut rest = bytes.iter().peekable();
         while let Some(byte) = rest.next() {
-            // The two ways to end a line are one.
+            // Both line endings are the same here.
             if text && *byte == b'\r' && rest.peek() == Some(&&b'\n') {
                 continue;
             }
@@ -215,9 +215,9 @@ impl Both<'_> {
                 continue;
             }
             let open = self.gone.iter().enumerate().filter(|(_, source)| !renames.gone.contains(&source.at));
-            let scores = open.map(|(place, source)| {
+            let scores = open.map(|(index, source)| {
                 let same_name = split(source.path).1 == split(target.path).1;
-                (self.score(place, number), same_name, source.at, target.at)
+                (self.score(index, number), same_name, source.at, target.at)
             });
             let mut best: Vec<_> = scores.filter(|(score, ..)| *score >= least).collect();
             best.sort_by_key(|(score, same_name, ..)| std::cmp::Reverse((*score, *same_name)));

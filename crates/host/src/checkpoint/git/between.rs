@@ -1,4 +1,4 @@
-//! What differs between two checkpoints: their trees are compared by id, and only those that differ are opened.
+//! Which entries differ between two checkpoints: trees are compared by id, and only those that differ are read.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -8,7 +8,7 @@ use super::store::{Parts, Store, StoredEntry, StoredKind};
 use crate::fs::handle::joined;
 
 /// One side of a comparison.
-pub(in crate::checkpoint) struct Side<'a> {
+pub(in crate::checkpoint) struct TreeSide<'a> {
     pub(in crate::checkpoint) parts: Parts,
     pub(in crate::checkpoint) manifest: &'a Manifest,
     lookup: Lookup<'a>,
@@ -17,7 +17,7 @@ pub(in crate::checkpoint) struct Side<'a> {
 /// What a path is in the one and in the other.
 pub type Differences = BTreeMap<Vec<u8>, (Option<StoredEntry>, Option<StoredEntry>)>;
 
-impl<'a> Side<'a> {
+impl<'a> TreeSide<'a> {
     pub(in crate::checkpoint) fn new(parts: Parts, manifest: &'a Manifest) -> Self {
         Self { parts, manifest, lookup: Lookup::new(manifest) }
     }
@@ -29,7 +29,9 @@ impl<'a> Side<'a> {
         while let Some(name) = parts.next() {
             let found = store.tree(&id)?.into_iter().find(|entry| entry.name == name);
             match found {
-                Some(entry) if parts.peek().is_none() => return store.kept(path, &entry, &self.lookup).map(Some),
+                Some(entry) if parts.peek().is_none() => {
+                    return store.stored_entry(path, &entry, &self.lookup).map(Some);
+                }
                 Some(entry) if entry.mode == FOLDER => id = entry.id,
                 Some(_) | None => break,
             }
@@ -50,11 +52,15 @@ impl Store {
     pub fn between(&self, one: &Id, other: &Id) -> io::Result<Differences> {
         let (one, other) = (self.parts(one)?, self.parts(other)?);
         let manifests = (self.manifest(&one)?, self.manifest(&other)?);
-        differences(self, &Side::new(one, &manifests.0), &Side::new(other, &manifests.1))
+        differences(self, &TreeSide::new(one, &manifests.0), &TreeSide::new(other, &manifests.1))
     }
 }
 
-pub(in crate::checkpoint) fn differences(store: &Store, one: &Side<'_>, other: &Side<'_>) -> io::Result<Differences> {
+pub(in crate::checkpoint) fn differences(
+    store: &Store,
+    one: &TreeSide<'_>,
+    other: &TreeSide<'_>,
+) -> io::Result<Differences> {
     let mut work = Work { store, one, other, found: Differences::new() };
     // Where most permissions differ, everything does.
     let deep = one.manifest.modes != other.manifest.modes;
@@ -76,8 +82,8 @@ pub(in crate::checkpoint) fn differences(store: &Store, one: &Side<'_>, other: &
 
 struct Work<'a> {
     store: &'a Store,
-    one: &'a Side<'a>,
-    other: &'a Side<'a>,
+    one: &'a TreeSide<'a>,
+    other: &'a TreeSide<'a>,
     found: Differences,
 }
 
@@ -110,10 +116,10 @@ impl Work<'_> {
         if folders != (None, None) {
             self.folder(folders.0, folders.1, &path, deep)?;
         }
-        let kept = |entry: Option<TreeEntry>, side: &Side<'_>| {
-            entry.map(|entry| self.store.kept(&path, &entry, &side.lookup)).transpose()
+        let stored_entry = |entry: Option<TreeEntry>, side: &TreeSide<'_>| {
+            entry.map(|entry| self.store.stored_entry(&path, &entry, &side.lookup)).transpose()
         };
-        let pair = (kept(one, self.one)?, kept(other, self.other)?);
+        let pair = (stored_entry(one, self.one)?, stored_entry(other, self.other)?);
         if pair.0 != pair.1 {
             self.found.insert(path, pair);
         }

@@ -1,5 +1,5 @@
-//! What is kept for how long: names are taken away, and then every object that no name leads to any more. Nothing is
-//! removed that was not shown to be unreachable, and nobody saves meanwhile.
+//! Garbage collection: removes names of checkpoints, then every object that no name leads to. Only objects that
+//! were shown to be unreachable are removed, and no checkpoint is taken meanwhile. Also joins small packs.
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,7 +13,7 @@ use super::pack_write::PackWriter;
 use super::store::Store;
 use crate::checkpoint::btrfs::snapshot_store::SnapshotStore;
 
-/// An object longer than this goes by way of a file.
+/// An object longer than this is copied through a file.
 const IN_MEMORY_MAX: usize = 16 * 1024 * 1024;
 
 /// So many packs of few objects are as good as one.
@@ -27,7 +27,7 @@ pub struct Collected {
     pub objects: u64,
     /// Bytes on disk that this frees; before it is done, about so many.
     pub freed: u64,
-    /// Packs that went, whole or written anew with what is still needed.
+    /// Packs that were removed, or rewritten with what is still needed.
     pub packs: u64,
     /// Snapshots that went.
     pub snapshots: u64,
@@ -46,7 +46,7 @@ pub struct CheckpointRow {
     pub at_ms: u64,
     /// How much the pack takes that was written with it.
     pub bytes: u64,
-    /// Where its files are, if btrfs keeps them.
+    /// Where its files are, with the btrfs backend.
     pub snapshot: Option<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ impl Store {
         self.packs.iter().map(on_disk).sum()
     }
 
-    /// Takes these names away and everything that only they led to; or says what that would be.
+    /// Removes these names and everything that only they lead to; in a dry run, only counts it.
     ///
     /// # Errors
     /// When something that is still needed cannot be read: then no object was removed.
@@ -112,7 +112,7 @@ impl Store {
             return Ok(collected);
         }
         let before = self.bytes();
-        self.write_anew(&going, &live)?;
+        self.rewrite_pack(&going, &live)?;
         for name in names {
             match self.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// Makes one pack of many small ones, so that a store of ten thousand checkpoints is read as quickly as a young
-    /// one. Not while somebody else saves: then there is another time.
+    /// one. Not while another process takes a checkpoint: then it is done later.
     ///
     /// # Errors
     /// When something cannot be read or written; then all packs are as they were.
@@ -147,7 +147,7 @@ impl Store {
         self.refresh()?;
         let going: Vec<PathBuf> = self.packs.iter().filter(small).map(|pack| pack.path().to_owned()).collect();
         let all = self.packs.iter().filter(small).flat_map(Pack::ids).collect();
-        self.write_anew(&going, &all)?;
+        self.rewrite_pack(&going, &all)?;
         remove_packs(&going)?;
         self.refresh().map(drop)
     }
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// What is still needed of these packs goes into a new one, which is safe when this returns.
-    fn write_anew(&self, going: &[PathBuf], live: &HashSet<Id>) -> io::Result<()> {
+    fn rewrite_pack(&self, going: &[PathBuf], live: &HashSet<Id>) -> io::Result<()> {
         let mut writer = PackWriter::begin(&self.pack_folder())?;
         let staying =
             |id: &Id| self.packs.iter().any(|pack| !going.iter().any(|path| path == pack.path()) && pack.has(id));
@@ -218,7 +218,7 @@ fn on_disk(pack: &Pack) -> u64 {
     of(pack.path()) + of(&pack.path().with_extension("idx"))
 }
 
-/// An object on its way: in memory, or in a file where it is long.
+/// An object that is copied: in memory, or in a file if it is long.
 #[derive(Debug, Default)]
 struct Spool {
     memory: Vec<u8>,

@@ -1,5 +1,5 @@
-//! What git cannot hold: full permissions, empty folders, which names are one file; and, beside it, what a checkpoint
-//! did not take and by which rules. Two blobs of lines beside the files' tree, so that they travel with it.
+//! What git cannot store: full permissions, empty folders, which names are hard links of one file; and what a
+//! checkpoint left out, with the rules it used. Two blobs of lines beside the tree of files.
 use std::collections::HashMap;
 
 use loop_core::text;
@@ -47,7 +47,7 @@ enum Line {
     },
     /// These names are one file.
     Same(Vec<String>),
-    /// Not kept, and why.
+    /// Left out, and why.
     LeftOut {
         path: String,
         why: String,
@@ -67,7 +67,7 @@ pub struct Manifest {
     pub folders: Vec<(Vec<u8>, u32)>,
     /// Names that are one file, sorted.
     pub same: Vec<Vec<Vec<u8>>>,
-    /// What is not kept, and why.
+    /// What is left out, and why.
     pub left_out: Vec<(Vec<u8>, String)>,
     /// The rules that held everywhere.
     pub rules: RuleTexts,
@@ -120,7 +120,7 @@ impl Manifest {
     }
 }
 
-/// A manifest in which paths are looked up.
+/// A manifest in which paths are scanned up.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct Lookup<'a> {
     modes: Modes,

@@ -1,4 +1,4 @@
-//! Git objects as bytes: what they are called and how trees and commits are written.
+//! Git objects as bytes: their ids, and how trees and commits are written.
 use std::fmt;
 
 use sha1::{Digest, Sha1};
@@ -130,8 +130,7 @@ pub(in crate::checkpoint) const FILE: u32 = 0o100_644;
 /// A folder as an object. Git sorts folders as if their names ended with a slash.
 #[must_use]
 pub fn tree(mut entries: Vec<TreeEntry>) -> Vec<u8> {
-    entries
-        .sort_unstable_by(|one, other| git_order((&one.name, one.mode == FOLDER), (&other.name, other.mode == FOLDER)));
+    entries.sort_unstable_by(|one, other| git_order(one.into(), other.into()));
     let mut bytes = Vec::with_capacity(entries.iter().map(|entry| entry.name.len() + 28).sum());
     for entry in entries {
         put_entry(&mut bytes, entry.mode, &entry.name, &entry.id);
@@ -139,13 +138,23 @@ pub fn tree(mut entries: Vec<TreeEntry>) -> Vec<u8> {
     bytes
 }
 
-/// How git sorts names, of which each may be a folder's.
-pub(in crate::checkpoint) fn git_order(
-    (one, one_folder): (&[u8], bool),
-    (other, other_folder): (&[u8], bool),
-) -> std::cmp::Ordering {
+/// A name in a folder, with what git needs to know of it to sort it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::checkpoint) struct SortName<'a> {
+    pub(in crate::checkpoint) name: &'a [u8],
+    pub(in crate::checkpoint) is_folder: bool,
+}
+
+impl<'a> From<&'a TreeEntry> for SortName<'a> {
+    fn from(entry: &'a TreeEntry) -> Self {
+        Self { name: &entry.name, is_folder: entry.mode == FOLDER }
+    }
+}
+
+/// How git sorts names: that of a folder as if it ended with a slash.
+pub(in crate::checkpoint) fn git_order(one: SortName<'_>, other: SortName<'_>) -> std::cmp::Ordering {
     let end = |is_folder: bool| is_folder.then_some(&b'/');
-    one.iter().chain(end(one_folder)).cmp(other.iter().chain(end(other_folder)))
+    one.name.iter().chain(end(one.is_folder)).cmp(other.name.iter().chain(end(other.is_folder)))
 }
 
 /// Adds one name to a folder's bytes.
@@ -186,7 +195,7 @@ pub fn commit(tree: Id, parent: Option<Id>, seconds: u64, words: &str) -> Vec<u8
     format!("tree {tree}\n{parent}author {by}\ncommitter {by}\n\n{words}\n").into_bytes()
 }
 
-/// What a checkpoint's object says.
+/// The fields of a checkpoint's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitParts {
     /// Its tree.

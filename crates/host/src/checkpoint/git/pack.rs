@@ -1,5 +1,5 @@
-//! Packs that were written before, as git knows them (ours are without deltas), and their indexes: read, checked, and
-//! made again from the pack where one was lost.
+//! Existing packs in git's format (ours have no deltas) and their indexes: read, checked, and rebuilt from the pack
+//! where the index was lost.
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const IDS_AT: usize = 8 + 256 * 4;
 
 /// One object of a pack.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::checkpoint) struct Entry {
+pub(in crate::checkpoint) struct PackEntry {
     pub(in crate::checkpoint) id: Id,
     pub(in crate::checkpoint) crc: u32,
     pub(in crate::checkpoint) offset: u64,
@@ -30,7 +30,7 @@ pub(in crate::checkpoint) fn header(count: u32) -> [u8; 12] {
 }
 
 /// An index of the second version; the entries are sorted.
-pub(in crate::checkpoint) fn index_of(entries: &[Entry], pack: [u8; 20]) -> Vec<u8> {
+pub(in crate::checkpoint) fn index_of(entries: &[PackEntry], pack: [u8; 20]) -> Vec<u8> {
     let mut bytes = b"\xfftOc\0\0\0\x02".to_vec();
     for first in 0..=255_u8 {
         let below = entries.partition_point(|entry| entry.id.bytes()[0] <= first);
@@ -41,11 +41,11 @@ pub(in crate::checkpoint) fn index_of(entries: &[Entry], pack: [u8; 20]) -> Vec<
     let mut far = Vec::new();
     for entry in entries {
         let near = u32::try_from(entry.offset).ok().filter(|_| entry.offset <= OFFSET_MAX);
-        let place = near.unwrap_or_else(|| {
+        let near_offset = near.unwrap_or_else(|| {
             far.push(entry.offset);
             0x8000_0000 | u32::try_from(far.len() - 1).unwrap_or(0)
         });
-        bytes.extend_from_slice(&place.to_be_bytes());
+        bytes.extend_from_slice(&near_offset.to_be_bytes());
     }
     far.iter().for_each(|offset| bytes.extend_from_slice(&offset.to_be_bytes()));
     bytes.extend_from_slice(&pack);
@@ -116,7 +116,7 @@ impl Pack {
     }
 
     /// Where an object lies; none if it is not in this pack.
-    fn place_of(&self, id: &Id) -> Option<u64> {
+    fn offset_of(&self, id: &Id) -> Option<u64> {
         let first = usize::from(id.bytes()[0]);
         let below = |first: usize| self.number(8 + first * 4).and_then(|count| usize::try_from(count).ok());
         let (mut low, mut high) = (if first == 0 { 0 } else { below(first - 1)? }, below(first)?);
@@ -133,26 +133,26 @@ impl Pack {
     }
 
     fn offset(&self, at: usize) -> Option<u64> {
-        let place = self.number(IDS_AT + self.count * 24 + at * 4)?;
-        if place & 0x8000_0000 == 0 {
-            return Some(u64::from(place));
+        let near_offset = self.number(IDS_AT + self.count * 24 + at * 4)?;
+        if near_offset & 0x8000_0000 == 0 {
+            return Some(u64::from(near_offset));
         }
-        let far = IDS_AT + self.count * 28 + usize::try_from(place & 0x7fff_ffff).ok()? * 8;
+        let far = IDS_AT + self.count * 28 + usize::try_from(near_offset & 0x7fff_ffff).ok()? * 8;
         Some(u64::from_be_bytes(self.index.get(far..far + 8)?.try_into().ok()?))
     }
 
     /// Whether it has an object.
     #[must_use]
     pub fn has(&self, id: &Id) -> bool {
-        self.place_of(id).is_some()
+        self.offset_of(id).is_some()
     }
 
-    /// Writes an object's bytes out, and says its kind; none if it is not in this pack. Its hash is checked.
+    /// Writes an object's bytes and returns its kind; none if it is not in this pack. The hash is checked.
     ///
     /// # Errors
     /// When it cannot be read or written, or is damaged.
     pub fn read(&self, id: &Id, to: &mut dyn Write) -> io::Result<Option<ObjectKind>> {
-        let Some(offset) = self.place_of(id) else { return Ok(None) };
+        let Some(offset) = self.offset_of(id) else { return Ok(None) };
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(offset))?;
         let (found, kind) = inflate(&mut BufReader::new(file), to)?;
@@ -164,11 +164,11 @@ impl Pack {
     /// # Errors
     /// When it cannot be read, or is damaged.
     pub(in crate::checkpoint) fn commits(&self) -> io::Result<Vec<(Id, Vec<u8>)>> {
-        let mut places: Vec<(u64, Id)> =
+        let mut offsets: Vec<(u64, Id)> =
             self.ids().enumerate().filter_map(|(at, id)| Some((self.offset(at)?, id))).collect();
-        places.sort_unstable_by(|one, other| other.cmp(one));
+        offsets.sort_unstable_by(|one, other| other.cmp(one));
         let mut commits = Vec::new();
-        for (_, id) in places {
+        for (_, id) in offsets {
             let mut bytes = Vec::new();
             match self.read(&id, &mut bytes)? {
                 Some(ObjectKind::Commit) => commits.push((id, bytes)),
@@ -183,15 +183,15 @@ impl Pack {
     ///
     /// # Errors
     /// When it cannot be read, or the index cannot be written.
-    pub(in crate::checkpoint) fn mend(path: &Path) -> io::Result<Self> {
+    pub(in crate::checkpoint) fn repair(path: &Path) -> io::Result<Self> {
         let torn = || damaged(&path.display().to_string());
         let mut file = File::open(path)?;
         let body = file.metadata()?.len().checked_sub(20).filter(|body| *body >= 12).ok_or_else(torn)?;
         let sum = sum_of(&mut file, body)?;
-        let mut said = [0; 20];
+        let mut stored_sum = [0; 20];
         file.seek(SeekFrom::Start(body))?;
-        file.read_exact(&mut said)?;
-        if said != sum {
+        file.read_exact(&mut stored_sum)?;
+        if stored_sum != sum {
             return Err(torn());
         }
         file.seek(SeekFrom::Start(0))?;
@@ -245,7 +245,7 @@ impl<R: io::BufRead> io::BufRead for Counted<R> {
 use std::io::BufRead as _;
 
 /// All objects of a pack, in their order.
-fn scan(mut file: BufReader<File>) -> io::Result<Vec<Entry>> {
+fn scan(mut file: BufReader<File>) -> io::Result<Vec<PackEntry>> {
     let mut head = [0; 12];
     file.read_exact(&mut head)?;
     if head[..8] != header(0)[..8] {
@@ -257,13 +257,13 @@ fn scan(mut file: BufReader<File>) -> io::Result<Vec<Entry>> {
         let mut counted = Counted { from: &mut file, crc: crc32fast::Hasher::new(), bytes: 0 };
         let (id, _) = inflate(&mut counted, &mut io::sink())?;
         let Counted { crc, bytes, .. } = counted;
-        entries.push(Entry { id, crc: crc.finalize(), offset });
+        entries.push(PackEntry { id, crc: crc.finalize(), offset });
         offset += bytes;
     }
     Ok(entries)
 }
 
-/// Reads one object from where it begins, and says what it is.
+/// Reads one object at its offset, and returns its id and kind.
 fn inflate(file: &mut dyn io::BufRead, to: &mut dyn Write) -> io::Result<(Id, ObjectKind)> {
     let mut byte = [0_u8; 1];
     file.read_exact(&mut byte)?;

@@ -1,5 +1,6 @@
-//! Writing a pack: the objects of one checkpoint in one file, made under a name of its own and renamed when it is
-//! safe, so that a pack is whole or absent. Its index is derived from it and therefore not synced.
+//! Writing a pack: the objects of one checkpoint in one file. It is written under a temporary name and renamed once
+//! it is synced, so a pack is either complete or absent. The index is derived from the pack and is therefore not
+//! synced.
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -11,7 +12,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use sha1::{Digest, Sha1};
 
 use super::object::{Hasher, Id, ObjectKind};
-use super::pack::{Entry, header, index_of};
+use super::pack::{PackEntry, header, index_of};
 
 /// Sources are small texts: more effort buys little and costs much.
 const LEVEL: u32 = 1;
@@ -27,9 +28,15 @@ pub struct PackWriter {
     path: PathBuf,
     file: BufWriter<File>,
     offset: u64,
-    entries: Vec<Entry>,
+    entries: Vec<PackEntry>,
     known: HashSet<Id>,
     deflater: Deflater,
+}
+
+/// An object that was written at the end of the pack, and how many bytes it takes there.
+struct WrittenEntry {
+    entry: PackEntry,
+    bytes: u64,
 }
 
 /// Counts and sums what goes through.
@@ -97,18 +104,6 @@ impl PackWriter {
         Ok(Self { folder, path, file, offset: 12, entries, known, deflater: Deflater::default() })
     }
 
-    /// How many objects it has.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether it has none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     pub(in crate::checkpoint) fn has(&self, id: &Id) -> bool {
         self.known.contains(id)
     }
@@ -132,54 +127,57 @@ impl PackWriter {
             return Ok(());
         }
         self.file.write_all(&packed.bytes)?;
-        let entry = Entry { id: packed.id, crc: crc32fast::hash(&packed.bytes), offset: self.offset };
-        self.take((entry, u64::try_from(packed.bytes.len()).unwrap_or(0)));
+        let entry = PackEntry { id: packed.id, crc: crc32fast::hash(&packed.bytes), offset: self.offset };
+        self.record(WrittenEntry { entry, bytes: u64::try_from(packed.bytes.len()).unwrap_or(0) });
         Ok(())
     }
 
-    /// Adds a file that is as long as it was said to be. One that is not is an error of the kind
-    /// `UnexpectedEof`: somebody writes it.
+    /// Adds a file of this length. Another length is an error of the kind
+    /// `UnexpectedEof`: another process writes it.
     ///
     /// # Errors
     /// When it cannot be read, or written.
     pub fn add_file(&mut self, from: &mut dyn Read, length: u64, others: &dyn Fn(&Id) -> bool) -> io::Result<Id> {
         let written = self.write(ObjectKind::Blob, length, from);
         match written {
-            Ok((entry, bytes)) if !self.known.contains(&entry.id) && !others(&entry.id) => {
-                self.take((entry, bytes));
-                Ok(entry.id)
+            Ok(written) if !self.known.contains(&written.entry.id) && !others(&written.entry.id) => {
+                let id = written.entry.id;
+                self.record(written);
+                Ok(id)
             }
             // Not needed, or not whole: as if nothing had come.
             written => {
                 self.file.flush()?;
                 self.file.get_ref().set_len(self.offset)?;
                 self.file.seek(SeekFrom::Start(self.offset))?;
-                written.map(|(entry, _)| entry.id)
+                written.map(|written| written.entry.id)
             }
         }
     }
 
-    fn take(&mut self, (entry, bytes): (Entry, u64)) {
+    /// From now on the object at the end is a part of the pack.
+    fn record(&mut self, WrittenEntry { entry, bytes }: WrittenEntry) {
         self.known.insert(entry.id);
         self.entries.push(entry);
         self.offset += bytes;
     }
 
-    /// Writes an object at the end; it counts when it is taken.
-    fn write(&mut self, kind: ObjectKind, length: u64, from: &mut dyn Read) -> io::Result<(Entry, u64)> {
+    /// Writes an object at the end; it counts when it is recorded.
+    fn write(&mut self, kind: ObjectKind, length: u64, from: &mut dyn Read) -> io::Result<WrittenEntry> {
         let mut out = Summed { to: &mut self.file, crc: crc32fast::Hasher::new(), bytes: 0 };
         out.write_all(&entry_header(kind, length))?;
         let mut packed = ZlibEncoder::new(out, Compression::new(LEVEL));
         let id = hashed(kind, length, from, &mut packed)?;
         let out = packed.finish()?;
-        Ok((Entry { id, crc: out.crc.finalize(), offset: self.offset }, out.bytes))
+        let entry = PackEntry { id, crc: out.crc.finalize(), offset: self.offset };
+        Ok(WrittenEntry { entry, bytes: out.bytes })
     }
 
     /// Makes it safe and gives it its name; the caller syncs the folder, then writes the index. None where it has
     /// nothing.
     ///
     /// # Errors
-    /// When the machine could not.
+    /// When it cannot be written.
     pub(in crate::checkpoint) fn seal(mut self) -> io::Result<Option<Sealed>> {
         if self.entries.is_empty() {
             return Ok(None);
@@ -202,7 +200,7 @@ impl PackWriter {
     /// Makes it safe and gives it its name and its index. Its folder is not synced yet. None where it has nothing.
     ///
     /// # Errors
-    /// When the machine could not.
+    /// When it cannot be written.
     pub fn finish(self) -> io::Result<Option<PathBuf>> {
         let sealed = self.seal()?;
         sealed.map(|sealed| sealed.write_index().map(|()| sealed.pack)).transpose()
@@ -236,7 +234,7 @@ impl Sealed {
     }
 }
 
-/// The id of what comes, which goes on. It must be as long as was said.
+/// Copies `from` and returns its id. It must have this length.
 pub(in crate::checkpoint) fn hashed(
     kind: ObjectKind,
     length: u64,

@@ -1,5 +1,5 @@
-//! The names of checkpoints, and what is put right when a store is opened: packs without an index, names that a power
-//! cut took. A pack alone is synced; all else follows from it.
+//! The names of checkpoints, and the repair of a store when it is opened: packs without an index, names that were
+//! lost in a power cut. Only packs are synced; everything else can be derived from them.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ const BOOT: &str = "boot";
 /// Names that were removed on purpose.
 const REMOVED: &str = "removed";
 
-/// What a checkpoint's message says: its name, and when it was made, so that the newest of a name is known.
+/// The message of a checkpoint's commit: its name and time, so that the newest of a name is known.
 pub(in crate::checkpoint) fn words_of(name: &str, nanos: i64) -> String {
     format!("{name}\n\nat {nanos}")
 }
@@ -30,7 +30,7 @@ fn read_words(words: &str) -> Option<(&str, i64)> {
 }
 
 impl Store {
-    /// Gives a commit a name. It is not synced: the pack says it too.
+    /// Gives a commit a name. It is not synced: the commit in the pack has it too.
     pub(in crate::checkpoint) fn point(&self, name: &str, id: Id) -> io::Result<()> {
         let path = self.folder.join("refs/loop").join(name);
         if let Some(folder) = path.parent() {
@@ -70,7 +70,7 @@ impl Store {
         Ok(self.names()?.into_iter().filter(|(name, _)| name.starts_with(&prefix)).collect())
     }
 
-    /// Removes a name. What it held stays until somebody cleans up. After a power cut it may be back.
+    /// Removes a name. Its objects stay until the next garbage collection. After a power cut it may be back.
     ///
     /// # Errors
     /// When there is none of that name, or it cannot be removed.
@@ -93,7 +93,7 @@ impl Store {
 
     /// Puts right what a killed process or a power cut left: indexes are made again from their packs, names from the
     /// commits in them.
-    pub(in crate::checkpoint) fn mend(&mut self) -> io::Result<()> {
+    pub(in crate::checkpoint) fn repair(&mut self) -> io::Result<()> {
         let boot = format!("{:08x}\n", crate::clock::now().boot_id);
         let is_new_boot = fs::read_to_string(self.folder.join(BOOT)).ok().as_deref() != Some(boot.as_str());
         let (half_made, packs) = self.pack_files()?;
@@ -105,7 +105,7 @@ impl Store {
         if is_new_boot {
             flock(&lock, FlockOperation::LockExclusive)?;
         } else if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            // Somebody is saving: what looks half done may be his.
+            // A checkpoint is being taken: unfinished files may belong to it.
             return Ok(());
         }
         let (half_made, packs) = self.pack_files()?;
@@ -114,11 +114,11 @@ impl Store {
         for path in packs {
             // Within one start of the machine the name is written before the index.
             if is_new_boot || !path.with_extension("idx").exists() {
-                mend_pack(&path, &mut found)?;
+                repair_pack(&path, &mut found)?;
             }
         }
         self.refresh()?;
-        self.mend_names(found)?;
+        self.repair_names(found)?;
         write_beside(&self.folder.join(BOOT), boot.as_bytes())
     }
 
@@ -133,7 +133,7 @@ impl Store {
                 packs.push(entry.path());
             }
         }
-        // Whoever writes a cache holds no lock; if it is taken from him, he has lost a saving of time.
+        // A cache is written without the lock. If the file is removed meanwhile, only time is lost.
         for entry in fs::read_dir(self.folder.join("pictures")).into_iter().flatten().flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(HALF_MADE.as_bytes()) {
                 half_made.push(entry.path());
@@ -142,7 +142,7 @@ impl Store {
         Ok((half_made, packs))
     }
 
-    fn mend_names(&self, found: BTreeMap<String, (i64, Id)>) -> io::Result<()> {
+    fn repair_names(&self, found: BTreeMap<String, (i64, Id)>) -> io::Result<()> {
         let removed = self.removed();
         for (name, (nanos, id)) in found {
             if !removed.contains(&id) && self.made_at(&name).is_none_or(|there| there < nanos) {
@@ -191,8 +191,8 @@ impl Store {
 
 /// Makes sure that a pack has an index; notes the newest commit of each name in it. A pack that is not whole is left
 /// alone: nothing of it counts.
-fn mend_pack(path: &Path, found: &mut BTreeMap<String, (i64, Id)>) -> io::Result<()> {
-    let pack = match Pack::open(path).or_else(|_| Pack::mend(path)) {
+fn repair_pack(path: &Path, found: &mut BTreeMap<String, (i64, Id)>) -> io::Result<()> {
+    let pack = match Pack::open(path).or_else(|_| Pack::repair(path)) {
         Ok(pack) => pack,
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(()),
         Err(error) => return Err(error),

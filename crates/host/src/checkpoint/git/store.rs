@@ -1,5 +1,5 @@
-//! The store: a git folder of ours with the checkpoints of a workspace. A checkpoint is a commit whose tree holds `files`,
-//! `manifest` and `scope`; its objects are one pack that ends with the commit, its name is a ref.
+//! The store: a git folder of our own with the checkpoints of one workspace. A checkpoint is a commit whose tree
+//! has `files`, `manifest` and `scope`. Its objects are one pack that ends with the commit. Its name is a ref.
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use super::pack::Pack;
 use crate::fs::handle::joined;
 use crate::fs::write_beside;
 
-/// Whoever looks at it with git sees the bytes as they are.
+/// With git, the bytes are shown as they are.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tautocrlf = false\n[gc]\n\tauto = 0\n";
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -export-subst !diff\n";
 /// The names in the tree of a checkpoint.
@@ -50,7 +50,7 @@ pub struct StoredEntry {
     pub mode: u32,
 }
 
-/// What a kept name stands for.
+/// What a stored name is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredKind {
     /// A file with this content.
@@ -70,12 +70,19 @@ pub struct Checkpoint {
     pub manifest: Manifest,
 }
 
+/// A checkpoint by its full name, with the object that the name leads to.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::checkpoint) struct NamedCheckpoint<'a> {
+    pub(in crate::checkpoint) name: &'a str,
+    pub(in crate::checkpoint) id: Id,
+}
+
 impl Store {
     /// Opens the store in a folder, or makes it. What a killed process or a power cut left half done is finished or
     /// removed.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the machine does not allow it.
     pub fn open(folder: &Path) -> io::Result<Self> {
         if !folder.join("HEAD").exists() {
             for name in ["objects/pack", "objects/info", "refs/heads", "refs/loop", "info", "pictures"] {
@@ -92,7 +99,7 @@ impl Store {
             }
         }
         let mut store = Self { folder: folder.to_owned(), packs: Vec::new() };
-        store.mend()?;
+        store.repair()?;
         store.refresh()?;
         Ok(store)
     }
@@ -107,10 +114,10 @@ impl Store {
         self.folder.join("objects/pack")
     }
 
-    /// Whoever saves holds this with others; whoever removes holds it alone.
+    /// Shared by those who take checkpoints; exclusive for removing.
     ///
     /// # Errors
-    /// When the machine would not let us.
+    /// When the machine does not allow it.
     pub fn lock(&self, alone: bool) -> io::Result<File> {
         let file = self.lock_file()?;
         flock(&file, if alone { FlockOperation::LockExclusive } else { FlockOperation::LockShared })?;
@@ -122,7 +129,7 @@ impl Store {
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
     }
 
-    /// Learns of packs that others wrote; says whether one that was known is gone.
+    /// Finds packs of other processes; returns whether a known one is gone.
     ///
     /// # Errors
     /// When the packs cannot be listed.
@@ -187,7 +194,7 @@ impl Store {
         read_tree(&self.read(id, ObjectKind::Tree)?).ok_or_else(|| odd(&format!("{id} is no folder")))
     }
 
-    /// What a checkpoint's commit says.
+    /// The fields of a checkpoint's commit.
     ///
     /// # Errors
     /// When it is not there, or damaged.
@@ -248,14 +255,14 @@ impl Store {
             if entry.mode == FOLDER {
                 self.gather(&entry.id, &path, modes, names)?;
             }
-            let kept = self.kept(&path, &entry, modes)?;
-            names.insert(path, kept);
+            let stored_entry = self.stored_entry(&path, &entry, modes)?;
+            names.insert(path, stored_entry);
         }
         Ok(())
     }
 
     /// One name.
-    pub(in crate::checkpoint) fn kept(
+    pub(in crate::checkpoint) fn stored_entry(
         &self,
         path: &[u8],
         entry: &TreeEntry,

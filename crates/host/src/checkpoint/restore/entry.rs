@@ -1,5 +1,5 @@
-//! One name of the workspace that is replaced or removed: what is there is looked at right before and right after, and
-//! what is not what we know goes aside instead of away.
+//! One name of the workspace that is replaced or removed. It is inspected right before and right after. What is not
+//! as expected is moved aside and not removed.
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,13 +9,13 @@ use rustix::io::Errno;
 
 use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::git::pack_write::hashed;
-use crate::checkpoint::scan::cache::{Entry, Sort, Stamp, State};
+use crate::checkpoint::scan::cache::{CacheEntry, EntryKind, EntryState, Stamp};
 
 /// How the name of a file begins that is being made.
 const PART: &[u8] = b".loop-part-";
 /// The longest name that file systems take.
 const NAME_MAX: usize = 255;
-/// How often somebody may come in between.
+/// How often another process may interfere.
 const TURNS_MAX: u32 = 8;
 
 /// Whether a name is one of a file that was being made.
@@ -27,7 +27,7 @@ pub(crate) fn part_name() -> io::Result<Vec<u8>> {
     Ok([PART, crate::fs::fresh_id()?.to_string().as_bytes()].concat())
 }
 
-/// A new file beside its place.
+/// A new file in the same folder.
 pub(crate) fn new_part(folder: &OwnedFd) -> io::Result<(Vec<u8>, File)> {
     let name = part_name()?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -56,7 +56,7 @@ pub(crate) fn put_aside(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<u8>> {
     TargetName { folder, name, entry: None }.put_aside(name)
 }
 
-/// What was at a place.
+/// What was there before.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::checkpoint) enum Was {
     /// Nothing.
@@ -73,7 +73,7 @@ pub(in crate::checkpoint) enum Was {
 pub(in crate::checkpoint) struct TargetName<'a> {
     pub(in crate::checkpoint) folder: &'a OwnedFd,
     pub(in crate::checkpoint) name: &'a [u8],
-    pub(in crate::checkpoint) entry: Option<&'a Entry>,
+    pub(in crate::checkpoint) entry: Option<&'a CacheEntry>,
 }
 
 impl TargetName<'_> {
@@ -92,16 +92,16 @@ impl TargetName<'_> {
     }
 
     fn is_known(&self, stamp: &Stamp) -> bool {
-        let Some(entry) = self.entry.filter(|entry| entry.sort != Sort::Folder) else { return false };
+        let Some(entry) = self.entry.filter(|entry| entry.kind != EntryKind::Folder) else { return false };
         // Another name of it may have gone meanwhile, which is no change of what is in it.
         let same = Stamp { names: entry.stamp.names, changed: entry.stamp.changed, ..*stamp } == entry.stamp;
         let untouched = stamp.changed == entry.stamp.changed || stamp.names != entry.stamp.names;
-        same && (untouched && entry.state == State::Sure || self.has_content(entry))
+        same && (untouched && entry.state == EntryState::Sure || self.has_content(entry))
     }
 
-    /// Whether a file still has the content that was kept: for what was read within a tick of its change.
-    fn has_content(&self, entry: &Entry) -> bool {
-        if entry.sort == Sort::Link {
+    /// Whether a file still has the recorded content: for files that were read within a clock tick of their change.
+    fn has_content(&self, entry: &CacheEntry) -> bool {
+        if entry.kind == EntryKind::Link {
             let leads = rustix::fs::readlinkat(self.folder, self.name, Vec::new());
             return leads.is_ok_and(|leads| Id::of(ObjectKind::Blob, leads.as_bytes()) == entry.id);
         }
@@ -123,7 +123,7 @@ impl TargetName<'_> {
         let aside = self.aside()?;
         renameat_with(self.folder, from, self.folder, aside.as_slice(), RenameFlags::NOREPLACE)
             .or_else(|error| match error {
-                // A file system that cannot say "unless there is one": the name is random.
+                // A file system without RENAME_NOREPLACE: the name is random.
                 Errno::INVAL | Errno::NOSYS => renameat(self.folder, from, self.folder, aside.as_slice()),
                 error => Err(error),
             })
@@ -145,9 +145,9 @@ impl TargetName<'_> {
         }
     }
 
-    /// Removes what was taken from its place, unless somebody was quicker.
+    /// Removes what was moved aside, unless it changed meanwhile.
     fn drop_part(&self, part: &[u8], known: &Stamp) -> io::Result<Was> {
-        // Moving it was a change too: that time says nothing.
+        // Renaming changed the change time too: it does not count.
         let same = self.stat(part)?.is_some_and(|(mode, now)| {
             mode & 0o170_000 != 0o040_000 && Stamp { changed: known.changed, names: known.names, ..now } == *known
         });
@@ -167,7 +167,7 @@ impl TargetName<'_> {
         }
     }
 
-    /// Puts what was made beside it in its place.
+    /// Renames the new file to its final name.
     pub(in crate::checkpoint) fn move_in(&self, part: &[u8]) -> io::Result<Was> {
         let moved = self.try_move_in(part);
         if moved.is_err() {
@@ -181,7 +181,7 @@ impl TargetName<'_> {
             let Some((mode, stamp)) = self.stat(self.name)? else {
                 match renameat_with(self.folder, part, self.folder, self.name, RenameFlags::NOREPLACE) {
                     Ok(()) => return Ok(Was::Nothing),
-                    // Somebody was quicker.
+                    // Another process was faster.
                     Err(Errno::EXIST) => continue,
                     Err(Errno::INVAL | Errno::NOSYS) => {
                         renameat(self.folder, part, self.folder, self.name)?;
@@ -194,7 +194,7 @@ impl TargetName<'_> {
             if is_folder || !self.is_known(&stamp) {
                 let aside = self.put_aside(self.name)?;
                 renameat(self.folder, part, self.folder, self.name)?;
-                let is_ours = self.entry.is_some_and(|entry| (entry.sort == Sort::Folder) == is_folder);
+                let is_ours = self.entry.is_some_and(|entry| (entry.kind == EntryKind::Folder) == is_folder);
                 return Ok(if is_ours && !is_folder { Was::ChangedSince(aside) } else { Was::Aside(aside) });
             }
             match renameat_with(self.folder, part, self.folder, self.name, RenameFlags::EXCHANGE) {

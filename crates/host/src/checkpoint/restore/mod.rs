@@ -1,5 +1,10 @@
-//! Making a workspace what a checkpoint holds: `tree` (all names), `entry` (one name, replaced or removed), `unsynced`
-//! (what is synced at the end).
+//! Making a workspace equal to a checkpoint.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `tree` | plans and restores all names | remove what the checkpoint before does not have |
+//! | `entry` | replaces or removes one name, checked before and after | overwrite what changed meanwhile |
+//! | `unsynced` | syncs everything once, at the end | |
 pub(super) mod entry;
 pub(super) mod tree;
 pub(super) mod unsynced;

@@ -1,5 +1,5 @@
-//! Going back: the workspace is made what a checkpoint says, name by name, in place. What the checkpoint taken just
-//! before does not hold is never removed, and what somebody changed since is kept aside.
+//! Restoring: the workspace is made equal to a checkpoint, name by name. Names that are not in the checkpoint taken
+//! just before are never removed, and files that changed since are moved aside.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::entry::{TargetName, Was, is_folder, new_part, set_mode};
 use super::unsynced::Unsynced;
-use crate::checkpoint::git::between::{Differences, Side, differences};
+use crate::checkpoint::git::between::{Differences, TreeSide, differences};
 use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
 use crate::checkpoint::git::store::{Store, StoredEntry, StoredKind};
 use crate::checkpoint::scan::cache::{Arena, ScanCache};
@@ -20,7 +20,7 @@ use crate::fs::handle::{folder_beneath, joined, split};
 
 /// Where the contents of files come from.
 pub trait FileContent {
-    /// Writes the content of a file, which was kept under this path, into an empty one.
+    /// Writes the content that was recorded for this path into an empty file.
     ///
     /// # Errors
     /// When it is not there, damaged, or cannot be written.
@@ -67,21 +67,21 @@ pub struct RestorePlan<'a> {
     pub target: Id,
     /// The checkpoint of what is there now, just taken with the cache.
     pub before: Id,
-    /// ScanOutcome at before every name. What was done until then stays done; going back again goes on.
+    /// ScanOutcome at before every name. What was done until then stays done; a rollback again goes on.
     pub cancel: &'a AtomicBool,
 }
 
-/// What going back did.
+/// What a rollback did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RestoreResult {
     /// Names that were written.
     pub written: u64,
     /// Names that were removed.
     pub removed: u64,
-    /// What stood in the way and is not ours to remove: it was moved there.
+    /// What was there and must not be removed: it was moved there.
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What somebody changed since the checkpoint taken just before: it was moved there.
-    pub kept: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What changed since the checkpoint taken just before: it was moved there.
+    pub changed_since: Vec<(Vec<u8>, Vec<u8>)>,
     /// What stays though the target does not hold it: under the rules of then it was not in scope, or it is a folder
     /// with something in it that is not ours.
     pub left: Vec<Vec<u8>>,
@@ -89,7 +89,7 @@ pub struct RestoreResult {
     pub is_cancelled: bool,
 }
 
-/// Makes the workspace what a checkpoint says. The cache must be as the checkpoint taken just before left it.
+/// Makes the workspace equal to a checkpoint. The cache must be that of the checkpoint taken just before.
 ///
 /// # Errors
 /// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
@@ -99,11 +99,11 @@ pub fn restore(
     content: &dyn FileContent,
     workspace: &OwnedFd,
     cache: &mut ScanCache,
-    way: &RestorePlan<'_>,
+    plan: &RestorePlan<'_>,
 ) -> io::Result<RestoreResult> {
-    let (target, before) = (store.parts(&way.target)?, store.parts(&way.before)?);
+    let (target, before) = (store.parts(&plan.target)?, store.parts(&plan.before)?);
     let manifests = (store.manifest(&before)?, store.manifest(&target)?);
-    let (before, target) = (Side::new(before, &manifests.0), Side::new(target, &manifests.1));
+    let (before, target) = (TreeSide::new(before, &manifests.0), TreeSide::new(target, &manifests.1));
     let differences = differences(store, &before, &target)?;
     for path in std::mem::take(&mut cache.leftovers) {
         let (above, name) = split(&path);
@@ -114,12 +114,12 @@ pub fn restore(
         content,
         workspace,
         arena: &cache.arena,
-        cancel: way.cancel,
+        cancel: plan.cancel,
         restored: RestoreResult::default(),
         touched: Vec::new(),
         opened: BTreeMap::new(),
         unsynced: Unsynced::default(),
-        target: way.target,
+        target: plan.target,
     };
     let done = work.all(&differences, &before, &target);
     let closed = work.close(&differences);
@@ -136,7 +136,7 @@ struct Work<'a> {
     arena: &'a Arena,
     cancel: &'a AtomicBool,
     restored: RestoreResult,
-    /// What has to be looked at again.
+    /// What has to be scanned again.
     touched: Vec<Vec<u8>>,
     /// Folders that get permissions at the end: what they have now.
     opened: BTreeMap<Vec<u8>, u32>,
@@ -146,33 +146,33 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn all(&mut self, differences: &Differences, before: &Side<'_>, target: &Side<'_>) -> io::Result<()> {
+    fn all(&mut self, differences: &Differences, before: &TreeSide<'_>, target: &TreeSide<'_>) -> io::Result<()> {
         let again = linked_otherwise(before, target);
         let mut then = Then::new(self.store, target, self.target);
-        for (path, (now, kept)) in differences.iter().rev() {
-            let same_kind = |now: &StoredEntry, kept: &StoredEntry| {
-                std::mem::discriminant(&now.what) == std::mem::discriminant(&kept.what)
+        for (path, (now, stored)) in differences.iter().rev() {
+            let same_kind = |now: &StoredEntry, stored: &StoredEntry| {
+                std::mem::discriminant(&now.what) == std::mem::discriminant(&stored.what)
             };
-            match (now, kept) {
-                (Some(now), Some(kept)) if same_kind(now, kept) => {}
-                (Some(now), kept) => self.remove(path, now, kept.is_some(), &mut then).map_err(at(path))?,
+            match (now, stored) {
+                (Some(now), Some(stored)) if same_kind(now, stored) => {}
+                (Some(now), stored) => self.remove(path, now, stored.is_some(), &mut then).map_err(at(path))?,
                 (None, _) => {}
             }
             if self.is_cancelled() {
                 return Ok(());
             }
         }
-        for (path, (now, kept)) in differences {
-            if let Some(kept) = kept {
-                self.put(path, kept, now.as_ref().filter(|_| !again.contains(path))).map_err(at(path))?;
+        for (path, (now, stored)) in differences {
+            if let Some(stored) = stored {
+                self.put(path, stored, now.as_ref().filter(|_| !again.contains(path))).map_err(at(path))?;
             }
             if self.is_cancelled() {
                 return Ok(());
             }
         }
         for path in again.iter().filter(|path| !differences.contains_key(*path)) {
-            if let Some(kept) = target.find(self.store, path)? {
-                self.put(path, &kept, None)?;
+            if let Some(stored) = target.find(self.store, path)? {
+                self.put(path, &stored, None)?;
             }
         }
         self.link(target, differences, &again)
@@ -225,8 +225,8 @@ impl Work<'_> {
             }
             return Ok(());
         }
-        let place = TargetName { folder: &folder, name, entry: self.arena.entry(path) };
-        let was = place.take_out()?;
+        let destination = TargetName { folder: &folder, name, entry: self.arena.entry(path) };
+        let was = destination.take_out()?;
         self.note(path, was);
         Ok(())
     }
@@ -239,28 +239,28 @@ impl Work<'_> {
                 self.restored.removed += 1;
                 return;
             }
-            Was::ChangedSince(aside) => (&mut self.restored.kept, joined(above, &aside)),
+            Was::ChangedSince(aside) => (&mut self.restored.changed_since, joined(above, &aside)),
             Was::Aside(aside) => (&mut self.restored.moved_aside, joined(above, &aside)),
         };
         self.touched.push(aside.clone());
         list.push((path.to_vec(), aside));
     }
 
-    fn put(&mut self, path: &[u8], kept: &StoredEntry, now: Option<&StoredEntry>) -> io::Result<()> {
+    fn put(&mut self, path: &[u8], stored: &StoredEntry, now: Option<&StoredEntry>) -> io::Result<()> {
         let folder = self.above(path)?;
         let (_, name) = split(path);
         self.touched.push(path.to_vec());
         let entry = self.arena.entry(path);
-        let place = TargetName { folder: &folder, name, entry };
+        let destination = TargetName { folder: &folder, name, entry };
         self.restored.written += 1;
-        let was = match &kept.what {
+        let was = match &stored.what {
             StoredKind::Folder => {
-                self.opened.insert(path.to_vec(), kept.mode);
+                self.opened.insert(path.to_vec(), stored.mode);
                 let was = if is_folder(&folder, name) {
-                    set_mode(&folder, name, kept.mode | 0o700)?;
+                    set_mode(&folder, name, stored.mode | 0o700)?;
                     Was::Removed
                 } else {
-                    let was = place.make_room()?;
+                    let was = destination.make_room()?;
                     mkdirat(&folder, name, Mode::from_raw_mode(0o700))?;
                     was
                 };
@@ -268,29 +268,29 @@ impl Work<'_> {
                 self.unsynced.folder(path, || folder_beneath(self.workspace, path));
                 was
             }
-            // Another name of the same file is somebody else's matter.
-            StoredKind::File(_) if now.is_some_and(|now| now.what == kept.what) && place.is_unchanged(1) => {
+            // Other names of the same file are not touched.
+            StoredKind::File(_) if now.is_some_and(|now| now.what == stored.what) && destination.is_unchanged(1) => {
                 self.unsynced.named(&folder, name);
-                return set_mode(&folder, name, kept.mode);
+                return set_mode(&folder, name, stored.mode);
             }
             StoredKind::File(id) => {
                 let (new, mut file) = new_part(&folder)?;
                 let written = self
                     .content
                     .write(path, id, &mut file)
-                    .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(kept.mode)).map_err(Into::into));
+                    .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(stored.mode)).map_err(Into::into));
                 if let Err(error) = written {
                     unlinkat(&folder, new.as_slice(), AtFlags::empty()).ok();
                     return Err(error);
                 }
-                let was = place.move_in(&new)?;
+                let was = destination.move_in(&new)?;
                 self.unsynced.file(file);
                 was
             }
             StoredKind::Link(leads) => {
                 let new = crate::checkpoint::restore::entry::part_name()?;
                 symlinkat(leads.as_slice(), &folder, new.as_slice())?;
-                place.move_in(&new)?
+                destination.move_in(&new)?
             }
         };
         // What was replaced and is in the checkpoint of now is nothing to speak of.
@@ -301,7 +301,7 @@ impl Work<'_> {
     }
 
     /// Names that were one file are one again.
-    fn link(&mut self, target: &Side<'_>, differences: &Differences, again: &BTreeSet<Vec<u8>>) -> io::Result<()> {
+    fn link(&mut self, target: &TreeSide<'_>, differences: &Differences, again: &BTreeSet<Vec<u8>>) -> io::Result<()> {
         let touched = |path: &Vec<u8>| differences.contains_key(path) || again.contains(path);
         for names in target.manifest.same.iter().filter(|names| names.iter().any(touched)) {
             let Some((first, others)) = names.split_first() else { continue };
@@ -327,8 +327,8 @@ impl Work<'_> {
     fn close(&mut self, differences: &Differences) -> io::Result<()> {
         let mut first = Ok(());
         for (path, mode) in std::mem::take(&mut self.opened).into_iter().rev() {
-            let kept = differences.get(&path).and_then(|(_, kept)| kept.as_ref());
-            let mode = kept.filter(|kept| kept.what == StoredKind::Folder).map_or(mode, |kept| kept.mode);
+            let stored = differences.get(&path).and_then(|(_, stored)| stored.as_ref());
+            let mode = stored.filter(|stored| stored.what == StoredKind::Folder).map_or(mode, |stored| stored.mode);
             let (above, name) = split(&path);
             let closed = folder_beneath(self.workspace, above)
                 .and_then(|folder| if is_folder(&folder, name) { set_mode(&folder, name, mode) } else { Ok(()) });
@@ -343,22 +343,22 @@ impl Work<'_> {
     }
 }
 
-/// An error says where.
+/// Adds the path to an error.
 fn at(path: &[u8]) -> impl FnOnce(io::Error) -> io::Error {
     let path = loop_core::text::one_line(&loop_core::text::escape_path(path), 200);
     move |error| io::Error::new(error.kind(), format!("{path}: {error}"))
 }
 
-/// Names that are linked otherwise than they shall be: these are written anew and linked afterwards.
-fn linked_otherwise(before: &Side<'_>, target: &Side<'_>) -> BTreeSet<Vec<u8>> {
+/// Names whose hard links differ from the target: these are written again and linked afterwards.
+fn linked_otherwise(before: &TreeSide<'_>, target: &TreeSide<'_>) -> BTreeSet<Vec<u8>> {
     let [now, then] = [before, target].map(|side| side.manifest.same.iter().collect::<BTreeSet<_>>());
     now.symmetric_difference(&then).flat_map(|names| names.iter().cloned()).collect()
 }
 
-/// What the rules of a checkpoint say.
+/// The rules of a checkpoint.
 struct Then<'a> {
     store: &'a Store,
-    target: &'a Side<'a>,
+    target: &'a TreeSide<'a>,
     rules: Rules,
     left_out: BTreeSet<&'a [u8]>,
     /// By folder: the rules in it, whether it is ignored itself, and its tree.
@@ -369,13 +369,13 @@ struct Then<'a> {
 }
 
 impl<'a> Then<'a> {
-    fn new(store: &'a Store, target: &'a Side<'a>, commit: Id) -> Self {
+    fn new(store: &'a Store, target: &'a TreeSide<'a>, commit: Id) -> Self {
         let rules = Rules::of(target.manifest.rules.clone());
         let left_out = target.manifest.left_out.iter().map(|(path, _)| path.as_slice()).collect();
         Self { store, target, rules, left_out, folders: HashMap::new(), commit, earlier: None }
     }
 
-    /// Whether a checkpoint of the run held a path by then: what was kept once stays in scope.
+    /// Whether an earlier checkpoint of the run had a path: what was recorded once stays in scope.
     fn was_held(&mut self, path: &[u8]) -> io::Result<bool> {
         if self.earlier.is_none() {
             self.earlier = Some(self.store.until(&self.commit)?);

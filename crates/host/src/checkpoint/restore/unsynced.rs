@@ -1,5 +1,5 @@
-//! What going back changed and what is not on disk yet: synced together at the end, because a journal commits for all of
-//! it at once.
+//! What a restore changed and is not on disk yet. It is synced once, at the end: one commit of the file system's
+//! journal is enough for all of it.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -10,10 +10,10 @@ use rustix::fs::{Mode, OFlags, openat};
 
 /// More files, or folders, than this are synced with the whole file system.
 const ALONE_MAX: usize = 64;
-/// Syncs under way at once.
+/// How many syncs run at once.
 const AT_ONCE: usize = 8;
 
-/// Files and folders that are not synced yet. After a power cut before that, going back is done again.
+/// Files and folders that are not synced yet. After a power cut before that, a rollback is done again.
 #[derive(Debug, Default)]
 pub(crate) struct Unsynced {
     files: Vec<File>,

@@ -1,5 +1,6 @@
-//! The cache: what is known of a workspace between two checkpoints. A tree of folders with what `lstat` said of each
-//! name and the ids that came of it, so that a look only has to compare, and only what changed is read and written.
+//! The scan cache: what is known of a workspace between two checkpoints. A tree of folders with the result of
+//! `lstat` for each name, and the ids of the contents. So a scan only has to compare, and only what changed is read
+//! and written.
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,7 +21,7 @@ const SECOND_NANOS: i64 = 1_000_000_000;
 /// The folder that everything is in.
 pub(in crate::checkpoint) const TOP: u32 = 0;
 
-/// When this is the same, a file has not changed, unless it was written just when it was looked at.
+/// When this is the same, a file has not changed, unless it was written just when it was scanned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its length.
@@ -51,7 +52,7 @@ impl Stamp {
 
     /// Whether nothing can have been written since, unseen, when it was read at this time.
     pub(crate) fn is_sure(&self, read_at: i64) -> bool {
-        // Nobody can set the time of change; a time of modification in the future was set by somebody.
+        // The change time cannot be set by programs; a modification time in the future was set by one.
         let modified = if self.modified > read_at { self.changed } else { self.modified };
         // Where both are whole seconds, the clock of the file system most likely ticks no finer.
         let coarse = self.changed % SECOND_NANOS == 0 && self.modified % SECOND_NANOS == 0;
@@ -62,7 +63,7 @@ impl Stamp {
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::checkpoint) enum Sort {
+pub(in crate::checkpoint) enum EntryKind {
     File,
     Link,
     Folder,
@@ -70,21 +71,21 @@ pub(in crate::checkpoint) enum Sort {
 
 /// How well the content of a name is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::checkpoint) enum State {
+pub(in crate::checkpoint) enum EntryState {
     /// It has to be read.
     Unread,
     /// It was read so shortly after it changed that it may have changed again without a trace.
     Racy,
-    /// It is what its id says as long as its stamp is the same.
+    /// Its content is the one of its id as long as its stamp is the same.
     Sure,
 }
 
 /// One name in scope.
 #[derive(Debug, Clone)]
-pub(in crate::checkpoint) struct Entry {
+pub(in crate::checkpoint) struct CacheEntry {
     pub(in crate::checkpoint) name: Box<[u8]>,
-    pub(in crate::checkpoint) sort: Sort,
-    pub(in crate::checkpoint) state: State,
+    pub(in crate::checkpoint) kind: EntryKind,
+    pub(in crate::checkpoint) state: EntryState,
     /// Whether its object is known to be in the store.
     pub(in crate::checkpoint) stored: bool,
     /// Permissions with set-id and sticky bits.
@@ -103,7 +104,7 @@ pub(in crate::checkpoint) enum Tree {
     Dirty,
     /// Git holds no folder without files; the manifest does.
     Hollow,
-    /// Empty but for what is not the user's: nobody holds it.
+    /// Empty but for what is not the user's: it is not recorded.
     Nothing,
     /// This one.
     Is(Id),
@@ -130,17 +131,17 @@ pub(in crate::checkpoint) struct OwnRules {
 
 /// A folder in scope.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Folder {
+pub(in crate::checkpoint) struct CachedFolder {
     pub(in crate::checkpoint) parent: u32,
     pub(in crate::checkpoint) name: Box<[u8]>,
     /// Sorted by name.
-    pub(in crate::checkpoint) entries: Vec<Entry>,
+    pub(in crate::checkpoint) entries: Vec<CacheEntry>,
     /// Only what is held counts in it.
     pub(in crate::checkpoint) ignored: bool,
     /// It matters only for what is in it.
     pub(in crate::checkpoint) only_for_content: bool,
     pub(in crate::checkpoint) own: Option<OwnRules>,
-    /// Names that are not kept, and why.
+    /// Names that are left out, and why.
     pub(in crate::checkpoint) left_out: Vec<(Box<[u8]>, String)>,
     /// It has names that are the harness's own: alone they do not make a folder of the user's.
     pub(in crate::checkpoint) has_outside: bool,
@@ -152,7 +153,7 @@ pub(in crate::checkpoint) struct Folder {
     pub(in crate::checkpoint) stale: bool,
 }
 
-impl Folder {
+impl CachedFolder {
     pub(in crate::checkpoint) fn new(parent: u32, name: &[u8]) -> Self {
         Self {
             parent,
@@ -178,12 +179,12 @@ impl Folder {
 /// All folders, found by their numbers.
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct Arena {
-    pub(in crate::checkpoint) folders: Vec<Option<Box<Folder>>>,
+    pub(in crate::checkpoint) folders: Vec<Option<Box<CachedFolder>>>,
     free: Vec<u32>,
 }
 
 impl Arena {
-    pub(in crate::checkpoint) fn add(&mut self, folder: Folder) -> u32 {
+    pub(in crate::checkpoint) fn add(&mut self, folder: CachedFolder) -> u32 {
         if let Some(free) = self.free.pop() {
             self.put(free, Box::new(folder));
             return free;
@@ -192,21 +193,21 @@ impl Arena {
         u32::try_from(self.folders.len() - 1).unwrap_or(u32::MAX)
     }
 
-    pub(in crate::checkpoint) fn put(&mut self, index: u32, folder: Box<Folder>) {
+    pub(in crate::checkpoint) fn put(&mut self, index: u32, folder: Box<CachedFolder>) {
         if let Some(slot) = usize::try_from(index).ok().and_then(|at| self.folders.get_mut(at)) {
             *slot = Some(folder);
         }
     }
 
-    pub(in crate::checkpoint) fn take(&mut self, index: u32) -> Option<Box<Folder>> {
+    pub(in crate::checkpoint) fn take(&mut self, index: u32) -> Option<Box<CachedFolder>> {
         usize::try_from(index).ok().and_then(|at| self.folders.get_mut(at)).and_then(Option::take)
     }
 
-    pub(in crate::checkpoint) fn get(&self, index: u32) -> Option<&Folder> {
+    pub(in crate::checkpoint) fn get(&self, index: u32) -> Option<&CachedFolder> {
         usize::try_from(index).ok().and_then(|at| self.folders.get(at)).and_then(Option::as_deref)
     }
 
-    pub(in crate::checkpoint) fn get_mut(&mut self, index: u32) -> Option<&mut Folder> {
+    pub(in crate::checkpoint) fn get_mut(&mut self, index: u32) -> Option<&mut CachedFolder> {
         usize::try_from(index).ok().and_then(|at| self.folders.get_mut(at)).and_then(Option::as_deref_mut)
     }
 
@@ -228,7 +229,7 @@ impl Arena {
             let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
             let Some(folder) = self.get(index) else { break };
             let Some(entry) = folder.find(&rest[..end]).ok().and_then(|at| folder.entries.get(at)) else { break };
-            if entry.sort != Sort::Folder {
+            if entry.kind != EntryKind::Folder {
                 break;
             }
             index = entry.folder;
@@ -238,7 +239,7 @@ impl Arena {
     }
 
     /// A name that is known.
-    pub(in crate::checkpoint) fn entry(&self, path: &[u8]) -> Option<&Entry> {
+    pub(in crate::checkpoint) fn entry(&self, path: &[u8]) -> Option<&CacheEntry> {
         let (above, name) = split(path);
         let (index, rest) = self.nearest(above);
         let folder = self.get(index).filter(|_| rest.is_empty())?;
@@ -269,13 +270,13 @@ impl Arena {
         }
     }
 
-    /// Forgets a folder and all in it; says every path that was there.
+    /// Forgets a folder and all in it; calls `gone` with every path that was there.
     pub(in crate::checkpoint) fn forget(&mut self, index: u32, path: &[u8], gone: &mut dyn FnMut(Vec<u8>)) {
         let Some(folder) = self.take(index) else { return };
         self.free.push(index);
         for entry in folder.entries {
             let path = joined(path, &entry.name);
-            if entry.sort == Sort::Folder {
+            if entry.kind == EntryKind::Folder {
                 self.forget(entry.folder, &path, gone);
             }
             gone(path);
@@ -322,11 +323,12 @@ impl Moment {
     }
 }
 
-/// A workspace that stands still: a snapshot of it, which nobody changes. Inodes and times in it are the workspace's own.
+/// The moment of a snapshot of a workspace, which does not change any more. Inodes and times in it are the workspace's
+/// own.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotMoment {
     /// The workspace: device and inode.
-    place: (u64, u64),
+    identity: (u64, u64),
     /// When it may have stood still at the earliest.
     since: Moment,
 }
@@ -335,10 +337,10 @@ impl SnapshotMoment {
     /// A snapshot of this workspace that is about to be made.
     ///
     /// # Errors
-    /// When the workspace cannot be looked at.
+    /// When the workspace cannot be read.
     pub fn of(workspace: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(workspace)?;
-        Ok(Self { place: (stat.st_dev, stat.st_ino), since: Moment::now() })
+        Ok(Self { identity: (stat.st_dev, stat.st_ino), since: Moment::now() })
     }
 }
 
@@ -354,10 +356,10 @@ pub struct ScanCache {
     pub(in crate::checkpoint) arena: Arena,
     pub(in crate::checkpoint) run: String,
     /// The workspace it is of: device and inode.
-    pub(in crate::checkpoint) place: (u64, u64),
+    pub(in crate::checkpoint) identity: (u64, u64),
     /// Whether what is in it was in scope of this run, and so stays.
     pub(in crate::checkpoint) is_of_run: bool,
-    /// Paths that stay in scope though they are not there now, or were never looked at.
+    /// Paths that stay in scope although they are absent now, or were never scanned.
     pub(in crate::checkpoint) held: BTreeSet<Vec<u8>>,
     /// When it was last true.
     pub(in crate::checkpoint) moment: Moment,
@@ -365,7 +367,7 @@ pub struct ScanCache {
     pub(in crate::checkpoint) rules: RuleTexts,
     /// Names that were read too shortly after they changed.
     pub(in crate::checkpoint) racy: Vec<Vec<u8>>,
-    /// Names that we touched ourselves since the last look.
+    /// Names that we touched ourselves since the last scan.
     pub(in crate::checkpoint) doubts: Vec<Vec<u8>>,
     /// Names that a killed restore left.
     pub(in crate::checkpoint) leftovers: Vec<Vec<u8>>,
@@ -373,9 +375,9 @@ pub struct ScanCache {
     pub(in crate::checkpoint) with_contents: bool,
     /// Names read since it was last written down.
     pub(in crate::checkpoint) unwritten: u64,
-    /// Hints are not enough: the last look did not come to a good end.
+    /// Hints are not enough: the last scan failed.
     pub(in crate::checkpoint) in_doubt: bool,
-    /// What is looked at is a snapshot.
+    /// A snapshot is scanned.
     pub(in crate::checkpoint) still: Option<SnapshotMoment>,
 }
 
@@ -384,11 +386,11 @@ impl ScanCache {
     #[must_use]
     pub fn empty(run: &str) -> Self {
         let mut arena = Arena::default();
-        arena.add(Folder::new(TOP, b""));
+        arena.add(CachedFolder::new(TOP, b""));
         Self {
             arena,
             run: run.to_owned(),
-            place: (0, 0),
+            identity: (0, 0),
             is_of_run: true,
             held: BTreeSet::new(),
             moment: Moment::default(),
@@ -403,7 +405,7 @@ impl ScanCache {
         }
     }
 
-    /// Now, or the moment that the snapshot is of which is looked at.
+    /// Now, or the moment of the snapshot that is scanned.
     pub(in crate::checkpoint) fn now(&self) -> Moment {
         self.still.map_or_else(Moment::now, |still| still.since)
     }
@@ -413,18 +415,12 @@ impl ScanCache {
         self.still.map(|still| still.since.wall)
     }
 
-    /// The workspace that is looked at: device and inode.
-    pub(in crate::checkpoint) fn place_of(&self, stat: &Stat) -> (u64, u64) {
-        self.still.map_or((stat.st_dev, stat.st_ino), |still| still.place)
+    /// The scanned workspace: device and inode.
+    pub(in crate::checkpoint) fn identity_of(&self, stat: &Stat) -> (u64, u64) {
+        self.still.map_or((stat.st_dev, stat.st_ino), |still| still.identity)
     }
 
-    /// The run it is of.
-    #[must_use]
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
-    /// These paths stay in scope, whatever the rules say: what git tracks although it is ignored.
+    /// These paths stay in scope whatever the rules are: what git tracks although it is ignored.
     pub fn hold(&mut self, paths: impl IntoIterator<Item = Vec<u8>>) {
         self.held.extend(paths);
     }

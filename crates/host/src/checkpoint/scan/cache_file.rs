@@ -1,10 +1,10 @@
-//! The cache on disk, for the next process: a saving of time, never needed. Not synced, but summed: what is missing,
-//! torn, foreign or of another form is done without.
+//! The cache on disk, for the next process. It only saves time. It is not synced but has a checksum: a missing,
+//! torn, foreign or older file is ignored.
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::cache::{Arena, Entry, Folder, Moment, ScanCache, Sort, Stamp, State, TOP};
+use super::cache::{Arena, CacheEntry, CachedFolder, EntryKind, EntryState, Moment, ScanCache, Stamp, TOP};
 use crate::checkpoint::git::object::Id;
 use crate::checkpoint::git::store::Store;
 use crate::fs::write_beside;
@@ -30,17 +30,17 @@ impl Out {
         self.0.extend_from_slice(bytes);
     }
 
-    fn folder(&mut self, arena: &Arena, folder: &Folder) {
+    fn folder(&mut self, arena: &Arena, folder: &CachedFolder) {
         self.0.extend_from_slice(&[folder.ignored.into(), folder.only_for_content.into(), folder.has_outside.into()]);
         self.number(u64::try_from(folder.entries.len()).unwrap_or(0));
         for entry in &folder.entries {
             self.bytes(&entry.name);
-            let sort = match entry.sort {
-                Sort::File => 0,
-                Sort::Link => 1,
-                Sort::Folder => 2,
+            let kind = match entry.kind {
+                EntryKind::File => 0,
+                EntryKind::Link => 1,
+                EntryKind::Folder => 2,
             };
-            self.0.extend_from_slice(&[sort, (entry.state == State::Sure).into()]);
+            self.0.extend_from_slice(&[kind, (entry.state == EntryState::Sure).into()]);
             self.0.extend_from_slice(&entry.mode.to_le_bytes());
             self.number(entry.stamp.size);
             self.signed(entry.stamp.modified);
@@ -48,7 +48,7 @@ impl Out {
             self.number(entry.stamp.inode);
             self.0.extend_from_slice(&entry.stamp.names.to_le_bytes());
             self.0.extend_from_slice(entry.id.bytes());
-            if let Some(below) = arena.get(entry.folder).filter(|_| entry.sort == Sort::Folder) {
+            if let Some(below) = arena.get(entry.folder).filter(|_| entry.kind == EntryKind::Folder) {
                 self.folder(arena, below);
             }
         }
@@ -82,18 +82,19 @@ impl<'a> In<'a> {
         self.take(usize::try_from(count).ok()?)
     }
 
-    /// A folder into its place.
-    fn folder(&mut self, arena: &mut Arena, index: u32, mut folder: Folder) -> Option<()> {
+    /// Reads a folder into the arena.
+    fn folder(&mut self, arena: &mut Arena, index: u32, mut folder: CachedFolder) -> Option<()> {
         let [ignored, only_for_content, has_outside] = self.array()?;
-        (folder.ignored, folder.only_for_content, folder.has_outside) =
-            (ignored == 1, only_for_content == 1, has_outside == 1);
+        folder.ignored = ignored == 1;
+        folder.only_for_content = only_for_content == 1;
+        folder.has_outside = has_outside == 1;
         for _ in 0..self.number()? {
             let name: Box<[u8]> = self.bytes()?.into();
-            let [sort, sure] = self.array()?;
-            let sort = match sort {
-                0 => Sort::File,
-                1 => Sort::Link,
-                2 => Sort::Folder,
+            let [kind, sure] = self.array()?;
+            let kind = match kind {
+                0 => EntryKind::File,
+                1 => EntryKind::Link,
+                2 => EntryKind::Folder,
                 _ => return None,
             };
             let mode = u16::from_le_bytes(self.array()?);
@@ -101,11 +102,11 @@ impl<'a> In<'a> {
             let (inode, names) = (self.number()?, u32::from_le_bytes(self.array()?));
             let stamp = Stamp { size, modified, changed, inode, names };
             let id = Id::from_bytes(self.array()?);
-            let state = if sure == 1 { State::Sure } else { State::Racy };
-            let mut entry = Entry { name, sort, state, stored: false, mode, stamp, id, folder: 0 };
-            if sort == Sort::Folder {
-                entry.folder = arena.add(Folder::new(index, &entry.name));
-                let below = Folder::new(index, &entry.name);
+            let state = if sure == 1 { EntryState::Sure } else { EntryState::Racy };
+            let mut entry = CacheEntry { name, kind, state, stored: false, mode, stamp, id, folder: 0 };
+            if kind == EntryKind::Folder {
+                entry.folder = arena.add(CachedFolder::new(index, &entry.name));
+                let below = CachedFolder::new(index, &entry.name);
                 self.folder(arena, entry.folder, below)?;
             }
             folder.entries.push(entry);
@@ -118,8 +119,8 @@ impl<'a> In<'a> {
 fn encode(cache: &ScanCache, known: &[Id]) -> Vec<u8> {
     let mut out = Out(MAGIC.to_vec());
     out.bytes(cache.run.as_bytes());
-    out.number(cache.place.0);
-    out.number(cache.place.1);
+    out.number(cache.identity.0);
+    out.number(cache.identity.1);
     out.signed(cache.moment.wall);
     out.signed(cache.moment.boot);
     out.0.extend_from_slice(&cache.moment.boot_id.to_le_bytes());
@@ -144,7 +145,7 @@ fn decode(bytes: &[u8]) -> Option<(ScanCache, Vec<Id>)> {
     }
     let mut body = In(body.strip_prefix(MAGIC)?);
     let mut cache = ScanCache::empty(std::str::from_utf8(body.bytes()?).ok()?);
-    cache.place = (body.number()?, body.number()?);
+    cache.identity = (body.number()?, body.number()?);
     let (wall, boot) = (body.signed()?, body.signed()?);
     cache.moment = Moment { wall, boot, boot_id: u32::from_le_bytes(body.array()?) };
     cache.rules = serde_json::from_slice(body.bytes()?).ok()?;
@@ -155,12 +156,12 @@ fn decode(bytes: &[u8]) -> Option<(ScanCache, Vec<Id>)> {
     for _ in 0..body.number()? {
         cache.held.insert(body.bytes()?.to_vec());
     }
-    body.folder(&mut cache.arena, TOP, Folder::new(TOP, b""))?;
+    body.folder(&mut cache.arena, TOP, CachedFolder::new(TOP, b""))?;
     body.0.is_empty().then_some((cache, known))
 }
 
 impl Store {
-    fn picture_path(&self, run: &str) -> PathBuf {
+    fn cache_path(&self, run: &str) -> PathBuf {
         self.folder.join("pictures").join(run.replace('/', "_"))
     }
 
@@ -171,11 +172,11 @@ impl Store {
     /// When a checkpoint of the run is damaged.
     pub fn cache(&self, run: &str) -> io::Result<ScanCache> {
         let read = |path: PathBuf| fs::read(path).ok().and_then(|bytes| decode(&bytes));
-        if let Some((mut cache, known)) = read(self.picture_path(run)).filter(|(cache, _)| cache.run == run) {
+        if let Some((mut cache, known)) = read(self.cache_path(run)).filter(|(cache, _)| cache.run == run) {
             cache.hold(self.held_since(run, &known)?);
             return Ok(cache);
         }
-        let other = self.newest_picture().and_then(read);
+        let other = self.newest_cache().and_then(read);
         let mut cache = other.map_or_else(|| ScanCache::empty(run), |(cache, _)| cache);
         if cache.run != run {
             cache.held.clear();
@@ -186,7 +187,7 @@ impl Store {
         Ok(cache)
     }
 
-    fn newest_picture(&self) -> Option<PathBuf> {
+    fn newest_cache(&self) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.join("pictures")).ok()?.flatten();
         let dated = entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())));
         dated.max().map(|(_, path)| path)
@@ -198,7 +199,7 @@ impl Store {
     /// When it cannot be written; nothing is lost but time.
     pub fn write_cache(&self, cache: &mut ScanCache) -> io::Result<()> {
         let known: Vec<Id> = self.names_of(&cache.run)?.into_iter().map(|(_, id)| id).collect();
-        write_beside(&self.picture_path(&cache.run), &encode(cache, &known))?;
+        write_beside(&self.cache_path(&cache.run), &encode(cache, &known))?;
         cache.unwritten = 0;
         Ok(())
     }
@@ -206,7 +207,7 @@ impl Store {
     /// Forgets what is known for a run.
     pub fn forget_cache(&self, run: &str) {
         // What is not there is forgotten already.
-        fs::remove_file(self.picture_path(run)).ok();
+        fs::remove_file(self.cache_path(run)).ok();
     }
 }
 
@@ -215,15 +216,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_read_back_and_a_torn_or_changed_one_is_none() {
+    fn a_cache_is_read_back_and_a_torn_or_changed_one_is_ignored() {
         let mut cache = ScanCache::empty("run");
         cache.hold([b"held".to_vec()]);
         cache.moment = Moment { wall: 5, boot: -6, boot_id: 7 };
-        let below = cache.arena.add(Folder::new(TOP, b"sub"));
-        let entry = |name: &[u8], sort, folder| Entry {
+        let below = cache.arena.add(CachedFolder::new(TOP, b"sub"));
+        let entry = |name: &[u8], kind, folder| CacheEntry {
             name: name.into(),
-            sort,
-            state: State::Sure,
+            kind,
+            state: EntryState::Sure,
             stored: true,
             mode: 0o640,
             stamp: Stamp { size: 1, modified: 2, changed: 3, inode: 4, names: 5 },
@@ -231,10 +232,10 @@ mod tests {
             folder,
         };
         if let Some(folder) = cache.arena.get_mut(below) {
-            folder.entries = vec![entry(b"\xff", Sort::Link, 0)];
+            folder.entries = vec![entry(b"\xff", EntryKind::Link, 0)];
         }
         if let Some(folder) = cache.arena.get_mut(TOP) {
-            folder.entries = vec![entry(b"a", Sort::File, 0), entry(b"sub", Sort::Folder, below)];
+            folder.entries = vec![entry(b"a", EntryKind::File, 0), entry(b"sub", EntryKind::Folder, below)];
         }
         let bytes = encode(&cache, &[Id::from_bytes([1; 20])]);
         let (read, known) = decode(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What is made from the sources by habit, known by its name: no work of anybody's.
+//! Names of files and folders that tools build from sources. They are no work of the agent.
 
 /// Folders that are always made, never written.
 const MADE: &[&str] = &[
@@ -89,7 +89,7 @@ pub(crate) fn is_made(folder: &[u8]) -> bool {
     MADE.iter().any(|name| name.as_bytes() == folder) || folder.ends_with(b".egg-info")
 }
 
-/// Whether an ignored name is made by habit, so that a change of it says nothing.
+/// Whether an ignored name is usually built by tools, so that a change of it means nothing.
 pub(crate) fn is_derived(name: &[u8], is_folder: bool) -> bool {
     if is_folder {
         return is_made(name) || MOSTLY_MADE.iter().any(|known| known.as_bytes() == name);

@@ -1,4 +1,4 @@
-//! The rules for whoever walks folders alone: the watcher. All that it needs of them is here.
+//! The rules for a caller that walks folders by itself: the watcher.
 use std::os::fd::BorrowedFd;
 
 use super::rules::{self, FolderRules, IGNORE_BYTES_MAX, Rules, ignore_rules};

@@ -1,4 +1,4 @@
-//! Looking into one folder: its names are compared with what the cache has of them.
+//! Scanning one folder: its names are compared with the cache.
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, FileType, Mode, RawDir, Stat, openat2, statat};
 use rustix::io::Errno;
 
-use super::cache::{Entry, Folder, OwnRules, Sort, Stamp, State, TOP, wall_nanos};
+use super::cache::{CacheEntry, CachedFolder, EntryKind, EntryState, OwnRules, Stamp, TOP, wall_nanos};
 use super::rules::{FolderRules, IGNORE_BYTES_MAX, Rules, Scope, ignore_rules};
-use super::scanner::{Extent, Task, WorkQueue, path_in};
+use super::scanner::{Extent, ScanTask, WorkQueue, path_in};
 use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::restore::entry::is_part;
 use crate::fs::handle::{BENEATH, FOLDER_FLAGS, joined, small_file};
@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 512;
 /// Room for the names of a folder.
 const NAMES_BYTES: usize = 32 * 1024;
 
-/// What all threads of a look know.
+/// What all threads of a scan share.
 pub(in crate::checkpoint) struct Scanner<'a> {
     pub(in crate::checkpoint) rules: &'a Rules,
     pub(in crate::checkpoint) held: BTreeSet<Vec<u8>>,
@@ -38,7 +38,7 @@ pub(in crate::checkpoint) struct Scanner<'a> {
 
 /// What a thread found.
 #[derive(Default)]
-pub(in crate::checkpoint) struct Found {
+pub(in crate::checkpoint) struct ScanFindings {
     pub(in crate::checkpoint) unreadable: Vec<(Vec<u8>, String)>,
     /// Names that were known and are gone, with the number of what was a folder.
     pub(in crate::checkpoint) removed: Vec<(Vec<u8>, Option<u32>)>,
@@ -48,13 +48,13 @@ pub(in crate::checkpoint) struct Found {
     pub(in crate::checkpoint) dirty: Vec<u32>,
     /// What a killed restore left.
     pub(in crate::checkpoint) leftovers: Vec<Vec<u8>>,
-    /// What became something else while we looked.
+    /// What changed its kind during the scan.
     pub(in crate::checkpoint) again: Vec<Vec<u8>>,
-    /// Rules changed where nobody had said so: other tasks went by those of before.
+    /// Ignore rules changed unexpectedly: other tasks used the old ones.
     pub(in crate::checkpoint) is_surprised: bool,
 }
 
-impl Found {
+impl ScanFindings {
     pub(in crate::checkpoint) fn add(&mut self, other: Self) {
         self.unreadable.extend(other.unreadable);
         self.removed.extend(other.removed);
@@ -66,15 +66,15 @@ impl Found {
     }
 }
 
-/// One folder under way.
+/// One folder in progress.
 struct DirScan<'a> {
-    task: Task,
-    folder: Box<Folder>,
+    task: ScanTask,
+    folder: Box<CachedFolder>,
     handle: Arc<OwnedFd>,
     /// The rules of the names in it.
     rules: FolderRules,
     seen: Vec<bool>,
-    added: Vec<Entry>,
+    added: Vec<CacheEntry>,
     /// Known folders to go on with, and names of new ones.
     below: Vec<(u32, Box<[u8]>)>,
     new_below: Vec<(Box<[u8]>, u16, Stamp)>,
@@ -82,12 +82,12 @@ struct DirScan<'a> {
     has_outside: bool,
     is_dirty: bool,
     is_stale: bool,
-    found: &'a mut Found,
+    found: &'a mut ScanFindings,
 }
 
 impl Scanner<'_> {
-    /// Looks into a folder and leaves tasks for those in it.
-    pub(in crate::checkpoint) fn folder(&self, queue: &WorkQueue, task: Task, found: &mut Found) {
+    /// Scans a folder and leaves tasks for those in it.
+    pub(in crate::checkpoint) fn folder(&self, queue: &WorkQueue, task: ScanTask, found: &mut ScanFindings) {
         if self.cancel.load(Ordering::Relaxed) {
             return;
         }
@@ -117,11 +117,11 @@ impl Scanner<'_> {
             dir.folder.ignored = dir.task.ignored;
             dir.task.extent = Extent::Deep;
         }
-        let looked = match dir.task.extent.clone() {
+        let outcome = match dir.task.extent.clone() {
             Extent::Names(names) => self.only(&mut dir, &names),
             Extent::Shallow | Extent::Deep => self.all(&mut dir),
         };
-        if let Err(error) = looked {
+        if let Err(error) = outcome {
             // What is known stays until it can be read.
             dir.seen.fill(true);
             dir.found.unreadable.push((dir.task.path.clone(), error.to_string()));
@@ -129,7 +129,7 @@ impl Scanner<'_> {
         self.close(dir, queue);
     }
 
-    /// Looks at some names.
+    /// Scans some names.
     fn only(&self, dir: &mut DirScan<'_>, names: &[Box<[u8]>]) -> io::Result<()> {
         dir.rules = dir.task.rules.below(dir.folder.own.as_ref().map(|own| &own.rules));
         // All others stay as they are.
@@ -149,7 +149,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Looks at all names.
+    /// Scans all names.
     fn all(&self, dir: &mut DirScan<'_>) -> io::Result<()> {
         let handle = Arc::clone(&dir.handle);
         let mut room = Vec::with_capacity(NAMES_BYTES);
@@ -189,7 +189,9 @@ impl Scanner<'_> {
         folder.entries.retain(|entry| {
             let stays = seen.next().is_none_or(|seen| *seen);
             if !stays {
-                found.removed.push((joined(path, &entry.name), (entry.sort == Sort::Folder).then_some(entry.folder)));
+                found
+                    .removed
+                    .push((joined(path, &entry.name), (entry.kind == EntryKind::Folder).then_some(entry.folder)));
             }
             stays
         });
@@ -200,7 +202,7 @@ impl Scanner<'_> {
         folder.has_outside = dir.has_outside;
         folder.entries.append(&mut dir.added);
         let mut tasks = Vec::new();
-        let task = |index: u32, name: &[u8], ignored: bool| Task {
+        let task = |index: u32, name: &[u8], ignored: bool| ScanTask {
             index,
             above: Arc::clone(&dir.handle),
             name: name.to_vec(),
@@ -216,16 +218,16 @@ impl Scanner<'_> {
         }
         let mut shared = queue.lock();
         for (name, mode, stamp) in dir.new_below {
-            let mut new = Folder::new(dir.task.index, &name);
+            let mut new = CachedFolder::new(dir.task.index, &name);
             new.ignored = is_ignored(&name);
             new.only_for_content = new.ignored && !self.held.contains(&joined(path, &name));
             let ignored = new.ignored;
             let index = shared.arena.add(new);
             tasks.push(task(index, &name, ignored));
-            let (state, id) = (State::Sure, Id::of(ObjectKind::Blob, b""));
-            folder.entries.push(Entry {
+            let (state, id) = (EntryState::Sure, Id::of(ObjectKind::Blob, b""));
+            folder.entries.push(CacheEntry {
                 name,
-                sort: Sort::Folder,
+                kind: EntryKind::Folder,
                 state,
                 stored: true,
                 mode,
@@ -246,7 +248,7 @@ impl Scanner<'_> {
         queue.push(&mut shared, tasks);
     }
 
-    /// Brings the folder's own rules up to date.
+    /// Updates the folder's own rules.
     fn own_rules(&self, dir: &mut DirScan<'_>, has_rules: bool) {
         let stat = if has_rules { statat(&*dir.handle, ".gitignore", AtFlags::SYMLINK_NOFOLLOW).ok() } else { None };
         let stamp = stat.as_ref().map(Stamp::of);
@@ -268,7 +270,7 @@ impl Scanner<'_> {
         dir.rules = dir.task.rules.below(dir.folder.own.as_ref().map(|own| &own.rules));
     }
 
-    /// Looks at a name that is not known, or not known to be in scope. `kind` is what its folder says it is.
+    /// Scans a name that is not known, or not known to be in scope. `kind` is from the folder's listing.
     fn name(&self, dir: &mut DirScan<'_>, name: &[u8], kind: Option<FileType>) {
         let known = dir.folder.find(name).ok();
         let path = path_in(&dir.task, name);
@@ -312,7 +314,7 @@ impl Scanner<'_> {
         let Some(entry) = dir.folder.entries.get_mut(at) else { return };
         let stamp = Stamp::of(stat);
         let mode = u16::try_from(stat.st_mode & 0o7777).unwrap_or(0);
-        if sort_of(stat) != Some(entry.sort) || stat.st_dev != self.device || self.is_too_big(stat) {
+        if kind_of(stat) != Some(entry.kind) || stat.st_dev != self.device || self.is_too_big(stat) {
             let name = entry.name.clone();
             return self.fresh(dir, &name, stat);
         }
@@ -323,31 +325,31 @@ impl Scanner<'_> {
             entry.mode = mode;
             dir.is_dirty = true;
         }
-        if entry.sort == Sort::Folder {
-            // Only so that somebody can say when it last changed.
+        if entry.kind == EntryKind::Folder {
+            // Only to know when it last changed.
             entry.stamp = stamp;
             let (folder, name) = (entry.folder, entry.name.clone());
             dir.below.push((folder, name));
             return;
         }
-        let is_sure = entry.state == State::Sure && entry.stamp == stamp && stamp.is_sure(self.sure_before);
+        let is_sure = entry.state == EntryState::Sure && entry.stamp == stamp && stamp.is_sure(self.sure_before);
         if !is_sure {
             dir.is_dirty |= entry.stamp.names != stamp.names;
             dir.is_stale = true;
-            entry.state = State::Unread;
+            entry.state = EntryState::Unread;
             entry.stamp = stamp;
         }
     }
 
     /// Takes in a name that is new, or something else than it was.
     fn fresh(&self, dir: &mut DirScan<'_>, name: &[u8], stat: &Stat) {
-        let Some(sort) = sort_of(stat) else { return dir.leave_out(name, "no file, folder or link") };
+        let Some(kind) = kind_of(stat) else { return dir.leave_out(name, "no file, folder or link") };
         if self.is_too_big(stat) {
             let most = self.rules.size_max();
             return dir.leave_out(name, &format!("{} bytes, more than the limit of {most}", stat.st_size));
         }
         let mode = u16::try_from(stat.st_mode & 0o7777).unwrap_or(0);
-        if sort == Sort::Folder {
+        if kind == EntryKind::Folder {
             let depth = dir.task.path.iter().filter(|byte| **byte == b'/').count();
             let out = (stat.st_dev != self.device).then_some("another file system");
             match out.or((depth >= DEPTH_MAX).then_some("too deep")) {
@@ -358,10 +360,10 @@ impl Scanner<'_> {
         }
         let (stamp, id) = (Stamp::of(stat), Id::of(ObjectKind::Blob, b""));
         dir.is_stale = true;
-        dir.added.push(Entry {
+        dir.added.push(CacheEntry {
             name: name.into(),
-            sort,
-            state: State::Unread,
+            kind,
+            state: EntryState::Unread,
             stored: false,
             mode,
             stamp,
@@ -386,7 +388,7 @@ impl Scanner<'_> {
 }
 
 impl DirScan<'_> {
-    /// The workspace's own repository is the user's, and what a restore makes on the way is ours.
+    /// The workspace's own repository is the user's; temporary files of a restore are ours.
     fn is_own(&mut self, name: &[u8]) -> bool {
         if is_part(name) {
             self.found.leftovers.push(path_in(&self.task, name));
@@ -404,11 +406,11 @@ impl DirScan<'_> {
     }
 }
 
-fn sort_of(stat: &Stat) -> Option<Sort> {
+fn kind_of(stat: &Stat) -> Option<EntryKind> {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Some(Sort::File),
-        FileType::Symlink => Some(Sort::Link),
-        FileType::Directory => Some(Sort::Folder),
+        FileType::RegularFile => Some(EntryKind::File),
+        FileType::Symlink => Some(EntryKind::Link),
+        FileType::Directory => Some(EntryKind::Folder),
         FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
             None
         }

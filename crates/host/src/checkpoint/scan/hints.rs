@@ -1,14 +1,14 @@
-//! What a scan of some places only must still find out about the rest of the workspace.
+//! What a scan of only some paths must check in the rest of the workspace.
 use std::collections::HashMap;
 
-use super::cache::{Entry, ScanCache, Sort};
+use super::cache::{CacheEntry, EntryKind, ScanCache};
 
 impl ScanCache {
-    /// Whether a file that was looked at because of a hint has a name that is not known to be one of it: the kernel
-    /// does not tell of the other name when one is made.
+    /// Whether a file that was scanned because of a hint has a further name that is not known: the kernel
+    /// gives no event for the other name when one is made.
     pub(in crate::checkpoint) fn has_unknown_twin(&self) -> bool {
         let folders = || self.arena.folders.iter().flatten();
-        let is_twin = |entry: &&Entry| entry.sort == Sort::File && entry.stamp.names > 1;
+        let is_twin = |entry: &&CacheEntry| entry.kind == EntryKind::File && entry.stamp.names > 1;
         if !folders().filter(|folder| folder.stale).any(|folder| folder.entries.iter().any(|entry| is_twin(&entry))) {
             return false;
         }

@@ -1,5 +1,5 @@
-//! What lies in ignored files, as one digest: checkpoints leave these out, so that an agent whose work lies there would
-//! look as if it did nothing. What is made from the sources by habit says nothing and is left out here too.
+//! A digest of ignored files. Checkpoints leave these out, so an agent whose work is in ignored files would seem to
+//! do nothing. Files that are built from sources are left out here too.
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,11 +16,11 @@ use crate::checkpoint::git::pack_write::hashed;
 use crate::checkpoint::scope::rules_of;
 use crate::fs::handle::{folder_beneath, joined, open_folder, small_file};
 
-/// So many ignored names are looked at.
+/// At most this many ignored names are inspected.
 const ENTRIES_MAX: u64 = 20_000;
-/// So many names in all are passed on the way to them.
+/// At most this many names are visited in all.
 const PASSED_MAX: u64 = 500_000;
-/// So much is read; what comes after it is told apart by size and time.
+/// At most this much is read; later files are compared by size and time.
 const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const DEPTH_MAX: usize = 128;
 
@@ -31,11 +31,11 @@ pub struct IgnoredDigest {
     pub digest: String,
     /// How many files.
     pub files: u64,
-    /// Whether there was more than is looked at.
+    /// Whether there was more than the limits allow.
     pub is_cut: bool,
 }
 
-/// What lies in ignored files of a workspace now. Files that are `left_out` (protected ones, say) do not count.
+/// A digest of the ignored files of a workspace now. Files that are `left_out` (such as protected ones) do not count.
 ///
 /// # Errors
 /// When the workspace itself cannot be opened. What cannot be read in it counts as what is known of it without.
@@ -43,7 +43,7 @@ pub fn ignored_digest(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> b
     digest_of(context, left_out, false)
 }
 
-/// The same of all files of a workspace, where no checkpoint tells what changed.
+/// The same of all files of a workspace, where there are no checkpoints.
 ///
 /// # Errors
 /// As above.
@@ -54,7 +54,7 @@ pub fn whole_digest(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> boo
 fn digest_of(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool, whole: bool) -> io::Result<IgnoredDigest> {
     let workspace = open_folder(&context.workspace)?;
     let rules = rules_of(context);
-    let mut look = Look {
+    let mut walk = DigestWalk {
         rules: &rules,
         left_out,
         whole,
@@ -65,12 +65,21 @@ fn digest_of(context: &CheckpointContext, left_out: &dyn Fn(&[u8]) -> bool, whol
         seen: IgnoredDigest::default(),
     };
     let top = folder_beneath(&workspace, b"")?;
-    look.folder(&top, &[], (&FolderRules::default(), false), 0);
-    look.seen.digest = crate::fs::hex(&look.hash.finalize());
-    Ok(look.seen)
+    walk.folder(&top, &[], ParentRules { rules: &FolderRules::default(), ignored: false }, 0);
+    walk.seen.digest = crate::fs::hex(&walk.hash.finalize());
+    Ok(walk.seen)
 }
 
-struct Look<'a> {
+/// What holds for the names in a folder because of the folders above it.
+#[derive(Clone, Copy)]
+struct ParentRules<'a> {
+    rules: &'a FolderRules,
+    /// Whether the folder itself is ignored.
+    ignored: bool,
+}
+
+/// The walk that adds up the digest.
+struct DigestWalk<'a> {
     rules: &'a Rules,
     left_out: &'a dyn Fn(&[u8]) -> bool,
     /// Not only what is ignored.
@@ -82,16 +91,16 @@ struct Look<'a> {
     seen: IgnoredDigest,
 }
 
-impl Look<'_> {
-    fn folder(&mut self, folder: &OwnedFd, path: &[u8], (above, ignored): (&FolderRules, bool), depth: usize) {
-        let own = small_file(folder, ".gitignore", IGNORE_BYTES_MAX).filter(|_| !ignored);
-        let rules = above.below(own.map(|text| ignore_rules(path, &text)).as_ref());
+impl DigestWalk<'_> {
+    fn folder(&mut self, folder: &OwnedFd, path: &[u8], above: ParentRules<'_>, depth: usize) {
+        let own = small_file(folder, ".gitignore", IGNORE_BYTES_MAX).filter(|_| !above.ignored);
+        let rules = above.rules.below(own.map(|text| ignore_rules(path, &text)).as_ref());
         for (name, kind) in names_in(folder) {
             self.passed += 1;
             let path = joined(path, &name);
             let is_folder = kind == FileType::Directory;
             let ignored = match self.rules.scope(&rules, &path, is_folder) {
-                rules::Scope::In => ignored,
+                rules::Scope::In => above.ignored,
                 rules::Scope::Ignored => true,
                 rules::Scope::Outside | rules::Scope::Skipped => continue,
             };
@@ -105,11 +114,11 @@ impl Look<'_> {
             }
             if is_folder {
                 if let Ok(below) = folder_beneath(folder, &name) {
-                    // One with something in it is told by that.
+                    // A folder with something in it is covered by that.
                     if self.whole && names_in(&below).is_empty() {
                         self.piece(&path);
                     }
-                    self.folder(&below, &path, (&rules, ignored), depth + 1);
+                    self.folder(&below, &path, ParentRules { rules: &rules, ignored }, depth + 1);
                 }
             } else if (ignored || self.whole) && !(self.left_out)(&path) {
                 self.file(folder, &name, &path);
@@ -166,7 +175,7 @@ fn names_in(folder: &OwnedFd) -> Vec<(Vec<u8>, FileType)> {
         .filter(|(name, _)| name != b"." && name != b"..")
         .collect();
     for (name, kind) in names.iter_mut().filter(|(_, kind)| *kind == FileType::Unknown) {
-        // Some file systems do not say.
+        // Some file systems do not report it.
         if let Ok(stat) = statat(folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
             *kind = FileType::from_raw_mode(stat.st_mode);
         }

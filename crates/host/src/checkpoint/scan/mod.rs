@@ -1,9 +1,16 @@
-//! Walking a workspace: every name in scope is compared with what is remembered of it, and only what changed is read.
+//! Scanning a workspace: every name in scope is compared with the scan cache, and only what changed is read.
 //!
-//! `scanner` (the walk and its threads), `dir_scan` (one folder), `cache` and `cache_file` (what is remembered),
-//! `read` (contents), `rules` and `dir_rules` (what is in scope), `hints` (a scan of some places only), `stat_pass`
-//! (which places changed, by `stat` alone), `ignored` (a digest of what is not in scope), `derived` (names of what is
-//! made from sources).
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `scanner` | the walk, its threads and its hints | follow links |
+//! | `dir_scan` | compares the names of one folder with the cache | read contents |
+//! | `cache`, `cache_file` | what the last scan found; the same on disk | have to exist: without it more is read |
+//! | `read` | reads contents and turns them into ids and objects | wait for a file that changes all the time |
+//! | `rules`, `dir_rules` | what is in scope; the same for one folder at a time | run git |
+//! | `hints` | what a scan of only some paths must check in addition | |
+//! | `stat_pass` | which paths changed, by `stat` alone | read contents |
+//! | `ignored` | a digest of the files that are not in scope | store them |
+//! | `derived` | names of files that are built from sources | |
 pub(super) mod cache;
 pub(super) mod cache_file;
 pub(super) mod derived;

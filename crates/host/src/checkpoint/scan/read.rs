@@ -1,4 +1,4 @@
-//! Reading what has changed: contents become ids, and objects of a pack where they are kept. A file that is written
+//! Reading what changed: contents become ids, and objects of a pack where they are stored. A file that is written
 //! meanwhile is read up to three times.
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat2, readlinkat};
 use rustix::io::Errno;
 
-use super::cache::{Sort, Stamp, State, wall_nanos};
+use super::cache::{EntryKind, EntryState, Stamp, wall_nanos};
 use crate::checkpoint::git::object::{Id, ObjectKind};
 use crate::checkpoint::git::pack_write::{Deflater, PackWriter, Packed, hashed};
 use crate::checkpoint::git::store::Store;
@@ -29,7 +29,7 @@ const WAITING_MAX: usize = 64;
 pub enum Depth {
     /// All of it.
     Whole,
-    /// Everything but the contents of files: somebody else keeps these.
+    /// Everything but the contents of files: a snapshot has these.
     Trees,
     /// Nothing: only the ids are wanted.
     Ids,
@@ -37,18 +37,18 @@ pub enum Depth {
 
 /// Something to read.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Wanted {
+pub(in crate::checkpoint) struct FileToRead {
     pub(in crate::checkpoint) folder: u32,
     pub(in crate::checkpoint) at: usize,
     pub(in crate::checkpoint) path: Vec<u8>,
-    pub(in crate::checkpoint) sort: Sort,
+    pub(in crate::checkpoint) kind: EntryKind,
 }
 
 /// What was read of a name.
 #[derive(Debug)]
 pub(in crate::checkpoint) enum Got {
     /// Its content.
-    Content { id: Id, stamp: Stamp, mode: u16, state: State, is_stable: bool },
+    Content { id: Id, stamp: Stamp, mode: u16, state: EntryState, is_stable: bool },
     /// It is gone.
     Gone,
     /// It is something else by now.
@@ -66,11 +66,11 @@ pub(in crate::checkpoint) struct Sink<'a> {
     writer: Option<PackWriter>,
 }
 
-/// Whether the content of a name is kept. Rules always are: going back asks for them.
-pub(in crate::checkpoint) fn keeps(depth: Depth, sort: Sort, name: &[u8]) -> bool {
+/// Whether the content of a name is stored. Ignore rules always are: a restore needs them.
+pub(in crate::checkpoint) fn stores_content(depth: Depth, kind: EntryKind, name: &[u8]) -> bool {
     match depth {
         Depth::Whole => true,
-        Depth::Trees => sort == Sort::Link || name == b".gitignore",
+        Depth::Trees => kind == EntryKind::Link || name == b".gitignore",
         Depth::Ids => false,
     }
 }
@@ -130,7 +130,7 @@ struct Reader<'a> {
 /// Reads everything that is wanted; none when it was cancelled.
 pub(in crate::checkpoint) fn read_all(
     workspace: &OwnedFd,
-    wanted: &[Wanted],
+    wanted: &[FileToRead],
     sink: &mut Sink<'_>,
     cancel: &AtomicBool,
 ) -> io::Result<Option<Vec<Got>>> {
@@ -159,7 +159,7 @@ pub(in crate::checkpoint) fn read_all(
     Ok(Some(all))
 }
 
-fn finish(workspace: &OwnedFd, wanted: &Wanted, ready: Ready, sink: &mut Sink<'_>) -> io::Result<Got> {
+fn finish(workspace: &OwnedFd, wanted: &FileToRead, ready: Ready, sink: &mut Sink<'_>) -> io::Result<Got> {
     match ready {
         Ready::Got(got, packed) => sink.put(packed.as_ref()).map(|()| got),
         Ready::Big => big(workspace, &wanted.path, sink),
@@ -168,7 +168,7 @@ fn finish(workspace: &OwnedFd, wanted: &Wanted, ready: Ready, sink: &mut Sink<'_
 
 fn read_parallel(
     workspace: &OwnedFd,
-    wanted: &[Wanted],
+    wanted: &[FileToRead],
     readers: Vec<Reader<'_>>,
     sink: &mut Sink<'_>,
     cancel: &AtomicBool,
@@ -207,14 +207,14 @@ fn read_parallel(
 }
 
 impl Reader<'_> {
-    fn read(&mut self, wanted: &Wanted) -> Ready {
-        let read = if wanted.sort == Sort::Link { self.link(&wanted.path) } else { self.file(&wanted.path) };
+    fn read(&mut self, wanted: &FileToRead) -> Ready {
+        let read = if wanted.kind == EntryKind::Link { self.link(&wanted.path) } else { self.file(&wanted.path) };
         read.unwrap_or_else(|error| Ready::Got(failed(&error), None))
     }
 
-    /// The object of some bytes, where it has to be kept.
-    fn object(&mut self, id: Id, bytes: &[u8], (sort, path): (Sort, &[u8])) -> io::Result<Option<Packed>> {
-        if !keeps(self.depth, sort, split(path).1) || self.store.has(&id) {
+    /// The object of some bytes, if it has to be stored.
+    fn object(&mut self, id: Id, bytes: &[u8], kind: EntryKind, path: &[u8]) -> io::Result<Option<Packed>> {
+        if !stores_content(self.depth, kind, split(path).1) || self.store.has(&id) {
             return Ok(None);
         }
         self.deflater.pack(ObjectKind::Blob, id, bytes).map(Some)
@@ -230,7 +230,7 @@ impl Reader<'_> {
         }
         let leads = readlinkat(&folder, name, Vec::new())?.into_bytes();
         let id = Id::of(ObjectKind::Blob, &leads);
-        let packed = self.object(id, &leads, (Sort::Link, path))?;
+        let packed = self.object(id, &leads, EntryKind::Link, path)?;
         Ok(Ready::Got(content(id, &stat, read_at, true), packed))
     }
 
@@ -254,7 +254,7 @@ impl Reader<'_> {
             let is_stable = u64::try_from(count).ok() == Some(length) && Stamp::of(&after) == Stamp::of(&stat);
             if is_stable || turn == READS_MAX {
                 let id = Id::of(ObjectKind::Blob, &bytes);
-                let packed = self.object(id, &bytes, (Sort::File, path))?;
+                let packed = self.object(id, &bytes, EntryKind::File, path)?;
                 self.buffer = bytes;
                 return Ok(Ready::Got(content(id, &stat, read_at, is_stable), packed));
             }
@@ -280,7 +280,7 @@ fn fill(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
 
 fn content(id: Id, stat: &rustix::fs::Stat, read_at: i64, is_stable: bool) -> Got {
     let stamp = Stamp::of(stat);
-    let state = if is_stable && stamp.is_sure(read_at) { State::Sure } else { State::Racy };
+    let state = if is_stable && stamp.is_sure(read_at) { EntryState::Sure } else { EntryState::Racy };
     let mode = u16::try_from(stat.st_mode & 0o7777).unwrap_or(0);
     Got::Content { id, stamp, mode, state, is_stable }
 }
@@ -306,7 +306,7 @@ fn big(workspace: &OwnedFd, path: &[u8], sink: &mut Sink<'_>) -> io::Result<Got>
         };
         let length = u64::try_from(stat.st_size).unwrap_or(0);
         let mut source = ContentSource { file: file.take(length), failed: None };
-        let read = if keeps(sink.depth, Sort::File, split(path).1) {
+        let read = if stores_content(sink.depth, EntryKind::File, split(path).1) {
             sink.writer()?.add_file(&mut source, length, &|id| store.has(id))
         } else {
             hashed(ObjectKind::Blob, length, &mut source, &mut io::sink())

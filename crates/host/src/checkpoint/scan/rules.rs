@@ -1,5 +1,5 @@
-//! What is in scope: git's ignore rules read as data, and what people said. No git is asked, and no configuration that
-//! a repository brings along is obeyed.
+//! What is in scope: git's ignore rules, read as data, and the user's settings. No git program is run, and no
+//! configuration of the repository is used.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
-/// What is left out where nobody says anything, because there is no repository: what is made from the sources.
+/// What is left out by default where there is no repository: what is built from sources.
 const MADE_FROM_SOURCES: &[&str] = &[
     "node_modules/",
     "target/",
@@ -38,7 +38,7 @@ pub struct Rules {
     outside: Gitignore,
 }
 
-/// Rules as they were given: kept with a checkpoint, because what it did not see must not be removed later.
+/// Rules as texts: stored with a checkpoint, because what was not in scope must not be removed later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleTexts {
     /// Whether the workspace is a repository.
@@ -64,7 +64,7 @@ pub(in crate::checkpoint) struct FolderRules {
     own: Arc<Vec<Arc<Gitignore>>>,
 }
 
-/// What the rules say of a path that no checkpoint has held yet.
+/// The scope of a path that no checkpoint had yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::checkpoint) enum Scope {
     /// It belongs to the work.
@@ -100,7 +100,7 @@ impl Rules {
         Self::of(RuleTexts { repository: is_repository, excludes: excludes.to_vec(), all, ..RuleTexts::default() })
     }
 
-    /// From all that was said.
+    /// From the texts.
     #[must_use]
     pub fn of(texts: RuleTexts) -> Self {
         let top = Path::new("");
@@ -113,26 +113,10 @@ impl Rules {
         Self { texts, everywhere, skips, outside }
     }
 
-    /// The same with more that was said, such as [`RuleTexts::skips`].
-    #[must_use]
-    pub fn with(&self, change: impl FnOnce(&mut RuleTexts)) -> Self {
-        let mut texts = self.texts.clone();
-        change(&mut texts);
-        Self::of(texts)
-    }
-
-    /// What was said.
+    /// The texts.
     #[must_use]
     pub fn texts(&self) -> &RuleTexts {
         &self.texts
-    }
-
-    /// Whether a pattern can be understood at all: one that cannot would silently match nothing.
-    #[must_use]
-    pub fn is_pattern(pattern: &str) -> bool {
-        let mut builder = GitignoreBuilder::new("");
-        let added = builder.add_line(None, pattern).is_ok();
-        added && builder.build().is_ok_and(|rules| !rules.is_empty())
     }
 
     /// Whether the harness itself writes a path, or the agent's program leaves it lying about: no part of the work.
@@ -145,7 +129,7 @@ impl Rules {
         self.texts.size_max.unwrap_or(u64::MAX)
     }
 
-    /// What is said of a path. `rules` are those of the folder that it lies in.
+    /// The scope of a path. `rules` are those of its folder.
     pub(in crate::checkpoint) fn scope(&self, rules: &FolderRules, path: &[u8], is_folder: bool) -> Scope {
         let path = Path::new(OsStr::from_bytes(path));
         if self.outside.matched(path, is_folder).is_ignore() {
@@ -184,9 +168,10 @@ mod tests {
 
     #[test]
     fn what_the_harness_writes_is_outside_and_what_a_person_skips_is_named() {
-        let rules = Rules::new(true, &["*.log\n!keep.log\n".to_owned()], false).with(|texts| {
-            texts.outside = [".loopr/*", "!.loopr/config", ".harness/*"].map(str::to_owned).to_vec();
-            texts.skips = vec!["secret*".to_owned()];
+        let rules = Rules::of(RuleTexts {
+            outside: [".loopr/*", "!.loopr/config", ".harness/*"].map(str::to_owned).to_vec(),
+            skips: vec!["secret*".to_owned()],
+            ..Rules::new(true, &["*.log\n!keep.log\n".to_owned()], false).texts().clone()
         });
         let top = FolderRules::default();
         let scope = |path: &[u8]| rules.scope(&top, path, false);
@@ -197,7 +182,5 @@ mod tests {
         assert_eq!(scope(b"deep/a.log"), Scope::Ignored);
         assert_eq!(scope(b"deep/keep.log"), Scope::In);
         assert_eq!(Rules::of(rules.texts().clone()).scope(&top, b"secret", false), Scope::Skipped);
-        assert!(Rules::is_pattern("a/**/*.key"));
-        assert!(!Rules::is_pattern("a{") && !Rules::is_pattern("# nothing"));
     }
 }

@@ -1,5 +1,5 @@
-//! Looking at a workspace: every name in scope is compared with the cache. Folders are entered by their handles and
-//! links are never followed, so that nobody can lead us out by swapping one for the other.
+//! Scanning a workspace: every name in scope is compared with the cache. Folders are opened by handle and links are
+//! never followed, so the scan cannot be led outside by replacing a folder with a link.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,27 +9,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{Mode, openat};
 
 use super::cache::{Arena, ScanCache, TOP};
-use super::dir_scan::{Found, Scanner};
+use super::dir_scan::{ScanFindings, Scanner};
 use super::rules::{FolderRules, Rules};
 use crate::fs::handle::{FOLDER_FLAGS, joined, split};
 
 /// More threads than this find no more work to do.
 const THREADS_MAX: usize = 4;
-/// More hints than this cost more than a whole look.
+/// More hints than this cost more than a full scan.
 const HINTS_MAX: usize = 4096;
 
-/// Where to look.
+/// What to scan.
 #[derive(Debug, Clone, Copy)]
 pub enum ScanHint<'a> {
-    /// Everywhere.
+    /// Everything.
     Everything,
-    /// At these paths, from the workspace. A folder among them is read anew, but not the known folders in it.
+    /// These paths, from the workspace. A folder among them is read again, but not the known folders in it.
     Paths(&'a [Vec<u8>]),
-    /// Only at what became something else while we looked.
+    /// Only what changed its kind during the scan.
     Doubts,
 }
 
-/// How much of a folder is looked at.
+/// How much of a folder is scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::checkpoint) enum Extent {
     /// Some names of it.
@@ -40,8 +40,8 @@ pub(in crate::checkpoint) enum Extent {
     Deep,
 }
 
-/// A folder that is to be looked into.
-pub(in crate::checkpoint) struct Task {
+/// A folder to scan.
+pub(in crate::checkpoint) struct ScanTask {
     pub(in crate::checkpoint) index: u32,
     pub(in crate::checkpoint) above: Arc<OwnedFd>,
     /// From `above`: a name, or a path from the workspace.
@@ -56,8 +56,8 @@ pub(in crate::checkpoint) struct Task {
 /// What the threads share.
 pub(in crate::checkpoint) struct Shared {
     pub(in crate::checkpoint) arena: Arena,
-    queue: Vec<Task>,
-    /// Tasks that are queued or under way.
+    queue: Vec<ScanTask>,
+    /// Tasks that are queued or in progress.
     open: usize,
 }
 
@@ -71,14 +71,14 @@ impl WorkQueue {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(in crate::checkpoint) fn push(&self, shared: &mut Shared, tasks: Vec<Task>) {
+    pub(in crate::checkpoint) fn push(&self, shared: &mut Shared, tasks: Vec<ScanTask>) {
         shared.open += tasks.len();
         shared.queue.extend(tasks);
         self.news.notify_all();
     }
 
     /// The next task; none when all is done.
-    fn next(&self) -> Option<Task> {
+    fn next(&self) -> Option<ScanTask> {
         let mut shared = self.lock();
         loop {
             if let Some(task) = shared.queue.pop() {
@@ -100,7 +100,7 @@ impl WorkQueue {
     }
 }
 
-/// What a look could not read, and whether it came to its end.
+/// What a scan could not read, and whether it was cancelled.
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct ScanOutcome {
     pub(in crate::checkpoint) unreadable: Vec<(Vec<u8>, String)>,
@@ -112,7 +112,7 @@ impl ScanCache {
     ///
     /// # Errors
     /// When the workspace itself cannot be read.
-    pub(in crate::checkpoint) fn look(
+    pub(in crate::checkpoint) fn scan(
         &mut self,
         workspace: &OwnedFd,
         rules: &Rules,
@@ -121,12 +121,12 @@ impl ScanCache {
     ) -> io::Result<ScanOutcome> {
         let stat = rustix::fs::fstat(workspace)?;
         let top = Arc::new(openat(workspace, ".", FOLDER_FLAGS, Mode::empty())?);
-        let place = self.place_of(&stat);
-        let is_new = self.place != place;
+        let identity = self.identity_of(&stat);
+        let is_new = self.identity != identity;
         if is_new {
             // Whatever is known is of another folder.
             let held = std::mem::take(&mut self.held);
-            *self = Self { held, place, still: self.still, ..Self::empty(&self.run) };
+            *self = Self { held, identity, still: self.still, ..Self::empty(&self.run) };
         }
         let check_known = !self.is_of_run || self.rules.clone() != *rules.texts();
         let all = is_new || check_known || std::mem::replace(&mut self.in_doubt, true);
@@ -153,34 +153,34 @@ impl ScanCache {
         let found = self.run_tasks(&scanner, tasks);
         self.held = scanner.held;
         let is_surprised = found.is_surprised && !is_one;
-        let looked = self.take_in(found, cancel);
-        if is_surprised && !looked.is_cancelled {
-            return self.look(workspace, rules, ScanHint::Everything, cancel);
+        let outcome = self.take_in(found, cancel);
+        if is_surprised && !outcome.is_cancelled {
+            return self.scan(workspace, rules, ScanHint::Everything, cancel);
         }
-        if !looked.is_cancelled {
-            self.in_doubt = !looked.unreadable.is_empty();
+        if !outcome.is_cancelled {
+            self.in_doubt = !outcome.unreadable.is_empty();
             self.is_of_run = true;
             self.rules = rules.texts().clone();
         }
-        Ok(looked)
+        Ok(outcome)
     }
 
-    fn whole(&mut self, top: &Arc<OwnedFd>) -> Task {
+    fn whole(&mut self, top: &Arc<OwnedFd>) -> ScanTask {
         self.doubts = Vec::new();
         self.racy = Vec::new();
         self.leftovers = Vec::new();
         let (name, path, rules) = (b".".to_vec(), Vec::new(), FolderRules::default());
-        Task { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, extent: Extent::Deep }
+        ScanTask { index: TOP, above: Arc::clone(top), name, path, rules, ignored: false, extent: Extent::Deep }
     }
 
-    /// What has to be looked at for these paths and for what we touched ourselves.
-    fn tasks_of(&mut self, paths: &[Vec<u8>], top: &Arc<OwnedFd>) -> Vec<Task> {
+    /// The tasks for these paths and for what we changed ourselves.
+    fn tasks_of(&mut self, paths: &[Vec<u8>], top: &Arc<OwnedFd>) -> Vec<ScanTask> {
         let own = std::mem::take(&mut self.doubts);
         let mut folders: BTreeMap<u32, Extent> = BTreeMap::new();
         for path in paths.iter().cloned().chain(own) {
             self.aim(&path, &mut folders);
         }
-        // What lies below a folder that is looked at whole is looked at with it, by the rules that hold now.
+        // What is below a folder that is scanned completely is scanned with it, by the present rules.
         let deep: Vec<u32> =
             folders.iter().filter(|(_, extent)| **extent == Extent::Deep).map(|(index, _)| *index).collect();
         folders.retain(|index, _| !deep.iter().any(|above| self.arena.is_below(*index, *above)));
@@ -189,7 +189,7 @@ impl ScanCache {
             let name = if path.is_empty() { b".".to_vec() } else { path.clone() };
             let folder = self.arena.get(index)?;
             let rules = if index == TOP { FolderRules::default() } else { self.arena.rules_in(folder.parent) };
-            Some(Task { index, above: Arc::clone(top), name, path, rules, ignored: folder.ignored, extent })
+            Some(ScanTask { index, above: Arc::clone(top), name, path, rules, ignored: folder.ignored, extent })
         };
         folders.into_iter().filter_map(task).collect()
     }
@@ -224,14 +224,14 @@ impl ScanCache {
     }
 
     /// Does the tasks and all that come of them.
-    fn run_tasks(&mut self, scanner: &Scanner<'_>, tasks: Vec<Task>) -> Found {
+    fn run_tasks(&mut self, scanner: &Scanner<'_>, tasks: Vec<ScanTask>) -> ScanFindings {
         let deep = tasks.iter().any(|task| task.extent == Extent::Deep);
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, THREADS_MAX);
         let arena = std::mem::take(&mut self.arena);
         let queue =
             WorkQueue { shared: Mutex::new(Shared { arena, open: tasks.len(), queue: tasks }), news: Condvar::new() };
         let work = || {
-            let mut found = Found::default();
+            let mut found = ScanFindings::default();
             while let Some(task) = queue.next() {
                 scanner.folder(&queue, task, &mut found);
                 queue.done();
@@ -249,7 +249,7 @@ impl ScanCache {
     }
 
     /// Takes in what the threads found.
-    fn take_in(&mut self, found: Found, cancel: &AtomicBool) -> ScanOutcome {
+    fn take_in(&mut self, found: ScanFindings, cancel: &AtomicBool) -> ScanOutcome {
         for (path, folder) in found.removed {
             let (is_of_run, held) = (self.is_of_run, &mut self.held);
             let mut hold = |path| {
@@ -277,6 +277,6 @@ impl ScanCache {
 }
 
 /// The path of a name in the folder of a task.
-pub(in crate::checkpoint) fn path_in(task: &Task, name: &[u8]) -> Vec<u8> {
+pub(in crate::checkpoint) fn path_in(task: &ScanTask, name: &[u8]) -> Vec<u8> {
     joined(&task.path, name)
 }

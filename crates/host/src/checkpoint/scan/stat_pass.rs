@@ -1,11 +1,11 @@
-//! A glance at a workspace: which paths are not as its cache has them, by `stat` alone. A snapshot that was taken just
-//! before is then looked at only there: its own files are cold, and to look at all of them takes many times longer.
+//! Which paths of a workspace differ from its cache, by `stat` alone. A snapshot that was taken just before is then
+//! scanned only there: its own inodes are not in memory yet, and a full scan would take many times longer.
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::cache::{Moment, ScanCache, Sort, Stamp, State, TOP};
+use super::cache::{EntryKind, EntryState, Moment, ScanCache, Stamp, TOP};
 use crate::fs::handle::{folder_beneath, joined};
 
 /// So many folders are worth a thread.
@@ -16,7 +16,7 @@ impl ScanCache {
     /// Every path that may be something else than it was when the cache was last true; the workspace itself always.
     /// Whatever changed before this began is among them or below them: a name that came and went left its mark on its
     /// folder.
-    pub(in crate::checkpoint) fn glance(&self, workspace: &OwnedFd) -> Vec<Vec<u8>> {
+    pub(in crate::checkpoint) fn changed_paths(&self, workspace: &OwnedFd) -> Vec<Vec<u8>> {
         let sure_before = self.moment.least_since(&Moment::now());
         let folders: Vec<u32> =
             (0_u32..).zip(&self.arena.folders).filter_map(|(index, folder)| folder.as_ref().map(|_| index)).collect();
@@ -24,24 +24,25 @@ impl ScanCache {
         let part = folders.len().div_ceil(threads).max(FOLDERS_EACH);
         let mut paths = vec![Vec::new()];
         std::thread::scope(|scope| {
-            let look = |part: &[u32]| {
+            let scan_part = |part: &[u32]| {
                 let mut found = Vec::new();
                 for index in part {
-                    self.glance_into(workspace, *index, sure_before, &mut found);
+                    self.changed_paths_in(workspace, *index, sure_before, &mut found);
                 }
                 found
             };
-            let others: Vec<_> = folders.chunks(part).skip(1).map(|part| scope.spawn(move || look(part))).collect();
-            paths.extend(folders.chunks(part).take(1).flat_map(look));
+            let others: Vec<_> =
+                folders.chunks(part).skip(1).map(|part| scope.spawn(move || scan_part(part))).collect();
+            paths.extend(folders.chunks(part).take(1).flat_map(scan_part));
             for other in others {
-                // One that failed has seen nothing: then all of it has to be looked at.
+                // A thread that failed has found nothing: then everything has to be scanned.
                 paths.extend(other.join().unwrap_or_else(|_| vec![Vec::new(); usize::from(u16::MAX)]));
             }
         });
         paths
     }
 
-    fn glance_into(&self, workspace: &OwnedFd, index: u32, sure_before: i64, found: &mut Vec<Vec<u8>>) {
+    fn changed_paths_in(&self, workspace: &OwnedFd, index: u32, sure_before: i64, found: &mut Vec<Vec<u8>>) {
         let Some(folder) = self.arena.get(index) else { return };
         let path = self.arena.path(index);
         let opened = folder_beneath(workspace, &path);
@@ -53,9 +54,9 @@ impl ScanCache {
         if known.is_none_or(|known| !is_same(known, Stamp::of(stat))) {
             found.push(path.clone());
         }
-        for entry in folder.entries.iter().filter(|entry| entry.sort != Sort::Folder) {
+        for entry in folder.entries.iter().filter(|entry| entry.kind != EntryKind::Folder) {
             let now = statat(opened, &*entry.name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Stamp::of(&stat));
-            if entry.state != State::Sure || !now.is_ok_and(|now| is_same(entry.stamp, now)) {
+            if entry.state != EntryState::Sure || !now.is_ok_and(|now| is_same(entry.stamp, now)) {
                 found.push(joined(&path, &entry.name));
             }
         }

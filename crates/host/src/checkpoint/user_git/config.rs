@@ -21,7 +21,7 @@ pub(super) fn value(text: &[u8], section: &str, key: &str) -> Option<String> {
 
 /// A value without quotes, escapes and comments.
 fn unquoted(text: &str) -> String {
-    let (mut value, mut quoted, mut kept) = (String::new(), false, 0);
+    let (mut value, mut quoted, mut saved) = (String::new(), false, 0);
     let mut letters = text.trim_start().chars();
     while let Some(letter) = letters.next() {
         match letter {
@@ -37,10 +37,10 @@ fn unquoted(text: &str) -> String {
         }
         // Spaces at the end count only where they were quoted.
         if quoted || !letter.is_whitespace() {
-            kept = value.len();
+            saved = value.len();
         }
     }
-    value.truncate(kept);
+    value.truncate(saved);
     value
 }
 

@@ -1,5 +1,5 @@
-//! The pack that is kept: objects come over as they lie in the user's packs, compressed and as differences, so that
-//! nothing is unpacked and packed again. A difference whose base is not kept is made whole.
+//! The saved pack: objects are copied from the user's packs as they are, compressed and as deltas, so nothing is
+//! unpacked and packed again. A delta whose base is not saved is replaced by the whole object.
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,9 +10,9 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 
-use super::objects::{HELD_BYTES_MAX, Loose, ObjectPlace, Objects};
+use super::objects::{HELD_BYTES_MAX, Loose, ObjectLocation, Objects, PackedObject};
 use super::packs::Form;
-use super::walk::{Limits, Stopped, Wanted};
+use super::walk::{Limits, ObjectsToSave, Stopped};
 use crate::checkpoint::git::object::Id;
 
 const PIECE_BYTES: usize = 64 * 1024;
@@ -36,9 +36,10 @@ impl From<io::Error> for Failed {
 /// None where there is nothing to write.
 pub(super) fn copy(
     objects: &mut Objects,
-    wanted: &mut Wanted,
+    wanted: &mut ObjectsToSave,
     folder: &Path,
-    (limits, began): (Limits, Instant),
+    limits: Limits,
+    began: Instant,
 ) -> Result<Option<(PathBuf, u64)>, Failed> {
     // Where a base turned out to be damaged, differences to it would be worth nothing: then all are made whole.
     for whole in [false, true] {
@@ -50,7 +51,7 @@ pub(super) fn copy(
                 return Err(Failed::Stopped(format!("its objects are more than {} bytes", limits.bytes)));
             }
             if at.is_multiple_of(256) && began.elapsed() > limits.time {
-                return Err(Failed::Stopped(format!("keeping it took more than {} seconds", limits.time.as_secs())));
+                return Err(Failed::Stopped(format!("saving it took more than {} seconds", limits.time.as_secs())));
             }
             if !pack.take(objects, wanted, &id, whole)? {
                 damaged = true;
@@ -68,7 +69,7 @@ struct Writer {
     path: PathBuf,
     file: BufWriter<File>,
     offset: u64,
-    /// Id, sum and place.
+    /// Id, checksum and offset.
     entries: Vec<(Id, u32, u64)>,
 }
 
@@ -101,31 +102,31 @@ impl Writer {
     }
 
     /// Takes an object over. Whether it could be read.
-    fn take(&mut self, objects: &mut Objects, wanted: &Wanted, id: &Id, whole: bool) -> io::Result<bool> {
+    fn take(&mut self, objects: &mut Objects, wanted: &ObjectsToSave, id: &Id, whole: bool) -> io::Result<bool> {
         match objects.find(id) {
             None => return Ok(false),
-            Some(ObjectPlace::Loose(folder)) => {
+            Some(ObjectLocation::Loose(folder)) => {
                 let Some(loose) = objects.loose(folder, id) else { return Ok(false) };
                 return self.add_loose(id, loose);
             }
-            Some(ObjectPlace::Packed(pack, at)) if !whole => {
-                if let Some(copied) = self.add_as_it_is(objects, wanted, id, (pack, at))? {
+            Some(ObjectLocation::Packed(packed)) if !whole => {
+                if let Some(copied) = self.add_as_it_is(objects, wanted, id, packed)? {
                     return Ok(copied);
                 }
             }
-            Some(ObjectPlace::Packed(..)) => {}
+            Some(ObjectLocation::Packed(_)) => {}
         }
-        let Ok(Some((sort, bytes))) = objects.read(id, HELD_BYTES_MAX) else { return Ok(false) };
+        let Ok(Some((kind, bytes))) = objects.read(id, HELD_BYTES_MAX) else { return Ok(false) };
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.add(id, |out| {
-            out.write_all(&head(sort.number(), size))?;
+            out.write_all(&head(kind.number(), size))?;
             let mut packed = ZlibEncoder::new(out, Compression::fast());
             packed.write_all(&bytes)?;
             packed.finish().map(|_| true)
         })
     }
 
-    /// Writes one object; where `write` says no, it is as if nothing had come.
+    /// Writes one object; if `write` returns false, nothing is added.
     fn add(&mut self, id: &Id, write: impl FnOnce(&mut Summed<'_>) -> io::Result<bool>) -> io::Result<bool> {
         let mut out = Summed { to: &mut self.file, sum: crc32fast::Hasher::new(), count: 0 };
         if write(&mut out)? {
@@ -140,11 +141,11 @@ impl Writer {
         Ok(false)
     }
 
-    /// Loose objects are compressed together with what they are: they are packed anew, piece by piece.
+    /// Loose objects are compressed together with what they are: they are packed again, piece by piece.
     fn add_loose(&mut self, id: &Id, mut loose: Loose) -> io::Result<bool> {
-        let mut hash = Sha1::new().chain_update(format!("{} {}\0", loose.sort.name(), loose.size));
+        let mut hash = Sha1::new().chain_update(format!("{} {}\0", loose.kind.name(), loose.size));
         self.add(id, |out| {
-            out.write_all(&head(loose.sort.number(), loose.size))?;
+            out.write_all(&head(loose.kind.number(), loose.size))?;
             let mut packed = ZlibEncoder::new(out, Compression::fast());
             let mut piece = vec![0; usize::try_from(loose.size).unwrap_or(PIECE_BYTES).clamp(1, PIECE_BYTES)];
             loop {
@@ -168,28 +169,28 @@ impl Writer {
     fn add_as_it_is(
         &mut self,
         objects: &Objects,
-        wanted: &Wanted,
+        wanted: &ObjectsToSave,
         id: &Id,
-        (pack, at): (usize, usize),
+        packed: PackedObject,
     ) -> io::Result<Option<bool>> {
-        let Some(pack) = objects.packs.get(pack) else { return Ok(None) };
-        let (Some(place), Some(sum)) = (pack.place_of(at), pack.sum(at)) else { return Ok(None) };
-        let Some(found) = pack.head(place) else { return Ok(Some(false)) };
+        let Some(pack) = objects.packs.get(packed.pack) else { return Ok(None) };
+        let (Some(offset), Some(sum)) = (pack.offset_of(packed.at), pack.sum(packed.at)) else { return Ok(None) };
+        let Some(found) = pack.head(offset) else { return Ok(Some(false)) };
         let mut start = match found.form {
-            Form::Whole(sort) => head(sort.number(), found.size),
+            Form::Whole(kind) => head(kind.number(), found.size),
             Form::Delta(base) => {
-                let base = pack.at_place(base).and_then(|base| pack.id(base));
+                let base = pack.at_offset(base).and_then(|base| pack.id(base));
                 let Some(base) = base.filter(|base| base != id && wanted.known.contains(base)) else { return Ok(None) };
                 [head(NAMED_DELTA, found.size), base.bytes().to_vec()].concat()
             }
         };
-        let end = pack.end_of(place);
+        let end = pack.end_of(offset);
         self.add(id, |out| {
             out.write_all(&start)?;
             start.clear();
             let at_once = |left: u64| usize::try_from(left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-            let mut piece = vec![0; at_once(end.saturating_sub(place))];
-            let (mut summed, mut from) = (crc32fast::Hasher::new(), place);
+            let mut piece = vec![0; at_once(end.saturating_sub(offset))];
+            let (mut summed, mut from) = (crc32fast::Hasher::new(), offset);
             while from < end {
                 let most = at_once(end - from);
                 let count = pack.bytes_at(from, piece.get_mut(..most).unwrap_or_default()).unwrap_or(0);
@@ -262,11 +263,11 @@ fn index_of(entries: &[(Id, u32, u64)], sum: &[u8]) -> Vec<u8> {
     bytes.extend(entries.iter().flat_map(|(id, ..)| id.bytes()));
     bytes.extend(entries.iter().flat_map(|(_, sum, _)| sum.to_be_bytes()));
     let mut far = Vec::new();
-    for (.., place) in entries {
-        let near = u32::try_from(*place).ok().filter(|place| place >> 31 == 0);
+    for (.., offset) in entries {
+        let near = u32::try_from(*offset).ok().filter(|offset| offset >> 31 == 0);
         bytes.extend(near.map_or_else(
             || {
-                far.extend(place.to_be_bytes());
+                far.extend(offset.to_be_bytes());
                 number(0x8000_0000 | (far.len() / 8 - 1))
             },
             u32::to_be_bytes,

@@ -8,18 +8,18 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, statat};
 use rustix::io::Errno;
 
-/// So many names of one folder are looked at.
+/// At most this many names of one folder are inspected.
 const NAMES_MAX: usize = 1_000_000;
-/// The bits of a mode that say what kind of thing it is.
+/// The bits of a mode that give its kind.
 const KIND_BITS: u32 = 0o170_000;
 const IS_FOLDER: u32 = 0o040_000;
 
 /// A folder that is open.
 #[derive(Debug)]
-pub(super) struct Folder(pub(super) OwnedFd);
+pub(super) struct GitFolder(pub(super) OwnedFd);
 
-impl Folder {
-    /// Opens one by a path that somebody chose; links in it are those of whoever chose it.
+impl GitFolder {
+    /// Opens one by a path that the user chose; links in it are followed.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
@@ -59,7 +59,7 @@ impl Folder {
         read_bounded(file, most).map(Some)
     }
 
-    /// What `lstat` says of a name below it; none where there is none.
+    /// The `lstat` of a name below it; none where there is none.
     pub(super) fn stat(&self, path: &[u8]) -> io::Result<Option<Stat>> {
         let (above, name) = split(path);
         let above = match self.below(above) {
@@ -97,7 +97,7 @@ impl Folder {
                 return Err(io::Error::other(format!("more than {NAMES_MAX} names in one folder")));
             }
             let kind = entry.file_type();
-            // Some file systems do not say.
+            // Some file systems do not report it.
             let is_folder = kind == FileType::Directory || kind == FileType::Unknown && self.has_folder(name);
             names.push((name.to_vec(), is_folder));
         }
@@ -132,7 +132,7 @@ pub(super) fn is_folder(stat: &Stat) -> bool {
     stat.st_mode & KIND_BITS == IS_FOLDER
 }
 
-/// Whether an error says that nothing of that name is there.
+/// Whether an error means that nothing of that name exists.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

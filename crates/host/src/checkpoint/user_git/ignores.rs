@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::GitignoreBuilder;
 
 use super::config;
-use super::folder::{Folder, joined, read_bounded};
+use super::folder::{GitFolder, joined, read_bounded};
 use super::index::Index;
 use super::location::{CONFIG_BYTES_MAX, GitLocation};
 
 /// A list that is longer is none.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
-/// So many folders above are looked at.
+/// At most this many folders above are inspected.
 const ABOVE_MAX: usize = 64;
 
 /// The user's folders, as the caller found them in the environment at the start.
@@ -39,13 +39,7 @@ pub struct IgnoreTexts {
     /// The texts, the weakest first, with patterns as seen from the workspace.
     pub texts: Vec<String>,
     /// What was not understood, in sentences.
-    pub said: Vec<String>,
-}
-
-/// The texts of ignore rules that hold everywhere in a workspace, the weakest first.
-#[must_use]
-pub fn excludes(workspace: &Path, user: &GitUser) -> Vec<String> {
-    rules_of(workspace, user).texts
+    pub remarks: Vec<String>,
 }
 
 /// Everything about a workspace's rules but the `.gitignore` files in it.
@@ -57,15 +51,15 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
         Some(top) => top,
     };
     found.is_repository = true;
-    let place = match GitLocation::of(&top.folder) {
-        Ok(place) => place,
+    let location = match GitLocation::of(&top.folder) {
+        Ok(location) => location,
         Err(why) => {
-            found.said.push(why);
+            found.remarks.push(why);
             None
         }
     };
     if let Some(text) =
-        place.as_ref().and_then(|place| place.common.read(b"info/exclude", TEXT_BYTES_MAX).ok().flatten())
+        location.as_ref().and_then(|location| location.common.read(b"info/exclude", TEXT_BYTES_MAX).ok().flatten())
     {
         found.texts.push(String::from_utf8_lossy(&text).into_owned());
     }
@@ -73,10 +67,10 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
         return found;
     }
     let lists = lists_above(&top, &found.texts);
-    if top.ignores_workspace(&lists) && !place.is_some_and(|place| tracks(&place, &top.below)) {
-        // A folder that a repository ignores (a home folder under version control, say) is none of its.
+    if top.ignores_workspace(&lists) && !location.is_some_and(|location| tracks(&location, &top.below)) {
+        // A folder that a repository ignores (as in a home folder under version control) is not part of it.
         let texts = users_own(user).into_iter().collect();
-        return IgnoreTexts { is_repository: false, texts, said: found.said };
+        return IgnoreTexts { is_repository: false, texts, remarks: found.remarks };
     }
     found.texts =
         lists.iter().map(|(depth, text)| seen_from_below(text, top.below.get(*depth..).unwrap_or(&[]))).collect();
@@ -89,8 +83,8 @@ pub fn rules_of(workspace: &Path, user: &GitUser) -> IgnoreTexts {
 /// Why the index could not be understood, as a sentence.
 pub fn tracked(workspace: &Path) -> Result<Vec<Vec<u8>>, String> {
     let Some(top) = above(workspace) else { return Ok(Vec::new()) };
-    let Some(place) = GitLocation::of(&top.folder)? else { return Ok(Vec::new()) };
-    let paths = Index::of(&place.git)?.paths();
+    let Some(location) = GitLocation::of(&top.folder)? else { return Ok(Vec::new()) };
+    let paths = Index::of(&location.git)?.paths();
     if top.below.is_empty() {
         return Ok(paths);
     }
@@ -106,7 +100,7 @@ pub(super) struct Top {
     pub(super) below: Vec<Vec<u8>>,
 }
 
-/// Looks upwards for a `.git`, as git does: not past the border of a file system.
+/// Searches the folders above for a `.git`, as git does: not beyond the file system.
 pub(super) fn above(workspace: &Path) -> Option<Top> {
     let mut folder = fs::canonicalize(workspace).ok()?;
     let device = fs::metadata(&folder).ok()?.dev();
@@ -135,7 +129,7 @@ pub(super) fn above(workspace: &Path) -> Option<Top> {
 fn lists_above(top: &Top, everywhere: &[String]) -> Vec<(usize, String)> {
     let mut lists: Vec<(usize, String)> = everywhere.iter().map(|text| (0, text.clone())).collect();
     let mut path = Vec::new();
-    let Ok(folder) = Folder::open(&top.folder) else { return lists };
+    let Ok(folder) = GitFolder::open(&top.folder) else { return lists };
     // The list of the workspace itself is read by the walk.
     for (depth, name) in top.below.iter().enumerate() {
         let text = folder.read(&joined(&path, b".gitignore"), TEXT_BYTES_MAX);
@@ -150,12 +144,12 @@ impl Top {
     fn ignores_workspace(&self, lists: &[(usize, String)]) -> bool {
         (1..=self.below.len()).any(|length| {
             let path = self.below.get(..length).unwrap_or(&[]);
-            // The strongest that says anything counts; those of deeper folders are of no concern to this one.
-            let said = lists.iter().rev().filter(|(depth, _)| *depth < length).find_map(|(depth, text)| {
+            // The last matching rule counts; those of deeper folders do not apply here.
+            let remarks = lists.iter().rev().filter(|(depth, _)| *depth < length).find_map(|(depth, text)| {
                 let path = path.get(*depth..).unwrap_or(&[]).join(&b'/');
                 ignored(text.lines(), &path)
             });
-            said == Some(true)
+            remarks == Some(true)
         })
     }
 }
@@ -175,9 +169,9 @@ fn prefix_of(below: &[Vec<u8>]) -> Vec<u8> {
     below.iter().flat_map(|name| [name.as_slice(), b"/"].concat()).collect()
 }
 
-fn tracks(place: &GitLocation, below: &[Vec<u8>]) -> bool {
+fn tracks(location: &GitLocation, below: &[Vec<u8>]) -> bool {
     let prefix = prefix_of(below);
-    Index::of(&place.git).is_ok_and(|index| index.entries.iter().any(|entry| entry.path.starts_with(&prefix)))
+    Index::of(&location.git).is_ok_and(|index| index.entries.iter().any(|entry| entry.path.starts_with(&prefix)))
 }
 
 /// The rules of a folder as they hold in one below it, `names` deeper.
@@ -222,7 +216,7 @@ fn behind<'a>(parts: &'a [&'a str], names: &[Vec<u8>]) -> Vec<&'a [&'a str]> {
     rests.filter(|rest| rest.iter().any(|part| !part.is_empty())).collect()
 }
 
-/// The list that the user's own configuration names, or the one at its usual place.
+/// The list that the user's own configuration names, or the one at its usual path.
 fn users_own(user: &GitUser) -> Option<String> {
     let folder = user.config.clone().or_else(|| user.home.as_ref().map(|home| home.join(".config")))?;
     let files = [Some(folder.join("git/config")), user.home.as_ref().map(|home| home.join(".gitconfig"))];
@@ -242,7 +236,7 @@ fn users_own(user: &GitUser) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A file of the user's own. Links are followed: people keep these files elsewhere.
+/// A file of the user's own. Links are followed: people have these files elsewhere.
 fn text_of(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;

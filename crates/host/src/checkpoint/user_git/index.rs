@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use sha1::{Digest, Sha1};
 
-use super::folder::Folder;
+use super::folder::GitFolder;
 use crate::checkpoint::git::object::Id;
 
 /// An index longer than this is not read.
@@ -34,8 +34,8 @@ pub(super) struct Index {
 
 impl Index {
     /// That of a git folder; an absent one is empty. Of a split index all entries of both parts are given: which
-    /// of the shared ones were removed since is not looked at, so that it is rather too much than too little.
-    pub(super) fn of(git: &Folder) -> Result<Self, String> {
+    /// of the shared ones were removed since is not checked: rather too much than too little.
+    pub(super) fn of(git: &GitFolder) -> Result<Self, String> {
         let odd = |error: std::io::Error| format!("the index cannot be read: {error}");
         let Some(bytes) = git.read(b"index", INDEX_BYTES_MAX).map_err(odd)? else { return Ok(Self::default()) };
         let mut index = Self::parse(&bytes)?;
@@ -59,7 +59,7 @@ impl Index {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let body_length = bytes.len().checked_sub(SUM_BYTES).ok_or("the index is cut short")?;
         let (body, sum) = bytes.split_at(body_length);
-        // A sum of zeros says that none was made.
+        // A checksum of zeros means that there is none.
         if sum.iter().any(|byte| *byte != 0) && Sha1::digest(body)[..] != *sum {
             return Err("the index is damaged: its sum is another".to_owned());
         }

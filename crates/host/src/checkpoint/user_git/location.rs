@@ -1,7 +1,7 @@
-//! Where the repository of a workspace lies. `.git` is a folder, or a file that leads to one (a worktree or a
-//! submodule). Such a pointer is followed only where what it leads to points back to this workspace, as git
-//! itself writes it: otherwise anybody who can write one file here could make us read, and on bringing back write,
-//! any repository of the user's.
+//! Where the repository of a workspace is. `.git` is a folder, or a file that names one (a worktree or a
+//! submodule). Such a pointer is followed only if its target points back to this workspace, as git writes it.
+//! Otherwise anybody who can write one file here could make us read, and in a restore write, any repository of the
+//! user.
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::config;
-use super::folder::{Folder, is_folder};
+use super::folder::{GitFolder, is_folder};
 
 /// A pointer is a line.
 const POINTER_BYTES_MAX: u64 = 8 * 1024;
@@ -30,10 +30,10 @@ pub(super) enum Shape {
 pub(super) struct GitLocation {
     pub(super) shape: Shape,
     /// What is this working tree's own: HEAD, index.
-    pub(super) git: Folder,
+    pub(super) git: GitFolder,
     pub(super) git_path: PathBuf,
     /// What all working trees share: refs, objects, configuration. The same folder where there is one only.
-    pub(super) common: Folder,
+    pub(super) common: GitFolder,
     pub(super) common_path: PathBuf,
 }
 
@@ -41,10 +41,10 @@ impl GitLocation {
     /// That of a workspace which is the top of its repository. None if it has no `.git`.
     ///
     /// # Errors
-    /// Why what is there is not looked into, as a sentence.
+    /// Why it is not read, as a sentence.
     pub(super) fn of(workspace: &Path) -> Result<Option<Self>, String> {
         let odd = |error: io::Error| format!("`.git` cannot be read: {error}");
-        let top = Folder::open(workspace).map_err(odd)?;
+        let top = GitFolder::open(workspace).map_err(odd)?;
         let Some(stat) = top.stat(b".git").map_err(odd)? else { return Ok(None) };
         if is_folder(&stat) {
             let path = fs::canonicalize(workspace).map_err(odd)?.join(".git");
@@ -65,28 +65,25 @@ impl GitLocation {
         let shown = workspace.join(OsStr::from_bytes(target));
         let odd = |error: io::Error| format!("`.git` leads to {}, which cannot be read: {error}", shown.display());
         let git_path = fs::canonicalize(&shown).map_err(odd)?;
-        let git = Folder::open_without_links(&git_path).map_err(odd)?;
+        let git = GitFolder::open_without_links(&git_path).map_err(odd)?;
         let common_path = match git.read(b"commondir", POINTER_BYTES_MAX).map_err(odd)? {
             Some(text) => fs::canonicalize(git_path.join(OsStr::from_bytes(text.trim_ascii()))).map_err(odd)?,
             None => git_path.clone(),
         };
-        let common = Folder::open_without_links(&common_path).map_err(odd)?;
-        let place = Self { shape: Shape::Pointer, git, git_path, common, common_path };
-        if place.points_back(workspace).map_err(odd)? {
-            return Ok(place);
+        let common = GitFolder::open_without_links(&common_path).map_err(odd)?;
+        let location = Self { shape: Shape::Pointer, git, git_path, common, common_path };
+        if location.points_back(workspace).map_err(odd)? {
+            return Ok(location);
         }
-        Err(format!(
-            "`.git` leads to {}, which does not say that it belongs to this folder: it is not looked into",
-            shown.display()
-        ))
+        Err(format!("`.git` leads to {}, which does not point back to this folder: it is not read", shown.display()))
     }
 
     fn points_back(&self, workspace: &Path) -> io::Result<bool> {
-        let here = Folder::open(workspace)?.identity()?;
+        let here = GitFolder::open(workspace)?.identity()?;
         let is_here =
-            |path: PathBuf| Folder::open(&path).and_then(|folder| folder.identity()).is_ok_and(|at| at == here);
+            |path: PathBuf| GitFolder::open(&path).and_then(|folder| folder.identity()).is_ok_and(|at| at == here);
         if self.git_path == self.common_path {
-            // A submodule: its own configuration says where its files are.
+            // A submodule: its own configuration names the folder of its files.
             let config = self.git.read(b"config", CONFIG_BYTES_MAX)?.unwrap_or_default();
             let tree = config::value(&config, "core", "worktree");
             return Ok(tree.is_some_and(|tree| is_here(self.git_path.join(tree))));

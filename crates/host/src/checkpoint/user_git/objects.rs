@@ -1,4 +1,4 @@
-//! The objects of a repository, wherever they lie: loose, in packs, or in another repository that it names.
+//! The objects of a repository: loose, in packs, or in another repository that it names.
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -9,8 +9,8 @@ use std::rc::Rc;
 use flate2::read::ZlibDecoder;
 use sha1::{Digest, Sha1};
 
-use super::folder::{Folder, is_absent};
-use super::packs::{Bases, Body, Sort, UserPack};
+use super::folder::{GitFolder, is_absent};
+use super::packs::{Bases, Body, GitObjectKind, UserPack};
 use super::remarks::Remarks;
 use crate::checkpoint::git::object::Id;
 
@@ -18,7 +18,7 @@ use crate::checkpoint::git::object::Id;
 pub(super) const HELD_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// So many packs are opened.
 const PACKS_MAX: usize = 4096;
-/// So many other repositories are looked into, and so long is the list of them.
+/// At most this many other repositories are inspected, and so long is the list of them.
 const OTHERS_MAX: usize = 8;
 const OTHERS_BYTES_MAX: u64 = 64 * 1024;
 
@@ -26,7 +26,7 @@ const OTHERS_BYTES_MAX: u64 = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     /// The folders of objects: its own, then those of others.
-    folders: Vec<Folder>,
+    folders: Vec<GitFolder>,
     pub(super) packs: Vec<UserPack>,
     bases: Bases,
     /// Whether another repository was named.
@@ -35,62 +35,70 @@ pub(super) struct Objects {
 
 /// Where an object lies.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ObjectPlace {
+pub(super) enum ObjectLocation {
     Loose(usize),
-    /// The number of the pack, and of the object in its index.
-    Packed(usize, usize),
+    Packed(PackedObject),
+}
+
+/// An object in a pack.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackedObject {
+    /// The number of the pack.
+    pub(super) pack: usize,
+    /// The number of the object in the index of the pack.
+    pub(super) at: usize,
 }
 
 /// A loose object that is being read.
 pub(super) struct Loose {
-    pub(super) sort: Sort,
+    pub(super) kind: GitObjectKind,
     pub(super) size: u64,
     pub(super) bytes: io::Take<BufReader<ZlibDecoder<File>>>,
 }
 
 impl Objects {
-    /// Those of a repository. What cannot be opened is said and done without.
-    pub(super) fn of(common: &Folder, path: &Path, said: &mut Remarks) -> Self {
+    /// Those of a repository. What cannot be opened is reported and done without.
+    pub(super) fn of(common: &GitFolder, path: &Path, remarks: &mut Remarks) -> Self {
         let mut objects = Self::default();
         match common.below(b"objects") {
-            Ok(folder) => objects.take(folder, said),
-            Err(error) => said.say(format!("the objects of the repository cannot be read: {error}")),
+            Ok(folder) => objects.take(folder, remarks),
+            Err(error) => remarks.add(format!("the objects of the repository cannot be read: {error}")),
         }
         // Paths in the list are seen from the folder that has it.
-        let mut to_look = vec![(0, path.join("objects"))];
-        while let Some((at, path)) = to_look.pop() {
+        let mut to_open = vec![(0, path.join("objects"))];
+        while let Some((at, path)) = to_open.pop() {
             let Some(folder) = objects.folders.get(at) else { continue };
-            for other in others(folder, &path, said) {
+            for other in others(folder, &path, remarks) {
                 objects.leans_on_others = true;
                 if objects.folders.len() > OTHERS_MAX {
-                    said.say(format!("more than {OTHERS_MAX} other repositories are named: the rest is not read"));
+                    remarks.add(format!("more than {OTHERS_MAX} other repositories are named: the rest is not read"));
                     return objects;
                 }
-                match Folder::open(&other) {
+                match GitFolder::open(&other) {
                     Ok(folder) => {
-                        to_look.push((objects.folders.len(), other));
-                        objects.take(folder, said);
+                        to_open.push((objects.folders.len(), other));
+                        objects.take(folder, remarks);
                     }
-                    Err(error) => said.say(format!("the objects in {} cannot be read: {error}", other.display())),
+                    Err(error) => remarks.add(format!("the objects in {} cannot be read: {error}", other.display())),
                 }
             }
         }
         objects
     }
 
-    fn take(&mut self, folder: Folder, said: &mut Remarks) {
+    fn take(&mut self, folder: GitFolder, remarks: &mut Remarks) {
         if let Ok(packs) = folder.below(b"pack") {
             for (name, _) in packs.names().unwrap_or_default() {
                 if !name.ends_with(b".idx") {
                     continue;
                 }
                 if self.packs.len() == PACKS_MAX {
-                    said.say(format!("there are more than {PACKS_MAX} packs: the rest is not read"));
+                    remarks.add(format!("there are more than {PACKS_MAX} packs: the rest is not read"));
                     break;
                 }
                 match UserPack::open(&packs, &name) {
                     Ok(pack) => self.packs.push(pack),
-                    Err(why) => said.say(why),
+                    Err(why) => remarks.add(why),
                 }
             }
         }
@@ -99,13 +107,14 @@ impl Objects {
 
     /// Where an object lies. The first pack counts: so a difference lies where its base does, and no circle of
     /// differences can arise over several packs.
-    pub(super) fn find(&self, id: &Id) -> Option<ObjectPlace> {
-        let packed = self.packs.iter().enumerate().find_map(|(pack, packed)| Some((pack, packed.find(id)?)));
-        if let Some((pack, at)) = packed {
-            return Some(ObjectPlace::Packed(pack, at));
+    pub(super) fn find(&self, id: &Id) -> Option<ObjectLocation> {
+        let packs = self.packs.iter().enumerate();
+        let packed = packs.into_iter().find_map(|(pack, packed)| Some(PackedObject { pack, at: packed.find(id)? }));
+        if packed.is_some() {
+            return packed.map(ObjectLocation::Packed);
         }
         let path = loose_path(id);
-        self.folders.iter().position(|folder| folder.has(path.as_bytes())).map(ObjectPlace::Loose)
+        self.folders.iter().position(|folder| folder.has(path.as_bytes())).map(ObjectLocation::Loose)
     }
 
     /// A loose object.
@@ -123,25 +132,25 @@ impl Objects {
             }
         }
         let (name, size) = std::str::from_utf8(&head).ok()?.split_once(' ')?;
-        let sort = Sort::ALL.into_iter().find(|sort| sort.name() == name)?;
+        let kind = GitObjectKind::ALL.into_iter().find(|kind| kind.name() == name)?;
         let size = size.parse().ok()?;
-        Some(Loose { sort, size, bytes: bytes.take(size) })
+        Some(Loose { kind, size, bytes: bytes.take(size) })
     }
 
     /// An object whose hash is right; none if it is not there, or `Err` if it is damaged or longer than `most`.
     pub(super) fn read(&mut self, id: &Id, most: u64) -> Result<Option<Body>, ()> {
         let body = match self.find(id) {
             None => return Ok(None),
-            Some(ObjectPlace::Loose(folder)) => {
+            Some(ObjectLocation::Loose(folder)) => {
                 let mut loose = self.loose(folder, id).filter(|loose| loose.size <= most).ok_or(())?;
                 let mut bytes = Vec::new();
                 loose.bytes.read_to_end(&mut bytes).map_err(drop)?;
-                (loose.sort, Rc::new(bytes))
+                (loose.kind, Rc::new(bytes))
             }
-            Some(ObjectPlace::Packed(at, number)) => {
+            Some(ObjectLocation::Packed(PackedObject { pack: at, at: number })) => {
                 let pack = self.packs.get(at).ok_or(())?;
-                let place = pack.place_of(number).ok_or(())?;
-                pack.read(at, place, most, &mut self.bases).ok_or(())?
+                let offset = pack.offset_of(number).ok_or(())?;
+                pack.read(at, offset, most, &mut self.bases).ok_or(())?
             }
         };
         if id_of(body.0, &body.1) == *id { Ok(Some(body)) } else { Err(()) }
@@ -170,11 +179,11 @@ impl Objects {
 }
 
 /// The folders of objects that a list names.
-fn others(folder: &Folder, path: &Path, said: &mut Remarks) -> Vec<PathBuf> {
+fn others(folder: &GitFolder, path: &Path, remarks: &mut Remarks) -> Vec<PathBuf> {
     let text = match folder.read(b"info/alternates", OTHERS_BYTES_MAX) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => {
-            said.say(format!("objects/info/alternates cannot be read: {error}"));
+            remarks.add(format!("objects/info/alternates cannot be read: {error}"));
             return Vec::new();
         }
     };
@@ -189,7 +198,7 @@ fn loose_path(id: &Id) -> String {
 }
 
 /// The id of an object. A tag has one, too, which `Id::of` does not know.
-pub(super) fn id_of(sort: Sort, bytes: &[u8]) -> Id {
-    let hash = Sha1::new().chain_update(format!("{} {}\0", sort.name(), bytes.len())).chain_update(bytes);
+pub(super) fn id_of(kind: GitObjectKind, bytes: &[u8]) -> Id {
+    let hash = Sha1::new().chain_update(format!("{} {}\0", kind.name(), bytes.len())).chain_update(bytes);
     Id::from_bytes(hash.finalize().into())
 }

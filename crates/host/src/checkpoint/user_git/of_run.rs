@@ -1,4 +1,5 @@
-//! The user's own repository beside the checkpoints: kept before anything is done, brought back when that is wanted.
+//! The user's own repository beside the checkpoints of a run: saved before the first iteration, restored when a
+//! person asks for it.
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -10,26 +11,27 @@ use crate::checkpoint::context::CheckpointContext;
 use crate::checkpoint::user_git;
 use crate::paths::{path_of, text_of};
 
-/// The most that is said of a repository.
-const SAID_MAX: usize = 10;
+/// The most that is reported of a repository.
+const REMARKS_MAX: usize = 10;
 
-/// Where it is kept.
+/// Where it is saved.
 fn folder_of(context: &CheckpointContext) -> PathBuf {
     context.store.join("user-git").join(&context.run)
 }
 
-/// Keeps it as it is before anything is done. That it cannot be kept is said and no hindrance: a loop does not need it.
-pub(in crate::checkpoint) fn keep(context: &CheckpointContext) -> Vec<String> {
+/// Saves it as it is before anything is done. That it cannot be saved is reported and no hindrance: a loop does not
+/// need it.
+pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
     let folder = folder_of(context);
     if folder.exists() {
         return Vec::new();
     }
     let made = folder.parent().map_or(Ok(()), |above| DirBuilder::new().recursive(true).mode(0o700).create(above));
-    let kept = made.map_err(|error| error.to_string()).and_then(|()| {
+    let saved = made.map_err(|error| error.to_string()).and_then(|()| {
         user_git::save(&context.workspace, &folder, Limits::default()).map_err(|error| error.to_string())
     });
-    let said = kept.map_or_else(|why| vec![why], |kept| kept.said);
-    said.into_iter().take(SAID_MAX).map(|text| format!("of your repository: {text}")).collect()
+    let remarks = saved.map_or_else(|why| vec![why], |saved| saved.remarks);
+    remarks.into_iter().take(REMARKS_MAX).map(|text| format!("of your repository: {text}")).collect()
 }
 
 /// What a person should know who goes back without it.
@@ -40,7 +42,7 @@ pub(in crate::checkpoint) fn missing(context: &CheckpointContext) -> Option<Stri
     })
 }
 
-/// Brings it back; what cannot be is said. Whether it is whole comes first.
+/// Restores it; what cannot be is reported. Whether it is whole comes first.
 pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (bool, Vec<String>) {
     let folder = folder_of(context);
     let undone = folder.with_extension("undo");
@@ -49,23 +51,23 @@ pub(in crate::checkpoint) fn restore(context: &CheckpointContext, to: &str) -> (
         Ok(_) | Err(_) => folder,
     };
     if !folder.is_dir() {
-        return (false, vec!["of your repository nothing was kept, so that nothing can be brought back".to_owned()]);
+        return (false, vec!["nothing of your repository was saved, so nothing can be restored".to_owned()]);
     }
     let back = match user_git::restore(&folder, &context.workspace) {
         Ok(back) => back,
-        Err(error) => return (false, vec![format!("your repository was not brought back: {error}")]),
+        Err(error) => return (false, vec![format!("your repository was not restored: {error}")]),
     };
     if let Some(undo) = &back.undo {
-        // Without it there is no way back, which is no reason to stop half way.
+        // Without it the restore cannot be undone, which is no reason to stop now.
         fs::write(&undone, text_of(undo)).ok();
     }
-    let mut said = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
+    let mut remarks = vec![format!("your repository is back: {} refs, {} files", back.refs.len(), back.files.len())];
     if !back.stayed.is_empty() {
-        said.push(format!("made since, and still there: {}", back.stayed.join(", ")));
+        remarks.push(format!("made since, and still there: {}", back.stayed.join(", ")));
     }
     if !back.waiting.is_empty() {
         let waiting = text::one_line(&back.waiting.join(", "), 300);
-        said.push(format!("only a remote has what these need: {waiting}; git fetch, then the same again"));
+        remarks.push(format!("only a remote has what these need: {waiting}; git fetch, then the same again"));
     }
-    (back.waiting.is_empty(), said.into_iter().chain(back.said).take(SAID_MAX).collect())
+    (back.waiting.is_empty(), remarks.into_iter().chain(back.remarks).take(REMARKS_MAX).collect())
 }

@@ -1,5 +1,6 @@
-//! Packs that git wrote, read with their deltas. By positioned reads and not by a map of memory: somebody who
-//! cuts a mapped file short would end us. What a damaged or hostile one says is never believed without a bound.
+//! Packs that git wrote, read with their deltas. By positioned reads and not by a memory map: if another process
+//! truncated a mapped file, ours would be killed. Sizes in a damaged or hostile pack are never trusted without a
+//! limit.
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::rc::Rc;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::folder::{Folder, read_bounded};
+use super::folder::{GitFolder, read_bounded};
 use crate::checkpoint::git::object::Id;
 
 /// An index of a pack that is longer is not read: it would be more than twenty million objects.
@@ -23,14 +24,14 @@ const FANOUT: usize = 1024;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum GitObjectKind {
     Commit,
     Tree,
     Blob,
     Tag,
 }
 
-impl Sort {
+impl GitObjectKind {
     pub(super) const ALL: [Self; 4] = [Self::Commit, Self::Tree, Self::Blob, Self::Tag];
 
     pub(super) fn name(self) -> &'static str {
@@ -54,13 +55,13 @@ impl Sort {
 }
 
 /// Bytes of an object and what it is.
-pub(super) type Body = (Sort, Rc<Vec<u8>>);
+pub(super) type Body = (GitObjectKind, Rc<Vec<u8>>);
 
 /// How an object lies in a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    Whole(Sort),
-    /// A difference to the object at this place of the same pack.
+    Whole(GitObjectKind),
+    /// A delta to the object at this offset of the same pack.
     Delta(u64),
 }
 
@@ -84,19 +85,26 @@ pub(super) struct UserPack {
     pub(super) count: usize,
     /// Whether the index is of the second version, which has sums.
     pub(super) summed: bool,
-    /// The places of all objects, sorted, each with its number in the index.
-    places: OnceCell<Vec<(u64, usize)>>,
+    /// The offsets of all objects, sorted, each with its number in the index.
+    offsets: OnceCell<Vec<(u64, usize)>>,
+}
+
+/// Where a base is: the number of its pack, and its offset there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct BaseKey {
+    pack: usize,
+    offset: u64,
 }
 
 /// Bases that were needed lately, of all packs.
 #[derive(Debug, Default)]
 pub(super) struct Bases {
-    bodies: HashMap<(usize, u64), Body>,
+    bodies: HashMap<BaseKey, Body>,
     bytes: usize,
 }
 
 impl Bases {
-    fn put(&mut self, key: (usize, u64), body: &Body) {
+    fn put(&mut self, key: BaseKey, body: &Body) {
         if self.bytes + body.1.len() > CACHE_BYTES_MAX {
             self.bodies.clear();
             self.bytes = 0;
@@ -112,7 +120,7 @@ fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// A number whose bytes have seven bits each, the highest first, each but the first one more than it says.
+/// A number whose bytes have seven bits each, the highest first; one is added for each byte after the first.
 pub(super) fn offset_number(next: &mut dyn FnMut() -> Option<u8>) -> Option<u64> {
     let mut byte = next()?;
     let mut number = u64::from(byte & 0x7f);
@@ -125,7 +133,7 @@ pub(super) fn offset_number(next: &mut dyn FnMut() -> Option<u8>) -> Option<u64>
 
 impl UserPack {
     /// Opens `pack-….idx` of a folder with its pack.
-    pub(super) fn open(folder: &Folder, index_name: &[u8]) -> Result<Self, String> {
+    pub(super) fn open(folder: &GitFolder, index_name: &[u8]) -> Result<Self, String> {
         let shown = String::from_utf8_lossy(index_name).into_owned();
         let odd = |error: io::Error| format!("{shown}: {error}");
         let index = folder.file(index_name).and_then(|file| read_bounded(file, INDEX_BYTES_MAX)).map_err(odd)?;
@@ -149,7 +157,7 @@ impl UserPack {
         // The index names the sum of its pack: one that was cut short or replaced is found out here.
         let named = index.get(index.len().checked_sub(40)?..index.len() - 20)?;
         let whole = begins && index.len() >= least && named == &sum[..];
-        whole.then(|| Self { file, end, index, count, summed, places: OnceCell::new() })
+        whole.then(|| Self { file, end, index, count, summed, offsets: OnceCell::new() })
     }
 
     /// The id of the object with this number in the index.
@@ -158,7 +166,7 @@ impl UserPack {
         Some(Id::from_bytes(self.index.get(begin..begin + 20)?.try_into().ok()?))
     }
 
-    fn place(&self, at: usize) -> Option<u64> {
+    fn offset(&self, at: usize) -> Option<u64> {
         if !self.summed {
             return number_at(&self.index, FANOUT + at * 24).map(u64::from);
         }
@@ -195,53 +203,57 @@ impl UserPack {
     }
 
     /// Where the object with this number lies.
-    pub(super) fn place_of(&self, at: usize) -> Option<u64> {
-        self.place(at).filter(|place| (12..self.end).contains(place))
+    pub(super) fn offset_of(&self, at: usize) -> Option<u64> {
+        self.offset(at).filter(|offset| (12..self.end).contains(offset))
     }
 
-    fn places(&self) -> &[(u64, usize)] {
-        self.places.get_or_init(|| {
-            let mut places: Vec<(u64, usize)> =
-                (0..self.count).filter_map(|at| Some((self.place_of(at)?, at))).collect();
-            places.sort_unstable();
-            places
+    fn offsets(&self) -> &[(u64, usize)] {
+        self.offsets.get_or_init(|| {
+            let mut offsets: Vec<(u64, usize)> =
+                (0..self.count).filter_map(|at| Some((self.offset_of(at)?, at))).collect();
+            offsets.sort_unstable();
+            offsets
         })
     }
 
     /// The ids of all objects as they lie in the pack.
     pub(super) fn in_order(&self) -> impl Iterator<Item = Id> {
-        self.places().iter().filter_map(|(_, at)| self.id(*at))
+        self.offsets().iter().filter_map(|(_, at)| self.id(*at))
     }
 
-    /// The number of the object that lies at a place.
-    pub(super) fn at_place(&self, place: u64) -> Option<usize> {
-        let places = self.places();
-        places.binary_search_by_key(&place, |(place, _)| *place).ok().and_then(|at| places.get(at)).map(|(_, at)| *at)
+    /// The number of the object at an offset.
+    pub(super) fn at_offset(&self, offset: u64) -> Option<usize> {
+        let offsets = self.offsets();
+        offsets
+            .binary_search_by_key(&offset, |(offset, _)| *offset)
+            .ok()
+            .and_then(|at| offsets.get(at))
+            .map(|(_, at)| *at)
     }
 
-    /// Where what lies at a place ends: where the next begins.
-    pub(super) fn end_of(&self, place: u64) -> u64 {
-        let places = self.places();
-        places.get(places.partition_point(|(other, _)| *other <= place)).map_or(self.end, |(next, _)| *next)
+    /// Where the object at an offset ends: where the next begins.
+    pub(super) fn end_of(&self, offset: u64) -> u64 {
+        let offsets = self.offsets();
+        offsets.get(offsets.partition_point(|(other, _)| *other <= offset)).map_or(self.end, |(next, _)| *next)
     }
 
     /// Fills as much as there is.
-    pub(super) fn bytes_at(&self, place: u64, into: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end.saturating_sub(place)).unwrap_or(usize::MAX);
+    pub(super) fn bytes_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
         let most = into.len().min(left);
         let into = into.get_mut(..most).unwrap_or_default();
         loop {
-            match self.file.read_at(into, place) {
+            match self.file.read_at(into, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => return read,
             }
         }
     }
 
-    /// What stands before the object at a place.
-    pub(super) fn head(&self, place: u64) -> Option<Head> {
+    /// The header of the object at an offset.
+    pub(super) fn head(&self, offset: u64) -> Option<Head> {
         let mut piece = [0; 64];
-        let count = self.bytes_at(place, &mut piece).ok()?;
+        let count = self.bytes_at(offset, &mut piece).ok()?;
         let mut bytes = piece.get(..count)?.iter().copied();
         let first = bytes.next()?;
         let (mut byte, mut size, mut shift) = (first, u64::from(first & 0xf), 4);
@@ -258,25 +270,25 @@ impl UserPack {
             6 => {
                 let back = offset_number(&mut || bytes.next())?;
                 // Backwards only, so that a chain of these ends.
-                Form::Delta(place.checked_sub(back).filter(|base| *base >= 12 && *base < place)?)
+                Form::Delta(offset.checked_sub(back).filter(|base| *base >= 12 && *base < offset)?)
             }
             7 => {
                 let id: Vec<u8> = bytes.by_ref().take(20).collect();
                 let id = Id::from_bytes(id.try_into().ok()?);
-                Form::Delta(self.place_of(self.find(&id)?)?)
+                Form::Delta(self.offset_of(self.find(&id)?)?)
             }
-            _ => Form::Whole(Sort::ALL.into_iter().find(|sort| sort.number() == number)?),
+            _ => Form::Whole(GitObjectKind::ALL.into_iter().find(|kind| kind.number() == number)?),
         };
-        let data = place + u64::try_from(count - bytes.len()).ok()?;
+        let data = offset + u64::try_from(count - bytes.len()).ok()?;
         Some(Head { form, size, data })
     }
 
-    /// The bytes of the object at a place, at most `most` of them. The caller checks their hash.
-    pub(super) fn read(&self, key: usize, place: u64, most: u64, bases: &mut Bases) -> Option<Body> {
-        let (mut deltas, mut at, mut held) = (Vec::new(), place, 0_u64);
+    /// The bytes of the object at an offset, at most `most` of them. The caller checks their hash.
+    pub(super) fn read(&self, key: usize, offset: u64, most: u64, bases: &mut Bases) -> Option<Body> {
+        let (mut deltas, mut at, mut held) = (Vec::new(), offset, 0_u64);
         let mut body: Body = loop {
-            if let Some((sort, bytes)) = bases.bodies.get(&(key, at)) {
-                break (*sort, Rc::clone(bytes));
+            if let Some((kind, bytes)) = bases.bodies.get(&BaseKey { pack: key, offset: at }) {
+                break (*kind, Rc::clone(bytes));
             }
             let head = self.head(at)?;
             held = held.checked_add(head.size)?;
@@ -286,10 +298,10 @@ impl UserPack {
             }
             let bytes = self.inflate(head)?;
             match head.form {
-                Form::Whole(sort) => {
-                    let body = (sort, Rc::new(bytes));
+                Form::Whole(kind) => {
+                    let body = (kind, Rc::new(bytes));
                     if !deltas.is_empty() {
-                        bases.put((key, at), &body);
+                        bases.put(BaseKey { pack: key, offset: at }, &body);
                     }
                     break body;
                 }
@@ -302,7 +314,7 @@ impl UserPack {
         while let Some((at, delta)) = deltas.pop() {
             body = (body.0, Rc::new(apply(&body.1, &delta, most)?));
             if !deltas.is_empty() {
-                bases.put((key, at), &body);
+                bases.put(BaseKey { pack: key, offset: at }, &body);
             }
         }
         Some(body)
@@ -310,11 +322,11 @@ impl UserPack {
 
     fn inflate(&self, head: Head) -> Option<Vec<u8>> {
         let size = usize::try_from(head.size).ok()?;
-        // What it says is believed as it comes true.
+        // The size in the header is not trusted: memory grows as bytes come.
         let mut bytes = Vec::with_capacity(size.min(1024 * 1024) + 1);
-        let (mut zlib, mut place, mut piece) = (Decompress::new(true), head.data, [0; PIECE_BYTES]);
+        let (mut zlib, mut offset, mut piece) = (Decompress::new(true), head.data, [0; PIECE_BYTES]);
         loop {
-            let count = self.bytes_at(place, &mut piece).ok()?;
+            let count = self.bytes_at(offset, &mut piece).ok()?;
             let mut given = piece.get(..count)?;
             loop {
                 if bytes.len() == bytes.capacity() {
@@ -339,7 +351,7 @@ impl UserPack {
             if count == 0 {
                 return None;
             }
-            place += u64::try_from(count).ok()?;
+            offset += u64::try_from(count).ok()?;
         }
     }
 }
@@ -373,7 +385,7 @@ fn apply(base: &[u8], delta: &[u8], most: u64) -> Option<Vec<u8>> {
     while let Some(order) = rest.next() {
         if order & 0x80 == 0 {
             let count = usize::from(*order);
-            // An order of zero is kept for later versions.
+            // An instruction of zero is reserved for later versions.
             if count == 0 {
                 return None;
             }

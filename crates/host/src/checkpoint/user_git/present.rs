@@ -1,5 +1,5 @@
-//! What a repository has once the kept objects are back in it: whether a commit, with all that is behind it, is
-//! there again, or still lies on a remote only.
+//! Which objects a repository has once the saved ones are back: whether a commit and everything it needs are there,
+//! or still on a remote only.
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,21 +7,21 @@ use std::path::Path;
 
 use sha1::{Digest, Sha1};
 
-use super::folder::Folder;
+use super::folder::GitFolder;
 use super::objects::{HELD_BYTES_MAX, Objects};
-use super::packs::{Bases, Sort, UserPack};
+use super::packs::{Bases, GitObjectKind, UserPack};
 use super::remarks::Remarks;
 use super::saved::{PACK, SavedState};
 use super::walk::{named_by_tag, parents_of};
 use crate::checkpoint::git::object::Id;
 
-/// The objects of a repository and the kept ones.
+/// The objects of a repository and the saved ones.
 #[derive(Debug)]
 pub(super) struct Present {
     objects: Objects,
     pack: Option<UserPack>,
     bases: Bases,
-    /// Whether all commits of remotes are there on which what was kept leans.
+    /// Whether all commits of remotes are there on which what was saved leans.
     whole: bool,
     known: HashMap<Id, bool>,
     /// Commits whose parents were never there.
@@ -29,18 +29,18 @@ pub(super) struct Present {
 }
 
 impl Present {
-    /// Puts the kept objects into a repository unless it has them all. Whether it was needed.
+    /// Puts the saved objects into a repository unless it has them all. Whether it was needed.
     pub(super) fn restore(
-        kept: &SavedState,
+        saved: &SavedState,
         folder: &Path,
-        (common, path): (&Folder, &Path),
-        said: &mut Remarks,
+        common: &GitFolder,
+        remarks: &mut Remarks,
     ) -> io::Result<(Self, bool)> {
-        let pack = match kept.has_objects {
+        let pack = match saved.has_objects {
             false => None,
-            true => Some(UserPack::open(&Folder::open(folder)?, b"objects.idx").map_err(io::Error::other)?),
+            true => Some(UserPack::open(&GitFolder::open(folder)?, b"objects.idx").map_err(io::Error::other)?),
         };
-        let objects = Objects::of(common, path, said);
+        let objects = Objects::of(common, &saved.common_path, remarks);
         let lacks = |pack: &UserPack| pack.in_order().any(|id| objects.find(&id).is_none());
         let needed = pack.as_ref().is_some_and(lacks);
         if needed {
@@ -48,8 +48,8 @@ impl Present {
             put_pack(&packs, &folder.join(PACK))?;
         }
         let has = |id: &Id| objects.find(id).is_some();
-        let whole = kept.leans_on.iter().all(has);
-        let (bases, known, shallow) = (Bases::default(), HashMap::new(), kept.shallow());
+        let whole = saved.leans_on.iter().all(has);
+        let (bases, known, shallow) = (Bases::default(), HashMap::new(), saved.shallow());
         Ok((Self { objects, pack, bases, whole, known, shallow }, needed))
     }
 
@@ -58,7 +58,7 @@ impl Present {
         self.pack.as_ref().is_some_and(|pack| pack.find(id).is_some()) || self.objects.find(id).is_some()
     }
 
-    /// Whether an object and all behind it are there: what is kept is gone through, and what it leans on must be
+    /// Whether an object and all behind it are there: what is saved is visited, and what it leans on must be
     /// there; that this is whole is git's own rule.
     pub(super) fn is_complete(&mut self, id: &Id) -> bool {
         if self.whole {
@@ -93,22 +93,22 @@ impl Present {
         complete
     }
 
-    /// What a kept object leads to; none if it is not among the kept ones.
+    /// What a saved object leads to; none if it is not among the saved ones.
     fn behind(&mut self, id: &Id) -> Option<Vec<Id>> {
         let pack = self.pack.as_ref()?;
-        let place = pack.place_of(pack.find(id)?)?;
-        let (sort, bytes) = pack.read(0, place, HELD_BYTES_MAX, &mut self.bases)?;
-        Some(match sort {
-            Sort::Commit if self.shallow.contains(id) => Vec::new(),
-            Sort::Commit => parents_of(&bytes),
-            Sort::Tag => named_by_tag(&bytes).into_iter().collect(),
-            Sort::Tree | Sort::Blob => Vec::new(),
+        let offset = pack.offset_of(pack.find(id)?)?;
+        let (kind, bytes) = pack.read(0, offset, HELD_BYTES_MAX, &mut self.bases)?;
+        Some(match kind {
+            GitObjectKind::Commit if self.shallow.contains(id) => Vec::new(),
+            GitObjectKind::Commit => parents_of(&bytes),
+            GitObjectKind::Tag => named_by_tag(&bytes).into_iter().collect(),
+            GitObjectKind::Tree | GitObjectKind::Blob => Vec::new(),
         })
     }
 }
 
-/// Copies a pack and its index in, the index last: git looks for packs by it.
-fn put_pack(packs: &Folder, pack: &Path) -> io::Result<()> {
+/// Copies a pack and its index in, the index last: git finds packs by it.
+fn put_pack(packs: &GitFolder, pack: &Path) -> io::Result<()> {
     let mut from = File::open(pack)?;
     let end = from.seek(SeekFrom::End(-20))?;
     let mut sum = [0; 20];
@@ -128,7 +128,7 @@ fn put_pack(packs: &Folder, pack: &Path) -> io::Result<()> {
             io::Write::write_all(to, bytes)?;
         }
         io::Write::write_all(to, &sum)?;
-        if hash.finalize()[..] == sum { Ok(()) } else { Err(io::Error::other("the kept objects are damaged")) }
+        if hash.finalize()[..] == sum { Ok(()) } else { Err(io::Error::other("the saved objects are damaged")) }
     })?;
     let index = fs::read(pack.with_extension("idx"))?;
     packs.put_for_good(format!("{name}.idx").as_bytes(), |to| io::Write::write_all(to, &index))

@@ -1,7 +1,7 @@
 //! Refs and logs of a repository, read as data: loose ones, packed ones, and what the logs remember.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::folder::{Folder, joined};
+use super::folder::{GitFolder, joined};
 use super::remarks::Remarks;
 use crate::checkpoint::git::object::Id;
 
@@ -12,7 +12,7 @@ const PACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const REFS_MAX: usize = 500_000;
 const DEPTH_MAX: usize = 64;
 
-/// What a ref, or HEAD, says.
+/// The value of a ref or of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RefValue {
     Id(Id),
@@ -28,7 +28,7 @@ impl RefValue {
             let name = name.trim_ascii();
             return is_name(name).then(|| Self::Ref(name.to_vec()));
         }
-        // A file may say more behind it, which git does not look at.
+        // A file may have more text after it, which git ignores.
         let digits = text.split(u8::is_ascii_whitespace).next()?;
         std::str::from_utf8(digits).ok().and_then(Id::parse).map(Self::Id)
     }
@@ -57,22 +57,22 @@ pub(super) fn is_name(name: &[u8]) -> bool {
         && name.split(|byte| *byte == b'/').all(part_ok)
 }
 
-/// The refs of a repository. Those that say nothing that can be understood are said.
-pub(super) fn read(common: &Folder, said: &mut Remarks) -> Refs {
+/// The refs of a repository. Those that cannot be understood are reported.
+pub(super) fn read(common: &GitFolder, remarks: &mut Remarks) -> Refs {
     let mut refs = Refs::new();
     match common.read(b"packed-refs", PACKED_BYTES_MAX) {
-        Ok(text) => packed(&text.unwrap_or_default(), &mut refs, said),
-        Err(error) => said.say(format!("packed-refs cannot be read: {error}")),
+        Ok(text) => packed(&text.unwrap_or_default(), &mut refs, remarks),
+        Err(error) => remarks.add(format!("packed-refs cannot be read: {error}")),
     }
     match common.below(b"refs") {
-        Ok(folder) => loose(&folder, b"refs", DEPTH_MAX, &mut refs, said),
+        Ok(folder) => loose(&folder, b"refs", DEPTH_MAX, &mut refs, remarks),
         Err(error) if super::folder::is_absent(&error) => {}
-        Err(error) => said.say(format!("refs cannot be read: {error}")),
+        Err(error) => remarks.add(format!("refs cannot be read: {error}")),
     }
     refs
 }
 
-fn packed(text: &[u8], refs: &mut Refs, said: &mut Remarks) {
+fn packed(text: &[u8], refs: &mut Refs, remarks: &mut Remarks) {
     for line in text.split(|byte| *byte == b'\n') {
         if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"^") {
             continue;
@@ -84,15 +84,15 @@ fn packed(text: &[u8], refs: &mut Refs, said: &mut Remarks) {
             (Some(id), Some(name)) if is_name(name) && refs.len() < REFS_MAX => {
                 refs.insert(name.to_vec(), RefValue::Id(id));
             }
-            _ => said.say(format!("packed-refs has a line that is no ref: {}", shown(line))),
+            _ => remarks.add(format!("packed-refs has a line that is no ref: {}", shown(line))),
         }
     }
 }
 
-fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut Remarks) {
+fn loose(folder: &GitFolder, path: &[u8], depth: usize, refs: &mut Refs, remarks: &mut Remarks) {
     let names = match folder.names() {
         Ok(names) => names,
-        Err(error) => return said.say(format!("{} cannot be read: {error}", shown(path))),
+        Err(error) => return remarks.add(format!("{} cannot be read: {error}", shown(path))),
     };
     for (name, is_folder) in names {
         let path = joined(path, &name);
@@ -101,28 +101,28 @@ fn loose(folder: &Folder, path: &[u8], depth: usize, refs: &mut Refs, said: &mut
         }
         if is_folder && depth > 0 {
             match folder.below(&name) {
-                Ok(below) => loose(&below, &path, depth - 1, refs, said),
-                Err(error) => said.say(format!("{} cannot be read: {error}", shown(&path))),
+                Ok(below) => loose(&below, &path, depth - 1, refs, remarks),
+                Err(error) => remarks.add(format!("{} cannot be read: {error}", shown(&path))),
             }
             continue;
         }
-        let says = folder.read(&name, REF_BYTES_MAX).ok().flatten();
-        match says.as_deref().and_then(RefValue::parse) {
-            Some(says) if is_name(&path) && refs.len() < REFS_MAX => {
-                refs.insert(path, says);
+        let value = folder.read(&name, REF_BYTES_MAX).ok().flatten();
+        match value.as_deref().and_then(RefValue::parse) {
+            Some(value) if is_name(&path) && refs.len() < REFS_MAX => {
+                refs.insert(path, value);
             }
-            _ => said.say(format!("{} is no ref that can be understood: it is not kept", shown(&path))),
+            _ => remarks.add(format!("{} is not a valid ref: it is not saved", shown(&path))),
         }
     }
 }
 
-/// The commit that a ref says at the end, through other refs.
-pub(super) fn resolve(says: &RefValue, refs: &Refs) -> Option<Id> {
-    let mut says = says;
+/// The commit that a ref leads to, through other refs.
+pub(super) fn resolve(value: &RefValue, refs: &Refs) -> Option<Id> {
+    let mut value = value;
     for _ in 0..8 {
-        match says {
+        match value {
             RefValue::Id(id) => return Some(*id),
-            RefValue::Ref(name) => says = refs.get(name)?,
+            RefValue::Ref(name) => value = refs.get(name)?,
         }
     }
     None

@@ -1,11 +1,11 @@
-//! What has to be said in plain sentences, each once and not without end.
+//! Sentences for people: each once, and only so many.
 use std::collections::HashSet;
 
-/// So many sentences are kept.
+/// So many sentences are saved.
 const SENTENCES_MAX: usize = 200;
 const SENTENCE_BYTES_MAX: usize = 600;
 
-/// What was said.
+/// The texts.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     sentences: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct Remarks {
 }
 
 impl Remarks {
-    pub(super) fn say(&mut self, sentence: impl Into<String>) {
+    pub(super) fn add(&mut self, sentence: impl Into<String>) {
         let mut sentence: String = sentence.into();
         if sentence.len() > SENTENCE_BYTES_MAX {
             let end = (0..=SENTENCE_BYTES_MAX).rev().find(|at| sentence.is_char_boundary(*at)).unwrap_or(0);

@@ -1,12 +1,12 @@
-//! Restoring a repository back to what was kept of it, after anything: objects first, then refs and files. Nothing
-//! that was made since is removed; what is overwritten is kept aside before, in a form that can itself be brought
-//! back. Done again it finishes what was cut off.
+//! Restoring a repository to its saved state: objects first, then refs and files. Nothing that was made since is
+//! removed. What is overwritten is saved before, in a form that can itself be restored. A restore that was cut off
+//! is finished by doing it again.
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::UserGitError;
-use super::folder::{Folder, is_folder};
+use super::folder::{GitFolder, is_folder};
 use super::location::Shape;
 use super::present::Present;
 use super::refs::{self, RefValue, Refs, resolve, shown};
@@ -20,7 +20,7 @@ use crate::checkpoint::git::object::Id;
 const LOCKS: &[(bool, &str)] =
     &[(false, "index.lock"), (false, "HEAD.lock"), (true, "packed-refs.lock"), (true, "config.lock")];
 
-/// What was brought back.
+/// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoredGit {
     /// Refs that were set to what they were, or made again.
@@ -33,65 +33,64 @@ pub struct RestoredGit {
     pub stayed: Vec<String>,
     /// Refs that could not be set, because what is behind them was on a remote only.
     pub waiting: Vec<String>,
-    /// What was there before, to be brought back itself with the same call; none if there was no repository.
+    /// What was there before, to be restored itself with the same call; none if there was no repository.
     pub undo: Option<PathBuf>,
     /// What else a person should know, in sentences.
-    pub said: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
-/// Brings the repository of a workspace back to what was kept in a folder.
+/// Restores the repository of a workspace to what was saved in a folder.
 ///
 /// # Errors
 /// When it is refused, and nothing was changed; or when something cannot be written, and doing it again goes on.
 pub fn restore(saved_folder: &Path, workspace: &Path) -> Result<RestoredGit, UserGitError> {
-    let failed = |source: io::Error| UserGitError::Io { what: "bringing the repository back".to_owned(), source };
-    let kept = SavedState::read(saved_folder)
+    let failed = |source: io::Error| UserGitError::Io { what: "restoring the repository".to_owned(), source };
+    let saved = SavedState::read(saved_folder)
         .map_err(|source| UserGitError::Io { what: format!("reading {}", saved_folder.display()), source })?;
-    let mut said = Remarks::default();
-    check(&kept, workspace)?;
+    let mut remarks = Remarks::default();
+    check(&saved, workspace)?;
     let mut moved = Vec::new();
-    let undo = make_room(&kept, workspace, saved_folder, (&mut said, &mut moved))?;
-    let (git, common) = open(&kept, workspace, &mut moved).map_err(failed)?;
-    let (present, objects) =
-        Present::restore(&kept, saved_folder, (&common, &kept.common_path), &mut said).map_err(failed)?;
+    let undo = make_room(&saved, workspace, saved_folder, &mut remarks, &mut moved)?;
+    let (git, common) = open(&saved, workspace, &mut moved).map_err(failed)?;
+    let (present, objects) = Present::restore(&saved, saved_folder, &common, &mut remarks).map_err(failed)?;
     let now = refs::read(&common, &mut Remarks::default());
-    let mut bringing = Restoring {
-        kept: &kept,
+    let mut restoring = Restoring {
+        saved: &saved,
         git,
         common,
         present,
         now,
-        said,
+        remarks,
         moved,
         changed: BTreeMap::new(),
         back: RestoredGit { objects, undo, ..RestoredGit::default() },
     };
-    bringing.refs().map_err(failed)?;
-    bringing.files().map_err(failed)?;
-    bringing.name_the_rest();
-    rustix::fs::syncfs(&bringing.common.0).map_err(|error| failed(error.into()))?;
-    let Restoring { mut back, said, .. } = bringing;
-    back.said = said.all();
+    restoring.refs().map_err(failed)?;
+    restoring.files().map_err(failed)?;
+    restoring.name_the_rest();
+    rustix::fs::syncfs(&restoring.common.0).map_err(|error| failed(error.into()))?;
+    let Restoring { mut back, remarks, .. } = restoring;
+    back.remarks = remarks.all();
     Ok(back)
 }
 
 /// What forbids it, before anything is changed.
-fn check(kept: &SavedState, workspace: &Path) -> Result<(), UserGitError> {
+fn check(saved: &SavedState, workspace: &Path) -> Result<(), UserGitError> {
     let refused = |why: String| Err(UserGitError::Refused(why));
     let cannot = |error: io::Error| UserGitError::Refused(format!("{}: {error}", workspace.display()));
-    let (git, common) = match kept.shape {
+    let (git, common) = match saved.shape {
         Shape::Folder => {
-            let git = Folder::open(workspace).map_err(cannot)?.below(b".git").ok();
-            (git, Folder::open(workspace).map_err(cannot)?.below(b".git").ok())
+            let git = GitFolder::open(workspace).map_err(cannot)?.below(b".git").ok();
+            (git, GitFolder::open(workspace).map_err(cannot)?.below(b".git").ok())
         }
         Shape::Pointer => {
-            let common = Folder::open_without_links(&kept.common_path).ok();
-            let same = common.as_ref().is_some_and(|common| common.identity().is_ok_and(|at| at == kept.identity));
+            let common = GitFolder::open_without_links(&saved.common_path).ok();
+            let same = common.as_ref().is_some_and(|common| common.identity().is_ok_and(|at| at == saved.identity));
             if !same {
-                let at = kept.common_path.display();
+                let at = saved.common_path.display();
                 return refused(format!("the repository that this working tree belongs to is no longer at {at}"));
             }
-            (Folder::open_without_links(&kept.git_path).ok(), common)
+            (GitFolder::open_without_links(&saved.git_path).ok(), common)
         }
     };
     for (shared, lock) in LOCKS {
@@ -111,60 +110,61 @@ fn check(kept: &SavedState, workspace: &Path) -> Result<(), UserGitError> {
     Ok(())
 }
 
-/// Keeps the present state aside and makes `.git` what it was: a folder, or a file that leads to one.
+/// Saves the present state aside and makes `.git` what it was: a folder, or a file that leads to one.
 fn make_room(
-    kept: &SavedState,
+    saved: &SavedState,
     workspace: &Path,
     saved_folder: &Path,
-    (said, moved): (&mut Remarks, &mut Vec<Vec<u8>>),
+    remarks: &mut Remarks,
+    moved: &mut Vec<Vec<u8>>,
 ) -> Result<Option<PathBuf>, UserGitError> {
-    let failed = |source: io::Error| UserGitError::Io { what: "keeping what is there now".to_owned(), source };
-    let top = Folder::open(workspace).map_err(failed)?;
+    let failed = |source: io::Error| UserGitError::Io { what: "saving the present state".to_owned(), source };
+    let top = GitFolder::open(workspace).map_err(failed)?;
     let stat = top.stat(b".git").map_err(failed)?;
-    let fits = match (&stat, kept.shape) {
+    let fits = match (&stat, saved.shape) {
         (None, _) => true,
         (Some(stat), Shape::Folder) => is_folder(stat),
-        (Some(_), Shape::Pointer) => top.read(b".git", 64 * 1024).ok().flatten() == Some(kept.pointer.clone()),
+        (Some(_), Shape::Pointer) => top.read(b".git", 64 * 1024).ok().flatten() == Some(saved.pointer.clone()),
     };
-    let mut away = |top: &Folder, why: &str| -> Result<(), UserGitError> {
+    let mut away = |top: &GitFolder, why: &str| -> Result<(), UserGitError> {
         let new = top.aside(b".git").map_err(failed)?;
-        said.say(format!("{why}; it is now called {}", shown(&new)));
+        remarks.add(format!("{why}; it is now called {}", shown(&new)));
         Ok(())
     };
     if !fits {
         away(&top, "`.git` was something else than before")?;
     }
-    if kept.shape == Shape::Pointer && (!fits || stat.is_none()) {
-        top.put(b".git", &kept.pointer, moved).map_err(failed)?;
+    if saved.shape == Shape::Pointer && (!fits || stat.is_none()) {
+        top.put(b".git", &saved.pointer, moved).map_err(failed)?;
     }
-    if kept.shape == Shape::Pointer {
-        tie(kept, moved).map_err(failed)?;
+    if saved.shape == Shape::Pointer {
+        tie(saved, moved).map_err(failed)?;
     } else if stat.is_none() || !fits {
         return Ok(None);
     }
-    let undo = fresh_place(saved_folder).map_err(failed)?;
+    let undo = fresh_folder(saved_folder).map_err(failed)?;
     let before = save_parts(workspace, &undo, None)?;
-    if before.kept {
+    if before.saved {
         return Ok(Some(undo));
     }
-    if kept.shape == Shape::Folder {
-        let why = before.said.first().cloned().unwrap_or_default();
-        away(&top, &format!("what `.git` is now could not be kept aside ({why})"))?;
+    if saved.shape == Shape::Folder {
+        let why = before.remarks.first().cloned().unwrap_or_default();
+        away(&top, &format!("the present `.git` could not be saved ({why})"))?;
         return Ok(None);
     }
-    Err(UserGitError::Refused(before.said.join(" ")))
+    Err(UserGitError::Refused(before.remarks.join(" ")))
 }
 
-fn fresh_place(saved_folder: &Path) -> io::Result<PathBuf> {
+fn fresh_folder(saved_folder: &Path) -> io::Result<PathBuf> {
     Ok(saved_folder.join(format!("before-{}", crate::fs::fresh_id()?)))
 }
 
 /// What ties a worktree to its repository, where that was removed.
-fn tie(kept: &SavedState, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
-    let common = Folder::open_without_links(&kept.common_path)?;
-    let git = common.made(&below_common(kept), moved)?;
+fn tie(saved: &SavedState, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
+    let common = GitFolder::open_without_links(&saved.common_path)?;
+    let git = common.made(&below_common(saved), moved)?;
     for name in [&b"commondir"[..], b"gitdir", b"HEAD"] {
-        if let Some(bytes) = kept.own(name).filter(|_| !git.has(name)) {
+        if let Some(bytes) = saved.own(name).filter(|_| !git.has(name)) {
             git.put(name, bytes, moved)?;
         }
     }
@@ -172,66 +172,73 @@ fn tie(kept: &SavedState, moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
 }
 
 /// Where the working tree's own part lies in what all share.
-fn below_common(kept: &SavedState) -> Vec<u8> {
+fn below_common(saved: &SavedState) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
-    let below = kept.git_path.strip_prefix(&kept.common_path).unwrap_or(Path::new(""));
+    let below = saved.git_path.strip_prefix(&saved.common_path).unwrap_or(Path::new(""));
     below.as_os_str().as_bytes().to_vec()
 }
 
-fn open(kept: &SavedState, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Result<(Folder, Folder)> {
-    let common = match kept.shape {
-        Shape::Folder => Folder::open(workspace)?.made(b".git", moved)?,
-        Shape::Pointer => Folder::open_without_links(&kept.common_path)?,
+fn open(saved: &SavedState, workspace: &Path, moved: &mut Vec<Vec<u8>>) -> io::Result<(GitFolder, GitFolder)> {
+    let common = match saved.shape {
+        Shape::Folder => GitFolder::open(workspace)?.made(b".git", moved)?,
+        Shape::Pointer => GitFolder::open_without_links(&saved.common_path)?,
     };
     for name in [&b"objects/info"[..], b"objects/pack", b"refs/heads", b"refs/tags"] {
         common.made(name, moved)?;
     }
-    Ok((common.made(&below_common(kept), moved)?, common))
+    Ok((common.made(&below_common(saved), moved)?, common))
 }
 
-/// Restoring back under way.
+/// A ref that was set: its commit before, if it had one, and after.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RefChange {
+    pub(super) before: Option<Id>,
+    pub(super) after: Id,
+}
+
+/// A restore that is in progress.
 pub(super) struct Restoring<'a> {
-    pub(super) kept: &'a SavedState,
-    pub(super) git: Folder,
-    pub(super) common: Folder,
+    pub(super) saved: &'a SavedState,
+    pub(super) git: GitFolder,
+    pub(super) common: GitFolder,
     pub(super) present: Present,
     /// The refs as they were found.
     pub(super) now: Refs,
-    pub(super) said: Remarks,
+    pub(super) remarks: Remarks,
     /// What had to make room.
     pub(super) moved: Vec<Vec<u8>>,
-    /// Refs that were set, with what they said before and say now.
-    pub(super) changed: BTreeMap<Vec<u8>, (Option<Id>, Id)>,
+    /// Refs that were set.
+    pub(super) changed: BTreeMap<Vec<u8>, RefChange>,
     pub(super) back: RestoredGit,
 }
 
 impl Restoring<'_> {
     fn refs(&mut self) -> io::Result<()> {
-        for (name, says) in &self.kept.refs {
-            if self.now.get(name) == Some(says) {
+        for (name, value) in &self.saved.refs {
+            if self.now.get(name) == Some(value) {
                 continue;
             }
-            let Some(id) = resolve(says, &self.kept.refs) else { continue };
+            let Some(id) = resolve(value, &self.saved.refs) else { continue };
             if !self.present.is_complete(&id) {
                 self.back.waiting.push(format!("{} ({id})", shown(name)));
                 continue;
             }
-            if let Some(other) = self.in_the_way(name) {
-                self.said.say(format!(
+            if let Some(other) = self.conflicting_ref(name) {
+                self.remarks.add(format!(
                     "{} ({id}) could not be made again, because {} was made since",
                     shown(name),
                     shown(&other)
                 ));
                 continue;
             }
-            match self.common.put(name, &says.text(), &mut self.moved) {
+            match self.common.put(name, &value.text(), &mut self.moved) {
                 Ok(()) => {
-                    let before = self.now.get(name).and_then(|says| resolve(says, &self.now));
-                    self.changed.insert(name.clone(), (before, id));
+                    let before = self.now.get(name).and_then(|value| resolve(value, &self.now));
+                    self.changed.insert(name.clone(), RefChange { before, after: id });
                     self.back.refs.push(shown(name));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    self.said.say(format!("{} is locked and was not set to {id}", shown(name)));
+                    self.remarks.add(format!("{} is locked and was not set to {id}", shown(name)));
                 }
                 Err(error) => return Err(error),
             }
@@ -240,7 +247,7 @@ impl Restoring<'_> {
     }
 
     /// A ref that is there now and cannot be there together with another: `a` and `a/b`.
-    fn in_the_way(&self, name: &[u8]) -> Option<Vec<u8>> {
+    fn conflicting_ref(&self, name: &[u8]) -> Option<Vec<u8>> {
         let below = [name, b"/"].concat();
         let other = |other: &&Vec<u8>| {
             let above = name.strip_prefix(other.as_slice()).is_some_and(|rest| rest.starts_with(b"/"));
@@ -251,36 +258,36 @@ impl Restoring<'_> {
 
     /// Whether what HEAD names is there, or was never there (a repository without a commit).
     pub(super) fn head_is_complete(&mut self) -> bool {
-        head_of(self.kept, &self.kept.refs).is_none_or(|id| self.present.is_complete(&id))
+        head_of(self.saved, &self.saved.refs).is_none_or(|id| self.present.is_complete(&id))
     }
 
     fn name_the_rest(&mut self) {
-        let since = |name: &&Vec<u8>| !self.kept.refs.contains_key(*name) && !name.starts_with(b"refs/remotes/");
+        let since = |name: &&Vec<u8>| !self.saved.refs.contains_key(*name) && !name.starts_with(b"refs/remotes/");
         self.back.stayed = self.now.keys().filter(since).map(|name| shown(name)).collect();
-        if let Some(RefValue::Ref(branch)) = self.kept.head() {
+        if let Some(RefValue::Ref(branch)) = self.saved.head() {
             for tree in self.trees_at(&branch) {
-                self.said.say(format!("{} is checked out in another working tree as well: {tree}", shown(&branch)));
+                self.remarks.add(format!("{} is checked out in another working tree as well: {tree}", shown(&branch)));
             }
         }
         if !self.moved.is_empty() {
             let names: Vec<String> = self.moved.iter().map(|name| shown(name)).collect();
-            self.said.say(format!("these stood in the way and are now called {}", list(&names)));
+            self.remarks.add(format!("these were in the way and were renamed to {}", list(&names)));
         }
         if !self.back.waiting.is_empty() {
-            self.said.say(format!(
-                "{} could not be brought back yet: the objects behind were on a remote only. Run `git fetch`, then \
-                 bring it back again.",
+            self.remarks.add(format!(
+                "{} could not be restored yet: the objects behind were on a remote only. Run `git fetch`, then \
+                 restore it again.",
                 list(&self.back.waiting)
             ));
         }
         if self.back.undo.is_none() {
-            self.said.say("hooks are programs and are not brought back");
+            self.remarks.add("hooks are programs and are not restored");
         }
     }
 
     /// The other working trees that have a branch checked out.
     fn trees_at(&self, branch: &[u8]) -> Vec<String> {
-        let own = below_common(self.kept);
+        let own = below_common(self.saved);
         let names = self.common.below(b"worktrees").and_then(|folder| folder.names()).unwrap_or_default();
         let mut folders: Vec<Vec<u8>> =
             names.into_iter().map(|(name, _)| [b"worktrees/", name.as_slice()].concat()).collect();

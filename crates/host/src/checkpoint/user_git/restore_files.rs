@@ -1,12 +1,12 @@
-//! Restoring back the files of a repository: HEAD, index, what is under way, configuration and logs.
+//! Restoring the files of a repository: HEAD, index, operations in progress, configuration and logs.
 use std::io;
 use std::time::SystemTime;
 
 use super::index::{COMMIT_MODE, Index};
 use super::refs::{RefValue, of_log, resolve, shown};
-use super::restore::Restoring;
+use super::restore::{RefChange, Restoring};
 use super::save::head_of;
-use super::state::{SavedFile, UNDER_WAY};
+use super::state::{OPERATIONS, SavedFile};
 use crate::checkpoint::git::object::{Id, ObjectKind};
 
 /// The log of stashes is the list of them: its last line is the newest.
@@ -15,22 +15,22 @@ const NONE: &str = "0000000000000000000000000000000000000000";
 const READ_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 impl Restoring<'_> {
-    /// Brings every kept file back that can be.
+    /// Restores every saved file that can be.
     pub(super) fn files(&mut self) -> io::Result<()> {
         let head_before = self.head_now();
         let complete = self.head_is_complete();
         let with_index = complete && self.index_is_complete();
         if complete {
-            self.end_what_is_under_way()?;
+            self.end_operations()?;
         }
         if !with_index {
-            self.said.say(
-                "the index and what was under way are not brought back yet: what they name was on a remote only. Run \
-                 `git fetch`, then bring it back again.",
+            self.remarks.add(
+                "the index and operations in progress are not restored yet: what they name was on a remote only. Run \
+                 `git fetch`, then restore it again.",
             );
         }
-        let kept = self.kept;
-        for file in &kept.files {
+        let saved = self.saved;
+        for file in &saved.files {
             let path = file.path.as_slice();
             let name = std::str::from_utf8(path.split(|byte| *byte == b'/').next().unwrap_or(path)).unwrap_or("");
             match name {
@@ -41,7 +41,7 @@ impl Restoring<'_> {
                 "worktrees" if file.shared => self.other_tree(file, with_index)?,
                 "shallow" | "objects" if self.common.has(path) => {}
                 "shallow" => self.shallow(file)?,
-                _ if UNDER_WAY.contains(&name) || name == "ORIG_HEAD" || name == "index" => {
+                _ if OPERATIONS.contains(&name) || name == "ORIG_HEAD" || name == "index" => {
                     if with_index && name != "index" {
                         self.put(file)?;
                     }
@@ -78,7 +78,7 @@ impl Restoring<'_> {
             Some(RefValue::Ref(_)) => self.put_bytes(false, b"HEAD", bytes),
             Some(RefValue::Id(_)) if complete => self.put_bytes(false, b"HEAD", bytes),
             Some(RefValue::Id(id)) => {
-                self.said.say(format!("HEAD was at {id} itself, which was on a remote only"));
+                self.remarks.add(format!("HEAD was at {id} itself, which was on a remote only"));
                 // Without any HEAD it is no repository.
                 if self.git.has(b"HEAD") { Ok(()) } else { self.put_bytes(false, b"HEAD", b"ref: refs/heads/main\n") }
             }
@@ -87,30 +87,30 @@ impl Restoring<'_> {
     }
 
     fn index_is_complete(&self) -> bool {
-        let Some(bytes) = self.kept.own(b"index") else { return true };
+        let Some(bytes) = self.saved.own(b"index") else { return true };
         let empty = Id::of(ObjectKind::Blob, b"");
         let entries = Index::parse(bytes).map(|index| index.entries).unwrap_or_default();
         entries.iter().all(|entry| entry.mode == COMMIT_MODE || entry.id == empty || self.present.has(&entry.id))
     }
 
-    /// What is under way now and was not then goes aside.
-    fn end_what_is_under_way(&mut self) -> io::Result<()> {
-        for name in UNDER_WAY {
+    /// What is in progress now and was not then goes aside.
+    fn end_operations(&mut self) -> io::Result<()> {
+        for name in OPERATIONS {
             let below = format!("{name}/");
-            let kept = |file: &SavedFile| file.path == name.as_bytes() || file.path.starts_with(below.as_bytes());
-            let is_kept = self.kept.files.iter().filter(|file| !file.shared).any(kept);
+            let saved = |file: &SavedFile| file.path == name.as_bytes() || file.path.starts_with(below.as_bytes());
+            let is_saved = self.saved.files.iter().filter(|file| !file.shared).any(saved);
             // The files of a rebase that has gone on since would be mixed with those of then.
             let is_folder = self.git.has_folder(name.as_bytes());
-            if self.git.has(name.as_bytes()) && (!is_kept || is_folder && !self.is_as_kept(below.as_bytes())) {
+            if self.git.has(name.as_bytes()) && (!is_saved || is_folder && !self.is_as_saved(below.as_bytes())) {
                 let new = self.git.aside(name.as_bytes())?;
-                self.said.say(format!("{name} was under way: it is now called {} in `.git`", shown(&new)));
+                self.remarks.add(format!("{name} was in progress: it was renamed to {} in `.git`", shown(&new)));
             }
         }
         Ok(())
     }
 
-    fn is_as_kept(&self, below: &[u8]) -> bool {
-        let mut files = self.kept.files.iter().filter(|file| !file.shared && file.path.starts_with(below));
+    fn is_as_saved(&self, below: &[u8]) -> bool {
+        let mut files = self.saved.files.iter().filter(|file| !file.shared && file.path.starts_with(below));
         let count = files.clone().count();
         let now = self.git.below(below.strip_suffix(b"/").unwrap_or(below)).and_then(|folder| folder.names());
         now.is_ok_and(|names| names.len() == count)
@@ -127,7 +127,7 @@ impl Restoring<'_> {
         }
     }
 
-    /// What belongs to another working tree is brought back only where all of it is gone.
+    /// What belongs to another working tree is restored only where all of it is gone.
     fn other_tree(&mut self, file: &SavedFile, whole: bool) -> io::Result<()> {
         let tree: Vec<&[u8]> = file.path.split(|byte| *byte == b'/').take(2).collect();
         let tree = tree.join(&b'/');
@@ -138,7 +138,7 @@ impl Restoring<'_> {
         if whole {
             return self.put(file);
         }
-        self.said.say(format!("{} of another working tree is not brought back yet", shown(&file.path)));
+        self.remarks.add(format!("{} of another working tree is not restored yet", shown(&file.path)));
         Ok(())
     }
 
@@ -152,12 +152,12 @@ impl Restoring<'_> {
         if text.is_empty() { Ok(()) } else { self.put_bytes(true, &file.path, &text) }
     }
 
-    /// Logs are what they were, with what came since behind it; the newest line says what we did, so that what a ref
-    /// said before is remembered.
+    /// Logs are restored, with the lines that came since behind them; the newest line records the restore, so that
+    /// what a ref was before is not lost.
     fn logs(&mut self, head_before: Option<Id>) -> io::Result<()> {
-        let kept = self.kept;
+        let saved = self.saved;
         let mut logs: Vec<(bool, Vec<u8>, &[u8])> = Vec::new();
-        for file in kept.files.iter().filter(|file| file.path.starts_with(b"logs/")) {
+        for file in saved.files.iter().filter(|file| file.path.starts_with(b"logs/")) {
             logs.push((file.shared, file.path.clone(), &file.bytes));
         }
         for name in self.changed.keys() {
@@ -187,9 +187,9 @@ impl Restoring<'_> {
         Ok(())
     }
 
-    fn head_change(&self, before: Option<Id>) -> Option<(Option<Id>, Id)> {
-        let after = head_of(self.kept, &self.kept.refs)?;
-        (before.is_some() && before != Some(after)).then_some((before, after))
+    fn head_change(&self, before: Option<Id>) -> Option<RefChange> {
+        let after = head_of(self.saved, &self.saved.refs)?;
+        (before.is_some() && before != Some(after)).then_some(RefChange { before, after })
     }
 
     /// The lines of a log whose commits are there.
@@ -209,14 +209,14 @@ impl Restoring<'_> {
         let lines: std::collections::BTreeSet<&[u8]> = text.split(|byte| *byte == b'\n').collect();
         for line in now.split(|byte| *byte == b'\n').filter(|line| !lines.contains(line)) {
             let id = line.get(41..81).map(shown).unwrap_or_default();
-            self.said.say(format!("a stash made since is no longer in the list: `git stash apply {id}` has it"));
+            self.remarks.add(format!("a stash made since is no longer in the list: `git stash apply {id}` has it"));
         }
     }
 }
 
 /// What we did, as a line of a log.
-fn line((before, after): (Option<Id>, Id)) -> Vec<u8> {
+fn line(RefChange { before, after }: RefChange) -> Vec<u8> {
     let before = before.map_or_else(|| NONE.to_owned(), |id| id.to_string());
     let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-    format!("{before} {after} loop <loop@localhost> {seconds} +0000\tloop: brought back\n").into_bytes()
+    format!("{before} {after} loop <loop@localhost> {seconds} +0000\tloop: restored\n").into_bytes()
 }

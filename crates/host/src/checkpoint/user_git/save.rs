@@ -1,5 +1,5 @@
-//! Keeping a repository at the start of a run: HEAD, refs, logs, index, configuration and what is under way as they
-//! are, and as one pack the objects that no remote is known to have.
+//! Saving a repository at the start of a run: HEAD, refs, logs, index, configuration and operations in progress as
+//! they are, and one pack with the objects that no remote is known to have.
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -8,99 +8,103 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::copy::{Failed, copy};
-use super::folder::Folder;
+use super::folder::GitFolder;
 use super::index::{COMMIT_MODE, Index};
 use super::location::{CONFIG_BYTES_MAX, GitLocation, Shape};
 use super::objects::Objects;
 use super::refs::{self, RefValue, Refs, resolve, shown};
 use super::remarks::Remarks;
 use super::saved::{PACK, SavedState};
-use super::walk::{Limits, Stopped, Tips, Walk, Wanted};
+use super::walk::{Limits, ObjectsToSave, Stopped, Tips, Walk};
 use super::{UserGitError, config, state};
 use crate::checkpoint::git::object::{FOLDER, Id, ObjectKind};
 
-/// Ids in a file that is longer are no names of commits under way.
+/// Ids in a file that is longer are no names of commits in progress.
 const SHORT_FILE_BYTES: usize = 8 * 1024;
 
-/// What was kept of a repository.
+/// What was saved of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedGit {
-    /// Whether there is anything that could be brought back. If not, `said` has why; empty where there simply is no
+    /// Whether there is anything that could be restored. If not, `remarks` has why; empty where there simply is no
     /// repository.
-    pub kept: bool,
+    pub saved: bool,
     /// How many refs.
     pub refs: usize,
     /// How many objects, in the pack.
     pub objects: usize,
     /// How long the pack is.
     pub bytes: u64,
-    /// How many objects had to be read to know which to keep.
+    /// How many objects had to be read to know which to save.
     pub gone_through: usize,
-    /// What is not kept, or only in part, in sentences.
-    pub said: Vec<String>,
+    /// What is not saved, or only in part, in sentences.
+    pub remarks: Vec<String>,
 }
 
-/// Keeps the repository of a workspace in a folder that is not there yet: complete and safe on disk, or absent.
+/// Saves the repository of a workspace in a folder that is not there yet: complete and safe on disk, or absent.
 /// Nothing in the repository is changed.
 ///
 /// # Errors
-/// When the folder cannot be written. What is odd about the repository is no error: it is said.
+/// When the folder cannot be written. What is odd about the repository is no error: it is reported.
 pub fn save(workspace: &Path, folder: &Path, limits: Limits) -> Result<SavedGit, UserGitError> {
     save_parts(workspace, folder, Some(limits))
 }
 
 /// The same; without limits, without objects.
 pub(super) fn save_parts(workspace: &Path, folder: &Path, limits: Option<Limits>) -> Result<SavedGit, UserGitError> {
-    let not = |said: Vec<String>| Ok(SavedGit { said, ..SavedGit::default() });
-    let place = match GitLocation::of(workspace) {
-        Ok(Some(place)) => place,
+    let not = |remarks: Vec<String>| Ok(SavedGit { remarks, ..SavedGit::default() });
+    let location = match GitLocation::of(workspace) {
+        Ok(Some(location)) => location,
         Ok(None) if crate::checkpoint::user_git::ignores::above(workspace).is_some() => {
-            return not(vec!["the repository lies in a folder above the workspace: it is not kept".to_owned()]);
+            return not(vec!["the repository is in a folder above the workspace: it is not saved".to_owned()]);
         }
         Ok(None) => return not(Vec::new()),
-        Err(why) => return not(vec![format!("{why}. The repository is not kept.")]),
+        Err(why) => return not(vec![format!("{why}. The repository is not saved.")]),
     };
-    if let Some(why) = foreign(&place) {
+    if let Some(why) = foreign(&location) {
         return not(vec![why]);
     }
     let failed = |source: io::Error| UserGitError::Io { what: format!("keeping {}", folder.display()), source };
     let making = Making::begin(folder).map_err(failed)?;
-    let mut said = Remarks::default();
-    let mut kept = read(&place, workspace, &mut said).map_err(failed)?;
-    let mut result = SavedGit { kept: true, refs: kept.refs.len(), ..SavedGit::default() };
+    let mut remarks = Remarks::default();
+    let mut saved = read(&location, workspace, &mut remarks).map_err(failed)?;
+    let mut result = SavedGit { saved: true, refs: saved.refs.len(), ..SavedGit::default() };
     if let Some(limits) = limits {
-        match objects(&place, &mut kept, &making.path, (limits, &mut said)) {
-            Ok(counts) => (result.objects, result.bytes, result.gone_through) = counts,
+        match objects(&location, &mut saved, &making.path, limits, &mut remarks) {
+            Ok(counts) => {
+                result.objects = counts.objects;
+                result.bytes = counts.bytes;
+                result.gone_through = counts.gone_through;
+            }
             Err(Failed::Io(error)) => return Err(failed(error)),
             Err(Failed::Stopped(why)) => {
                 making.without_objects().map_err(failed)?;
-                kept.leans_on = tips_of(&kept, &place).ours;
-                said.say(format!(
-                    "the objects of the repository are not kept, because {why}: branches can be brought back only \
+                saved.leans_on = tips_of(&saved, &location).ours;
+                remarks.add(format!(
+                    "the objects of the repository are not saved, because {why}: branches can be restored only \
                      while `.git` still has them"
                 ));
             }
         }
     }
-    kept.said = said.all();
-    result.said.clone_from(&kept.said);
-    making.finish(&kept, folder).map_err(failed)?;
+    saved.remarks = remarks.all();
+    result.remarks.clone_from(&saved.remarks);
+    making.finish(&saved, folder).map_err(failed)?;
     Ok(result)
 }
 
-/// What of a kind that is not understood is said and left.
-fn foreign(place: &GitLocation) -> Option<String> {
-    let config = place.common.read(b"config", CONFIG_BYTES_MAX).ok().flatten().unwrap_or_default();
-    // Two words out of the repository's own configuration: they say how it is written and have nothing run.
+/// What of a kind that is not understood is reported and left.
+fn foreign(location: &GitLocation) -> Option<String> {
+    let config = location.common.read(b"config", CONFIG_BYTES_MAX).ok().flatten().unwrap_or_default();
+    // Two words out of the repository's own configuration: they name its format and execute nothing.
     let of = |key: &str| config::value(&config, "extensions", key).unwrap_or_default();
     if of("objectformat").eq_ignore_ascii_case("sha256") {
-        return Some("the repository names its objects by sha256: it is not kept".to_owned());
+        return Some("the repository uses sha256 object names: it is not saved".to_owned());
     }
-    let tables = of("refstorage").eq_ignore_ascii_case("reftable") || place.common.has_folder(b"reftable");
-    tables.then(|| "the repository keeps its refs as a reftable: it is not kept".to_owned())
+    let tables = of("refstorage").eq_ignore_ascii_case("reftable") || location.common.has_folder(b"reftable");
+    tables.then(|| "the repository stores its refs in a reftable: it is not saved".to_owned())
 }
 
-/// A folder that is being made beside its place.
+/// A folder that is being made under a temporary name.
 struct Making {
     path: PathBuf,
 }
@@ -125,8 +129,8 @@ impl Making {
         }
     }
 
-    fn finish(self, kept: &SavedState, folder: &Path) -> io::Result<()> {
-        kept.write(&self.path)?;
+    fn finish(self, saved: &SavedState, folder: &Path) -> io::Result<()> {
+        saved.write(&self.path)?;
         crate::fs::sync_folder(&self.path)?;
         fs::rename(&self.path, folder)?;
         folder.parent().map_or(Ok(()), crate::fs::sync_folder)
@@ -140,38 +144,38 @@ impl Drop for Making {
     }
 }
 
-fn read(place: &GitLocation, workspace: &Path, said: &mut Remarks) -> io::Result<SavedState> {
-    let pointer = match place.shape {
+fn read(location: &GitLocation, workspace: &Path, remarks: &mut Remarks) -> io::Result<SavedState> {
+    let pointer = match location.shape {
         Shape::Folder => Vec::new(),
-        Shape::Pointer => Folder::open(workspace)?.read(b".git", CONFIG_BYTES_MAX)?.unwrap_or_default(),
+        Shape::Pointer => GitFolder::open(workspace)?.read(b".git", CONFIG_BYTES_MAX)?.unwrap_or_default(),
     };
-    let mut kept = SavedState::of(place, pointer)?;
-    kept.refs = refs::read(&place.common, said);
-    kept.files = state::read(place, said);
-    if kept.head().is_none() {
-        said.say("HEAD is missing or cannot be understood");
+    let mut saved = SavedState::of(location, pointer)?;
+    saved.refs = refs::read(&location.common, remarks);
+    saved.files = state::read(location, remarks);
+    if saved.head().is_none() {
+        remarks.add("HEAD is missing or cannot be understood");
     }
     for lock in ["index.lock", "HEAD.lock"] {
-        if place.git.has(lock.as_bytes()) {
-            said.say(format!("{lock} is there: a git command runs, or one was killed"));
+        if location.git.has(lock.as_bytes()) {
+            remarks.add(format!("{lock} is there: a git command runs, or one was killed"));
         }
     }
-    Ok(kept)
+    Ok(saved)
 }
 
 fn is_remote(name: &[u8]) -> bool {
     name.starts_with(b"refs/remotes/")
 }
 
-fn tips_of(kept: &SavedState, place: &GitLocation) -> Tips {
+fn tips_of(saved: &SavedState, location: &GitLocation) -> Tips {
     let mut tips = Tips::default();
-    for (name, says) in &kept.refs {
-        if let Some(id) = resolve(says, &kept.refs) {
+    for (name, value) in &saved.refs {
+        if let Some(id) = resolve(value, &saved.refs) {
             if is_remote(name) { &mut tips.theirs } else { &mut tips.ours }.insert(id);
         }
     }
-    tips.ours.extend(head_of(kept, &kept.refs));
-    for file in &kept.files {
+    tips.ours.extend(head_of(saved, &saved.refs));
+    for file in &saved.files {
         let path = file.path.as_slice();
         if path.starts_with(b"logs/refs/remotes/") {
             continue;
@@ -179,53 +183,74 @@ fn tips_of(kept: &SavedState, place: &GitLocation) -> Tips {
         if path.starts_with(b"logs/") || path.starts_with(b"worktrees/") && path.ends_with(b"logs/HEAD") {
             refs::of_log(&file.bytes, &mut tips.remembered);
         } else if file.shared && path.starts_with(b"worktrees/") && path.ends_with(b"/HEAD") {
-            let says = RefValue::parse(&file.bytes);
-            tips.ours.extend(says.and_then(|says| resolve(&says, &kept.refs)));
+            let value = RefValue::parse(&file.bytes);
+            tips.ours.extend(value.and_then(|value| resolve(&value, &saved.refs)));
         } else if !file.shared && file.bytes.len() <= SHORT_FILE_BYTES {
             // MERGE_HEAD, rebase-merge/onto and the like.
             refs::of_log(&file.bytes, &mut tips.remembered);
         }
     }
     // Another working tree has HEAD here.
-    if place.git_path != place.common_path {
-        let head = place.common.read(b"HEAD", CONFIG_BYTES_MAX).ok().flatten();
-        tips.ours.extend(head.and_then(|text| resolve(&RefValue::parse(&text)?, &kept.refs)));
+    if location.git_path != location.common_path {
+        let head = location.common.read(b"HEAD", CONFIG_BYTES_MAX).ok().flatten();
+        tips.ours.extend(head.and_then(|text| resolve(&RefValue::parse(&text)?, &saved.refs)));
     }
-    tips.shallow = kept.shallow().into_iter().collect();
+    tips.shallow = saved.shallow().into_iter().collect();
     tips
 }
 
 /// The commit that HEAD is at.
-pub(super) fn head_of(kept: &SavedState, refs: &Refs) -> Option<Id> {
-    resolve(&kept.head()?, refs)
+pub(super) fn head_of(saved: &SavedState, refs: &Refs) -> Option<Id> {
+    resolve(&saved.head()?, refs)
 }
 
-/// Keeps the objects as a pack. How many, how long it is, and how many were gone through.
+/// What was written of the objects.
+struct ObjectCounts {
+    /// How many are in the pack.
+    objects: usize,
+    /// How long the pack is.
+    bytes: u64,
+    /// How many were read to know which to save.
+    gone_through: usize,
+}
+
+/// What the walk over the objects begins with, and when it has to give up.
+struct WalkStart<'a> {
+    tips: &'a Tips,
+    limits: Limits,
+    began: Instant,
+}
+
+/// Saves the objects as a pack.
 fn objects(
-    place: &GitLocation,
-    kept: &mut SavedState,
+    location: &GitLocation,
+    saved: &mut SavedState,
     folder: &Path,
-    (limits, said): (Limits, &mut Remarks),
-) -> Result<(usize, u64, usize), Failed> {
+    limits: Limits,
+    remarks: &mut Remarks,
+) -> Result<ObjectCounts, Failed> {
     let began = Instant::now();
-    let mut objects = Objects::of(&place.common, &place.common_path, said);
-    let tips = tips_of(kept, place);
+    let mut objects = Objects::of(&location.common, &location.common_path, remarks);
+    let tips = tips_of(saved, location);
     let mut wanted = match everything(&objects, &tips, limits) {
         Some(wanted) => wanted,
-        None => reachable(place, kept, &mut objects, (&tips, limits, began, said)).map_err(Failed::Stopped)?,
+        None => {
+            let start = WalkStart { tips: &tips, limits, began };
+            reachable(location, saved, &mut objects, &start, remarks).map_err(Failed::Stopped)?
+        }
     };
-    let written = copy(&mut objects, &mut wanted, folder, (limits, began))?;
-    kept.leans_on = std::mem::take(&mut wanted.leans_on);
-    kept.has_objects = written.is_some();
-    say_missing(&wanted, !tips.shallow.is_empty(), said);
+    let written = copy(&mut objects, &mut wanted, folder, limits, began)?;
+    saved.leans_on = std::mem::take(&mut wanted.leans_on);
+    saved.has_objects = written.is_some();
+    report_missing(&wanted, !tips.shallow.is_empty(), remarks);
     let missing = wanted.ids.iter().filter(|id| wanted.missing.contains(id)).count();
-    let (count, bytes) = written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes));
-    Ok((count, bytes, wanted.gone_through))
+    let (objects, bytes) = written.map_or((0, 0), |(_, bytes)| (wanted.ids.len() - missing, bytes));
+    Ok(ObjectCounts { objects, bytes, gone_through: wanted.gone_through })
 }
 
-/// Where no remote is known, everything has to be kept: then nothing has to be gone through. None where there are
+/// Where no remote is known, everything has to be saved: then nothing has to be visited. None where there are
 /// remotes, or objects of others, or where it is too much.
-fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<Wanted> {
+fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<ObjectsToSave> {
     if !tips.theirs.is_empty() || objects.leans_on_others {
         return None;
     }
@@ -236,7 +261,7 @@ fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<Wanted> 
     if too_much {
         return None;
     }
-    let mut wanted = Wanted::default();
+    let mut wanted = ObjectsToSave::default();
     for pack in &objects.packs {
         for id in pack.in_order() {
             wanted.add(id);
@@ -254,18 +279,19 @@ fn everything(objects: &Objects, tips: &Tips, limits: Limits) -> Option<Wanted> 
 }
 
 fn reachable(
-    place: &GitLocation,
-    kept: &SavedState,
+    location: &GitLocation,
+    saved: &SavedState,
     objects: &mut Objects,
-    (tips, limits, began, said): (&Tips, Limits, Instant, &mut Remarks),
-) -> Result<Wanted, Stopped> {
-    let mut walk = Walk::new(objects, limits, began);
-    walk.run(tips)?;
-    let index = Index::of(&place.git).unwrap_or_else(|why| {
-        said.say(format!("{why}. What is staged is kept only as far as commits have it."));
+    start: &WalkStart<'_>,
+    remarks: &mut Remarks,
+) -> Result<ObjectsToSave, Stopped> {
+    let mut walk = Walk::new(objects, start.limits, start.began);
+    walk.run(start.tips)?;
+    let index = Index::of(&location.git).unwrap_or_else(|why| {
+        remarks.add(format!("{why}. Staged changes are saved only as far as commits have them."));
         Index::default()
     });
-    let committed = match head_of(kept, &kept.refs) {
+    let committed = match head_of(saved, &saved.refs) {
         Some(head) if !index.entries.is_empty() => walk.ids_in_tree_of(&head)?,
         Some(_) | None => HashSet::new(),
     };
@@ -284,12 +310,12 @@ fn reachable(
     Ok(walk.done())
 }
 
-fn say_missing(wanted: &Wanted, shallow: bool, said: &mut Remarks) {
+fn report_missing(wanted: &ObjectsToSave, shallow: bool, remarks: &mut Remarks) {
     let Some(first) = wanted.missing.first() else { return };
     let why = if shallow { " (it is a shallow clone)" } else { "" };
     let count = wanted.missing.len();
-    said.say(format!(
-        "{count} objects that the repository names are not in it, or damaged{why}, and so are not kept: {}, …",
+    remarks.add(format!(
+        "{count} objects that the repository names are missing or damaged{why} and are not saved: {}, …",
         shown(first.to_string().as_bytes())
     ));
 }

@@ -1,5 +1,5 @@
-//! What is kept of a repository on disk: a pack with its index, and one file with all the rest: a line that says
-//! what it is, a line of JSON, the bytes of the files, and a sum over all of it.
+//! A saved repository on disk: a pack with its index, and one file with the rest: a line that names the format, a
+//! line of JSON, the bytes of the files, and a checksum over all of it.
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,11 +17,11 @@ use crate::checkpoint::git::object::Id;
 
 const FIRST_LINE: &[u8] = b"loop user-git 1\n";
 const SUM_BYTES: usize = 32;
-/// The names of what is kept.
+/// The names of what is saved.
 const REST: &str = "kept";
 pub(super) const PACK: &str = "objects.pack";
 
-/// What is kept of a repository.
+/// What is saved of a repository.
 #[derive(Debug)]
 pub(super) struct SavedState {
     pub(super) shape: Shape,
@@ -34,9 +34,9 @@ pub(super) struct SavedState {
     pub(super) refs: Refs,
     pub(super) files: Vec<SavedFile>,
     pub(super) leans_on: BTreeSet<Id>,
-    /// Whether objects were kept.
+    /// Whether objects were saved.
     pub(super) has_objects: bool,
-    pub(super) said: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -50,7 +50,9 @@ struct Lines {
     files: Vec<FileLine>,
     leans_on: Vec<String>,
     has_objects: bool,
-    said: Vec<String>,
+    /// The name on disk is older than the field's.
+    #[serde(rename = "said")]
+    remarks: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,27 +95,27 @@ fn path_of(text: &str) -> Option<PathBuf> {
 }
 
 impl SavedState {
-    pub(super) fn of(place: &GitLocation, pointer: Vec<u8>) -> io::Result<Self> {
+    pub(super) fn of(location: &GitLocation, pointer: Vec<u8>) -> io::Result<Self> {
         Ok(Self {
-            shape: place.shape,
-            git_path: place.git_path.clone(),
-            common_path: place.common_path.clone(),
-            identity: place.common.identity()?,
+            shape: location.shape,
+            git_path: location.git_path.clone(),
+            common_path: location.common_path.clone(),
+            identity: location.common.identity()?,
             pointer,
             refs: Refs::new(),
             files: Vec::new(),
             leans_on: BTreeSet::new(),
             has_objects: false,
-            said: Vec::new(),
+            remarks: Vec::new(),
         })
     }
 
-    /// A kept file of the working tree's own.
+    /// A saved file of the working tree's own.
     pub(super) fn own(&self, path: &[u8]) -> Option<&[u8]> {
         self.files.iter().find(|file| !file.shared && file.path == path).map(|file| file.bytes.as_slice())
     }
 
-    /// What HEAD says.
+    /// The value of HEAD.
     pub(super) fn head(&self) -> Option<RefValue> {
         self.own(b"HEAD").and_then(RefValue::parse)
     }
@@ -139,11 +141,11 @@ impl SavedState {
             common_path: escaped(self.common_path.as_os_str().as_bytes()),
             identity: self.identity,
             pointer: escaped(&self.pointer),
-            refs: self.refs.iter().map(|(name, says)| (escaped(name), escaped(&says.text()))).collect(),
+            refs: self.refs.iter().map(|(name, value)| (escaped(name), escaped(&value.text()))).collect(),
             files: files.collect(),
             leans_on: self.leans_on.iter().map(Id::to_string).collect(),
             has_objects: self.has_objects,
-            said: self.said.clone(),
+            remarks: self.remarks.clone(),
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(REST))?;
         let mut to = Summed { file, sum: Sha256::new() };
@@ -161,7 +163,7 @@ impl SavedState {
     /// Reads it back, whole or not at all.
     pub(super) fn read(folder: &Path) -> io::Result<Self> {
         let bytes = fs::read(folder.join(REST))?;
-        Self::parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"))
+        Self::parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the saved state is damaged"))
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -180,9 +182,9 @@ impl SavedState {
             files.push(SavedFile { shared: line.shared, path: unescaped(&line.path)?, bytes: bytes.to_vec() });
         }
         let mut refs = Refs::new();
-        for (name, says) in &lines.refs {
+        for (name, value) in &lines.refs {
             let name = unescaped(name).filter(|name| is_name(name))?;
-            refs.insert(name, RefValue::parse(&unescaped(says)?)?);
+            refs.insert(name, RefValue::parse(&unescaped(value)?)?);
         }
         Some(Self {
             shape: lines.shape,
@@ -194,7 +196,7 @@ impl SavedState {
             files,
             leans_on: lines.leans_on.iter().map(|id| Id::parse(id)).collect::<Option<_>>()?,
             has_objects: lines.has_objects,
-            said: lines.said,
+            remarks: lines.remarks,
         })
     }
 }

@@ -1,15 +1,16 @@
-//! The files of a repository that are kept as they are, and which of them mean that something is under way.
-use super::folder::{Folder, joined};
+//! The files of a repository that are saved as they are, and which of them show that an operation (merge, rebase,
+//! bisect) is in progress.
+use super::folder::{GitFolder, joined};
 use super::index::{INDEX_BYTES_MAX, Index, shared_name};
 use super::location::GitLocation;
 use super::refs::shown;
 use super::remarks::Remarks;
 
-/// Files of the working tree: where it is, what is staged, what is under way.
+/// Files of the working tree: where it is, what is staged, what is in progress.
 const OWN_FILES: &[&str] =
     &["HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "MERGE_RR", "config.worktree", "info/sparse-checkout", "logs/HEAD"];
-/// Files that are there only while something is under way (a merge, a rebase, a search for a fault).
-pub(super) const UNDER_WAY: &[&str] = &[
+/// Files that are there only while something is in progress (a merge, a rebase, a search for a fault).
+pub(super) const OPERATIONS: &[&str] = &[
     "MERGE_HEAD",
     "MERGE_MSG",
     "MERGE_MODE",
@@ -43,7 +44,7 @@ const SHARED_FILES: &[&str] = &[
     "logs/refs",
     "worktrees",
 ];
-/// Names in a repository that need not be kept, because they are kept otherwise or are made anew.
+/// Names in a repository that need not be saved, because they are saved otherwise or are made again.
 const KNOWN: &[&str] = &[
     "index",
     "objects",
@@ -70,7 +71,7 @@ const FILES_BYTES_MAX: usize = 1024 * 1024 * 1024;
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 32;
 
-/// A file that is kept as it is.
+/// A file that is saved as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SavedFile {
     /// Whether it lies in what all working trees share.
@@ -79,50 +80,50 @@ pub(super) struct SavedFile {
     pub(super) bytes: Vec<u8>,
 }
 
-/// All files of a repository that are kept. What is too large or cannot be read is said.
-pub(super) fn read(place: &GitLocation, said: &mut Remarks) -> Vec<SavedFile> {
-    let mut reading = Reading { files: Vec::new(), bytes: 0, said };
-    let own = OWN_FILES.iter().chain(UNDER_WAY);
+/// All files of a repository that are saved. What is too large or cannot be read is reported.
+pub(super) fn read(location: &GitLocation, remarks: &mut Remarks) -> Vec<SavedFile> {
+    let mut reading = Reading { files: Vec::new(), bytes: 0, remarks };
+    let own = OWN_FILES.iter().chain(OPERATIONS);
     for name in own {
-        reading.take(&place.git, false, name.as_bytes(), FILE_BYTES_MAX);
+        reading.take(&location.git, false, name.as_bytes(), FILE_BYTES_MAX);
     }
-    if place.git_path != place.common_path {
+    if location.git_path != location.common_path {
         for name in TIE_FILES {
-            reading.take(&place.git, false, name.as_bytes(), FILE_BYTES_MAX);
+            reading.take(&location.git, false, name.as_bytes(), FILE_BYTES_MAX);
         }
     }
-    reading.take(&place.git, false, b"index", INDEX_BYTES_MAX);
-    let shared = Index::of(&place.git).ok().and_then(|index| index.shared);
+    reading.take(&location.git, false, b"index", INDEX_BYTES_MAX);
+    let shared = Index::of(&location.git).ok().and_then(|index| index.shared);
     if let Some(id) = shared {
-        reading.take(&place.git, false, shared_name(&id).as_bytes(), INDEX_BYTES_MAX);
+        reading.take(&location.git, false, shared_name(&id).as_bytes(), INDEX_BYTES_MAX);
     }
     for name in SHARED_FILES {
-        reading.take(&place.common, true, name.as_bytes(), FILE_BYTES_MAX);
+        reading.take(&location.common, true, name.as_bytes(), FILE_BYTES_MAX);
     }
     let files = reading.files;
-    say_the_rest(place, said);
+    report_the_rest(location, remarks);
     files
 }
 
-/// Names what else is there and not kept.
-fn say_the_rest(place: &GitLocation, said: &mut Remarks) {
-    let hooks = place.common.below(b"hooks").and_then(|hooks| hooks.names()).unwrap_or_default();
+/// Names what else is there and not saved.
+fn report_the_rest(location: &GitLocation, remarks: &mut Remarks) {
+    let hooks = location.common.below(b"hooks").and_then(|hooks| hooks.names()).unwrap_or_default();
     let hooks: Vec<String> =
         hooks.iter().map(|(name, _)| shown(name)).filter(|name| !name.ends_with(".sample")).collect();
     if !hooks.is_empty() {
-        said.say(format!("hooks are not kept, since they are programs: {}", list(&hooks)));
+        remarks.add(format!("hooks are not saved, because they are programs: {}", list(&hooks)));
     }
     let known = |name: &str| {
-        KNOWN.contains(&name) || OWN_FILES.contains(&name) || UNDER_WAY.contains(&name) || SHARED_FILES.contains(&name)
+        KNOWN.contains(&name) || OWN_FILES.contains(&name) || OPERATIONS.contains(&name) || SHARED_FILES.contains(&name)
     };
-    let others = place.git.names().unwrap_or_default();
+    let others = location.git.names().unwrap_or_default();
     let others: Vec<String> = others
         .iter()
         .map(|(name, _)| shown(name))
         .filter(|name| !known(name) && !name.starts_with("sharedindex."))
         .collect();
     if !others.is_empty() {
-        said.say(format!("of `.git` these are not kept: {}", list(&others)));
+        remarks.add(format!("of `.git` these are not saved: {}", list(&others)));
     }
 }
 
@@ -137,27 +138,27 @@ pub(super) fn list(names: &[String]) -> String {
 struct Reading<'a> {
     files: Vec<SavedFile>,
     bytes: usize,
-    said: &'a mut Remarks,
+    remarks: &'a mut Remarks,
 }
 
 impl Reading<'_> {
-    fn take(&mut self, folder: &Folder, shared: bool, path: &[u8], most: u64) {
+    fn take(&mut self, folder: &GitFolder, shared: bool, path: &[u8], most: u64) {
         if folder.has_folder(path) {
             return match folder.below(path) {
                 Ok(below) => self.all_in(&below, shared, path, DEPTH_MAX),
-                Err(error) => self.said.say(format!("{} is not kept: {error}", shown(path))),
+                Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(path))),
             };
         }
         match folder.read(path, most) {
             Ok(Some(bytes)) => self.add(SavedFile { shared, path: path.to_vec(), bytes }),
             Ok(None) => {}
-            Err(error) => self.said.say(format!("{} is not kept: {error}", shown(path))),
+            Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(path))),
         }
     }
 
-    fn all_in(&mut self, folder: &Folder, shared: bool, path: &[u8], depth: usize) {
+    fn all_in(&mut self, folder: &GitFolder, shared: bool, path: &[u8], depth: usize) {
         let names = folder.names().unwrap_or_else(|error| {
-            self.said.say(format!("{} is not kept: {error}", shown(path)));
+            self.remarks.add(format!("{} is not saved: {error}", shown(path)));
             Vec::new()
         });
         for (name, is_folder) in names {
@@ -169,12 +170,12 @@ impl Reading<'_> {
                 match folder.read(&name, FILE_BYTES_MAX) {
                     Ok(Some(bytes)) => self.add(SavedFile { shared, path, bytes }),
                     Ok(None) => {}
-                    Err(error) => self.said.say(format!("{} is not kept: {error}", shown(&path))),
+                    Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(&path))),
                 }
             } else if depth > 0 {
                 match folder.below(&name) {
                     Ok(below) => self.all_in(&below, shared, &path, depth - 1),
-                    Err(error) => self.said.say(format!("{} is not kept: {error}", shown(&path))),
+                    Err(error) => self.remarks.add(format!("{} is not saved: {error}", shown(&path))),
                 }
             }
         }
@@ -182,7 +183,7 @@ impl Reading<'_> {
 
     fn add(&mut self, file: SavedFile) {
         if self.bytes + file.bytes.len() > FILES_BYTES_MAX || self.files.len() >= FILES_MAX {
-            return self.said.say(format!("{} is not kept: there is too much of it", shown(&file.path)));
+            return self.remarks.add(format!("{} is not saved: it is too large", shown(&file.path)));
         }
         self.bytes += file.bytes.len();
         self.files.push(file);

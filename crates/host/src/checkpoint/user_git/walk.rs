@@ -1,14 +1,14 @@
-//! Which objects are kept: all that can be reached from what the user has, but not from what a remote is known to
-//! have. Commits are gone through by date, the newest first, as git's own `rev-list` does, until only those of the
-//! remotes are left: so a large history that was fetched is not gone through whole. Where dates are wrong, or
-//! a file was moved, it is rather too much than too little.
+//! Which objects are saved: everything that can be reached from the user's refs, but not from refs of a remote.
+//! Commits are visited by date, the newest first, like git's own `rev-list`, until only those of the remotes are
+//! left: so a large fetched history is not read as a whole. Where dates are wrong, or a file was moved, too much is
+//! saved rather than too little.
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::index::COMMIT_MODE;
 use super::objects::{HELD_BYTES_MAX, Objects};
-use super::packs::Sort;
+use super::packs::GitObjectKind;
 use crate::checkpoint::git::object::{FOLDER, Id, TreeEntry, read_tree};
 
 /// A tag may name a tag; not without end.
@@ -18,10 +18,10 @@ const TREES_HELD_MAX: usize = 20_000;
 /// So many ids of missing objects are remembered.
 const MISSING_MAX: usize = 1000;
 
-/// How much is kept of a repository at most. Past one of these no objects are kept at all, and that is said.
+/// How much is saved of a repository at most. Past one of these no objects are saved at all, and that is reported.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Objects that are gone through or kept.
+    /// Objects that are visited or saved.
     pub objects: usize,
     /// Bytes of the pack.
     pub bytes: u64,
@@ -35,9 +35,9 @@ impl Default for Limits {
     }
 }
 
-/// What is to be kept.
+/// What is to be saved.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct ObjectsToSave {
     /// In the order in which they are written.
     pub(super) ids: Vec<Id>,
     pub(super) known: HashSet<Id>,
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
     pub(super) gone_through: usize,
 }
 
-impl Wanted {
+impl ObjectsToSave {
     pub(super) fn add(&mut self, id: Id) -> bool {
         let fresh = self.known.insert(id);
         if fresh {
@@ -68,7 +68,7 @@ impl Wanted {
 /// Where the walk begins.
 #[derive(Debug, Default)]
 pub(super) struct Tips {
-    /// What the user has: an object that is not there is said.
+    /// What the user has: an object that is not there is reported.
     pub(super) ours: BTreeSet<Id>,
     /// What only logs remember: git may have thrown it away.
     pub(super) remembered: BTreeSet<Id>,
@@ -87,7 +87,7 @@ struct Commit {
     waits: bool,
 }
 
-/// A walk under way.
+/// A walk in progress.
 pub(super) struct Walk<'a> {
     objects: &'a mut Objects,
     limits: Limits,
@@ -100,7 +100,7 @@ pub(super) struct Walk<'a> {
     ends: BTreeSet<Id>,
     read: usize,
     trees: HashMap<Id, Rc<Vec<TreeEntry>>>,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: ObjectsToSave,
 }
 
 /// A limit was passed: which.
@@ -108,14 +108,14 @@ pub(super) type Stopped = String;
 
 impl<'a> Walk<'a> {
     pub(super) fn new(objects: &'a mut Objects, limits: Limits, began: Instant) -> Self {
-        let wanted = Wanted::default();
+        let wanted = ObjectsToSave::default();
         let (commits, queue, trees) = (HashMap::new(), BinaryHeap::new(), HashMap::new());
         let ends = BTreeSet::new();
         Self { objects, limits, began, commits, queue, ours_wait: 0, ends, read: 0, trees, wanted }
     }
 
-    pub(super) fn done(self) -> Wanted {
-        Wanted { gone_through: self.read, ..self.wanted }
+    pub(super) fn done(self) -> ObjectsToSave {
+        ObjectsToSave { gone_through: self.read, ..self.wanted }
     }
 
     fn count(&mut self) -> Result<(), Stopped> {
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes from the tips to everything that is to be kept.
+    /// Goes from the tips to everything that is to be saved.
     pub(super) fn run(&mut self, tips: &Tips) -> Result<(), Stopped> {
         for id in &tips.theirs {
             self.begin(*id, true, tips)?;
@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
             let Some((_, id)) = self.queue.pop() else { break };
             self.visit(id, tips)?;
         }
-        // Commits of one second come in any order: the remotes' may still lead to what looks like ours.
+        // Commits of one second come in any order: the remotes' may still lead to what seems to be ours.
         let oldest = self.commits.values().filter(|commit| !commit.theirs).map(|commit| commit.date).min();
         while let Some((_, id)) =
             self.queue.peek().copied().filter(|(date, _)| oldest.is_some_and(|oldest| *date >= oldest))
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
             }
             self.count()?;
             // What is large is a file, and needs not be read here.
-            let (sort, bytes) = match self.objects.read(&id, HELD_BYTES_MAX) {
+            let (kind, bytes) = match self.objects.read(&id, HELD_BYTES_MAX) {
                 Ok(Some(body)) => body,
                 Ok(None) | Err(()) => {
                     if !theirs && tips.ours.contains(&tip) {
@@ -187,21 +187,21 @@ impl<'a> Walk<'a> {
                     return Ok(());
                 }
             };
-            match sort {
-                Sort::Commit => return self.queue_up(id, &bytes, theirs, tips),
-                Sort::Tag => {
+            match kind {
+                GitObjectKind::Commit => return self.queue_up(id, &bytes, theirs, tips),
+                GitObjectKind::Tag => {
                     if !theirs {
                         self.wanted.add(id);
                     }
                     let Some(next) = id_behind(&bytes, b"object ") else { return Ok(()) };
                     id = next;
                 }
-                Sort::Tree if !theirs => return self.tree(id, Vec::new()),
-                Sort::Blob if !theirs => {
+                GitObjectKind::Tree if !theirs => return self.tree(id, Vec::new()),
+                GitObjectKind::Blob if !theirs => {
                     self.wanted.add(id);
                     return Ok(());
                 }
-                Sort::Tree | Sort::Blob => return Ok(()),
+                GitObjectKind::Tree | GitObjectKind::Blob => return Ok(()),
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
             }
             self.count()?;
             match self.objects.read(&parent, HELD_BYTES_MAX) {
-                Ok(Some((Sort::Commit, bytes))) => self.queue_up(parent, &bytes, theirs, tips)?,
+                Ok(Some((GitObjectKind::Commit, bytes))) => self.queue_up(parent, &bytes, theirs, tips)?,
                 Ok(_) | Err(()) if !theirs => self.wanted.miss(parent),
                 Ok(_) | Err(()) => {}
             }
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
     pub(super) fn ids_in_tree_of(&mut self, commit: &Id) -> Result<HashSet<Id>, Stopped> {
         let mut ids = HashSet::new();
         let tree = match self.objects.read(commit, HELD_BYTES_MAX) {
-            Ok(Some((Sort::Commit, bytes))) => id_behind(&bytes, b"tree "),
+            Ok(Some((GitObjectKind::Commit, bytes))) => id_behind(&bytes, b"tree "),
             Ok(_) | Err(()) => None,
         };
         let mut stack: Vec<Id> = tree.into_iter().collect();
@@ -334,7 +334,7 @@ impl<'a> Walk<'a> {
             return Ok(Some(Rc::clone(entries)));
         }
         self.count()?;
-        let Ok(Some((Sort::Tree, bytes))) = self.objects.read(id, HELD_BYTES_MAX) else { return Ok(None) };
+        let Ok(Some((GitObjectKind::Tree, bytes))) = self.objects.read(id, HELD_BYTES_MAX) else { return Ok(None) };
         let Some(entries) = read_tree(&bytes).map(Rc::new) else { return Ok(None) };
         if self.trees.len() == TREES_HELD_MAX {
             self.trees.clear();

@@ -1,20 +1,20 @@
-//! Writing into a repository when it is brought back: never through a link, every file beside its place under the
-//! name of git's own lock and then moved there, so that a git command at the same time sees the old or the new one.
+//! Writing into a repository during a restore: never through a link. Each file is written under the name of git's
+//! own lock and then renamed, so a git command at the same time sees either the old or the new file.
 use std::fs::File;
 use std::io::{self, Write};
 
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::folder::{Folder, is_folder, joined, split};
+use super::folder::{GitFolder, is_folder, joined, split};
 
 /// What is written, unless the umask of the user takes more away.
 const FILE_MODE: u32 = 0o666;
 const FOLDER_MODE: u32 = 0o777;
 
-impl Folder {
-    /// A folder below it, made where it is missing. What stands in its way and is no folder makes room by going
-    /// aside; that is said in `moved`.
+impl GitFolder {
+    /// A folder below it, made where it is missing. Something else of that name is moved
+    /// aside and added to `moved`.
     pub(super) fn made(&self, path: &[u8], moved: &mut Vec<Vec<u8>>) -> io::Result<Self> {
         let (mut folder, mut done) = (self.below(b"")?, Vec::new());
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
@@ -36,14 +36,14 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Moves a name out of the way, beside its place. What it is called now.
+    /// Renames a name in the same folder. Returns its new name.
     pub(super) fn aside(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let new = [name, b".kept-", crate::fs::fresh_id()?.to_string().as_bytes()].concat();
         renameat(&self.0, name, &self.0, new.as_slice())?;
         Ok(new)
     }
 
-    /// Writes a file below it. An empty folder in its place goes, one that is not empty goes aside.
+    /// Writes a file below it. An empty folder of that name is removed, another one is moved aside.
     pub(super) fn put(&self, path: &[u8], bytes: &[u8], moved: &mut Vec<Vec<u8>>) -> io::Result<()> {
         let (above, name) = split(path);
         let folder = self.made(above, moved)?;

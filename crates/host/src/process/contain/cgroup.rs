@@ -1,5 +1,5 @@
-//! Control groups of version 2: whoever is born in one can be ended with all that it started in one stroke,
-//! whatever session, name, environment or user they made for themselves.
+//! Control groups, version 2: everything that starts in a group can be ended at once, whatever session, name,
+//! environment or user it has.
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,9 +12,9 @@ use rustix::process::Signal;
 
 use crate::process::proc::{identity, signal_known};
 
-/// How long the kernel may take to have everybody killed.
+/// How long the kernel may take to kill all processes.
 const KILL_TAKES_MAX: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 /// A tree of groups that an agent made below ours is removed to this depth.
 const DEPTH_MAX: u32 = 32;
 
@@ -35,24 +35,24 @@ fn own_group() -> Option<PathBuf> {
     group_of(&mounts, &groups)
 }
 
-/// The same from the texts: `mountinfo` has the root and the place of each mount before a dash, the kind after.
+/// The same from the texts: `mountinfo` has root and path of each mount before a dash, the type after.
 fn group_of(mounts: &str, groups: &str) -> Option<PathBuf> {
-    let (root, place) = mounts.lines().find_map(|line| {
+    let (root, mount_point) = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
         let fields: Vec<&str> = before.split(' ').collect();
         after.starts_with("cgroup2 ").then_some((*fields.get(3)?, *fields.get(4)?))
     })?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let below = Path::new(own).strip_prefix(root).ok()?;
-    // A group outside of what is mounted shows as a way upwards.
-    (!below.starts_with("..")).then(|| Path::new(place).join(below))
+    // A group outside of the mount is shown with `..`.
+    (!below.starts_with("..")).then(|| Path::new(mount_point).join(below))
 }
 
 /// Whether a group of ours can be made; else why not, for people.
 pub(crate) fn usable() -> Result<PathBuf, String> {
     let own = own_group().ok_or("no control groups of version 2 are mounted")?;
     let refused = |what: &str, error: &dyn std::fmt::Display| format!("{what} {}: {error}", own.display());
-    // Whoever is born into a group below must be allowed to leave the one we are in.
+    // A process that starts in a child group must be allowed to leave ours.
     rustix::fs::access(own.join("cgroup.procs"), Access::WRITE_OK)
         .map_err(|error| refused("not delegated to you:", &error))?;
     let probe = own.join(format!("loop-probe-{}", std::process::id()));
@@ -97,7 +97,7 @@ impl Cgroup {
         let at = match self.lanes.iter().position(|(known, ..)| *known == name) {
             Some(at) => at,
             None => {
-                // Never one that was there before: somebody may have been killed in it.
+                // Never one that existed before: a process may have been killed in it.
                 let path = loop {
                     self.made += 1;
                     let path = self.path.join(format!("{name}-{}", self.made));
@@ -114,7 +114,7 @@ impl Cgroup {
         Ok(&self.lanes[at].2)
     }
 
-    /// A lane in which somebody may have been killed is not used again: the kernel (6.18) kills whoever is
+    /// A lane in which a process may have been killed is not used again: the kernel (6.18) kills what is
     /// born into a group that was ever killed, from outside of it.
     pub(super) fn spend(&mut self, name: &'static str) {
         if let Some(at) = self.lanes.iter().position(|(known, ..)| *known == name) {
@@ -129,7 +129,7 @@ pub(super) fn move_to(run: &OwnedFd) -> io::Result<()> {
     write(run, "cgroup.procs", b"0")
 }
 
-/// Kills everybody in a group and below it.
+/// Kills every process in a group and below it.
 pub(super) fn kill(group: &OwnedFd) -> io::Result<()> {
     write(group, "cgroup.kill", b"1")
 }
@@ -139,16 +139,16 @@ fn write(group: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut File::from(file), bytes)
 }
 
-/// Whether anybody is alive in a group or below it; a group that is gone has nobody.
+/// Whether a process is alive in a group or below it; not in a group that is gone.
 pub(crate) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(events) => events.lines().any(|line| line == "populated 1"),
-        // Who cannot look does not know.
+        // If it cannot be read, it is not known.
         Err(error) => error.kind() != io::ErrorKind::NotFound && path.exists(),
     }
 }
 
-/// Ends everybody in the group and removes it with all that is below. Says how many there were.
+/// Ends every process in the group and removes it with all that is below. Returns how many there were.
 pub(crate) fn end(path: &Path) -> u32 {
     let Ok(group) = open(path) else { return 0 };
     let mut killed = 0;
@@ -158,13 +158,13 @@ pub(crate) fn end(path: &Path) -> u32 {
         killed = killed.max(u32::try_from(members.len()).unwrap_or(u32::MAX));
         kill(&group).ok();
         kill_each(&members);
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_EVERY);
     }
     remove(path, 0);
     killed
 }
 
-/// The kernel's own way (6.18) leaves out whose first thread has ended while others work on.
+/// The kernel's own call (6.18) misses processes whose first thread has ended while others run.
 fn kill_each(members: &[i32]) {
     for process in members.iter().filter_map(|pid| identity(*pid)) {
         signal_known(process, Signal::KILL);

@@ -1,8 +1,8 @@
-//! An init: forked by the shim, parent of an order's command, and the one that orphans of it come to. It serves
-//! one order after another, as long as nobody had to be ended.
+//! An init: forked by the shim, parent of an order's command, and subreaper of everything below it. It serves one
+//! order after another, as long as nothing had to be killed.
 //!
-//! Whoever the command started is below it, and when it has no child left, nobody of them is alive:
-//! that is the kernel's word, not a look into a list. It waits, ends, and tells; it decides nothing else.
+//! Everything that the command started is below the init. When the init has no child left, nothing of it is alive:
+//! the kernel guarantees that, no list has to be read. It waits, ends and reports; it decides nothing else.
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -28,12 +28,12 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 /// Past this after the killing nothing will end it.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-/// How often we look whether the killed are gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// So often somebody new is looked for while all are being stopped: who forks and ends all the time needs many.
+/// How often we check whether the killed processes are gone.
+const POLL_EVERY: Duration = Duration::from_millis(5);
+/// How many passes are made to stop all processes: one that forks all the time needs many.
 const FREEZE_ROUNDS_MAX: u32 = 400;
 
-/// How everybody can be ended.
+/// How all processes of an order can be ended.
 #[derive(Debug)]
 pub(super) enum Means {
     /// They descend from us.
@@ -51,7 +51,7 @@ pub(super) enum Means {
 pub(super) struct Given {
     pub(super) order: UnixStream,
     pub(super) means: Means,
-    /// Says that a child's state has changed.
+    /// Becomes readable when a child's state has changed.
     pub(super) children: UnixStream,
 }
 
@@ -78,7 +78,8 @@ pub(super) fn run(given: Given) -> ExitCode {
                 continue;
             }
         }
-        if init.order.set_nonblocking(true).is_err() || !init.keep() || init.order.set_nonblocking(false).is_err() {
+        if init.order.set_nonblocking(true).is_err() || !init.supervise() || init.order.set_nonblocking(false).is_err()
+        {
             break;
         }
     }
@@ -115,7 +116,7 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     process.spawn().map(|child| i32::try_from(child.id()).unwrap_or(0))
 }
 
-/// An ending under way.
+/// An ending in progress.
 #[derive(Debug)]
 struct Ending {
     kill_at: Instant,
@@ -138,15 +139,16 @@ struct Init {
 
 impl Init {
     fn begin(&mut self, command: i32, outside: ProcessId) {
-        (self.command, self.ended) = (command, false);
-        // Nobody but us takes its end in, so that it can still be named if it is dead already.
+        self.command = command;
+        self.ended = false;
+        // Only we reap it, so its number is still valid if it is dead already.
         let inside = identity(command).unwrap_or(ProcessId { pid: command, start_ticks: 0 });
         let namespaced = matches!(self.means, Means::Namespace | Means::UserNamespace { .. });
         Report::Started { process: if namespaced { outside } else { inside }, init: outside }.send(&self.order);
     }
 
-    /// Waits until nobody is left. True if another order can come.
-    fn keep(&mut self) -> bool {
+    /// Waits until no process is left. True if another order can come.
+    fn supervise(&mut self) -> bool {
         loop {
             if self.reap() {
                 Report::Gone.send(&self.order);
@@ -166,11 +168,11 @@ impl Init {
                 Report::Lost(names_of(&alive)).send(&self.order);
                 return false;
             }
-            self.wait(kill_at.map(|at| at.saturating_duration_since(now).max(LOOK_AGAIN)));
+            self.wait(kill_at.map(|at| at.saturating_duration_since(now).max(POLL_EVERY)));
         }
     }
 
-    /// Takes in who is dead; true when nobody is left.
+    /// Reaps dead children; true when none is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -198,20 +200,20 @@ impl Init {
         self.end(LEFTOVER_GRACE);
     }
 
-    /// Asks everybody to end, each one once: a program that is told twice may take the second for *at once*.
+    /// Sends every process one SIGTERM: some programs treat a second one as *at once*.
     fn end(&mut self, grace: Duration) {
         if self.ending.is_some() {
             return;
         }
         let below = descendants(own_pid());
         signal_below(own_pid(), &below, Signal::TERM);
-        // Who is stopped cannot hear it.
+        // A stopped process cannot handle it.
         signal_below(own_pid(), &below, Signal::CONT);
         self.frozen.clear();
         self.ending = Some(Ending { kill_at: Instant::now() + grace, interrupt: false });
     }
 
-    /// Asks the command itself, as Ctrl-C would: some end what they started and say how far they got.
+    /// Asks the command itself, as Ctrl-C would: some programs end what they started and report how far they got.
     fn interrupt(&mut self) {
         let Some(command) = Pid::from_raw(self.command).filter(|_| self.ending.is_none() && !self.ended) else {
             return self.end(GRACE);
@@ -237,7 +239,7 @@ impl Init {
         }
     }
 
-    /// Stops all until nobody new is found, so that nobody can be replaced; then kills all.
+    /// Stops all until no new process is found, so that none can fork again; then kills all.
     fn freeze_and_kill(&self) {
         let mut known: Vec<i32> = Vec::new();
         for _ in 0..FREEZE_ROUNDS_MAX {
@@ -259,7 +261,7 @@ impl Init {
         signal_below(own_pid(), &descendants(own_pid()), Signal::KILL);
     }
 
-    /// Stops all until nobody new is found, and remembers who was not stopped before.
+    /// Stops all until no new process is found, and remembers which were not stopped before.
     fn freeze(&mut self) {
         let mut known: Vec<i32> = Vec::new();
         for _ in 0..FREEZE_ROUNDS_MAX {

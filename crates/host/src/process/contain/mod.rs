@@ -1,11 +1,21 @@
-//! Containment: nothing that an agent or a gate started is left when it ends, is cancelled, or when we are
-//! killed. Least invasive first, so that sudo, groups and `/proc` work as the user knows them.
+//! Containment: nothing that an agent or a gate started is left when it ends, is cancelled, or when we are killed.
+//! The least invasive method is tried first, so that sudo, groups and `/proc` work as usual. This folder is the
+//! only one that knows Linux's mechanisms for it.
 //!
 //! ```text
-//! loop (harness) ── shim, one a run ── init, one for each order under way ── the command ── whatever it starts
+//! loop (harness) ── shim, one for a run ── init, one for each running order ── the command ── everything it starts
 //! ```
-//! Each of the three is the one that orphans below it come to, so that whoever kills one falls to the next.
-//! This is the only place that knows what is Linux about it.
+//! Each of the three is a subreaper: when one of them is killed, its orphans go to the next.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `mode` | the modes, what each cannot catch, and whether it works here | choose silently |
+//! | `shim` | forks inits; ends orphans when the harness is gone | run commands |
+//! | `init` | starts one command, reaps, ends everything below it | decide when |
+//! | `wire` | messages between harness, shim and init | |
+//! | `cgroup`, `namespace` | control groups; PID and user namespaces | need root, where the kernel allows it |
+//! | `register` | the lock file that shows whether a shim or init is alive | |
+//! | `raw` | the few unsafe system calls | run in a process with several threads |
 mod cgroup;
 mod init;
 mod mode;
@@ -38,8 +48,8 @@ use super::sweep::{MARK, end_adopted, mark};
 use crate::paths::program_on_path;
 
 pub use self::mode::{Mode, try_out};
-pub use self::register::is_kept;
-pub(super) use self::register::{end_group, wait_for_keepers};
+pub use self::register::is_supervised;
+pub(super) use self::register::{end_group, wait_for_supervisors};
 pub use self::shim::run_if_asked;
 pub(crate) use self::wire::{Ask, Command, Report};
 
@@ -66,16 +76,16 @@ pub struct Containment {
     program: PathBuf,
     cgroup: Option<Cgroup>,
     shim: Option<Shim>,
-    /// How often somebody has stopped the shim.
+    /// How often the shim was stopped.
     stops: u32,
     /// Inits that have served an order and wait for the next.
     idle: Vec<(&'static str, UnixStream)>,
     /// The file that the shim and its inits hold locked; it names the group.
     register: Option<PathBuf>,
-    /// Says that the shim was stopped, or is dead.
+    /// Becomes readable when the shim was stopped or is dead.
     changed: Option<(UnixStream, SigId)>,
-    said: Vec<String>,
-    /// Where a program was found on PATH: looked for once, not with every order.
+    remarks: Vec<String>,
+    /// Where a program was found on PATH: searched once, not with every order.
     found: Option<(String, PathBuf)>,
 }
 
@@ -89,8 +99,8 @@ struct Shim {
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) order: UnixStream,
-    /// What was heard of the init already.
-    pub(crate) heard: Vec<u8>,
+    /// What was received from the init already.
+    pub(crate) received: Vec<u8>,
     pub(crate) process: ProcessId,
     pub(crate) init: ProcessId,
 }
@@ -111,8 +121,8 @@ impl Containment {
     /// When the mode that was asked for by name cannot be had.
     pub fn with_program(program: &Path, run: &str, word: &str, register: Option<PathBuf>) -> io::Result<Self> {
         check_proc().map_err(io::Error::other)?;
-        let wish = Mode::of(word);
-        let (mode, cgroup) = match wish {
+        let wanted = Mode::of(word);
+        let (mode, cgroup) = match wanted {
             Some(mode @ (Mode::Plain | Mode::Namespace)) => (mode, None),
             Some(Mode::Cgroup) => (Mode::Cgroup, Some(Cgroup::of_run(run).map_err(io::Error::other)?)),
             None => match Cgroup::of_run(run) {
@@ -125,7 +135,7 @@ impl Containment {
             Ok((read, pipe::register(SIGCHLD, write)?))
         });
         let program = program.to_owned();
-        let (run, strict, changed) = (run.to_owned(), wish.is_some(), changed.ok());
+        let (run, strict, changed) = (run.to_owned(), wanted.is_some(), changed.ok());
         Ok(Self {
             run,
             strict,
@@ -137,7 +147,7 @@ impl Containment {
             idle: Vec::new(),
             register,
             changed,
-            said: Vec::new(),
+            remarks: Vec::new(),
             found: None,
         })
     }
@@ -149,8 +159,8 @@ impl Containment {
     }
 
     /// What people should know, once.
-    pub(crate) fn said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    pub(crate) fn take_remarks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.remarks)
     }
 
     /// The file of a program.
@@ -168,8 +178,8 @@ impl Containment {
         self.changed.iter().map(|(pipe, _)| pipe.as_fd())
     }
 
-    /// A shim that somebody stopped goes on; one that is dead is replaced with the next order.
-    pub(crate) fn look(&mut self) {
+    /// A stopped shim is continued; a dead one is replaced with the next order.
+    pub(crate) fn check_shim(&mut self) {
         let Some((pipe, _)) = &mut self.changed else { return };
         let mut bytes = [0_u8; 64];
         if !matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {
@@ -187,7 +197,7 @@ impl Containment {
         }
     }
 
-    /// Whether somebody stops the shim again and again. Then everybody has to go before we do.
+    /// Whether the shim is stopped again and again. Then all processes have to be ended before we exit.
     pub(crate) fn is_attacked(&self) -> bool {
         self.stops >= STOPS_MAX
     }
@@ -206,8 +216,8 @@ impl Containment {
         let mut again = true;
         loop {
             match self.try_begin(lane, stdio, &command) {
-                Ok((order, heard, Report::Started { process, init })) => {
-                    return Ok(Begun { order, heard, process, init });
+                Ok((order, received, Report::Started { process, init })) => {
+                    return Ok(Begun { order, received, process, init });
                 }
                 Ok((_, _, Report::NotStarted { errno, why })) => {
                     return Err(errno.map_or_else(|| io::Error::other(why), io::Error::from_raw_os_error));
@@ -216,7 +226,7 @@ impl Containment {
                     if self.strict || self.mode == Mode::Plain {
                         return Err(io::Error::other(format!("containment {}: {why}", self.mode.name())));
                     }
-                    self.said.push(format!(
+                    self.remarks.push(format!(
                         "containment {} does not work here ({why}): plain from now on",
                         self.mode.name()
                     ));
@@ -224,10 +234,12 @@ impl Containment {
                 }
                 Ok((_, _, report)) => return Err(io::Error::other(format!("the shim answered {report:?}"))),
                 Err(error) if again => {
-                    // Somebody ended or held what keeps it: anew, once. The command may have begun all the same,
+                    // The shim or init was killed or stopped: try again, once. The command may have begun all the same,
                     // and is never started beside itself.
                     again = false;
-                    self.said.push(format!("what keeps the processes was lost ({error}): it is started anew"));
+                    self.remarks.push(format!(
+                        "the process that supervises the commands was lost ({error}): it is started again"
+                    ));
                     let left = self.end_all();
                     if !left.is_empty() {
                         return Err(io::Error::other(format!("could not be ended: {}", left.join(", "))));
@@ -247,19 +259,19 @@ impl Containment {
         if let Some(at) = self.idle.iter().position(|(known, _)| *known == lane) {
             let (_, mut idle) = self.idle.swap_remove(at);
             idle.set_nonblocking(false)?;
-            // One that was killed while nobody needed it is replaced.
+            // An idle one that was killed is replaced.
             if wire::send_command(&idle, command, [stdin, stdout, stderr]).is_ok() {
-                let (report, heard) = first_report(&mut idle)?;
+                let (report, received) = first_report(&mut idle)?;
                 idle.set_nonblocking(true)?;
-                return Ok((idle, heard, report));
+                return Ok((idle, received, report));
             }
         }
         let mut ours = self.new_init(lane)?;
         let sent = wire::send_command(&ours, command, [stdin, stdout, stderr]);
-        // One that could not be made has said why, and does not listen.
-        let (report, heard) = first_report(&mut ours).map_err(|error| sent.err().unwrap_or(error))?;
+        // An init that failed has sent the reason, and reads nothing.
+        let (report, received) = first_report(&mut ours).map_err(|error| sent.err().unwrap_or(error))?;
         ours.set_nonblocking(true)?;
-        Ok((ours, heard, report))
+        Ok((ours, received, report))
     }
 
     /// Has the shim fork an init.
@@ -288,7 +300,7 @@ impl Containment {
         Ok(ours)
     }
 
-    /// An order is over and nobody had to be ended: its init can serve another.
+    /// An order is over and nothing had to be killed: its init can serve another.
     pub(crate) fn give_back(&mut self, lane: &'static str, init: UnixStream) {
         self.idle.push((lane, init));
     }
@@ -315,7 +327,7 @@ impl Containment {
         Ok(Shim { child, socket: ours })
     }
 
-    /// Ends everybody whom the shim kept, in whatever way is left: an init was killed. Says who is still there.
+    /// Ends every process of the shim, by whatever still works: an init was killed. Returns what is still there.
     pub(crate) fn end_all(&mut self) -> Vec<String> {
         self.drop_shim();
         if let Some(cgroup) = &self.cgroup {
@@ -327,10 +339,10 @@ impl Containment {
             drop(cgroup);
             match Cgroup::of_run(&self.run) {
                 Ok(cgroup) => self.cgroup = Some(cgroup),
-                // Asked for by name: nothing else will do, and the next order says so.
+                // Asked for by name: nothing else is allowed, and the next order fails.
                 Err(_) if self.strict => {}
                 Err(why) => {
-                    self.said.push(format!("containment plain from now on: {why}"));
+                    self.remarks.push(format!("containment plain from now on: {why}"));
                     self.mode = Mode::Plain;
                 }
             }
@@ -338,7 +350,7 @@ impl Containment {
         left
     }
 
-    /// An order in whose lane somebody had to be ended is over.
+    /// An order is over in whose lane a process had to be ended.
     pub(crate) fn spend(&mut self, lane: &'static str) {
         if let Some(cgroup) = &mut self.cgroup {
             cgroup.spend(lane);
@@ -354,7 +366,7 @@ impl Containment {
     }
 }
 
-/// Kills it, and takes its end in unless somebody who traces it keeps that from us.
+/// Kills it and reaps it, unless a tracer prevents that.
 fn end_shim(child: &mut Child) {
     child.kill().ok();
     ended_until(child, Instant::now() + DYING_TAKES_MAX);
@@ -365,17 +377,17 @@ fn first_report(from: &mut UnixStream) -> io::Result<(Report, Vec<u8>)> {
     next_report(from, Vec::new())
 }
 
-/// The next line of an init after what was heard already, and what came after it.
-fn next_report(from: &mut UnixStream, mut heard: Vec<u8>) -> io::Result<(Report, Vec<u8>)> {
+/// The next line of an init after what was received already, and what came after it.
+fn next_report(from: &mut UnixStream, mut received: Vec<u8>) -> io::Result<(Report, Vec<u8>)> {
     let mut bytes = [0_u8; 1024];
     loop {
-        if let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
-            let rest = heard.split_off(end + 1);
-            return Ok((serde_json::from_slice(&heard)?, rest));
+        if let Some(end) = received.iter().position(|byte| *byte == b'\n') {
+            let rest = received.split_off(end + 1);
+            return Ok((serde_json::from_slice(&received)?, rest));
         }
         match from.read(&mut bytes) {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it said nothing")),
-            Ok(count) => heard.extend_from_slice(&bytes[..count]),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it sent nothing")),
+            Ok(count) => received.extend_from_slice(&bytes[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -403,8 +415,8 @@ impl Drop for Containment {
         }
         let populated = self.cgroup.as_ref().is_some_and(|cgroup| cgroup::is_populated(cgroup.path()));
         self.cgroup = None;
-        // As long as somebody is left, the next command must find out where.
-        if let Some(register) = self.register.as_ref().filter(|register| !populated && !is_kept(register)) {
+        // As long as a process is left, the next command must be able to find it.
+        if let Some(register) = self.register.as_ref().filter(|register| !populated && !is_supervised(register)) {
             std::fs::remove_file(register).ok();
         }
     }

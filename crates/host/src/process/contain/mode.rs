@@ -1,4 +1,4 @@
-//! The ways of keeping processes together, what each cannot catch, and whether it can be had here.
+//! The modes of containment, what each of them cannot catch, and whether it works on this machine.
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::{Command, Containment, Report, START_TAKES_MAX, next_report};
 
-/// How a run's processes are kept together.
+/// How a run's processes are contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// In control groups.
@@ -70,8 +70,8 @@ pub fn try_out(mode: Mode) -> Result<(), String> {
         begun.order.set_nonblocking(false)?;
         begun.order.set_read_timeout(Some(START_TAKES_MAX))?;
         loop {
-            let (report, rest) = next_report(&mut begun.order, begun.heard)?;
-            begun.heard = rest;
+            let (report, rest) = next_report(&mut begun.order, begun.received)?;
+            begun.received = rest;
             if report == Report::Gone {
                 return Ok(());
             }

@@ -9,7 +9,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// What a fork is born into.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum ForkTarget<'a> {
     /// The same surroundings.
     Same,
     /// A control group.
@@ -32,11 +32,11 @@ pub(super) enum Forked {
 
 /// Forks this process, which must have one thread.
 #[expect(unsafe_code, reason = "no safe library can fork into a control group or a namespace")]
-pub(super) fn fork(into: Place<'_>) -> io::Result<Forked> {
+pub(super) fn fork(into: ForkTarget<'_>) -> io::Result<Forked> {
     let (flags, cgroup) = match into {
-        Place::Same => (0, 0),
-        Place::Cgroup(folder) => (CLONE_INTO_CGROUP, u64::try_from(folder.as_raw_fd()).unwrap_or(0)),
-        Place::Namespace { user } => {
+        ForkTarget::Same => (0, 0),
+        ForkTarget::Cgroup(folder) => (CLONE_INTO_CGROUP, u64::try_from(folder.as_raw_fd()).unwrap_or(0)),
+        ForkTarget::Namespace { user } => {
             let user = if user { libc::CLONE_NEWUSER } else { 0 };
             (u64::from((libc::CLONE_NEWPID | libc::CLONE_NEWNS | user).cast_unsigned()), 0)
         }
@@ -69,7 +69,7 @@ pub(super) fn fork(into: Place<'_>) -> io::Result<Forked> {
     }
 }
 
-/// Kills everybody in our PID namespace, of which we are the first process, but ourselves.
+/// Kills all other processes in our PID namespace, of which we are the first process.
 #[expect(unsafe_code, reason = "no safe library can signal a whole namespace at once")]
 pub(super) fn kill_all_in_namespace(signal: i32) {
     // SAFETY: touches no memory. Who is not first in a namespace would hit the whole machine.

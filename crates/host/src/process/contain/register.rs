@@ -1,5 +1,5 @@
-//! The register of a run's keepers: a file beside its control socket, held locked by its shim and inits, so that
-//! the lock is free when nobody keeps watch. It names the run's control group.
+//! The register of a run: a file beside its control socket that its shim and inits hold locked. The lock is free
+//! when none of them is alive. The file names the run's control group.
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::cgroup;
 
-/// Signs it: names the group, and takes the lock that whoever inherits the file goes on to hold.
+/// Writes the group into it, and takes the lock; processes that inherit the file hold it too.
 pub(super) fn sign(path: &Path, group: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(group.as_os_str().as_encoded_bytes())?;
@@ -21,15 +21,15 @@ pub(super) fn sign(path: &Path, group: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether somebody keeps watch over the run with this register.
+/// Whether a shim or init of the run with this register is alive.
 #[must_use]
-pub fn is_kept(register: &Path) -> bool {
+pub fn is_supervised(register: &Path) -> bool {
     let file = OpenOptions::new().read(true).write(true).open(register);
     file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
-/// What a register left by a killed harness says: the group, once nobody keeps watch any more.
-pub(crate) fn wait_for_keepers(register: &Path, most: Duration) -> Option<PathBuf> {
+/// The group in a register that a killed harness left, once its shim and inits are gone.
+pub(crate) fn wait_for_supervisors(register: &Path, most: Duration) -> Option<PathBuf> {
     let mut file = OpenOptions::new().read(true).write(true).open(register).ok()?;
     let until = Instant::now() + most;
     while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() && Instant::now() < until {
@@ -40,9 +40,9 @@ pub(crate) fn wait_for_keepers(register: &Path, most: Duration) -> Option<PathBu
     (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path)))
 }
 
-/// Ends whoever is left in a group of a run that nobody keeps any more, and says how many they were.
+/// Ends every process that is left in the group of an unsupervised run, and returns how many they were.
 pub(crate) fn end_group(group: &Path, run: &str) -> u32 {
-    // Only a group of that run, whatever the register says.
+    // Only a group of that run, whatever the register contains.
     let ours = group.file_name().is_some_and(|name| name == OsStr::new(&format!("loop-{run}")));
     if ours { cgroup::end(group) } else { 0 }
 }

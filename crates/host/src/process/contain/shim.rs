@@ -1,5 +1,5 @@
-//! The shim of a run: the same program, started once. It forks inits, and stays when the
-//! harness is killed: then the inits end what they keep, it ends what came to it, and goes.
+//! The shim of a run: the same program, started once. It forks inits, and stays alive when the harness is killed:
+//! then the inits end their commands, the shim ends orphans, and exits.
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,14 +18,14 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::init::{self, Given, Means};
-use super::raw::{self, Forked, Place};
+use super::raw::{self, ForkTarget, Forked};
 use super::wire::{Kind, Report, next_init};
 use super::{NO_CGROUP, SHIM, STOPS_MAX, cgroup};
 use crate::process::proc::{children, descendants, is_dead, own_pid, signal_below};
 
 /// After this a shim without a harness gives up.
-const LAST_LOOK_AFTER: Duration = Duration::from_secs(30);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const ORPHANS_TAKE_MAX: Duration = Duration::from_secs(30);
+const POLL_EVERY: Duration = Duration::from_millis(5);
 
 /// Does all that a shim does, if that is what this process was started for.
 #[must_use]
@@ -51,7 +51,7 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
     let (read, write) = UnixStream::pair()?;
     read.set_nonblocking(true)?;
     let handler = pipe::register(SIGCHLD, write)?;
-    let mut inits: Vec<Kept> = Vec::new();
+    let mut inits: Vec<InitProcess> = Vec::new();
     loop {
         let mut fds = [PollFd::new(&harness, PollFlags::IN), PollFd::new(&read, PollFlags::IN)];
         poll(&mut fds, None).ok();
@@ -64,15 +64,15 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
         let Some((kind, fds)) = next_init(&harness)? else { break };
         let Some(given) = unpack(kind, fds) else { continue };
         let into = match &given.means {
-            Means::Descent => Place::Same,
-            Means::Groups { lane, .. } => Place::Cgroup(lane.as_fd()),
-            Means::Namespace => Place::Namespace { user: false },
-            Means::UserNamespace { .. } => Place::Namespace { user: true },
+            Means::Descent => ForkTarget::Same,
+            Means::Groups { lane, .. } => ForkTarget::Cgroup(lane.as_fd()),
+            Means::Namespace => ForkTarget::Namespace { user: false },
+            Means::UserNamespace { .. } => ForkTarget::Namespace { user: true },
         };
         match raw::fork(into) {
-            Ok(Forked::Parent(pid)) => inits.push(Kept { pid, stops: 0 }),
+            Ok(Forked::Parent(pid)) => inits.push(InitProcess { pid, stops: 0 }),
             Ok(Forked::Child) => {
-                // The shim's own ends: whoever waits for its death must not wait for ours.
+                // The shim's own ends: a process that waits for its death must not wait for ours.
                 drop((harness, read));
                 unregister(handler);
                 close_stdin();
@@ -82,14 +82,14 @@ fn run(group: Option<PathBuf>) -> io::Result<ExitCode> {
         }
     }
     drop(harness);
-    last_look(&mut inits, &read);
+    end_orphans(&mut inits, &read);
     if let Some(group) = group {
         cgroup::end(&group);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The harness is known by descriptor 0, which the init must not keep open.
+/// Descriptor 0 shows whether the harness is alive; the init must close it.
 fn close_stdin() {
     if let Ok(nothing) = File::open("/dev/null") {
         rustix::stdio::dup2_stdin(&nothing).ok();
@@ -104,14 +104,14 @@ fn begin(given: Unpacked) -> io::Result<ExitCode> {
     Ok(init::run(Given { order, means, children }))
 }
 
-/// An init, and how often somebody has stopped it.
-struct Kept {
+/// An init, and how often it was stopped.
+struct InitProcess {
     pid: Pid,
     stops: u32,
 }
 
-impl Kept {
-    /// Lets it go on. Where somebody stops it again and again, it dies, and the harness ends all that it kept.
+impl InitProcess {
+    /// Continues it. If it is stopped again and again, it is killed, and the harness ends its processes.
     fn go_on(&mut self) {
         self.stops += 1;
         let signal = if self.stops < STOPS_MAX { Signal::CONT } else { Signal::KILL };
@@ -132,7 +132,7 @@ fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
         Kind::Plain => Means::Descent,
         Kind::Cgroup => Means::Groups { lane: fds.next()?, run: fds.next()? },
         Kind::Namespace => Means::Namespace,
-        // Asked for here: born into a user namespace, one is nobody at first.
+        // Asked for here: born into a user namespace, the user is not mapped at first.
         Kind::UserNamespace => {
             Means::UserNamespace { user: rustix::process::getuid().as_raw(), group: rustix::process::getgid().as_raw() }
         }
@@ -140,7 +140,7 @@ fn unpack(kind: Kind, fds: Vec<OwnedFd>) -> Option<Unpacked> {
     Some(Unpacked { order, means })
 }
 
-/// Somebody may have stopped us when whoever started us dies: then there is work to do.
+/// We may be stopped when our parent dies: then we have to continue, because there is work to do.
 pub(super) fn wake_when_orphaned() {
     set_parent_process_death_signal(Some(Signal::CONT)).ok();
 }
@@ -150,12 +150,12 @@ fn drain(mut pipe: &UnixStream) {
     while matches!(pipe.read(&mut bytes), Ok(count) if count > 0) {}
 }
 
-/// Takes in who is dead; true when nobody is left. An init that somebody stopped is let go on.
-fn reap(inits: &mut Vec<Kept>) -> bool {
+/// Reaps dead children; true when none is left. A stopped init is continued.
+fn reap(inits: &mut Vec<InitProcess>) -> bool {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((pid, status))) if !status.stopped() => inits.retain(|init| init.pid != pid),
-            Ok(Some((pid, _))) => inits.iter_mut().filter(|init| init.pid == pid).for_each(Kept::go_on),
+            Ok(Some((pid, _))) => inits.iter_mut().filter(|init| init.pid == pid).for_each(InitProcess::go_on),
             Err(rustix::io::Errno::INTR) => {}
             Ok(None) => return false,
             Err(_) => return true,
@@ -163,21 +163,21 @@ fn reap(inits: &mut Vec<Kept>) -> bool {
     }
 }
 
-/// The harness is gone: the inits end theirs; whoever came to us because an init was killed is ended by us.
-fn last_look(inits: &mut Vec<Kept>, children_changed: &UnixStream) {
-    let until = Instant::now() + LAST_LOOK_AFTER;
+/// The harness is gone: the inits end theirs; orphans of a killed init are ended here.
+fn end_orphans(inits: &mut Vec<InitProcess>, children_changed: &UnixStream) {
+    let until = Instant::now() + ORPHANS_TAKE_MAX;
     loop {
         drain(children_changed);
         if reap(inits) || Instant::now() > until {
             return;
         }
-        let keeping: Vec<i32> = inits.iter().map(|init| init.pid.as_raw_nonzero().get()).collect();
+        let init_pids: Vec<i32> = inits.iter().map(|init| init.pid.as_raw_nonzero().get()).collect();
         let came: Vec<i32> =
-            children(own_pid()).into_iter().filter(|pid| !keeping.contains(pid) && !is_dead(*pid)).collect();
+            children(own_pid()).into_iter().filter(|pid| !init_pids.contains(pid) && !is_dead(*pid)).collect();
         let below: Vec<i32> = came.iter().flat_map(|pid| descendants(*pid)).chain(came.iter().copied()).collect();
         signal_below(own_pid(), &below, Signal::STOP);
         signal_below(own_pid(), &below, Signal::KILL);
-        let wait = if came.is_empty() { Duration::from_millis(200) } else { LOOK_AGAIN };
+        let wait = if came.is_empty() { Duration::from_millis(200) } else { POLL_EVERY };
         let most = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
         poll(&mut [PollFd::new(children_changed, PollFlags::IN)], Some(&most)).ok();
     }

@@ -1,6 +1,6 @@
-//! What harness, shim and inits tell each other. The shim gets one byte and the socket of a new init;
-//! harness and init then talk over that: a command with its three streams, then asks in single bytes one
-//! way, reports in lines the other. An end of it that closes means that its holder is gone.
+//! Messages between harness, shim and inits. The shim gets one byte and the socket of a new init. Harness and init
+//! then use that socket: a command with its three streams, then requests as single bytes in one direction and
+//! reports as lines in the other. A closed end means that its process is gone.
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ const FDS_MAX: usize = 8;
 /// A command with its variables: the kernel takes less from us anyway.
 const COMMAND_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How an order is kept together.
+/// How an order is contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// By descent alone.
@@ -40,13 +40,13 @@ const KINDS: [(Kind, u8); 4] =
 /// What the harness asks of an init.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// End everybody, gently first.
+    /// End all processes, gently first.
     End,
     /// Interrupt the command itself, then end who is left.
     Interrupt,
-    /// End everybody now.
+    /// End all processes now.
     Kill,
-    /// Stop everybody where they are.
+    /// Stop all processes (SIGSTOP).
     Freeze,
     /// Let those go on that were stopped.
     Thaw,
@@ -65,7 +65,7 @@ impl Ask {
     }
 }
 
-/// What an init tells the harness, a line each.
+/// Reports of an init to the harness, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// It runs.
@@ -82,7 +82,7 @@ pub(crate) enum Report {
         /// Why.
         why: String,
     },
-    /// It could not be kept together as asked.
+    /// It could not be contained as asked.
     NotContained {
         /// Why.
         why: String,
@@ -93,7 +93,7 @@ pub(crate) enum Report {
     Signal(i32),
     /// So many others were alive then.
     Left(u32),
-    /// Nobody is alive.
+    /// No process is alive.
     Gone,
     /// These could not be ended.
     Lost(Vec<String>),
@@ -171,7 +171,7 @@ pub(super) fn next_command(from: &UnixStream) -> io::Result<Option<(Command, [Ow
     }
 }
 
-/// Says that nothing is inherited.
+/// An empty register: no group is named.
 const CLEAR: &str = "clear";
 
 /// The command of an order: its file, words, folder and variables.

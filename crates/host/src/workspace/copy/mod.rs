@@ -1,8 +1,15 @@
-//! Isolated copies: working copies of a checkpoint that know nothing of each other nor of the workspace. A writable
-//! snapshot where btrfs has it, an overlay where mounts are allowed, else a checkout.
+//! Isolated copies: working copies of a checkpoint that share nothing with each other or with the workspace. A
+//! writable snapshot on btrfs, an overlay where mounts are allowed, otherwise a checkout.
+//!
+//! | file | what it does | what it does not do |
+//! |---|---|---|
+//! | `checkout` | writes a checkpoint into an empty folder | |
+//! | `copy_tree` | copies a tree, sharing contents where the file system can | copy devices, pipes and sockets |
+//! | `overlay` | mounts overlays; unmounts everything below a copy | need root, where the kernel allows it |
+//! | `register` | whose copies there are; removes those of dead owners | touch a folder without our mark |
 mod checkout;
+mod copy_tree;
 mod overlay;
-mod plant;
 mod register;
 
 use std::io;
@@ -51,11 +58,11 @@ pub struct CopyRequest<'a> {
     pub source: ContentSource<'a>,
     /// A name for it, such as the id of its commit: the same name is the same checkpoint.
     pub key: &'a str,
-    /// What is brought along that no checkpoint holds.
+    /// What is copied along that no checkpoint holds.
     pub along: CopyExtras<'a>,
 }
 
-/// What is brought along that no checkpoint holds. Where the source is a snapshot it comes from there, and is as it was
+/// What is copied along that no checkpoint holds. Where the source is a snapshot it comes from there, and is as it was
 /// then; else it comes from the workspace as it is now.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyExtras<'a> {
@@ -73,8 +80,8 @@ pub struct CopyExtras<'a> {
 #[derive(Debug)]
 pub struct CopiesMade {
     /// How.
-    pub way: CopyMethod,
-    /// Why in this way, for people.
+    pub method: CopyMethod,
+    /// Why with this method, for people.
     pub why: String,
     /// Where each is.
     pub paths: Vec<PathBuf>,
@@ -106,7 +113,7 @@ impl Copies {
             }
         }
         for name in copies.list()? {
-            copies.lay_again(name.as_bytes())?;
+            copies.remount_overlay(name.as_bytes())?;
         }
         Ok(copies)
     }
@@ -136,15 +143,15 @@ impl Copies {
         Ok(whole.filter_map(|name| String::from_utf8(name).ok()).collect())
     }
 
-    /// Makes copies with these names: in the best way that works, or only in this one.
+    /// Makes copies with these names: with the best method that works, or only with this one.
     ///
     /// # Errors
-    /// When that way does not work, or the machine would not let us. Then none of them is there.
+    /// When that method does not work. Then none of them is there.
     pub fn make(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>, names: &[&str]) -> io::Result<CopiesMade> {
         if is_inside(&self.folder, request.along.workspace)? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "copies cannot lie in the workspace itself"));
         }
-        let (way, why) = self.choose(request, only)?;
+        let (method, why) = self.choose(request, only)?;
         let there = self.list()?;
         for name in names {
             checked(name)?;
@@ -153,23 +160,23 @@ impl Copies {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
             }
         }
-        if let Err(error) = self.make_all(request, way, names) {
+        if let Err(error) = self.make_all(request, method, names) {
             for name in names.iter().flat_map(|name| [unfinished(name.as_bytes()), name.as_bytes().to_vec()]) {
                 self.remove_bytes(&name).ok();
             }
             return Err(error);
         }
-        Ok(CopiesMade { way, why, paths: names.iter().map(|name| self.path(name)).collect() })
+        Ok(CopiesMade { method, why, paths: names.iter().map(|name| self.path(name)).collect() })
     }
 
     /// All of them, safe on disk before one of them has its name.
-    fn make_all(&self, request: &CopyRequest<'_>, way: CopyMethod, names: &[&str]) -> io::Result<()> {
+    fn make_all(&self, request: &CopyRequest<'_>, method: CopyMethod, names: &[&str]) -> io::Result<()> {
         let copies = self.part(COPIES)?;
         for name in names {
             let unfinished = unfinished(name.as_bytes());
             mkdirat(&copies, unfinished.as_slice(), Mode::RWXU)?;
             let own = open_inside(copies.as_fd(), &unfinished)?;
-            self.make_one(request, way, &own, names.len() > 1)?;
+            self.make_one(request, method, &own, names.len() > 1)?;
         }
         rustix::fs::syncfs(&copies)?;
         for name in names {
@@ -178,26 +185,26 @@ impl Copies {
         Ok(())
     }
 
-    /// The best way that works, and why the better ones do not.
+    /// The best method that works, and why the better ones do not.
     fn choose(&self, request: &CopyRequest<'_>, only: Option<CopyMethod>) -> io::Result<(CopyMethod, String)> {
         let mut whys = Vec::new();
-        for way in [CopyMethod::Snapshot, CopyMethod::Overlay, CopyMethod::Checkout] {
-            if only.is_some_and(|only| only != way) {
+        for method in [CopyMethod::Snapshot, CopyMethod::Overlay, CopyMethod::Checkout] {
+            if only.is_some_and(|only| only != method) {
                 continue;
             }
-            let tried = match way {
+            let tried = match method {
                 CopyMethod::Snapshot => self.try_snapshot(request),
                 CopyMethod::Overlay => overlay::trial(self.own.folder.as_fd()),
                 CopyMethod::Checkout => Ok(()),
             };
-            let is = match way {
+            let is = match method {
                 CopyMethod::Snapshot => "writable snapshots of btrfs",
                 CopyMethod::Overlay => "overlays over one checkout",
                 CopyMethod::Checkout => "a checkout each",
             };
             match tried {
-                Ok(()) if whys.is_empty() => return Ok((way, is.to_owned())),
-                Ok(()) => return Ok((way, format!("{is}: {}", whys.join("; ")))),
+                Ok(()) if whys.is_empty() => return Ok((method, is.to_owned())),
+                Ok(()) => return Ok((method, format!("{is}: {}", whys.join("; ")))),
                 Err(why) => whys.push(why),
             }
         }
@@ -219,8 +226,8 @@ impl Copies {
         }
     }
 
-    fn make_one(&self, request: &CopyRequest<'_>, way: CopyMethod, own: &OwnedFd, several: bool) -> io::Result<()> {
-        match way {
+    fn make_one(&self, request: &CopyRequest<'_>, method: CopyMethod, own: &OwnedFd, several: bool) -> io::Result<()> {
+        match method {
             CopyMethod::Snapshot => snapshot_copy(request, own),
             CopyMethod::Overlay => {
                 let shared = self.shared(request)?;
@@ -228,7 +235,7 @@ impl Copies {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let below = openat2(own, BELOW, flags, Mode::RUSR | Mode::WUSR, WITHIN)?;
                 io::Write::write_all(&mut std::fs::File::from(below), &key)?;
-                overlay::lay(own.as_fd(), shared.as_fd())
+                overlay::mount_overlay(own.as_fd(), shared.as_fd())
             }
             CopyMethod::Checkout => {
                 let tree = make_folder(own, TREE)?;
@@ -236,13 +243,13 @@ impl Copies {
                     return check_out(request, &tree);
                 }
                 let shared = self.shared(request)?;
-                plant::plant(&shared, &tree, &|_| true)
+                copy_tree::copy_tree(&shared, &tree, &|_| true)
             }
         }
     }
 
     /// An overlay that is not mounted any more is mounted again.
-    fn lay_again(&self, name: &[u8]) -> io::Result<()> {
+    fn remount_overlay(&self, name: &[u8]) -> io::Result<()> {
         let own = open_inside(self.part(COPIES)?.as_fd(), name)?;
         let is_overlay = statat(&own, UPPER, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         if !is_overlay || overlay::is_mounted(&own, TREE) {
@@ -251,10 +258,10 @@ impl Copies {
         let mut key = Vec::new();
         io::Read::read_to_end(&mut open_file(&own, BELOW.as_bytes())?, &mut key)?;
         let shared = open_inside(self.part(SHARED)?.as_fd(), &key)?;
-        overlay::lay(own.as_fd(), shared.as_fd())
+        overlay::mount_overlay(own.as_fd(), shared.as_fd())
     }
 
-    /// The checkout that the copies of a checkpoint share, made once. Nobody works in it.
+    /// The checkout that the copies of a checkpoint share, made once. It is never changed.
     fn shared(&self, request: &CopyRequest<'_>) -> io::Result<OwnedFd> {
         let key = shared_key(request)?;
         let shared = self.part(SHARED)?;
@@ -300,7 +307,7 @@ impl Copies {
 /// Whether a path lies in a folder, by whatever name.
 ///
 /// # Errors
-/// When the folder cannot be looked at.
+/// When the folder cannot be read.
 pub fn is_inside(path: &Path, folder: &OwnedFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(folder)?;
     let mut above = path.ancestors().filter_map(|above| rustix::fs::stat(above).ok());
@@ -311,7 +318,7 @@ fn unfinished(name: &[u8]) -> Vec<u8> {
     [UNFINISHED, name].concat()
 }
 
-/// The name of a shared checkout: what is brought along makes it another one.
+/// The name of a shared checkout: what is copied along makes it another one.
 fn shared_key(request: &CopyRequest<'_>) -> io::Result<Vec<u8>> {
     let ignored = if request.along.ignored { "-with-ignored" } else { "" };
     let git = if request.along.git { "-with-git" } else { "" };
@@ -326,10 +333,10 @@ fn make_folder(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
     open_inside(above.as_fd(), name)
 }
 
-/// Puts a checkpoint into an empty folder, with what is brought along.
+/// Puts a checkpoint into an empty folder, with what is copied along.
 fn check_out(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     put(request, to)?;
-    bring(request, to)
+    copy_extras(request, to)
 }
 
 /// Puts a checkpoint into an empty folder, and nothing else.
@@ -340,24 +347,26 @@ pub fn put(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     let then = request.checkpoint;
     match request.source {
         ContentSource::Store(store) => checkout::check_out(then, store, to),
-        ContentSource::Snapshot(snapshot) => plant::plant(snapshot.folder(), to, &|path| then.names.contains_key(path)),
+        ContentSource::Snapshot(snapshot) => {
+            copy_tree::copy_tree(snapshot.folder(), to, &|path| then.names.contains_key(path))
+        }
     }
 }
 
-/// Brings along what no checkpoint holds, as it was wished, into a folder in which the checkpoint is.
+/// Copies along what no checkpoint holds, as requested, into a folder with the checkpoint.
 ///
 /// # Errors
 /// When something of it cannot be read or written.
-pub fn bring(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
+pub fn copy_extras(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
     let then = request.checkpoint;
     let (from, now) = match request.source {
         ContentSource::Store(_) => (request.along.workspace, request.along.now),
         ContentSource::Snapshot(snapshot) => (snapshot.folder(), then),
     };
     if request.along.ignored {
-        plant::plant_ignored(from, to, now, then)?;
+        copy_tree::copy_ignored(from, to, now, then)?;
     }
-    if request.along.git { plant::plant_repository(from, to) } else { Ok(()) }
+    if request.along.git { copy_tree::copy_repository(from, to) } else { Ok(()) }
 }
 
 /// A writable snapshot, without what was not asked for.
@@ -367,7 +376,7 @@ fn snapshot_copy(request: &CopyRequest<'_>, own: &OwnedFd) -> io::Result<()> {
     };
     btrfs::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
     let tree = open_inside(own.as_fd(), TREE)?;
-    // A repository that is only pointed to is somebody else's.
+    // A repository that is only pointed to belongs to another folder.
     if !request.along.git || open_inside(tree.as_fd(), b".git").is_err() {
         remove_name(&tree, b".git")?;
     }

@@ -1,5 +1,5 @@
-//! Overlays: a shared tree below, what a copy changes above it. And unmounting whatever is mounted in a copy, ours
-//! or not.
+//! Overlays: a shared tree below, the changes of one copy above it. Also unmounts everything that is mounted in a
+//! copy.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,11 +19,11 @@ pub(super) const TREE: &[u8] = b"tree";
 /// Hard links stay one file and folders can be renamed, where the kernel lets us; else the plain form; else the form
 /// for those who are not root.
 const OPTIONS: &[&str] = &[",index=on,redirect_dir=on,metacopy=off", "", ",userxattr"];
-/// So many times what is mounted in a copy is looked for: one mount may hide another.
-const LOOKS_MAX: u32 = 16;
+/// How often the mounts in a copy are listed: one mount may hide another.
+const UNMOUNT_PASSES_MAX: u32 = 16;
 
 /// Mounts an overlay at the `tree` of a copy's folder.
-pub(super) fn lay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn mount_overlay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io::Result<()> {
     for part in [UPPER, WORK, TREE] {
         match mkdirat(folder, part, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -52,13 +52,13 @@ pub(super) fn trial(folder: BorrowedFd<'_>) -> Result<(), String> {
         mkdirat(folder, name.as_slice(), Mode::RWXU)?;
         let own = open_inside(folder, &name)?;
         mkdirat(&own, "lower", Mode::RWXU)?;
-        let laid = lay(own.as_fd(), open_inside(own.as_fd(), b"lower")?.as_fd()).and_then(|()| {
+        let mounted = mount_overlay(own.as_fd(), open_inside(own.as_fd(), b"lower")?.as_fd()).and_then(|()| {
             // What can be mounted but not written to is of no use.
             mkdirat(open_any(own.as_fd(), TREE)?, "folder", Mode::RWXU).map_err(Into::into)
         });
         unmount_all(&own)?;
         remove_folder(folder, &name)?;
-        laid
+        mounted
     };
     tried().map_err(|error| format!("no overlay can be mounted: {error}"))
 }
@@ -66,20 +66,20 @@ pub(super) fn trial(folder: BorrowedFd<'_>) -> Result<(), String> {
 /// Unmounts all that is mounted below a folder.
 ///
 /// # Errors
-/// When something stays mounted, with its place.
+/// When something stays mounted, with its path.
 pub(super) fn unmount_all(folder: &OwnedFd) -> io::Result<()> {
     let own = path_of_handle(folder)?;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..UNMOUNT_PASSES_MAX {
         let mounts: Vec<_> = mounts_at(&own)?.into_iter().filter(|mount| *mount != own).collect();
         if mounts.is_empty() {
             return Ok(());
         }
-        for place in mounts.iter().rev() {
-            let below = place.strip_prefix(&own).unwrap_or(place);
-            // One of them may lie in another that is gone by now; the next look tells.
+        for mount_point in mounts.iter().rev() {
+            let below = mount_point.strip_prefix(&own).unwrap_or(mount_point);
+            // One of them may lie in another that is gone by now; the next pass shows it.
             let Ok(root) = open_any(folder.as_fd(), below.as_os_str().as_bytes()) else { continue };
             unmount(format!("/proc/self/fd/{}", root.as_raw_fd()), UnmountFlags::DETACH)
-                .map_err(|error| io::Error::other(format!("{} cannot be unmounted: {error}", shown(place))))?;
+                .map_err(|error| io::Error::other(format!("{} cannot be unmounted: {error}", shown(mount_point))))?;
         }
     }
     Err(io::Error::other(format!("something in {} stays mounted", shown(&own))))

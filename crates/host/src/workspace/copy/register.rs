@@ -1,5 +1,5 @@
-//! Whose copies there are: a folder for each owner, with a lock that is free when its owner is dead, and a mark that
-//! tells it from every other folder.
+//! The owners of copies: a folder for each, with a lock that is free when the owner is dead, and a mark that shows
+//! that the folder is ours.
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +16,7 @@ use crate::fs::walk::names_in;
 
 const LOCK: &str = "lock";
 const MARK: &str = "mark";
-/// A mark under way.
+/// A mark in progress.
 const MARK_NEW: &str = ".mark";
 /// The number of this form.
 const FORM: u32 = 1;

@@ -1,5 +1,5 @@
-//! The folders that are watched, as a tree: each knows its name and the one above, so that a moved folder takes all
-//! below it along.
+//! The watched folders, as a tree: each has its name and its parent, so a moved folder takes everything below it
+//! along.
 use std::collections::{BTreeMap, HashMap};
 
 use crate::checkpoint::DirRules;
@@ -11,11 +11,11 @@ const CLIMB_MAX: usize = 600;
 pub(super) type Number = i32;
 
 /// Where a watched folder lies: the folder above, and its name there. None for the workspace itself.
-pub(super) type Place = Option<(Number, Vec<u8>)>;
+pub(super) type FolderLocation = Option<(Number, Vec<u8>)>;
 
 #[derive(Debug)]
 struct Folder {
-    place: Place,
+    location: FolderLocation,
     /// Watched folders in it.
     inside: BTreeMap<Vec<u8>, Number>,
     scope: DirRules,
@@ -43,7 +43,7 @@ impl Folders {
     }
 
     pub(super) fn is_top(&self, number: Number) -> bool {
-        self.known.get(&number).is_some_and(|folder| folder.place.is_none())
+        self.known.get(&number).is_some_and(|folder| folder.location.is_none())
     }
 
     /// Names from the top down to a folder. None if it is not known, or the tree is none.
@@ -51,7 +51,7 @@ impl Folders {
         let mut names = Vec::new();
         let mut at = number;
         for _ in 0..CLIMB_MAX {
-            match &self.known.get(&at)?.place {
+            match &self.known.get(&at)?.location {
                 None => {
                     names.reverse();
                     return Some(names);
@@ -76,7 +76,7 @@ impl Folders {
             if at == other {
                 return true;
             }
-            match self.known.get(&at).and_then(|folder| folder.place.as_ref()) {
+            match self.known.get(&at).and_then(|folder| folder.location.as_ref()) {
                 Some((above, _)) => at = *above,
                 None => return false,
             }
@@ -86,9 +86,9 @@ impl Folders {
 
     /// Notes where a folder lies. One that is known elsewhere was moved. None if it cannot lie there; else what is
     /// known to have lain there before and is to be forgotten.
-    pub(super) fn put(&mut self, number: Number, place: Place, scope: DirRules) -> Option<Vec<Number>> {
+    pub(super) fn put(&mut self, number: Number, location: FolderLocation, scope: DirRules) -> Option<Vec<Number>> {
         let mut gone = Vec::new();
-        if let Some((above, name)) = &place {
+        if let Some((above, name)) = &location {
             if self.lies_below(*above, number) {
                 return None;
             }
@@ -98,18 +98,18 @@ impl Folders {
         }
         self.detach(number);
         let inside = self.known.remove(&number).map(|folder| folder.inside).unwrap_or_default();
-        if let Some((above, name)) = &place {
+        if let Some((above, name)) = &location {
             // It may have lain in what has just been forgotten.
             self.known.get_mut(above)?.inside.insert(name.clone(), number);
         }
-        self.known.insert(number, Folder { place, inside, scope });
+        self.known.insert(number, Folder { location, inside, scope });
         gone.retain(|other| *other != number);
         Some(gone)
     }
 
     fn detach(&mut self, number: Number) {
-        let place = self.known.get(&number).and_then(|folder| folder.place.clone());
-        if let Some((above, name)) = place
+        let location = self.known.get(&number).and_then(|folder| folder.location.clone());
+        if let Some((above, name)) = location
             && self.at(above, &name) == Some(number)
             && let Some(above) = self.known.get_mut(&above)
         {
@@ -117,7 +117,7 @@ impl Folders {
         }
     }
 
-    /// Forgets a folder and all below it, and says which they were.
+    /// Forgets a folder and all below it, and returns which they were.
     pub(super) fn forget(&mut self, number: Number) -> Vec<Number> {
         self.detach(number);
         let (mut gone, mut open) = (Vec::new(), vec![number]);

@@ -1,4 +1,4 @@
-//! What the watcher hands out: where something may have changed, or that it does not know.
+//! The result of the watcher: where something may have changed, or why that is not known.
 use std::collections::BTreeSet;
 
 /// A list longer than this is not worth more than a walk.
@@ -9,7 +9,7 @@ const PATHS_MAX: usize = 8192;
 pub enum WatchHint {
     /// Anywhere.
     Everything(NoListReason),
-    /// Here, as far as the kernel tells: a hint, never a proof.
+    /// Here, by the kernel's events: a hint, never a proof.
     Changes(Changes),
 }
 
@@ -36,9 +36,9 @@ pub enum NoListReason {
 /// `folders`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Names to look at again, each alone: what is there, its permissions, its content.
+    /// Names to inspect again, each alone: what is there, its permissions, its content.
     pub names: BTreeSet<Vec<u8>>,
-    /// Names to look at again with all that is below, now or when last looked at.
+    /// Names to inspect again with all that is below, now or when last inspected.
     pub folders: BTreeSet<Vec<u8>>,
 }
 
@@ -72,7 +72,7 @@ impl Changes {
     }
 }
 
-/// A list under way, which gives up when it is too long.
+/// A list in progress, which gives up when it is too long.
 #[derive(Debug, Default)]
 pub(super) struct List {
     changes: Changes,

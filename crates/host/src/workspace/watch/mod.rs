@@ -1,19 +1,23 @@
-//! Watching a workspace: one inotify instance over its folders in scope, asked only when somebody wants to know, so
-//! that nothing wakes an idle harness. What it gives is a hint of where to look, never a proof that nothing else
-//! has changed.
+//! Watching a workspace: one inotify instance over its folders in scope. It is read only when a caller wants to
+//! know, so nothing wakes an idle harness. The result is a hint where something changed, never a proof that nothing
+//! else did.
 //!
-//! Checkpoints do not use it: a comparison that walks everything is fast enough and needs no proof
+//! Checkpoints do not use it: for small trees it saves little, and its set-up costs a full walk
 //! (docs/decisions/0029). Other parts of the program may.
 //!
-//! The order is: `take`, then look at what it names. What changes after `take` is in the next hint. Besides what is
-//! named, look at
-//! - every file that had more than one name when last looked at, and whatever is the same file as one that is named
-//!   and has more than one: writing by one name tells nothing of the others;
+//! Call `take`, then inspect what it names. What changes after `take` is in the next hint. In addition, inspect
+//! - every file that had more than one name at the last inspection, and every other name of a named file that has
+//!   more than one: a write by one name gives no event for the others;
 //! - every path that counts although the rules leave it out: ignored folders are not watched.
 //!
-//! The kernel does not tell of: writing through memory while the mapping lasts (its end is told); writing by a
-//! hard link that lies elsewhere, or that was made and removed in between; what is mounted over a folder; what
-//! another machine writes.
+//! The kernel gives no event for: writing through a memory map (only for its end); writing by a hard link
+//! elsewhere, or by one that was made and removed in between; what is mounted over a folder; what another machine
+//! writes.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `folders` | the watched folders as a tree |
+//! | `hint` | the result: a list of paths, or why there is none |
 mod folders;
 mod hint;
 
@@ -27,11 +31,11 @@ use rustix::io::Errno;
 
 pub use hint::{Changes, NoListReason, WatchHint};
 
-use self::folders::{Folders, Number, Place};
+use self::folders::{FolderLocation, Folders, Number};
 use self::hint::List;
 use crate::checkpoint::{DirRules, Rules};
 
-/// The kernel keeps about a kilobyte for each, and other programs of the user need some too.
+/// Each takes about a kilobyte in the kernel, and other programs of the user need some too.
 const FOLDERS_MAX: usize = 65_536;
 /// As deep as the walk goes.
 const DEPTH_MAX: usize = 512;
@@ -49,8 +53,8 @@ pub struct Watch {
     workspace: OwnedFd,
     device: u64,
     rules: Rules,
-    /// What the repository's own list of rules looked like.
-    exclude: Option<Stamp>,
+    /// The stamp of the repository's own list of rules.
+    exclude: Option<ExcludeStamp>,
     inotify: Option<OwnedFd>,
     folders: Folders,
     /// Why the next hint is no list.
@@ -61,6 +65,16 @@ pub struct Watch {
     notice: Option<String>,
 }
 
+/// A folder that is about to be watched.
+struct FolderToWatch<'a> {
+    handle: OwnedFd,
+    location: FolderLocation,
+    path: Vec<u8>,
+    /// What holds in the folder above it.
+    above: &'a DirRules,
+    depth: usize,
+}
+
 /// Why a list cannot be had.
 enum Trouble {
     /// This time.
@@ -69,24 +83,25 @@ enum Trouble {
     Off(String),
 }
 
-/// One thing that the kernel tells.
+/// One event of the kernel.
 struct Event {
     number: Number,
     what: ReadFlags,
     name: Option<Vec<u8>>,
 }
 
-type Stamp = (u64, i64, [i64; 2], [u64; 2]);
+type ExcludeStamp = (u64, i64, [i64; 2], [u64; 2]);
 
 /// What stands for a name that came, went or was moved.
 const NAMED: ReadFlags =
     ReadFlags::CREATE.union(ReadFlags::DELETE).union(ReadFlags::MOVED_FROM).union(ReadFlags::MOVED_TO);
 
 impl Watch {
-    /// Begins to watch a workspace. Where that cannot be done it is off from the start, and says why.
+    /// Begins to watch a workspace. Where that is not possible it is off from the start; [`Self::notice`] has the
+    /// reason.
     ///
     /// # Errors
-    /// When the workspace itself cannot be looked at.
+    /// When the workspace itself cannot be read.
     pub fn new(workspace: &OwnedFd, rules: &Rules) -> io::Result<Self> {
         let mut watch = Self {
             workspace: workspace.try_clone()?,
@@ -111,7 +126,7 @@ impl Watch {
 
     /// Where something may have changed since the last time. It does not wait.
     ///
-    /// After `NoListReason::Rules` the rules are to be read again; if they are others, a new watch takes the place of this one.
+    /// After `NoListReason::Rules` the rules are to be read again; if they differ, make a new watch.
     pub fn take(&mut self) -> WatchHint {
         if self.off.is_some() {
             return WatchHint::Everything(NoListReason::Off);
@@ -121,7 +136,7 @@ impl Watch {
             if self.stale || self.is_gone() { Err(Trouble::Doubt(NoListReason::Doubt)) } else { self.drain(&mut list) };
         let doubt = self.doubt.take();
         match began {
-            Ok(()) if self.exclude == self.look_at_exclude() => {
+            Ok(()) if self.exclude == self.exclude_stamp() => {
                 doubt.map_or_else(|| list.finish(), WatchHint::Everything)
             }
             Ok(()) => self.again(NoListReason::Rules),
@@ -133,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Why there is no watch and will be none: said once.
+    /// Why there is no watch and will be none: returned once.
     pub fn notice(&mut self) -> Option<String> {
         self.notice.take()
     }
@@ -144,7 +159,7 @@ impl Watch {
         self.folders.len()
     }
 
-    /// What can be read from when something has changed. Nobody needs to: an idle harness is woken by nothing.
+    /// Readable when something has changed. Polling it is optional.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.inotify.as_ref().map(AsFd::as_fd)
@@ -157,7 +172,7 @@ impl Watch {
         self.off = Some(why);
     }
 
-    /// Watches anew, so that the walk that follows misses nothing that comes later.
+    /// Watches again, so that the walk that follows misses nothing that comes later.
     fn again(&mut self, why: NoListReason) -> WatchHint {
         self.begin();
         self.doubt = None;
@@ -166,7 +181,7 @@ impl Watch {
 
     fn begin(&mut self) {
         self.stale = false;
-        self.exclude = self.look_at_exclude();
+        self.exclude = self.exclude_stamp();
         self.folders = Folders::default();
         match self.watch_all() {
             Ok(()) => {}
@@ -185,10 +200,10 @@ impl Watch {
             return Err(Trouble::Off("it is gone".to_owned()));
         }
         let scope = DirRules::above_all();
-        self.enter(top, None, (Vec::new(), &scope), 0)
+        self.enter(FolderToWatch { handle: top, location: None, path: Vec::new(), above: &scope, depth: 0 })
     }
 
-    /// The kernel tells of it only once nobody has it open any more, and we do.
+    /// The kernel reports it only when the folder is no longer open, and we have it open.
     fn is_gone(&self) -> bool {
         fstat(&self.workspace).map_or(0, |stat| stat.st_nlink) == 0
     }
@@ -201,7 +216,7 @@ impl Watch {
         openat2(folder, path, flags, Mode::empty(), resolve)
     }
 
-    /// A folder in scope, if it is there and may be read. Whoever changes that later is told of by the folder above.
+    /// A folder in scope, if it is there and may be read. A later change of that is an event of the folder above.
     fn open_in_scope(&self, folder: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Trouble> {
         match Self::open(folder, path) {
             Ok(opened) => {
@@ -223,16 +238,11 @@ impl Watch {
 
     /// Watches a folder and all below it. The watch comes first and reading after it, so that nothing is made
     /// in between unseen.
-    fn enter(
-        &mut self,
-        folder: OwnedFd,
-        place: Place,
-        (path, above): (Vec<u8>, &DirRules),
-        depth: usize,
-    ) -> Result<(), Trouble> {
-        let Some(number) = self.add(&folder, place.is_none())? else { return Ok(()) };
+    fn enter(&mut self, folder: FolderToWatch<'_>) -> Result<(), Trouble> {
+        let FolderToWatch { handle: folder, location, path, above, depth } = folder;
+        let Some(number) = self.add(&folder, location.is_none())? else { return Ok(()) };
         let scope = above.inside(folder.as_fd(), &path);
-        let gone = self.folders.put(number, place, scope.clone()).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
+        let gone = self.folders.put(number, location, scope.clone()).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         self.give_up(&gone);
         let mut folder = Dir::new(folder).map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
         let mut names = Vec::new();
@@ -251,7 +261,8 @@ impl Watch {
             }
             let handle = folder.fd().map_err(|_| Trouble::Doubt(NoListReason::Doubt))?;
             if let Some(inside) = self.open_in_scope(handle, &name)? {
-                self.enter(inside, Some((number, name)), (path, &scope), depth + 1)?;
+                let location = Some((number, name));
+                self.enter(FolderToWatch { handle: inside, location, path, above: &scope, depth: depth + 1 })?;
             }
         }
         Ok(())
@@ -261,7 +272,7 @@ impl Watch {
         path == b".git" || scope.leaves_out(&self.rules, path)
     }
 
-    /// Asks the kernel to tell of a folder. None if it may not be read.
+    /// Asks the kernel for events of a folder. None if it may not be read.
     fn add(&self, folder: &OwnedFd, is_top: bool) -> Result<Option<Number>, Trouble> {
         let Some(inotify) = &self.inotify else { return Err(Trouble::Doubt(NoListReason::Doubt)) };
         if self.folders.len() >= FOLDERS_MAX {
@@ -272,13 +283,13 @@ impl Watch {
             | WatchFlags::MOVE
             | WatchFlags::MODIFY
             | WatchFlags::ATTRIB
-            // This tells of what was written through memory.
+            // For writes through a memory map.
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::ONLYDIR;
         if is_top {
             what |= WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
         }
-        // By the handle: nobody can put a link in its place.
+        // By the handle: the name cannot be replaced by a link.
         let by_handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
         match inotify::add_watch(inotify, by_handle, what) {
             Ok(number) => Ok(Some(number)),
@@ -291,7 +302,7 @@ impl Watch {
         }
     }
 
-    /// The kernel need not tell of them any more.
+    /// Their events are not needed any more.
     fn give_up(&self, gone: &[Number]) {
         for number in gone {
             if let Some(inotify) = &self.inotify {
@@ -301,7 +312,7 @@ impl Watch {
         }
     }
 
-    /// Reads all that the kernel has to tell now.
+    /// Reads all events that are there now.
     fn drain(&mut self, list: &mut List) -> Result<(), Trouble> {
         let mut piece = vec![MaybeUninit::uninit(); PIECE];
         let mut seen = 0;
@@ -336,7 +347,7 @@ impl Watch {
             self.give_up(&gone);
             return Ok(());
         }
-        // What is told of a folder that is not known any more was put on the list as a whole when it went.
+        // A forgotten folder was put on the list as a whole; its later events do not matter.
         let (Some(name), Some(_)) = (name, self.folders.scope(number)) else { return Ok(()) };
         if name == b".gitignore" || (is_top && name == b".git") {
             return Err(Trouble::Doubt(NoListReason::Rules));
@@ -346,7 +357,7 @@ impl Watch {
         let came_or_went = what.intersects(NAMED) && (is_folder || is_known);
         // One that could not be read may be readable now.
         if came_or_went || (is_folder && !is_known) {
-            return self.look_again(number, &name, list);
+            return self.watch_again(number, &name, list);
         }
         let folder = self.folders.path(number).ok_or(Trouble::Doubt(NoListReason::Doubt))?;
         list.name(joined(&folder, &name));
@@ -354,7 +365,7 @@ impl Watch {
     }
 
     /// A folder came, went or was swapped: whatever is there now is watched, and all of it is on the list.
-    fn look_again(&mut self, above: Number, name: &[u8], list: &mut List) -> Result<(), Trouble> {
+    fn watch_again(&mut self, above: Number, name: &[u8], list: &mut List) -> Result<(), Trouble> {
         let doubt = || Trouble::Doubt(NoListReason::Doubt);
         let folder = self.folders.path(above).ok_or_else(doubt)?;
         let depth = folder.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).count();
@@ -369,13 +380,16 @@ impl Watch {
             return Ok(());
         }
         match self.open_in_scope(self.workspace.as_fd(), &path)? {
-            Some(folder) => self.enter(folder, Some((above, name.to_vec())), (path, &scope), depth + 1),
+            Some(handle) => {
+                let location = Some((above, name.to_vec()));
+                self.enter(FolderToWatch { handle, location, path, above: &scope, depth: depth + 1 })
+            }
             None => Ok(()),
         }
     }
 
-    /// How the repository's own list of rules looks; it is not watched, for its folder changes all the time.
-    fn look_at_exclude(&self) -> Option<Stamp> {
+    /// The stamp of the repository's own list of rules; it is not watched, because its folder changes all the time.
+    fn exclude_stamp(&self) -> Option<ExcludeStamp> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let file = openat2(&self.workspace, ".git/info/exclude", flags, Mode::empty(), resolve).ok()?;

@@ -1,5 +1,5 @@
-//! A folder of ours in the workspace: files that are there whole or not at all, and a log that only grows. The agent works
-//! in the same folder, so nothing is followed anywhere: neither a link in the place of the folder nor one in that of a file.
+//! A folder of ours in the workspace: files that are complete or absent, and a log. The agent works in the same
+//! workspace, so no link is followed, neither for the folder nor for a file.
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
@@ -10,20 +10,20 @@ use rustix::io::Errno;
 
 /// A log longer than this is put away.
 pub(super) const LOG_BYTES_MAX: u64 = 1024 * 1024;
-/// How many logs that were put away are kept.
+/// How many old logs are stored.
 const LOGS_MAX: u32 = 3;
 
-/// How much of a log is looked through.
+/// How much of a log is searched.
 const LAST_BYTES: u64 = 64 * 1024;
 
 /// The folder, by its path: the agent may remove it at any time, and it is made again.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OutputFolder {
     workspace: PathBuf,
     name: &'static str,
 }
 
-impl Place {
+impl OutputFolder {
     pub(super) fn new(workspace: &Path, name: &'static str) -> Self {
         Self { workspace: workspace.to_owned(), name }
     }
@@ -85,7 +85,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl OutputFolder {
     /// Whether a line is among the last of a log.
     pub(super) fn holds(&self, name: &str, line: &str) -> io::Result<bool> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

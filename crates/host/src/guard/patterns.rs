@@ -1,5 +1,5 @@
-//! Which names match what shall be protected: patterns in the style of `.gitignore`, over everything that is there,
-//! ignored or not. No link is followed, and what is made from the sources is passed by unless a pattern names it.
+//! Which names are protected: patterns in the style of `.gitignore`, over everything that is there, ignored or not.
+//! No link is followed. Folders that are built from sources are skipped unless a pattern names them.
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ const UNREAD_MAX: usize = 20;
 
 /// What matches.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct ProtectedPatterns {
     globs: Gitignore,
     /// The names that patterns have between their slashes.
     named: Vec<Vec<u8>>,
@@ -30,12 +30,21 @@ pub(super) struct Chosen {
 }
 
 /// One name that was passed.
-pub(super) struct Entry<'a> {
+pub(super) struct WalkEntry<'a> {
     pub(super) path: &'a [u8],
     pub(super) kind: FileType,
     pub(super) inode: u64,
     /// Whether it matches.
     pub(super) is_wanted: bool,
+}
+
+/// A folder that the walk is in.
+#[derive(Clone, Copy)]
+struct WalkedFolder<'a> {
+    handle: &'a OwnedFd,
+    path: &'a [u8],
+    /// Whether it matches itself.
+    matches: bool,
 }
 
 /// What could not be passed.
@@ -46,7 +55,7 @@ pub(super) struct Passed {
     pub(super) unread: Vec<Vec<u8>>,
 }
 
-impl Chosen {
+impl ProtectedPatterns {
     pub(super) fn new(globs: &[String], ours: Rules) -> Self {
         let mut builder = GitignoreBuilder::new("");
         for glob in globs {
@@ -68,23 +77,18 @@ impl Chosen {
         name == b".git" || is_made(name) && !is_named || self.ours.is_outside(path, true)
     }
 
-    /// Tells of every name in the workspace, folders too.
-    pub(super) fn walk(&self, workspace: &OwnedFd, tell: &mut dyn FnMut(&Entry<'_>)) -> Passed {
+    /// Calls `visit` for every name in the workspace, folders too.
+    pub(super) fn walk(&self, workspace: &OwnedFd, visit: &mut dyn FnMut(&WalkEntry<'_>)) -> Passed {
         let mut passed = Passed::default();
         match folder_beneath(workspace, b"") {
-            Ok(top) => self.folder((&top, &[]), false, tell, &mut passed),
+            Ok(top) => self.folder(WalkedFolder { handle: &top, path: &[], matches: false }, visit, &mut passed),
             Err(_) => passed.unread.push(b".".to_vec()),
         }
         passed
     }
 
-    fn folder(
-        &self,
-        (folder, path): (&OwnedFd, &[u8]),
-        inside: bool,
-        tell: &mut dyn FnMut(&Entry<'_>),
-        passed: &mut Passed,
-    ) {
+    fn folder(&self, folder: WalkedFolder<'_>, visit: &mut dyn FnMut(&WalkEntry<'_>), passed: &mut Passed) {
+        let WalkedFolder { handle: folder, path, matches } = folder;
         let Ok(entries) = Dir::read_from(folder) else { return unread(path, passed) };
         let depth = path.iter().filter(|byte| **byte == b'/').count();
         for entry in entries.flatten() {
@@ -100,7 +104,7 @@ impl Chosen {
             let path = joined(path, name);
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
-                // Some file systems do not say.
+                // Some file systems do not report it.
                 let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
                 kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
             }
@@ -111,24 +115,26 @@ impl Chosen {
             let is_wanted = match self.globs.matched(Path::new(OsStr::from_bytes(&path)), is_folder) {
                 Match::Ignore(_) => true,
                 Match::Whitelist(_) => false,
-                Match::None => inside,
+                Match::None => matches,
             };
-            tell(&Entry { path: &path, kind, inode: entry.ino(), is_wanted });
+            visit(&WalkEntry { path: &path, kind, inode: entry.ino(), is_wanted });
             if is_folder {
                 match folder_beneath(folder, name) {
-                    Ok(below) => self.folder((&below, &path), is_wanted, tell, passed),
+                    Ok(below) => {
+                        self.folder(WalkedFolder { handle: &below, path: &path, matches: is_wanted }, visit, passed);
+                    }
                     Err(_) => unread(&path, passed),
                 }
             }
         }
     }
 
-    /// The script files that are there. Where a link stands in the way to one, the link and what it leads to.
+    /// The script files that are there. Where a link is on the path to one, the link and its target.
     pub(super) fn scripts(&self, workspace: &OwnedFd, wanted: &[String], left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
         let Ok(root) = path_of_handle(workspace) else { return Vec::new() };
         let (patterns, plain): (Vec<&String>, Vec<&String>) =
             wanted.iter().partition(|path| path.contains(['*', '?', '[']));
-        let mut found: Vec<Vec<u8>> = plain.iter().flat_map(|path| on_the_way(&root, path.as_bytes())).collect();
+        let mut found: Vec<Vec<u8>> = plain.iter().flat_map(|path| links_on_path(&root, path.as_bytes())).collect();
         for path in &plain {
             let leads = root.join(path).canonicalize();
             if leads.is_ok_and(|leads| !leads.starts_with(&root)) {
@@ -167,7 +173,7 @@ fn above_all(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The links among the names of a path, and the file that it leads to; only what lies in the workspace.
-fn on_the_way(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
+fn links_on_path(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
     let is_link = |path: &[u8]| {
         fs::symlink_metadata(root.join(OsStr::from_bytes(path))).is_ok_and(|found| found.file_type().is_symlink())
     };

@@ -1,5 +1,5 @@
-//! Whether the originals are still there as they were. Mostly that is one `lstat` each; a file whose time of change is
-//! another is read and compared byte for byte by its hash.
+//! Whether the originals are unchanged. Usually that takes one `lstat` for each; a file whose change time differs
+//! is read and compared by its hash.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,12 +9,12 @@ use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::contents::hashed;
-use super::record::{Original, Quick, What};
+use super::record::{Original, OriginalKind, Quick};
 use super::{Originals, opened};
 use crate::checkpoint::{Stamp, wall_nanos};
 use crate::fs::handle::{folder_beneath, split};
 
-/// So many new names are told.
+/// At most this many new names are listed.
 const ADDED_MAX: usize = 1000;
 
 /// What became of a protected name.
@@ -50,7 +50,7 @@ pub struct Tampered {
 impl Tampered {
     /// For people and agents.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let path = &self.path;
         match &self.what {
             Tamper::Changed => format!("{path} was changed"),
@@ -62,7 +62,7 @@ impl Tampered {
     }
 }
 
-/// What a look found.
+/// The result of an inspection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TamperFound {
     /// Protected names that are not as they were, sorted.
@@ -77,38 +77,38 @@ impl Originals {
     /// Compares what is there with the originals.
     ///
     /// # Errors
-    /// When the workspace itself cannot be looked at.
-    pub fn look(&mut self) -> io::Result<TamperFound> {
+    /// When the workspace itself cannot be read.
+    pub fn inspect(&mut self) -> io::Result<TamperFound> {
         let mut found = TamperFound::default();
         let mut at = Folder { path: None, folder: folder_beneath(&self.workspace, b"").map(Ok)? };
-        for (path, kept) in &mut self.record.files {
+        for (path, original) in &mut self.record.files {
             let bytes = unescape_path(path);
             let (above, name) = split(&bytes);
             let what = match at.open(&self.workspace, above) {
-                Ok(folder) => of_name(folder, name, kept, false),
+                Ok(folder) => of_name(folder, name, original, false),
                 Err(error) => Some(hidden(*error)),
             };
             found.changed.extend(what.map(|what| Tampered { path: path.clone(), what }));
         }
-        self.look_for_names(&mut found);
+        self.find_added_and_renamed(&mut found);
         Ok(found)
     }
 
     /// One walk for the names that came, and for those that went elsewhere.
-    fn look_for_names(&self, found: &mut TamperFound) {
+    fn find_added_and_renamed(&self, found: &mut TamperFound) {
         let is_gone = |tampered: &&mut Tampered| tampered.what == Tamper::Deleted;
-        let inode = |path: &str| self.record.files.get(path).map(|kept| kept.stamp.inode);
+        let inode = |path: &str| self.record.files.get(path).map(|original| original.stamp.inode);
         let gone: BTreeMap<u64, String> = found
             .changed
             .iter_mut()
             .filter(is_gone)
             .filter_map(|tampered| Some((inode(&tampered.path)?, tampered.path.clone())))
             .collect();
-        if self.chosen.is_empty() && gone.is_empty() {
+        if self.patterns.is_empty() && gone.is_empty() {
             return;
         }
         let mut moved = BTreeMap::new();
-        self.chosen.walk(&self.workspace, &mut |entry| {
+        self.patterns.walk(&self.workspace, &mut |entry| {
             let is_file = matches!(entry.kind, FileType::RegularFile | FileType::Symlink);
             let path = || escape_path(entry.path);
             if let Some(from) = gone.get(&entry.inode).filter(|_| is_file && !self.is_protected(entry.path)) {
@@ -122,7 +122,7 @@ impl Originals {
         found.added_more = u64::try_from(found.added.len().saturating_sub(ADDED_MAX)).unwrap_or(u64::MAX);
         found.added.truncate(ADDED_MAX);
         for tampered in &mut found.changed {
-            // A number is given anew once a file is gone: only the same content shows that it is the same file.
+            // A number is given again once a file is gone: only the same content shows that it is the same file.
             let to = moved.remove(&tampered.path).filter(|to| self.is_original(&tampered.path, to));
             if let Some(to) = to {
                 tampered.what = Tamper::Renamed { to };
@@ -136,16 +136,17 @@ impl Originals {
 
     /// Whether a name has what an original had.
     fn is_original(&self, original: &str, path: &str) -> bool {
-        let Some(kept) = self.record.files.get(original) else { return false };
+        let Some(original) = self.record.files.get(original) else { return false };
         let path = unescape_path(path);
         let is_same = |(folder, stat): (OwnedFd, Stat)| {
-            of_name(&folder, split(&path).1, &mut kept.clone(), true) != Some(Tamper::Changed) && same_kind(&stat, kept)
+            of_name(&folder, split(&path).1, &mut original.clone(), true) != Some(Tamper::Changed)
+                && same_kind(&stat, original)
         };
         self.stat(&path).is_ok_and(is_same)
     }
 }
 
-/// The folder that was last opened: neighbours are looked at together.
+/// The folder that was last opened: neighbours are inspected together.
 struct Folder {
     path: Option<Vec<u8>>,
     folder: Result<OwnedFd, Errno>,
@@ -172,23 +173,23 @@ fn hidden(error: Errno) -> Tamper {
     }
 }
 
-fn same_kind(stat: &Stat, kept: &Original) -> bool {
+fn same_kind(stat: &Stat, original: &Original) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);
-    match kept.what {
-        What::File { .. } => kind == FileType::RegularFile,
-        What::Link { .. } => kind == FileType::Symlink,
+    match original.what {
+        OriginalKind::File { .. } => kind == FileType::RegularFile,
+        OriginalKind::Link { .. } => kind == FileType::Symlink,
     }
 }
 
-/// What became of one name. Where only times changed, these are the new ones. A look `closely` reads the content in any
+/// What became of one name. Where only times changed, these are the new ones. With `closely` the content is read in any
 /// case.
-pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closely: bool) -> Option<Tamper> {
+pub(super) fn of_name(folder: &OwnedFd, name: &[u8], original: &mut Original, closely: bool) -> Option<Tamper> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Some(Tamper::Deleted),
         Err(error) => return Some(hidden(error)),
     };
-    if !same_kind(&stat, kept) {
+    if !same_kind(&stat, original) {
         let by = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => "a link",
             FileType::Directory => "a folder",
@@ -203,28 +204,28 @@ pub(super) fn of_name(folder: &OwnedFd, name: &[u8], kept: &mut Original, closel
     }
     let stamp = Stamp::of(&stat);
     let read_at = wall_nanos();
-    let is_untouched = kept.is_sure && kept.stamp == Quick::of(&stamp) && !closely;
-    let same_mode = matches!(kept.what, What::Link { .. }) || stat.st_mode & 0o7777 == kept.mode;
+    let is_untouched = original.is_sure && original.stamp == Quick::of(&stamp) && !closely;
+    let same_mode = matches!(original.what, OriginalKind::Link { .. }) || stat.st_mode & 0o7777 == original.mode;
     if is_untouched && same_mode {
         return None;
     }
-    match is_same_content(folder, name, kept, stamp.size) {
+    match is_same_content(folder, name, original, stamp.size) {
         Ok(true) if same_mode => {
-            kept.stamp = Quick::of(&stamp);
-            kept.is_sure = stamp.is_sure(read_at);
+            original.stamp = Quick::of(&stamp);
+            original.is_sure = stamp.is_sure(read_at);
             None
         }
         Ok(true) => Some(Tamper::Mode),
-        // Somebody took the right to read it away.
+        // The permission to read it was removed.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !same_mode => Some(Tamper::Mode),
         Ok(false) | Err(_) => Some(Tamper::Changed),
     }
 }
 
-fn is_same_content(folder: &OwnedFd, name: &[u8], kept: &Original, size: u64) -> io::Result<bool> {
-    match &kept.what {
-        What::Link { leads } => Ok(escape_path(readlinkat(folder, name, Vec::new())?.as_bytes()) == *leads),
-        What::File { bytes, .. } if *bytes != size => Ok(false),
-        What::File { sha256, .. } => Ok(hashed(&mut opened(folder, name)?, &mut io::sink())?.0 == *sha256),
+fn is_same_content(folder: &OwnedFd, name: &[u8], original: &Original, size: u64) -> io::Result<bool> {
+    match &original.what {
+        OriginalKind::Link { leads } => Ok(escape_path(readlinkat(folder, name, Vec::new())?.as_bytes()) == *leads),
+        OriginalKind::File { bytes, .. } if *bytes != size => Ok(false),
+        OriginalKind::File { sha256, .. } => Ok(hashed(&mut opened(folder, name)?, &mut io::sink())?.0 == *sha256),
     }
 }

@@ -1,5 +1,4 @@
-//! Trees planted into an empty folder: from another tree, name by name, with contents shared where the file system
-//! can.
+//! Copying a tree into an empty folder, name by name, with contents shared where the file system can.
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
@@ -14,51 +13,51 @@ use crate::fs::content::fill;
 use crate::fs::handle::{open_below, open_file, open_inside};
 use crate::fs::walk::{Name, NameKind, walk};
 
-/// Plants the names of a folder that are wanted into an empty one. Times are kept.
-pub(super) fn plant(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
-    let mut planting = Planting::new(from, to);
+/// Copies the wanted names of a folder into an empty one, with their times.
+pub(super) fn copy_tree(from: &OwnedFd, to: &OwnedFd, is_wanted: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    let mut copying = TreeCopy::new(from, to);
     for name in walk(from, is_wanted)? {
-        planting.name(&name)?;
+        copying.name(&name)?;
     }
-    planting.close()
+    copying.close()
 }
 
-/// Plants what is in a workspace but not in `now`, which is what it holds in scope: build folders and the like. Files
+/// Copies what is in a workspace but not in `now`, which is what it holds in scope: build folders and the like. Files
 /// that are the same as in the checkpoint get the workspace's times, so that build tools see what is up to date and
 /// what is not.
-pub(super) fn plant_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then: &Checkpoint) -> io::Result<()> {
-    let mut planting = Planting::new(from, to);
+pub(super) fn copy_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then: &Checkpoint) -> io::Result<()> {
+    let mut copying = TreeCopy::new(from, to);
     let mut folders: BTreeSet<Vec<u8>> = BTreeSet::from([Vec::new()]);
-    let then_folders = then.names.iter().filter(|(_, kept)| kept.what == StoredKind::Folder);
+    let then_folders = then.names.iter().filter(|(_, entry)| entry.what == StoredKind::Folder);
     folders.extend(then_folders.map(|(path, _)| path.clone()));
     for name in walk(from, &|path| path != b".git")? {
-        let [now, then] = [now, then].map(|checkpoint| checkpoint.names.get(&name.path).map(|kept| &kept.what));
+        let [now, then] = [now, then].map(|checkpoint| checkpoint.names.get(&name.path).map(|entry| &entry.what));
         if then.is_some() {
             if then == now && matches!(then, Some(StoredKind::File(_))) {
-                planting.same_time(&name)?;
+                copying.same_time(&name)?;
             }
         } else if now.is_none() && folders.contains(above(&name.path)) {
             // What is new since the checkpoint is no part of it, nor is what lies in a new folder.
-            planting.name(&name)?;
+            copying.name(&name)?;
             if name.kind == NameKind::Folder {
                 folders.insert(name.path);
             }
         }
     }
-    planting.close()
+    copying.close()
 }
 
-/// Plants the repository of a workspace, if it is a folder: one that is only pointed to is somebody else's.
-pub(super) fn plant_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
+/// Copies the repository of a workspace if it is a folder: one that is only pointed to belongs to another folder.
+pub(super) fn copy_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     let Ok(inside) = open_inside(from.as_fd(), b".git") else { return Ok(()) };
     mkdirat(to, ".git", permissions(rustix::fs::fstat(&inside)?.st_mode))?;
-    plant(&inside, &open_inside(to.as_fd(), b".git")?, &|_| true)
+    copy_tree(&inside, &open_inside(to.as_fd(), b".git")?, &|_| true)
 }
 
-struct Planting<'a> {
+struct TreeCopy<'a> {
     from: &'a OwnedFd,
     to: &'a OwnedFd,
-    /// The folder that was planted into last, and its path.
+    /// The folder that was written to last, and its path.
     last: Option<(Vec<u8>, OwnedFd)>,
     /// The first name of a file that has several.
     first: HashMap<u64, Vec<u8>>,
@@ -66,7 +65,7 @@ struct Planting<'a> {
     modes: Vec<(Vec<u8>, u32)>,
 }
 
-impl<'a> Planting<'a> {
+impl<'a> TreeCopy<'a> {
     fn new(from: &'a OwnedFd, to: &'a OwnedFd) -> Self {
         Self { from, to, last: None, first: HashMap::new(), modes: Vec::new() }
     }
