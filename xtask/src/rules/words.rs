@@ -144,7 +144,7 @@ fn found_in(tree: &Tree) -> BTreeMap<String, Vec<Finding>> {
     for file in tree.files().filter(|file| file.path != THIS_FILE) {
         let (folder, passages) = if file.is_markdown() {
             (String::new(), document_passages(&file.text))
-        } else if file.is_rust() && file.is_src() {
+        } else if file.is_rust() && file.is_src() && !is_test_code(file) {
             (folder_of(file), code_passages(&file.text))
         } else {
             continue;
@@ -162,6 +162,11 @@ fn found_in(tree: &Tree) -> BTreeMap<String, Vec<Finding>> {
         }
     }
     found
+}
+
+/// Inline tests that have a file or a folder of their own.
+fn is_test_code(file: &File) -> bool {
+    file.path.contains("/tests/") || file.path.ends_with("/tests.rs")
 }
 
 /// `crates/host/src/checkpoint` for all below it; `crates/host/src` for the files directly in it.
@@ -270,7 +275,7 @@ impl Passages {
 
     fn add_doc(&mut self, line: usize, literal: Option<&TokenTree>) {
         let Some(text) = literal.and_then(value_of) else { return };
-        if line != self.doc_line + 1 || text.trim().is_empty() {
+        if self.found.is_empty() || line != self.doc_line + 1 || text.trim().is_empty() {
             self.found.push(Passage::default());
             self.in_code &= line == self.doc_line + 1;
         }
