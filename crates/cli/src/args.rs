@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands;
 use crate::render::printer::{Loudness, Printer};
 
-/// Runs any coding agent again and again until a condition that loop itself checked holds.
+/// Runs any coding agent again and again until a condition holds that loop itself has checked.
 #[derive(Debug, Parser)]
 #[command(name = "loop", version, after_help = EXAMPLES)]
 pub struct Cli {
@@ -19,13 +19,13 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   loop demo
-  loop start \"fix the failing tests\" --promise \"npm test\" --agent-cmd \"claude -p\"
+  loop start \"fix the failing tests\" --promise \"npm test\" --agent claude
   loop status --watch
   loop resume a1b2 -n +5
   loop rollback a1b2 3
   loop verify a1b2
 
-Exit codes: 0 the promise holds · 1 ended without it · 2 stopped by you · 3 could not work ·
+Exit codes: 0 the promise passes · 1 ended without it · 2 stopped by you · 3 could not work ·
             4 wrong call or set-up, nothing was made · 5 a loop that should answer does not";
 
 /// How much is shown.
@@ -52,7 +52,7 @@ impl OutputArgs {
 /// Every command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Start a loop: run the agent until the promise holds
+    /// Start a loop: run the agent until the promise passes
     Start(Box<commands::start::StartArgs>),
     /// Show what runs, and what ended lately
     Status(commands::status::StatusArgs),
@@ -60,7 +60,7 @@ pub(crate) enum Verb {
     List(commands::list::ListArgs),
     /// Show the iterations of a loop
     History(commands::history::HistoryArgs),
-    /// Go on with a loop that was stopped, crashed or ran out of room
+    /// Resume a loop that was stopped, crashed or reached a limit
     Resume(Box<commands::resume::ResumeArgs>),
     /// Show what a loop does, as it does it
     Watch(commands::watch::WatchArgs),
@@ -72,11 +72,11 @@ pub(crate) enum Verb {
     Inject(commands::inject::InjectArgs),
     /// Change settings of a loop that is at work
     Set(commands::set::SetArgs),
-    /// Close the breaker of a loop that got nowhere, so that it may go on
+    /// Close the breaker of a loop that made no progress, so that it can be resumed
     Reset(commands::reset::ResetArgs),
     /// Go back to a checkpoint of a loop
     Rollback(commands::rollback::RollbackArgs),
-    /// Keep the workspace of a loop as it is now; list and remove what is kept
+    /// Record the workspace of a loop as it is now; list and remove checkpoints
     Checkpoint(commands::checkpoint::CheckpointArgs),
     /// Run the gates of a loop that is done again, on the tree that was judged
     Verify(commands::verify::VerifyArgs),
@@ -86,7 +86,7 @@ pub(crate) enum Verb {
     Demo,
     /// Show which agents are here, and how they would be called
     Agents(commands::agents::AgentsArgs),
-    /// Look at this machine: what loop finds and what it lacks
+    /// Check this machine: what loop finds and what is missing
     Doctor(commands::doctor::DoctorArgs),
     /// Remove the records of loops
     Rm(commands::rm::RmArgs),

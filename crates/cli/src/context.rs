@@ -30,7 +30,7 @@ impl Context {
     }
 }
 
-/// The user's home folder, which is no workspace.
+/// The user's home folder, which may not be a workspace.
 pub(crate) fn home_folder() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
