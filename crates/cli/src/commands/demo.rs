@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context) -> Done {
     context.printer.progress(&format!(
         "\nNow with your own project and agent:\n\
          \x20 cd your-project\n\
-         \x20 loop start \"what you want\" --promise \"the command that shows it is done\" --agent claude\n\
+         \x20 loop start \"what you want\" --promise \"the command that shows it is done\" --agent-cmd \"claude -p\"\n\
          \x20 loop doctor        which agents are installed here\n\
          \x20 rm -r {}\n",
         quoted(&shown)

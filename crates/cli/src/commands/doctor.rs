@@ -164,10 +164,11 @@ fn shell() -> Finding {
 fn agents() -> Finding {
     let found: Vec<&str> =
         ADAPTERS.iter().filter(|agent| program_on_path(agent.program).is_some()).map(|agent| agent.name).collect();
-    match found.first() {
-        None => finding("agents", Health::Note, "none of the known ones is installed")
-            .next("any command works: --agent-cmd; or see: loop demo"),
-        Some(first) => finding("agents", Health::Fine, found.join(", ")).next(format!("choose one: --agent {first}")),
+    if found.is_empty() {
+        finding("agents", Health::Note, "none of the known ones is installed")
+            .next("any command works: --agent-cmd; or see: loop demo")
+    } else {
+        finding("agents", Health::Fine, found.join(", ")).next("this version drives them by --agent-cmd")
     }
 }
 

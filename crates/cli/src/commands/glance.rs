@@ -43,5 +43,5 @@ fn next(shown: &[Row], any: bool) -> String {
 }
 
 fn start_line() -> String {
-    "start one: loop start \"fix the failing tests\" --promise \"npm test\" --agent claude".to_owned()
+    "start one: loop start \"fix the failing tests\" --promise \"npm test\" --agent-cmd \"claude -p\"".to_owned()
 }
