@@ -1,4 +1,10 @@
-//! The requirements ledger: a table of what is owed, whose last column is written from the tags.
+//! The requirements ledger: a list of what is owed, each with a state that is written from the tags.
+//!
+//! ```text
+//! - **B-05**: what is owed,
+//!   on as many lines as it takes
+//!   - state: 2 tests: core/decide, cli/start
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,60 +21,64 @@ const NAMED_MAX: usize = 4;
 /// The order of the crates in a row: the one in which they build on each other.
 const CRATE_ORDER: &[&str] = &["core", "host", "daemon", "cli", "testkit", "xtask"];
 
-/// One row of the ledger.
+/// What stands before a state.
+const STATE: &str = "  - state: ";
+
+/// What stands before the further lines of a state.
+const STATE_CONTINUES: &str = "    ";
+
+/// One entry of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its line, counted from 1.
+    /// Its first line, counted from 1.
     pub line: usize,
     /// The requirement.
     pub id: String,
-    /// What its state cell says now.
-    pub state: String,
-    /// How many cells it has, and how many its table's head has.
-    pub cells: (usize, usize),
-    /// Where the state cell lies in its line, without the bars around it.
-    cell: Range<usize>,
+    /// What its state says now, on one line; `None` when there is no line for it.
+    pub state: Option<String>,
+    /// The lines of the state, counted from 1.
+    state_lines: Range<usize>,
 }
 
-impl Row {
-    /// Has it as many cells as its table's head?
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.cells.0 == self.cells.1
-    }
-}
-
-/// The rows of every table whose first column is `id` and whose last is `state`.
+/// The entries of the ledger. One ends where the next one begins, or at a line that is not indented.
 #[must_use]
 pub fn rows(text: &str) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut width: Option<usize> = None; // of the ledger table that the line before belonged to
-    let mut before = 0;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut open = false; // whether the line before belonged to the last row
     for (number, line) in markdown::prose_lines(text) {
-        let cells = cells_of(line);
-        let said = |cell: &Range<usize>| line[cell.clone()].trim();
-        let (Some(first), Some(last)) = (cells.first(), cells.last()) else {
-            width = None;
+        let line = line.trim_end();
+        if let Some(id) = id_of(line) {
+            rows.push(Row { line: number, id: id.to_owned(), state: None, state_lines: 0..0 });
+            open = true;
             continue;
-        };
-        let goes_on = width.filter(|_| before + 1 == number);
-        before = number;
-        match goes_on {
-            None => width = (said(first) == "id" && said(last) == "state").then_some(cells.len()),
-            Some(_) if is_rule(said(first)) || said(first).is_empty() => {}
-            Some(width) => rows.push(Row {
-                line: number,
-                id: said(first).to_owned(),
-                state: said(last).to_owned(),
-                cells: (cells.len(), width),
-                cell: last.clone(),
-            }),
+        }
+        open = open && line.starts_with("  ");
+        let Some(row) = rows.last_mut().filter(|_| open) else { continue };
+        let continued = line.strip_prefix(STATE_CONTINUES).filter(|_| row.state_lines.end == number);
+        if let Some(state) = line.strip_prefix(STATE.trim_end()).filter(|_| row.state.is_none()) {
+            row.state = Some(state.trim_start().to_owned());
+            row.state_lines = number..number + 1;
+        } else if let (Some(more), Some(state)) = (continued, &mut row.state) {
+            state.push(' ');
+            state.push_str(more.trim());
+            row.state_lines.end = number + 1;
         }
     }
     rows
 }
 
-/// What each tagged requirement's state cell should say. One that is not here is `open`.
+/// The id that an entry begins with: `- **B-05**: …`.
+fn id_of(line: &str) -> Option<&str> {
+    let (id, _) = line.strip_prefix("- **")?.split_once("**:")?;
+    let (letters, digits) = id.split_once('-')?;
+    let is_id = !letters.is_empty()
+        && letters.chars().all(|sign| sign.is_ascii_uppercase())
+        && !digits.is_empty()
+        && digits.chars().all(|sign| sign.is_ascii_digit());
+    is_id.then_some(id)
+}
+
+/// What each tagged requirement's state should be. One that is not here is `open`.
 #[must_use]
 pub fn states(tags: &[Tag]) -> BTreeMap<&str, String> {
     let mut by_id: BTreeMap<&str, Vec<&Tag>> = BTreeMap::new();
@@ -86,11 +96,11 @@ pub fn stale(text: &str, tags: &[Tag]) -> Vec<(Row, String)> {
     let states = states(tags);
     rows(text)
         .into_iter()
-        .filter(Row::is_whole)
+        .filter(|row| row.state.is_some())
         .filter_map(|row| {
             let state = states.get(row.id.as_str());
             let state = state.map_or("open", String::as_str).to_owned();
-            (row.state != state).then_some((row, state))
+            (row.state.as_ref() != Some(&state)).then_some((row, state))
         })
         .collect()
 }
@@ -99,16 +109,17 @@ pub fn stale(text: &str, tags: &[Tag]) -> Vec<(Row, String)> {
 #[must_use]
 pub fn rewrite(text: &str, tags: &[Tag]) -> String {
     let changes: BTreeMap<usize, (Row, String)> =
-        stale(text, tags).into_iter().map(|(row, state)| (row.line, (row, state))).collect();
+        stale(text, tags).into_iter().map(|(row, state)| (row.state_lines.start, (row, state))).collect();
     let mut written = String::new();
+    let mut skipped = 0; // lines of an old state, up to here
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        match changes.get(&(index + 1)) {
-            None => written.push_str(line),
-            Some((row, state)) => {
-                written.push_str(&line[..row.cell.start]);
-                written.extend([" ", state, " "]);
-                written.push_str(&line[row.cell.end..]);
-            }
+        let number = index + 1;
+        if let Some((row, state)) = changes.get(&number) {
+            written.push_str(&markdown::wrapped(state, STATE, STATE_CONTINUES));
+            written.push_str(if line.ends_with("\r\n") { "\r\n" } else { "\n" });
+            skipped = row.state_lines.end;
+        } else if number >= skipped {
+            written.push_str(line);
         }
     }
     written
@@ -142,29 +153,10 @@ fn gaps(tags: &[&Tag]) -> Option<String> {
             gaps.push(gap);
         }
     }
-    Some(gaps.join("; ").replace('|', "\\|"))
+    Some(gaps.join("; "))
 }
 
 fn rank(krate: &str) -> usize {
     let found = CRATE_ORDER.iter().position(|known| *known == krate);
     found.unwrap_or(CRATE_ORDER.len())
-}
-
-/// Where the cells of a table's line lie. Empty when it is none; its last bar may be left out.
-fn cells_of(line: &str) -> Vec<Range<usize>> {
-    if !line.starts_with('|') {
-        return Vec::new();
-    }
-    let mut bars: Vec<usize> =
-        line.match_indices('|').map(|(at, _)| at).filter(|at| !line[..*at].ends_with('\\')).collect();
-    let end = line.trim_end().len();
-    if bars.last().is_some_and(|last| last + 1 < end) {
-        bars.push(end);
-    }
-    bars.windows(2).filter_map(|pair| Some(pair.first()? + 1..*pair.last()?)).collect()
-}
-
-/// The line of dashes under a table's head.
-fn is_rule(cell: &str) -> bool {
-    !cell.is_empty() && cell.chars().all(|sign| matches!(sign, '-' | ':'))
 }

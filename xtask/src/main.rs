@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
-use xtask::{Finding, Tree, bench, ledger, rules, tags, tidy, workspace_root};
+use xtask::{Finding, Tree, bench, ledger, markdown, rules, tags, tidy, workspace_root};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
 Commands:
   tidy             check the house rules; prints path:line: what is wrong, and what to do
+  tidy --write-counts   write how many banned words each folder still has (.config/banned-words.txt)
   generate         write docs/reference from the catalogue of settings, and the ledger
   ledger           write the states in docs/requirements.md from the tags in the tests
   ledger --check   only say whether they are up to date
@@ -35,6 +36,7 @@ fn run() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["tidy", "--write-counts"] => write_counts(),
         ["tidy"] => Ok(tell(&tidy(&load()?))),
         ["ledger", "--check"] => Ok(tell(&rules::ledger::check(&load()?))),
         ["ledger"] => write_ledger(),
@@ -74,10 +76,18 @@ fn tell(findings: &[Finding]) -> ExitCode {
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+fn write_counts() -> Result<ExitCode> {
+    let text = rules::words::counted(&load()?);
+    let path = rules::words::COUNTS;
+    fs::write(workspace_root().join(path), text).with_context(|| format!("cannot write {path}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn write_reference() -> Result<()> {
     let folder = workspace_root().join("docs/reference");
     fs::create_dir_all(&folder).context("cannot make docs/reference")?;
-    let files = [("settings.md", reference::page()), ("settings.schema.json", reference::schema())];
+    let files =
+        [("settings.md", markdown::wrapped_page(&reference::page())), ("settings.schema.json", reference::schema())];
     for (name, text) in files {
         fs::write(folder.join(name), text).with_context(|| format!("cannot write docs/reference/{name}"))?;
     }
@@ -94,7 +104,7 @@ fn write_ledger() -> Result<ExitCode> {
             .with_context(|| format!("cannot write {}: is it read-only?", ledger::PATH))?;
     }
     for (row, state) in &stale {
-        println!("{}: {} → {state}", row.id, row.state);
+        println!("{}: {} → {state}", row.id, row.state.as_deref().unwrap_or_default());
     }
     Ok(tell(&rules::ledger::check(&load()?)))
 }

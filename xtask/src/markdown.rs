@@ -1,4 +1,50 @@
-//! Reading documents line by line, without what stands in code.
+//! Reading documents line by line, without what stands in code; and writing lines that are not too wide.
+
+/// How many columns a line of a document may have.
+pub const COLUMNS_MAX: usize = 120;
+
+/// The text on lines of at most [`COLUMNS_MAX`] columns, where its words allow that. `first` stands before the first
+/// line, `rest` before all others. The last line has no line end.
+#[must_use]
+pub fn wrapped(text: &str, first: &str, rest: &str) -> String {
+    let mut written = String::from(first);
+    let mut columns = first.chars().count();
+    let mut is_begun = false;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if is_begun && columns + 1 + length > COLUMNS_MAX {
+            written.push('\n');
+            written.push_str(rest);
+            columns = rest.chars().count();
+        } else if is_begun {
+            written.push(' ');
+            columns += 1;
+        }
+        written.push_str(word);
+        columns += length;
+        is_begun = true;
+    }
+    written
+}
+
+/// A page with its long lines of prose wrapped. Headings, tables and code stay as they are.
+#[must_use]
+pub fn wrapped_page(text: &str) -> String {
+    let prose: std::collections::BTreeSet<usize> = prose_lines(text).into_iter().map(|(number, _)| number).collect();
+    let mut written = String::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let body = line.trim_end_matches('\n');
+        let is_fixed = body.starts_with(['#', '|']) || !prose.contains(&(index + 1));
+        if is_fixed || body.chars().count() <= COLUMNS_MAX {
+            written.push_str(line);
+            continue;
+        }
+        let (first, rest) = if body.starts_with("- ") { ("- ", "  ") } else { ("", "") };
+        written.push_str(&wrapped(body.strip_prefix(first).unwrap_or(body), first, rest));
+        written.push_str(&line[body.len()..]);
+    }
+    written
+}
 
 /// The lines outside fenced code, each with its number counted from 1 and its own line end.
 #[must_use]

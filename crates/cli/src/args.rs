@@ -86,7 +86,7 @@ pub(crate) enum Verb {
     Demo,
     /// Show which agents are here, and how they would be called
     Agents(commands::agents::AgentsArgs),
-    /// Look at this machine: what loop finds and what it lacks
+    /// Check this machine: what loop finds and what is missing
     Doctor(commands::doctor::DoctorArgs),
     /// Remove the records of loops
     Rm(commands::rm::RmArgs),

@@ -7,7 +7,7 @@ use loop_core::settings::{Given, Key, Kind, Layer, Origin, SettingsError, catalo
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StartFlags {
     keys: Vec<(&'static Key, String)>,
-    /// By the names of the container front.
+    /// By the names of the container profile.
     names: Vec<(&'static Name, String)>,
 }
 
@@ -72,11 +72,11 @@ fn augment(mut command: Command, keys: impl Iterator<Item = &'static Key>) -> Co
     command
 }
 
-/// The names of the container front, which the short help leaves out.
+/// The names of the container profile, which the short help leaves out.
 fn augment_names(mut command: Command) -> Command {
     for name in &NAMES {
         let arg = Arg::new(name.name).long(name.flag()).help(name.help()).value_name("N").overrides_with(name.name);
-        let arg = arg.hide_short_help(true).help_heading("Names of the container front").allow_hyphen_values(true);
+        let arg = arg.hide_short_help(true).help_heading("Names of the container profile").allow_hyphen_values(true);
         command = command.arg(arg.conflicts_with_all(name.keys));
     }
     command

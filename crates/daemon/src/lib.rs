@@ -1,5 +1,5 @@
-//! Keeps many runs: the daemon `loopd`, its protocol and its client.
+//! Supervises many runs: the daemon `loopd`, its protocol and its client. Not built yet.
 //!
-//! A place and an edge for now: `loop start` drives its own run, and `--background` comes with a
-//! later version. What is deliberately absent here, also later: touching a workspace or an agent.
+//! Now `loop start` drives its own run. Later `loopd` starts the same hidden command for `--background`, one process for
+//! each run. It never touches a workspace, an agent or a journal itself.
 #![forbid(unsafe_code)]

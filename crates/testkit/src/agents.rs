@@ -82,7 +82,7 @@ fn installed() -> Result<PathBuf, String> {
 /// Makes a real program ready for a user of the built program: on the PATH, signed in, turned to this server.
 ///
 /// # Panics
-/// When the program cannot be had.
+/// When the program is not available.
 #[must_use]
 pub fn with_real(env: TestEnv, agent: RealAgent, server: &ModelServer) -> TestEnv {
     for program in [agent.program(), "node"] {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// So many looks are taken before nobody is said to be there: who changes its pid may be missed by one.
+/// How many scans must find no process: one scan may miss a process that changes its pid.
 const LOOKS: u32 = 2;
 /// Longer than one who changes its pid keeps one.
 const BETWEEN_PIDS: Duration = Duration::from_millis(30);

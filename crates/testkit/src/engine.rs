@@ -14,7 +14,7 @@ pub const IMAGE: &str = "loop-busybox";
 /// The image that has busybox under its own name only: no shell is found in it.
 pub const IMAGE_WITHOUT_SHELL: &str = "loop-bare";
 
-/// Waits until nobody holds its input any more, then removes all containers and ends the daemon.
+/// Waits until its input is closed, then removes all containers and ends the daemon.
 const GUARDIAN: &str = r#"
 cat >/dev/null
 docker ps --all --quiet | while read -r id; do docker rm --force "$id"; done

@@ -1,4 +1,14 @@
 //! For tests only: scratch homes, the built program, programs on PATH, and waiting for facts.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `environment` | a user with nothing: own HOME, own folders, a PATH that holds only what a test puts there |
+//! | `ran` | what a run of the built program showed |
+//! | `agents` `model/` | the real agent programs, pinned; a scripted model that speaks their APIs on loopback |
+//! | `engine` `loop_image` | container engines and file systems that are private to a test |
+//! | `strace` `census` `flood` | system calls; which processes are alive; floods of output |
+//! | `users_git` | repositories with traps, or in the middle of something |
+//! | `parallel` | many cases of one test, several at once |
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 pub mod agents;

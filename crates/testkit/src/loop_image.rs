@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::environment::wait_until;
 
-/// Waits until nobody holds its input any more, then unmounts all that is mounted in a folder and removes it.
+/// Waits until its input is closed, then unmounts all that is mounted in a folder and removes it.
 const GUARDIAN: &str = r#"
 cat >/dev/null
 while read -r _ _ _ _ place _; do
@@ -64,7 +64,7 @@ impl MountScratch {
         Self { path, guardian }
     }
 
-    /// Whoever has this as a stream keeps the folder from being removed.
+    /// A process that has this as a stream keeps the folder from being removed.
     pub(crate) fn held(&self) -> Stdio {
         let pipe = self.guardian.stdin.as_ref().expect("a pipe");
         Stdio::from(pipe.as_fd().try_clone_to_owned().expect("a pipe"))
@@ -185,14 +185,14 @@ impl LoopImage {
         files.any(|file| Path::new(file.trim_end()) == self.file())
     }
 
-    /// Mounts it again, after a cut of the power or not. Nobody may have a file of it open.
+    /// Mounts it again, after a cut of the power or not. No process may have a file of it open.
     ///
     /// # Panics
     /// When it cannot be done.
     pub fn remount(&self) {
         ran(Command::new("umount").arg(self.path())).expect("it is unmounted");
         // Who saw the mount from elsewhere may let go of it a moment later; until then it would be the same one again.
-        wait_until("nobody has the image any more", || !self.is_in_use());
+        wait_until("no process uses the image any more", || !self.is_in_use());
         let cut = self.file().with_extension("cut");
         if cut.exists() {
             fs::rename(&cut, self.file()).expect("the image as it was at the cut");

@@ -30,7 +30,7 @@ pub fn measure(_scratch: &Scratch, effort: Effort) -> Result<Vec<Figure>> {
     let how = format!("{:.2} GB/s against {:.2} GB/s for a search of line ends, {mib} MiB", speed(1), speed(0));
     let held = |mib: u32| -> Result<f64> {
         let most = numbers(&["memory", &mib.to_string()])?;
-        most.first().copied().context("no memory was told")
+        most.first().copied().context("no memory was reported")
     };
     let (few, many) = (held(short)?, held(long)?);
     let flat = format!("{:.1} MiB after {long} MiB of stream, {:.1} MiB after {short}", many / 1024.0, few / 1024.0);

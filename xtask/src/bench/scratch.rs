@@ -1,4 +1,4 @@
-//! A user with nothing, the program under test at a path that nobody else has, and commands of both.
+//! A user with nothing, the program under test at a path of its own, and commands of both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::proc;
 
-/// What every run here is told to do.
+/// The task of every run here.
 const GOAL: &str = "nothing";
 /// Longer than this nothing here takes to begin or to go away.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ impl Scratch {
         self.folder.path().join(name)
     }
 
-    /// Any command, in the workspace and with this user's environment only. Nobody reads what it prints.
+    /// Any command, in the workspace and with this user's environment only. What it prints is not read.
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);

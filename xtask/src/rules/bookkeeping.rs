@@ -1,4 +1,4 @@
-//! Bookkeeping asks nobody: the files that change the state of a machine call no policy and read no setting.
+//! Bookkeeping asks no policy: the files that change the state of a machine call no policy and read no setting.
 //!
 //! The compiler refuses what takes a `Deciding`. This rule refuses the ways around it.
 use crate::{Finding, Tree};

@@ -77,7 +77,7 @@ fn circle_pairs(uses: &Uses<'_>) -> BTreeSet<(String, String)> {
     both.map(|(from, to)| pair(from, to)).collect()
 }
 
-/// A circle in which nobody uses the one before it, if there is one.
+/// A circle without an edge back to the one before it, if there is one.
 fn longer_circle(uses: &Uses<'_>, is_pair: &dyn Fn(&str, &str) -> bool) -> Option<Vec<String>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in uses.keys().filter(|(from, to)| !is_pair(from, to)) {

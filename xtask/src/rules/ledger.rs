@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::ledger::{self, Row};
 use crate::{Finding, Tree, tags};
 
-/// Finds rows that are broken or told twice, and states that are not up to date.
+/// Finds entries without a state or with an id of another one, and states that are not up to date.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let Some(file) = tree.file(ledger::PATH) else {
@@ -15,9 +15,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     for row in ledger::rows(&file.text) {
-        if !row.is_whole() {
-            let (cells, expected) = row.cells;
-            let message = format!("{cells} cells instead of {expected}; write a bar within a cell as `\\|`");
+        if row.state.is_none() {
+            let message = format!("`{}` has no state; end it with a line `  - state: open`", row.id);
             findings.push(at(&row, message));
         }
         if !seen.insert(row.id.clone()) {
@@ -31,7 +30,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             "{} out of date, the first is {}: `{}` should be `{state}`; run `cargo xtask ledger`",
             stale.len(),
             row.id,
-            row.state
+            row.state.as_deref().unwrap_or_default()
         );
         findings.push(at(row, message));
     }

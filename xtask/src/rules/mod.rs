@@ -1,6 +1,7 @@
 //! The house rules, one file each. A new rule: a file, a line in [`ALL`], a test on a made-up tree.
 
 pub mod bookkeeping;
+pub mod columns;
 pub mod cycles;
 pub mod edges;
 pub mod ledger;
@@ -15,12 +16,14 @@ pub mod root;
 pub mod size;
 pub mod tiers;
 pub mod tuples;
+pub mod words;
 
 use crate::{Finding, Tree};
 
 /// Every rule.
 pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     bookkeeping::check,
+    columns::check,
     cycles::check,
     edges::check,
     ledger::check,
@@ -35,4 +38,5 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     size::check,
     tiers::check,
     tuples::check,
+    words::check,
 ];

@@ -5,7 +5,7 @@ use crate::{File, Finding, Tree, tokens};
 /// Names under which anything could hide.
 const BANNED: &[&str] = &["common", "helper", "helpers", "job", "manager", "misc", "service", "util", "utils"];
 
-/// Finds files and folders with empty names, and test files that nobody declares.
+/// Finds files and folders with empty names, and test files without a `mod` line.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let rust = || tree.rust().filter(|file| file.in_crate().is_some());

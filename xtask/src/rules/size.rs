@@ -27,7 +27,7 @@ fn check_file(file: &File) -> Vec<Finding> {
         Ok(parsed) => parsed,
         Err(error) => {
             let line = error.span().start().line;
-            let message = format!("not Rust ({error}); mend it, `cargo check` says more");
+            let message = format!("not Rust ({error}); fix it, `cargo check` says more");
             return vec![Finding::new(&file.path, line, message)];
         }
     };

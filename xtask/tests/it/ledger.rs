@@ -16,9 +16,9 @@ fn state(files: &[(&str, &[&str])]) -> String {
     let files: Vec<(&str, String)> = files.iter().map(|(path, of)| (*path, tests(of))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
     let tags = tags::collect(&Tree::of(&files));
-    let written = ledger::rewrite("| id | state |\n|---|---|\n| B-05 | ? |\n", &tags);
+    let written = ledger::rewrite("- **B-05**: it\n  - state: ?\n", &tags);
     let row = written.lines().last().unwrap_or_default();
-    row.trim_start_matches("| B-05 | ").trim_end_matches(" |").to_owned()
+    row.trim_start_matches("  - state: ").to_owned()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_state_is_partly_only_when_no_test_meets_it_wholly() {
     let path = "crates/cli/tests/it/history.rs";
     assert_eq!(
         state(&[(path, &["B-05 partly: a | b", "B-05, B-06 partly: c", "B-05 partly: c"])]),
-        "partly (a \\| b; c): 3 tests: cli/history"
+        "partly (a | b; c): 3 tests: cli/history"
     );
     assert_eq!(state(&[(path, &["B-05 partly: a", "B-05"])]), "2 tests: cli/history");
 }
@@ -59,7 +59,7 @@ fn a_state_is_partly_only_when_no_test_meets_it_wholly() {
 #[test]
 fn a_tag_outside_a_test_proves_nothing() {
     let tree = Tree::of(&[("crates/cli/src/a.rs", "// req: B-05\nfn a() {}\n")]);
-    let text = "| id | state |\n|---|---|\n| B-05 | open |\n";
+    let text = "- **B-05**: it\n  - state: open\n";
     assert_eq!(ledger::rewrite(text, &tags::collect(&tree)), text);
 }
 
@@ -67,23 +67,38 @@ fn a_tag_outside_a_test_proves_nothing() {
 fn writing_the_states_keeps_every_other_byte() {
     let before = "\
 # Ledger\r
-| id | what is owed | state |
-|:---|---|---:|
-| B-05 |  `a \\| b`  |open|
-|B-06| kept |   open   |
-| B-07 | no last bar | 9 tests: gone
-| id | other |\r
+- **B-05**:  `a | b`,
+  on two lines
+  - state:   open
+- **B-06**: kept
+  - state: open
+- **B-07**: two lines of a state\r
+  - state: 9 tests: gone,
+    and more\r
 
-| name | state |
-|---|---|
-| B-05 | another table |
+- **B-05**: an entry that was written twice has a state, too
+  - state: open
+- **b-05**: no id
+  - state: ?
+- **B-05** without a colon
+  - state: ?
+- **B-08**: an entry that ends before the state
+
+  - state: ?
+not indented
+  - state: ?
 ```text
-| id | what is owed | state |
-|---|---|---|
-| B-05 | in code | open |
+- **B-05**: in code
+  - state: ?
 ```
-no line end | B-05 |";
-    let after = before.replace("|open|", "| 1 test: core/a |").replace("| 9 tests: gone", "| open ");
+no line end";
+    let after = before
+        .replace("state:   open", "state: 1 test: core/a")
+        .replace(
+            "an entry that was written twice has a state, too\n  - state: open",
+            "an entry that was written twice has a state, too\n  - state: 1 test: core/a",
+        )
+        .replace("9 tests: gone,\n    and more\r", "open");
     let tree = Tree::of(&[("crates/core/tests/it/a.rs", &tests(&["B-05"]))]);
     let tags = tags::collect(&tree);
     let written = ledger::rewrite(before, &tags);
@@ -97,8 +112,7 @@ fn an_up_to_date_ledger_is_fine() {
         ("crates/core/tests/it/a.rs", &tests(&["B-05"])),
         (
             "docs/requirements.md",
-            "| id | what is owed | state |\n|---|---|---|\n\
-             | B-05 | a block | 1 test: core/a |\n| B-06 | a gate | open |\n",
+            "- **B-05**: a block\n  - state: 1 test: core/a\n- **B-06**: a gate\n  - state: open\n",
         ),
     ]);
     assert_eq!(check(&tree), []);
@@ -111,21 +125,32 @@ fn a_stale_or_broken_ledger_is_found() {
         ("crates/core/tests/it/a.rs", &tests(&["B-06, B-07"])),
         (
             "docs/requirements.md",
-            "| id | what is owed | state |\n|---|---|---|\n\
-             | B-05 | a | b | open |\n| B-06 | a gate | open |\n| B-07 | b | open |\n\
-             | B-06 | a gate | 1 test: core/a |\n",
+            "- **B-05**: a\n- **B-06**: a gate\n  - state: open\n- **B-07**: b\n  - state: open\n\
+             - **B-06**: a gate\n  - state: 1 test: core/a\n",
         ),
     ]);
     let path = "docs/requirements.md";
     assert_eq!(
         told(&check(&tree)),
         [
-            format!("{path}:3: 4 cells instead of 3; write a bar within a cell as `\\|`"),
+            format!("{path}:1: `B-05` has no state; end it with a line `  - state: open`"),
             format!("{path}:6: `B-06` stands here a second time; give one a new id"),
             format!(
-                "{path}:4: 2 out of date, the first is B-06: \
+                "{path}:2: 2 out of date, the first is B-06: \
                  `open` should be `1 test: core/a`; run `cargo xtask ledger`"
             ),
         ]
     );
+}
+
+#[test]
+fn a_long_state_is_wrapped_and_read_back_as_one_line() {
+    let gap = "word ".repeat(60);
+    let tree = Tree::of(&[("crates/core/tests/it/a.rs", &tests(&[&format!("B-05 partly: {}", gap.trim())]))]);
+    let tags = tags::collect(&tree);
+    let written = ledger::rewrite("- **B-05**: it\n  - state: open\n- **B-06**: that\n  - state: open\n", &tags);
+    assert!(written.lines().count() > 5 && written.lines().all(|line| line.len() <= 120), "{written}");
+    let expected = format!("partly ({}): 1 test: core/a", gap.trim());
+    assert_eq!(ledger::rows(&written)[0].state, Some(expected));
+    assert_eq!(ledger::rewrite(&written, &tags), written);
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bookkeeping;
+mod columns;
 mod cycles;
 mod edges;
 mod ledger;
@@ -18,6 +19,7 @@ mod size;
 mod tiers;
 mod tree;
 mod tuples;
+mod words;
 
 use xtask::{Finding, Tree, tidy, workspace_root};
 

@@ -6,10 +6,10 @@ use xtask::rules::requirements::check;
 use crate::told;
 
 const LEDGER: &str = "\
-| id | what is owed | state |
-|---|---|---|
-| B-05 | a block | open |
-| B-06 | a gate | open |
+- **B-05**: a block
+  - state: open
+- **B-06**: a gate
+  - state: open
 ";
 
 fn findings_in(code: &str) -> Vec<String> {

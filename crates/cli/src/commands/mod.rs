@@ -1,4 +1,7 @@
 //! One file a verb: its arguments and what it does.
+//!
+//! A command reads its arguments, calls host, and prints through `render`. Rules about loops are in core; starting and
+//! resuming a run is `loop_host::launch`. Files that are not verbs hold what several verbs share.
 pub(crate) mod acp_bridge;
 pub(crate) mod agents;
 mod ask;

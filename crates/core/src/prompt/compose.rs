@@ -7,7 +7,7 @@ use crate::time;
 pub const GATE_OUTPUT_BYTES_MAX: usize = 8 * 1024;
 /// The most that a task with all that is injected may be long.
 pub const TASK_BYTES_MAX: usize = 1024 * 1024;
-/// The most that is told of changed paths.
+/// How many bytes of changed paths the prompt shows at most.
 const CHANGED_BYTES_MAX: usize = 4 * 1024;
 
 /// What a prompt is made of.
@@ -193,7 +193,7 @@ fn note_text(note: &PromptNote) -> String {
             "- Attempt {attempt} at this iteration ended early because of a limit of the model's provider. Its edits are still there; go on from them."
         ),
         PromptNote::NobodyAnswers { question } => format!(
-            "- You asked: {}. Nobody answers here. Decide by yourself, say what you assumed, and go on.",
+            "- You asked: {}. There is no person here who could answer. Decide by yourself, say what you assumed, and continue.",
             harmless(&text::one_line(question, 400))
         ),
         PromptNote::Answered { question } => format!(
@@ -216,7 +216,7 @@ fn note_text(note: &PromptNote) -> String {
             if *reverted {
                 " The workspace was put back to before it. Look for another way."
             } else {
-                " Mend that without losing what passes now."
+                " Fix that without losing what passes now."
             }
         ),
         PromptNote::WeakerTests { how } => format!(

@@ -25,7 +25,7 @@ pub fn status_instructions(dialect: Dialect) -> &'static str {
 
 const LOOPR: &str = "\
 You work in a loop: when you have ended, you may be started again with the same task, until it is done. \
-Nobody reads along or answers questions. End your last message of every iteration with a status block.
+No person reads your messages or answers questions while you work. End your last message of every iteration with a status block.
 
 The block begins with the line ---LOOPR_STATUS--- and ends with the line ---END_LOOPR_STATUS---. \
 Between them stands one field a line, as NAME: value, and nothing else:
@@ -55,7 +55,7 @@ SUMMARY: <one line of your own: what you did in this iteration>
 
 const LOOP: &str = "\
 You work in a loop: when you have ended, you may be started again with the same task, until it is done. \
-Nobody reads along or answers questions. End your last message of every iteration with a status block.
+No person reads your messages or answers questions while you work. End your last message of every iteration with a status block.
 
 The block begins with the line ---LOOP_STATUS--- and ends with the line ---END_LOOP_STATUS---. \
 Between them stands one field a line, as NAME: value, and nothing else:

@@ -1,4 +1,21 @@
 //! The life of one run: events in, facts out.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `event` | what can happen: events, requests, notices |
+//! | `report` | answers to orders, as digests |
+//! | `fact` `judgement` | what is recorded: facts, orders, decisions and their content; which facts must be synced |
+//! | `spec` | what a run was started with: the first fact |
+//! | `phase` | where an iteration is, one variant for each step |
+//! | `state` | the phase and the parts; requests, open orders, trouble |
+//! | `clock` `gates` `agent` `provider` `budget` | parts of the state |
+//! | `progress` `guard` `checkpoints` `prompt_memory` | parts of the state |
+//! | `apply` | bookkeeping: the only code that changes the state; it asks no policy |
+//! | `step` | an event in, facts out; what is ordered next |
+//! | `judge` | decisions about what ended: attempt, measurement, gate, round, check, proof |
+//! | `decide` | the one list of everything that ends, holds or continues a run |
+//! | `checkpoint_name` | how people name checkpoints |
+//! | `outcome` | outcomes, reasons, and the one table to status and exit code |
 mod agent;
 mod apply;
 mod budget;

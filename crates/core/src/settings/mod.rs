@@ -2,6 +2,15 @@
 //!
 //! Texts come in, typed [`Values`] go out, one field for each key. The texts with their origins stay beside them, for
 //! people and for the journal.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `catalogue/` | every setting once, by topic: type, default, flag, help, where it may stand |
+//! | `choices` `amounts` `value` | settings that are one of a few words; amounts with a unit; kinds of values |
+//! | `layers` `resolved` | where values come from and which one wins; the result |
+//! | `files` `edit` `gates` `prices` `agents` | texts of files read; one line of a file changed; tables in files |
+//! | `profiles/` | tables of defaults and other names, one for each profile |
+//! | `reference` | the reference page and the schema |
 mod agents;
 mod amounts;
 mod catalogue;

@@ -20,11 +20,10 @@ pub fn page() -> String {
         section(&mut page, key);
     }
     page.push_str(
-        "\n## Other names\n\nNames of the container front for the same settings, in files as here, as flags with dashes.\n\n\
-         | name | what it is |\n|---|---|\n",
+        "\n## Other names\n\nThe container profile has other names for some settings: in files as here, as flags with dashes.\n\n",
     );
     for name in container::NAMES {
-        page.push_str(&format!("| `{}` | {} |\n", name.name, name.help()));
+        page.push_str(&format!("- `{}`: {}\n", name.name, name.help()));
     }
     page
 }

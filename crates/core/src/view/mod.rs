@@ -1,4 +1,16 @@
 //! What people and programs see: folds over the journal, never a source of truth.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `now` | what a run is doing now; live line, `loop status` and `loop watch` format it |
+//! | `row` | one run in a list |
+//! | `history` | iterations with their attempts |
+//! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
+//! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
+//! | `events` | the events of `loop start --json` |
+//! | `loopr` | what the Loopr specification wants published |
+//!
+//! A view is never read back to decide anything.
 mod breaker;
 mod certificate;
 mod events;

@@ -160,7 +160,7 @@ fn well(call: &Call<'_>, mut lines: Vec<String>, micros: Option<u32>) -> Vec<Str
     lines
 }
 
-/// The last line: subtype, whether in an error; what is said; what it cost, where that is told.
+/// The last line: subtype, whether in an error; what is said; what it cost, where that is reported.
 fn result(call: &Call<'_>, subtype: &str, error: bool, said: &str, micros: Option<u32>) -> String {
     let used = micros.map_or_else(String::new, |micros| {
         let cost = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);

@@ -146,7 +146,7 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour {
         name: "asks-and-goes-on",
         turns: &[Turn { does: STEP, says: "Red or blue?", ends: Ends::Asks("Red or blue?"), ..WORKS }, WORKS],
-        checks: &[Check::Told(2, "Nobody answers here")],
+        checks: &[Check::Told(2, "There is no person here who could answer")],
         ..BASE
     },
     Behaviour {

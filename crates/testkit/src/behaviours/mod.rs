@@ -84,7 +84,7 @@ pub enum Ends {
     Well,
     /// Well, and it cost so many millionths of a dollar and 1,000 tokens.
     Costs(u32),
-    /// Well, and nothing is told of what it used.
+    /// Well, without a report of what it used.
     Untold,
     /// Well, after a warning that a limit is near.
     Warned,
@@ -100,7 +100,7 @@ pub enum Ends {
     Hangs,
     /// At a limit of the provider that ends in so many seconds.
     Limit(u32),
-    /// At a limit of which nobody says when it ends.
+    /// At a limit without a known end.
     LimitOnly,
     /// The provider is overloaded.
     Overload,

@@ -10,7 +10,7 @@ use super::{Behaviour, Ends, Turn, claude, codex};
 /// Plays one call: `AGENT NAME FOLDER ARGUMENTS…`. What is written down about calls lies in the folder; the code is the one to end with.
 ///
 /// # Errors
-/// When the folder cannot be written or nobody reads the stream.
+/// When the folder cannot be written or the stream has no reader.
 pub fn play(words: &[String]) -> io::Result<u8> {
     let [agent, name, folder, arguments @ ..] = words else { return Ok(64) };
     if arguments.iter().any(|word| word == "--version") {

@@ -1,4 +1,4 @@
-//! Agents that get nowhere: each ends by the breaker that is meant for it.
+//! Agents that make no progress: each ends by the breaker that is meant for it.
 use super::{BASE, Behaviour, Check, Ends, IDLE, Ideal, Status, Turn, WORKS, exhausted, tripped, unable};
 
 /// It does this and says something new each time.

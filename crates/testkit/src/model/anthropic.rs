@@ -38,7 +38,7 @@ pub(super) fn error() -> String {
     event("error", json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}))
 }
 
-/// An event that nobody can read.
+/// An event that cannot be read.
 pub(super) fn garbage() -> String {
     "event: content_block_delta\ndata: {this is not json\n\n".to_owned()
 }

@@ -58,7 +58,7 @@ pub(super) fn error() -> String {
     format!("data: {}\n\n", json!({"error": error}))
 }
 
-/// An event that nobody can read.
+/// An event that cannot be read.
 pub(super) fn garbage() -> String {
     "data: {this is not json\n\n".to_owned()
 }

@@ -38,7 +38,7 @@ pub(super) fn error() -> String {
     event(&json!({"error": {"code": 503, "message": message, "status": "UNAVAILABLE"}}))
 }
 
-/// An event that nobody can read.
+/// An event that cannot be read.
 pub(super) fn garbage() -> String {
     "data: {this is not json\r\n\r\n".to_owned()
 }

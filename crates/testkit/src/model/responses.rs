@@ -44,7 +44,7 @@ pub(super) fn error(answer: &Answer<'_>) -> String {
     event(1, "response.failed", json!({"response": response}))
 }
 
-/// An event that nobody can read.
+/// An event that cannot be read.
 pub(super) fn garbage() -> String {
     "event: response.output_item.done\ndata: {this is not json\n\n".to_owned()
 }

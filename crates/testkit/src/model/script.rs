@@ -79,7 +79,7 @@ pub(super) enum Play {
     Answer,
     /// As an answer whose stream is cut.
     Cut(Cut),
-    /// As an answer that begins and turns into bytes that nobody can read.
+    /// As an answer that begins and turns into bytes that cannot be read.
     Garbage,
     /// As an answer that begins and turns into the API's own error in the stream.
     ErrorInStream,
@@ -290,7 +290,7 @@ impl Turn {
         self
     }
 
-    /// Begins and turns into bytes that nobody can read.
+    /// Begins and turns into bytes that cannot be read.
     #[must_use]
     pub fn garbage(mut self) -> Self {
         self.play = Play::Garbage;

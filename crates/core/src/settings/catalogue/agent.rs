@@ -16,7 +16,7 @@ topic! {
             flag: flag("agent", "NAME"),
             env: Some("LOOP_AGENT"),
         }
-        /// The shell command of a custom agent, run in the workspace with the prompt on stdin and in the file
+        /// The shell command of a custom agent. It runs in the workspace, with the prompt on stdin and in the file
         /// $LOOP_PROMPT_FILE. Implies --agent custom.
         agent_cmd: Option<String> {
             kind: Kind::Command,
@@ -29,15 +29,15 @@ topic! {
             flag: flag("agent-model", "MODEL"),
             may_change: true,
         }
-        /// More arguments for the agent's program, split as a shell would and never run by one. Those after -- are
-        /// added.
+        /// More arguments for the agent's program, split into words as a shell does, but not run by a shell.
+        /// Arguments after -- are added.
         agent_args: Option<String> {
             kind: Kind::Text,
             flag: flag("agent-args", "ARGS"),
             may_change: true,
         }
-        /// What the agent may do unasked: change files in the workspace (edit), also run commands there (work), or
-        /// everything (all). By the agent's own lists and sandbox.
+        /// What the agent may do without asking: change files in the workspace (edit), also run commands there
+        /// (work), or everything (all). The agent's own lists and sandbox enforce it.
         permissions: Permissions {
             kind: PERMISSIONS_KIND,
             default: "work",
@@ -52,91 +52,92 @@ topic! {
             may_change: true,
             in_project: InProject::Never,
         }
-        /// Let what the agent runs use the network, where the agent's sandbox or a container would not.
+        /// Let commands of the agent use the network, where the agent's sandbox or a container would not.
         agent_network: bool {
             kind: Kind::Switch,
             default: "false",
             flag: flag("agent-network", ""),
             may_change: true,
         }
-        /// More variables for the agent, beside those that it gets anyway: NAME passes yours on, NAME=VALUE sets it;
-        /// several with commas. loop agents NAME shows which are passed.
+        /// More environment variables for the agent: NAME passes yours on, NAME=VALUE sets it; separate several with
+        /// commas. loop agents NAME shows which are passed.
         agent_env: Option<String> {
             kind: Kind::Text,
             flag: flag("agent-env", "NAME[=VALUE],…"),
             may_change: true,
         }
-        /// Names of variables whose values are secret, with commas: they stand in no file that loop writes.
+        /// Names of variables whose values are secret, separated by commas. loop never writes these values to a file.
         secrets: Option<String> {
             kind: Kind::Text,
             flag: flag("secrets", "NAME,…"),
             may_change: true,
             in_project: InProject::Never,
         }
-        /// Whether each iteration begins a new conversation with the agent or goes on with the one before. After a
-        /// timeout, a limit or an interruption it goes on in any case.
+        /// Whether each iteration starts a new conversation with the agent or continues the one before. After a
+        /// timeout, a limit or an interruption it continues in any case.
         session: SessionMode {
             kind: SessionMode::KIND,
             default: "fresh",
             flag: flag("session", "WHICH"),
             may_change: true,
         }
-        /// A conversation older than this is not gone on with.
+        /// A conversation older than this is not continued.
         session_expiry: Option<Millis> {
             kind: Kind::DurationOrUnlimited,
             default: "24h",
             flag: flag("session-expiry", "DURATION"),
             may_change: true,
         }
-        /// Which status block the agent is asked to end its words with. A custom command is not asked.
+        /// Which status block the agent must put at the end of its last message. A custom command is not asked for
+        /// one.
         status_block: StatusBlock {
             kind: StatusBlock::KIND,
             default: "loop",
             flag: flag("status-block", "WHICH"),
             may_change: true,
         }
-        /// A text that is added to what the agent is told in its system prompt.
+        /// A text that is added to the agent's system prompt.
         append_system_prompt: Option<String> {
             kind: Kind::Text,
             flag: flag("append-system-prompt", "TEXT"),
             may_change: true,
         }
-        /// What becomes of a question of the agent's: it is told to decide by itself, the loop waits for you (answer
-        /// with loop inject, then loop resume), or the loop stops.
+        /// What to do when the agent asks a question: let it decide by itself, wait for your answer (loop inject,
+        /// then loop resume), or stop the loop.
         on_question: OnQuestion {
             kind: OnQuestion::KIND,
             default: "decide",
             flag: flag("on-question", "WHAT"),
             may_change: true,
         }
-        /// What STATUS BLOCKED is: a question (see on_question), or the end of the loop.
+        /// What STATUS BLOCKED means: a question (see on_question), or the end of the loop.
         on_blocked: OnBlocked {
             kind: OnBlocked::KIND,
             default: "question",
             flag: flag("on-blocked", "WHAT"),
             may_change: true,
         }
-        /// How everything that an agent or a gate starts is kept together, so that it can be ended: by control groups,
-        /// in a PID namespace of its own (other processes cannot be seen then), or by descent alone. Auto takes control
-        /// groups where they can be had, else descent.
+        /// How loop finds all processes that an agent or a gate started, so that it can end them: by control groups,
+        /// in a PID namespace (the agent cannot see other processes then), or by parent and child alone. Auto uses
+        /// control groups where they are available, else parent and child.
         containment: ContainmentMode {
             kind: ContainmentMode::KIND,
             default: "auto",
             flag: flag("containment", "HOW"),
             may_change: true,
         }
-        /// Run the agent in this running container, by Docker or Podman. The workspace must be mounted in it.
+        /// Run the agent in this running container of Docker or Podman. The workspace must be mounted in it.
         container: Option<String> {
             kind: Kind::Text,
             flag: flag("container", "NAME"),
         }
-        /// Run the agent in a container of its own, made from this image and removed at the end, with the workspace in
-        /// it and no network unless --agent-network.
+        /// Run the agent in a new container, made from this image and removed at the end. It has the workspace, and
+        /// no network unless --agent-network.
         image: Option<String> {
             kind: Kind::Text,
             flag: flag("image", "IMAGE"),
         }
-        /// The socket of Docker or Podman. Else what DOCKER_HOST names, else the usual places.
+        /// The socket of Docker or Podman. By default what DOCKER_HOST names, else the usual places.
         container_socket: Option<String> {
             kind: Kind::Path,
             flag: flag("container-socket", "PATH"),

@@ -6,14 +6,14 @@ use crate::settings::value::Kind;
 topic! {
     /// When a loop without progress is stopped.
     BreakerSettings {
-        /// Whether a loop that gets nowhere is stopped before its last iteration.
+        /// Whether a loop that makes no progress is stopped before its last iteration.
         breaker: BreakerMode {
             kind: BreakerMode::KIND,
             default: "on",
             flag: flag("breaker", "WHAT"),
             may_change: true,
         }
-        /// So many iterations in a row without progress end the loop.
+        /// End the loop after so many iterations in a row without progress.
         max_no_progress: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "3",
@@ -21,7 +21,7 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// So many iterations in a row in which the agent ends in the same error end the loop.
+        /// End the loop after so many iterations in a row in which the agent ends with the same error.
         max_same_error: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "5",
@@ -29,7 +29,7 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// So many returns of the workspace to a state that it had before end the loop.
+        /// End the loop after the workspace has returned so many times to an earlier state.
         max_oscillation: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "2",
@@ -37,7 +37,8 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// So many iterations in a row in which the agent says the same words, and the gates too, end the loop.
+        /// End the loop after so many iterations in a row with the same words of the agent and the same output of the
+        /// gates.
         max_identical_output: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "5",
@@ -45,7 +46,7 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// So many iterations in a row that work on nothing but tests end the loop.
+        /// End the loop after so many iterations in a row that change only tests.
         max_test_only: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "3",
@@ -53,15 +54,14 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// How an iteration that works on nothing but tests is told: by the files that changed, or by the word of the
-        /// agent.
+        /// How loop recognises an iteration that changes only tests: by the changed files, or by what the agent says.
         test_only_by: TestOnlyBy {
             kind: TestOnlyBy::KIND,
             default: "measured",
             flag: flag("test-only-by", "HOW"),
             may_change: true,
         }
-        /// An answer that is by so many percent shorter than the one before, twice in a row, ends the loop.
+        /// End the loop when the agent's answer is shorter than the one before by so many percent, twice in a row.
         output_decline: Option<u32> {
             kind: Kind::CountOrUnlimited(100),
             default: "70",
@@ -69,14 +69,14 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// Let ever shorter answers end the loop even when there was progress.
+        /// Let shorter and shorter answers end the loop even when there was progress.
         decline_alone: bool {
             kind: Kind::Switch,
             default: "false",
             flag: flag("decline-alone", ""),
             may_change: true,
         }
-        /// Without a gate: so many iterations in a row without a status block end the loop.
+        /// Without a gate: end the loop after so many iterations in a row without a status block.
         max_missing_status: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "3",
@@ -84,8 +84,8 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// Without a gate: so many iterations in a row in which the agent says that it is done but gives no exit signal
-        /// end the loop.
+        /// Without a gate: end the loop after so many iterations in a row in which the agent says that it is done but
+        /// gives no exit signal.
         max_done_claims: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "5",
@@ -93,7 +93,7 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// What closes a breaker that has tripped: going on with the loop, or only loop reset and --reset-circuit.
+        /// What closes a breaker that has tripped: resuming the loop, or only loop reset and --reset-circuit.
         breaker_reset: BreakerReset {
             kind: BreakerReset::KIND,
             default: "resume",

@@ -7,7 +7,7 @@ use crate::settings::value::Kind;
 topic! {
     /// How many calls, tokens and dollars may be spent.
     BudgetSettings {
-        /// How often an agent is called at most in any hour; the loop waits.
+        /// How many times an agent is called in any hour at most; at the limit the loop waits.
         max_calls_per_hour: Option<u32> {
             kind: Kind::CountOrUnlimited(10_000),
             default: "unlimited",
@@ -15,7 +15,7 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// How often agents are called at most in a day by all loops together.
+        /// How many times agents are called in a day at most, by all loops together.
         max_calls_per_day: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "unlimited",
@@ -23,8 +23,8 @@ topic! {
             may_change: true,
             in_project: InProject::Never,
         }
-        /// How much the loop may cost, in dollars. At most the call that runs goes past it; an agent that takes a limit
-        /// is given what is left.
+        /// How much the loop may cost, in dollars. At most the running call goes over it; an agent that accepts a
+        /// limit gets what is left.
         max_cost: Option<Micros> {
             kind: Kind::MoneyOrUnlimited,
             default: "unlimited",
@@ -56,27 +56,27 @@ topic! {
             may_change: true,
             in_project: InProject::Never,
         }
-        /// What a call counts as whose cost nobody tells, in dollars; each known agent has a value of its own.
+        /// What a call counts as when its cost is not reported, in dollars; each known agent has its own value.
         worst_cost: Option<Micros> {
             kind: Kind::MoneyOrUnlimited,
             flag: flag("worst-cost", "USD"),
             may_change: true,
         }
-        /// What a call counts as whose tokens nobody tells.
+        /// What a call counts as when its tokens are not reported.
         worst_tokens: Option<u32> {
             kind: Kind::CountOrUnlimited(u32::MAX),
             default: "1000000",
             flag: flag("worst-tokens", "N"),
             may_change: true,
         }
-        /// Prices for agents that tell tokens but no cost, in dollars a million tokens, one model a line: MODEL-GLOB
-        /// input=3.00 output=15.00 cache_read=0.30 cache_write=3.75.
+        /// Prices for agents that report tokens but no cost, in dollars per million tokens, one model per line:
+        /// MODEL-GLOB input=3.00 output=15.00 cache_read=0.30 cache_write=3.75.
         prices: Prices {
             kind: Kind::Prices,
             flag: flag("prices", "PRICES"),
             may_change: true,
         }
-        /// Say how many calls are left in the hour, where there is a limit.
+        /// Show how many calls are left in the hour, where there is a limit.
         rate_line: bool {
             kind: Kind::Switch,
             default: "true",

@@ -7,29 +7,29 @@ use crate::settings::value::Kind;
 topic! {
     /// How iterations are recorded, and for how long.
     CheckpointSettings {
-        /// How every iteration is kept, so that it can be gone back to: as objects in a git folder of loop's own (the
-        /// workspace's repository is never touched), or as btrfs snapshots. Auto takes btrfs where the workspace is a
-        /// subvolume that can be snapshotted, else git. With none nothing can be gone back to, and of changes it is
-        /// only noticed that there are some.
+        /// How every iteration is recorded, so that you can go back to it: as objects in a git folder of loop's own
+        /// (the workspace's repository is never touched), or as btrfs snapshots. Auto uses btrfs where the workspace
+        /// is a subvolume that can be snapshotted, else git. With none there is nothing to go back to, and loop only
+        /// sees whether something changed.
         checkpoint: CheckpointBackend {
             kind: CheckpointBackend::KIND,
             default: "auto",
             flag: flag("checkpoint", "BACKEND"),
             env: Some("LOOP_CHECKPOINT"),
         }
-        /// Keep files that .gitignore and its like leave out, too.
+        /// Record files that .gitignore and the like leave out, too.
         checkpoint_ignored: bool {
             kind: Kind::Switch,
             default: "false",
             flag: flag("checkpoint-ignored", ""),
         }
-        /// A glob of paths that no checkpoint holds and no rollback touches, as in a .gitignore. May be given several
-        /// times.
+        /// A glob of paths, as in a .gitignore, that no checkpoint records and no rollback touches. May be given
+        /// several times.
         checkpoint_skip: Vec<String> {
             kind: Kind::Paths,
             flag: flag("checkpoint-skip", "GLOB"),
         }
-        /// A file larger than this is left out of checkpoints, and named.
+        /// A file larger than this is left out of checkpoints; loop names it.
         checkpoint_file_max: Option<Bytes> {
             kind: Kind::SizeOrUnlimited,
             default: "2GiB",
@@ -42,16 +42,16 @@ topic! {
             flag: flag("checkpoint-retention", "DURATION"),
             in_project: InProject::Never,
         }
-        /// How much the checkpoints of all loops may take together. Past it those of the loops that ended longest ago
-        /// go first, before their time.
+        /// How much disk the checkpoints of all loops may use together. Over it, the checkpoints of the loops that
+        /// ended first are removed before their time.
         checkpoint_bytes: Option<Bytes> {
             kind: Kind::SizeOrUnlimited,
             default: "20GiB",
             flag: flag("checkpoint-bytes", "SIZE"),
             in_project: InProject::Never,
         }
-        /// What becomes of an attempt that was cut off: keep its edits and go on from there, or go back to where the
-        /// iteration began (what it left is a checkpoint then).
+        /// What to do with an attempt that was cut off: keep its edits and continue from there, or restore the state
+        /// before the iteration (what the attempt left becomes a checkpoint).
         on_interrupt: OnInterrupt {
             kind: OnInterrupt::KIND,
             default: "keep",

@@ -9,20 +9,20 @@ topic! {
     /// When a loop is done: the gates, and what counts without one.
     GateSettings {
         /// The shell command that must exit 0 in the workspace for the loop to be done: the gate called promise. A
-        /// leading ! turns the answer round.
+        /// leading ! negates it.
         promise: Option<String> {
             kind: Kind::Command,
             flag: Flag { long: "promise", short: Some('p'), value: "CMD" },
         }
-        /// Another condition that must hold, by name: NAME=CMD, or NAME[2of3,timeout=2m,order=1,watch]=CMD. May be
-        /// given several times. 2of3 runs it up to three times, two of which must hold; watch only shows it; cheap ones
-        /// run first among those of the same order.
+        /// Another gate that must pass, by name: NAME=CMD, or NAME[2of3,timeout=2m,order=1,watch]=CMD. May be given
+        /// several times. 2of3 runs it up to three times, and it must pass twice; watch only shows the result; among
+        /// gates of the same order the quickest runs first.
         gate: Vec<GateSpec> {
             kind: Kind::Gates,
             flag: flag("gate", "NAME=CMD"),
         }
-        /// Start without any gate: the loop ends when the agent says twice in a row that it is done and changes nothing
-        /// more, and the outcome is claimed, not verified.
+        /// Start without any gate: the loop ends when the agent says twice in a row that it is done and changes
+        /// nothing more. The outcome is claimed, not verified.
         no_promise: bool {
             kind: Kind::Switch,
             default: "false",
@@ -36,8 +36,8 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// Without a gate: believe that it is done only if the agent gives its exit signal and has said so often
-        /// enough. Off, one word of completion is enough.
+        /// Without a gate: the loop is done only if the agent gives its exit signal and has said so often enough.
+        /// Off: one statement that it is done is enough.
         strict_completion: bool {
             kind: Kind::Switch,
             default: "true",
@@ -58,16 +58,16 @@ topic! {
             flag: flag("completion-promise", "WORDS"),
             may_change: true,
         }
-        /// What becomes of an iteration after which something fails that had passed: it is kept, the agent is told
-        /// which, or it is told and the workspace goes back to before the iteration.
+        /// What to do when an iteration breaks something that passed: keep it, keep it and tell the agent what broke,
+        /// or tell the agent and restore the state before the iteration.
         on_regression: OnRegression {
             kind: OnRegression::KIND,
             default: "tell",
             flag: flag("on-regression", "WHAT"),
             may_change: true,
         }
-        /// Which state of the workspace stays when the loop ends without success: the last one, or the best by its
-        /// gates.
+        /// Which state of the workspace stays when the loop ends without success: the last one, or the one with the
+        /// best gate results.
         keep: KeepState {
             kind: KeepState::KIND,
             default: "last",

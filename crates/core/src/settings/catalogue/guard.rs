@@ -6,8 +6,8 @@ use crate::settings::value::Kind;
 topic! {
     /// Files and tests that the agent must leave alone.
     GuardSettings {
-        /// A glob of files that the agent may not change, as in a .gitignore, beside the scripts that the gates name.
-        /// Only files that are there at the start count. May be given several times.
+        /// A glob of files, as in a .gitignore, that the agent may not change; scripts that the gates name are always
+        /// protected. Only files that exist at the start count. May be given several times.
         protect: Vec<String> {
             kind: Kind::Paths,
             flag: flag("protect", "GLOB"),
@@ -20,8 +20,8 @@ topic! {
             flag: flag("protect-tests", ""),
             in_project: InProject::Yes,
         }
-        /// What becomes of a protected file that was changed: it is put back before the gates judge and the agent is
-        /// told, the loop stops, or nothing.
+        /// What to do when a protected file was changed: restore it before the gates run and tell the agent, stop the
+        /// loop, or allow it.
         on_tamper: OnTamper {
             kind: OnTamper::KIND,
             default: "restore",

@@ -15,8 +15,8 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// How long the agent may work in one iteration; 30m where nobody says anything and the agent is not custom.
-        /// Past it the agent is ended, its edits are kept, the promise is checked and the loop goes on.
+        /// How long the agent may work in one iteration; by default 30m, for a custom command 5m. At the limit the
+        /// agent is ended, its edits stay, the gates run and the loop continues.
         timeout: Millis {
             kind: Kind::Duration,
             default: "5m",
@@ -25,8 +25,8 @@ topic! {
             in_project: InProject::Narrow,
             may_change: true,
         }
-        /// How long the agent may show no sign of life (10m where nobody says anything and the agent is not custom): no
-        /// output, no changed file, no CPU time of it or anything it started. Past it it is ended as at its timeout.
+        /// How long the agent may be idle: no output, no changed file, no CPU time of it or of anything it started.
+        /// By default 10m, for a custom command unlimited. At the limit it is ended as at its timeout.
         idle_timeout: Option<Millis> {
             kind: Kind::DurationOrUnlimited,
             default: "unlimited",
@@ -35,7 +35,7 @@ topic! {
             may_change: true,
         }
         /// How long the loop may work in all; time in which it is stopped does not count. At the limit the agent is
-        /// ended and the promise checked once more.
+        /// ended and the gates run once more.
         max_time: Option<Millis> {
             kind: Kind::DurationOrUnlimited,
             default: "unlimited",
@@ -50,21 +50,21 @@ topic! {
             flag: flag("delay", "DURATION"),
             may_change: true,
         }
-        /// More iterations than this, with neither a time nor an iteration limit, are warned of.
+        /// Warn about more iterations than this where there is neither a time limit nor an iteration limit.
         max_iterations_warning: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "100",
             flag: flag("max-iterations-warning", "N"),
             may_change: true,
         }
-        /// So many equal answers in a row are warned of.
+        /// Warn about so many equal answers in a row.
         identical_output_window: Option<u32> {
             kind: Kind::CountOrUnlimited(1_000_000),
             default: "5",
             flag: flag("identical-output-window", "N"),
             may_change: true,
         }
-        /// Iterations shorter than this are warned of.
+        /// Warn about iterations shorter than this.
         min_iteration_duration: Option<Millis> {
             kind: Kind::DurationOrNone,
             default: "1s",

@@ -187,7 +187,7 @@ pub struct Key {
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
-    /// Its value when nobody says anything; empty means *not set*.
+    /// Its default; empty means *not set*.
     pub default: &'static str,
     /// What it does, in a sentence or two for people.
     pub doc: &'static str,
@@ -232,7 +232,7 @@ pub enum InProject {
     Narrow,
     /// Set it once the user has approved the file as it is: it is run, or loosens safety.
     Approved,
-    /// Nothing, whoever approves: it is for the user alone.
+    /// Nothing, even when approved: it is for the user alone.
     Never,
 }
 

@@ -7,7 +7,7 @@ topic! {
     /// How a loop ends, and what it tells to other programs.
     OutputSettings {
         /// A file that stops the loop: with the word stop after the iteration, with abort at once. A relative path
-        /// counts from the workspace. Off unless set.
+        /// starts at the workspace. Off unless set.
         stop_file: Option<String> {
             kind: Kind::Path,
             flag: flag("stop-file", "FILE"),
@@ -34,16 +34,16 @@ topic! {
             in_project: InProject::Yes,
             may_change: true,
         }
-        /// The command that --notify runs; it gets two more arguments, a title and a text. A failure of it changes
-        /// nothing.
+        /// The command that --notify runs, with two more arguments: a title and a text. If it fails, nothing else
+        /// changes.
         notification_cmd: String {
             kind: Kind::Command,
             default: "notify-send",
             flag: flag("notification-cmd", "CMD"),
             may_change: true,
         }
-        /// How much the records of all loops may take together. When a loop starts or ends past it, the outputs of
-        /// those that ended longest ago are removed; what happened stays readable.
+        /// How much disk the records of all loops may use together. When a loop starts or ends over it, the outputs
+        /// of the loops that ended first are removed; their history stays readable.
         keep_bytes: Option<Bytes> {
             kind: Kind::SizeOrUnlimited,
             default: "10GiB",

@@ -6,7 +6,8 @@ use crate::settings::value::Kind;
 topic! {
     /// What a start takes: whose defaults, names, more text for the prompt, questions to the person.
     StartSettings {
-        /// Whose defaults hold: those of loop, of loopr, or of the container front. What is set elsewhere counts more.
+        /// Which defaults apply: those of loop, of loopr, or of the container profile. Values that you set count
+        /// more.
         profile: Profile {
             kind: Profile::KIND,
             default: "loop",

@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_name_of_the_document_has_its_default_and_its_unit() {
-        // req: C-03 partly: the values and names; the delay and what cuts it short are told elsewhere
+        // req: C-03 partly: the values and names; the delay and what cuts it short are tested elsewhere
         let table = [
             ("max_loops", "max_iterations", "50", "7"),
             ("stagnation_threshold", "max_no_progress", "3", "7"),

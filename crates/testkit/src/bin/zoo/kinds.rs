@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::report::Folder;
 use crate::{deeds, sys};
 
-/// So many members has the bomb; nobody forks while that many are alive.
+/// So many members has the bomb; no member forks while that many are alive.
 const MEMBERS: usize = 60;
 /// So many children the respawner keeps.
 const RESPAWNED: usize = 3;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicI32;
 
-/// Nobody here lives longer than this, whatever a test forgets.
+/// No process here lives longer than this, whatever a test forgets.
 pub(crate) const LIFE_SECONDS: u32 = 120;
 
 /// Who forks: none in the child, its pid in the parent.
@@ -187,7 +187,7 @@ pub(crate) fn close(descriptor: i32) {
     }
 }
 
-/// Children from now on live in a PID namespace of their own; whether that could be had.
+/// Children from now on live in a PID namespace of their own; whether that was possible.
 pub(crate) fn new_pid_namespace() -> bool {
     // SAFETY: no memory is involved.
     unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 || libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID) == 0 }
