@@ -2,7 +2,6 @@
 //! a daemon sends it as JSON.
 use std::error::Error;
 
-use loop_core::refusal::Refusal;
 use loop_core::settings::SettingsError;
 use serde::Serialize;
 
@@ -67,12 +66,6 @@ impl LaunchRefusal {
             cause = error.source();
         }
         refusal
-    }
-
-    /// A value that is refused.
-    #[must_use]
-    pub fn of_value(what: impl Into<String>, refusal: Refusal) -> Self {
-        Self::wrong(what).because(refusal.why).hint(refusal.hint)
     }
 
     /// Adds why.

@@ -80,9 +80,6 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::AcpBridge(args)) => return acp_bridge::run(*args),
         command => Cli { command, ..cli },
     };
-    if matches!(cli.command, Some(Verb::DemoAgent)) {
-        return demo::agent();
-    }
     if let Some(Verb::ContainerExec(args)) = &cli.command {
         return container_exec::run(args);
     }

@@ -16,6 +16,7 @@ mod guard;
 mod guard_work;
 mod home;
 mod journal;
+mod launch;
 mod ledger;
 mod loop_images;
 mod process;
