@@ -1,5 +1,6 @@
 //! Changes of the settings of a run that exists: one validation for `loop resume`, for `loop set`, and for the run itself
 //! when it is asked over its socket.
+use loop_core::agent::Agent;
 use loop_core::policy::budget::money_exact;
 use loop_core::run::{Change, RunState};
 use loop_core::settings::{
@@ -8,8 +9,11 @@ use loop_core::settings::{
 use loop_core::time;
 
 use crate::clock;
+use crate::paths::Home;
 use crate::process::{Mode, try_out};
 use crate::refusal::LaunchRefusal;
+use crate::settings_files;
+use crate::usable_agent::find_agent;
 
 /// What the run does while its settings change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub struct CheckedChanges {
     pub changes: Vec<Change>,
     /// The settings with them.
     pub settings: Settings,
+    /// The agent that works from now on, where the changes are about the agent.
+    pub agent: Option<Agent>,
 }
 
 /// Reads and checks changes. A value that begins with `+` is added to the value of now.
@@ -65,17 +71,57 @@ pub fn check_changes(
     activity: RunActivity,
     form: ChangeForm,
 ) -> Result<CheckedChanges, LaunchRefusal> {
-    let changes = changes.iter().map(|change| read(change, state, form)).collect::<Result<Vec<_>, _>>()?;
+    let mut changes = changes.iter().map(|change| read(change, state, form)).collect::<Result<Vec<_>, _>>()?;
     let mut names: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     if names.len() < changes.len() {
         return Err(LaunchRefusal::wrong("each setting once"));
     }
+    add_implied(&mut changes, state.settings.shown());
     let mut settings = state.settings.shown().clone();
     changes.iter().for_each(|change| settings.change(&change.key, &change.value));
     check_limits(&settings, &changes, state, activity, form)?;
-    Ok(CheckedChanges { changes, settings })
+    let agent = check_agent(&settings, &mut changes, state)?;
+    Ok(CheckedChanges { changes, settings, agent })
+}
+
+/// The settings that name the agent and what its program is given.
+const OF_AGENT: [&Key; 4] = [keys::agent(), keys::agent_cmd(), keys::agent_model(), keys::agent_args()];
+
+/// What a change of the agent means for the settings beside it: a command alone is the custom agent, and command, model
+/// and arguments of another agent do not fit the new one.
+fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
+    let given = |changes: &[Change], key: &Key| {
+        changes.iter().find(|change| change.key == key.name).map(|change| change.value.clone())
+    };
+    if given(changes, keys::agent()).is_none() && given(changes, keys::agent_cmd()).is_some_and(|text| !text.is_empty())
+    {
+        changes.push(Change::new(keys::agent().name, "custom".to_owned()));
+    }
+    let is_another = given(changes, keys::agent()).is_some_and(|agent| agent != before.values.agent.agent);
+    for key in OF_AGENT.into_iter().skip(1).filter(|_| is_another) {
+        if given(changes, key).is_none() && !before.resolved.text(key).is_empty() {
+            changes.push(Change::new(key.name, String::new()));
+        }
+    }
+}
+
+/// Whether the agent can work that these changes name. Its description is recorded with them.
+fn check_agent(settings: &Settings, changes: &mut [Change], state: &RunState) -> Result<Option<Agent>, LaunchRefusal> {
+    if !changes.iter().any(|change| OF_AGENT.iter().any(|key| key.name == change.key)) {
+        return Ok(None);
+    }
+    let home = Home::find(|name| std::env::var_os(name))?;
+    let mut described = settings_files::described(&home.config)?;
+    // One that only the project describes is known from the start.
+    described.extend(state.agent.described().cloned());
+    let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
+    let found = find_agent(settings, &described, &format!("loop resume {id}"))?;
+    if let Some(change) = changes.iter_mut().find(|change| change.key == keys::agent().name) {
+        change.described = found.described.map(Box::new);
+    }
+    Ok(Some(found.agent))
 }
 
 fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, LaunchRefusal> {

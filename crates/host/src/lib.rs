@@ -39,4 +39,5 @@ pub mod settings_files;
 pub mod signals;
 pub mod stop_file;
 pub mod terminal;
+pub mod usable_agent;
 pub mod workspace;

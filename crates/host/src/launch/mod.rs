@@ -33,7 +33,6 @@ mod start;
 mod task;
 mod worker;
 
-pub use self::agent::{LaunchAgent, find_agent};
 pub use self::approval::approved_project;
 pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
 pub use self::container::{LaunchContainer, end_container};

@@ -1,7 +1,7 @@
 //! A resume: the run is held, the changes are checked, then its workspace is claimed.
 use std::path::PathBuf;
 
-use loop_core::run::{Change, Event, Outcome, RunSettings, RunState};
+use loop_core::run::{Change, Event, Outcome, RunState};
 use loop_core::settings::{BreakerReset, Settings, keys};
 use loop_core::view::is_tripped;
 
@@ -62,7 +62,7 @@ pub fn prepare_resume(
     if !held.state.resumable() {
         return ended(&held);
     }
-    let CheckedChanges { mut changes, settings } =
+    let CheckedChanges { mut changes, settings, agent } =
         check_changes(&request.changes, &held.state, RunActivity::Stopped, ChangeForm::Flags)?;
     // For this call alone, so it is not recorded.
     let is_clear_stop = |change: &Change| change.key == keys::clear_stop().name;
@@ -74,8 +74,7 @@ pub fn prepare_resume(
     }
     let workspace = path_of(&spec.workspace.path);
     checks::check_stop_file(&settings.values.output, &workspace, clear_stop)?;
-    let changed = RunState { settings: RunSettings::new(&settings.resolved), ..held.state.clone() };
-    let agent = changed.agent_in_use().filter(|_| workspace.is_dir());
+    let agent = agent.or_else(|| held.state.agent_of(&settings)).filter(|_| workspace.is_dir());
     let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
     let container = checked.transpose()?.flatten();
     let by = request.by;

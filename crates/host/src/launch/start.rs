@@ -7,7 +7,7 @@ use loop_core::run::{Event, RunSpec, WorkspaceRef};
 use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
 
-use super::agent::{self, LaunchAgent};
+use super::agent;
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
@@ -19,6 +19,7 @@ use crate::paths::Home;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
+use crate::usable_agent::{UsableAgent, find_agent};
 use crate::workspace::claim;
 
 /// A start as anybody asks for it.
@@ -49,7 +50,7 @@ pub struct Prepared {
     pub inject: Vec<String>,
     /// How checkpoints are kept.
     pub checkpoints: BackendChoice,
-    pub agent: LaunchAgent,
+    pub agent: UsableAgent,
     /// What agents leave in a workspace, as globs: of all agents that could work here.
     pub litter: Vec<String>,
     /// The container that the agent works in; none if on this machine.
@@ -68,7 +69,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let line = retry_line(&goal, &setup.settings);
     gates::check(&setup.settings, &line)?;
     add_arguments(&mut setup.settings, &agent_args);
-    let found = agent::find_agent(&setup.settings, &setup.described, &line)?;
+    let found = find_agent(&setup.settings, &setup.described, &line)?;
     checks::check_containment(setup.settings.values.agent.containment)?;
     let inject = task::injected(&setup.settings.values.start.inject, &goal)?;
     checks::fix_result_path(&mut setup.settings)?;

@@ -74,7 +74,7 @@ fn given(pair: &str) -> Given {
 
 fn change(pair: &str) -> Vec<Change> {
     let (key, value) = pair.split_once('=').unwrap();
-    vec![Change { key: key.to_owned(), value: value.to_owned() }]
+    vec![Change::new(key, value.to_owned())]
 }
 
 /// Shows nothing.

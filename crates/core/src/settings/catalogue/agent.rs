@@ -15,6 +15,7 @@ topic! {
             default: "opencode",
             flag: flag("agent", "NAME"),
             env: Some("LOOP_AGENT"),
+            may_change: true,
         }
         /// The shell command of a custom agent. It runs in the workspace, with the prompt on stdin and in the file
         /// $LOOP_PROMPT_FILE. Implies --agent custom.
