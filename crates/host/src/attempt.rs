@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::{
-    self, Agent, Ask, Begin, Call, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
+    self, Agent, AgentCommand, AttemptSpec, Begin, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, RunSettings, RunState, StreamReport, TextDigest};
@@ -41,7 +41,7 @@ pub(crate) struct Words {
 
 /// What to start for one attempt, and how its words are read.
 struct Ready {
-    call: Call,
+    call: AgentCommand,
     env: Vec<(String, OsString)>,
     clear: bool,
     words: Words,
@@ -166,7 +166,7 @@ fn ask(
     ambient: &BTreeMap<String, String>,
     places: &Places<'_>,
     (system, session): (&str, Option<&str>),
-) -> Call {
+) -> AgentCommand {
     let settings = &state.settings.shown().values.agent;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
@@ -174,7 +174,7 @@ fn ask(
     let (prompt_file, system_file) = (text(&places.folder.join(PROMPT)), text(&places.folder.join(SYSTEM)));
     // The line was checked when it came in.
     let args = agent::shell_words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
-    agent.call(&Ask {
+    agent.call(&AttemptSpec {
         program: agent.program().unwrap_or_default(),
         harness: &harness,
         workspace: &workspace,
@@ -196,7 +196,7 @@ fn ask(
 
 /// How an agent would be called, with words where the files of an attempt would be.
 #[must_use]
-pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> Call {
+pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> AgentCommand {
     let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
     let ambient = passed(agent, &settings.values.agent);
     let places = Places { workspace, folder: Path::new("ATTEMPT") };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::{Call, Permissions, StopSignal};
+use loop_core::agent::{AgentCommand, Permissions, StopSignal};
 use loop_core::run::{Answer, Ended};
 use loop_core::settings::AgentSettings;
 
@@ -60,10 +60,10 @@ impl Inside {
     /// Our own program in the agent's place, with the agent's variables handed to it.
     pub(crate) fn stand_in(
         &self,
-        call: Call,
+        call: AgentCommand,
         env: Vec<(String, OsString)>,
         gentle: StopSignal,
-    ) -> (Call, Vec<(String, OsString)>) {
+    ) -> (AgentCommand, Vec<(String, OsString)>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let ours = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
         let (kept, gentle) = (&self.kept, if gentle == StopSignal::Interrupt { "INT" } else { "TERM" });
@@ -82,7 +82,7 @@ impl Inside {
         // Some agents refuse as root to do anything unasked, unless they are told that they are shut in.
         let shut_in = self.all.then(|| ("IS_SANDBOX".to_owned(), OsString::from("1")));
         let env = shut_in.into_iter().chain(env).map(|(name, value)| (for_agent(&name), value)).collect();
-        (Call { argv, files: Vec::new(), ..call }, env)
+        (AgentCommand { argv, files: Vec::new(), ..call }, env)
     }
 
     /// The end of our program, with what is known of the container.

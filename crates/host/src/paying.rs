@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use loop_core::ids::RunId;
 use loop_core::machine::consult;
 use loop_core::policy::prices::{Prices, cost_of};
-use loop_core::policy::reserve::{Spent, Wanted};
+use loop_core::policy::reserve::{CallCost, Wanted};
 use loop_core::run::{Answer, RunState, wanted};
 use loop_core::time::At;
 
@@ -49,7 +49,7 @@ impl Bill {
             key,
             reservation,
             worst: wanted(state, settings),
-            prices: settings.prices.clone(),
+            prices: settings.values.budget.prices.clone(),
             model,
             at: clock::now(),
         })
@@ -113,7 +113,7 @@ impl Paying {
         let ledger = self.ledger();
         let written = ledger.and_then(|ledger| match bill.reservation {
             Some(number) => ledger.settle(number, cost, tokens),
-            None => ledger.record(&bill.caller(), bill.at, Spent::of(cost, tokens, &bill.worst)),
+            None => ledger.record(&bill.caller(), bill.at, CallCost::of(cost, tokens, &bill.worst)),
         });
         written.err().map(|error| format!("what this call cost is not in the ledger: {error}"))
     }

@@ -12,7 +12,7 @@ use loop_core::machine::consult;
 use loop_core::policy::gate::{self, Tally};
 use loop_core::run::{Answer, Ended, GateReport, Output, RunState};
 use loop_core::settings::GateSpec;
-use loop_core::tested::{self, Tests};
+use loop_core::test_output::{TestReader, Tests};
 use loop_core::view::{Again, WorkspaceNow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
@@ -245,7 +245,7 @@ impl Asking<'_> {
             Err(error) => return Ok((not_started(&error), None)),
         };
         let limit = Duration::from_millis(spec.timeout_ms.unwrap_or(self.state.settings.shown().gate_timeout_ms));
-        let mut reader = tested::Reader::default();
+        let mut reader = TestReader::default();
         let mut hear = |voice, bytes: &[u8]| {
             reader.push(side(voice), bytes);
             tell(Told::Wrote(bytes));

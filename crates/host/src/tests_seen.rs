@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{NameList, RunState, TestsSeen};
-use loop_core::tested::{Reader, Tests, Voice as Side};
+use loop_core::test_output::{OutputStream, TestReader, Tests};
 
 use crate::paths::write_whole;
 use crate::process::Voice;
@@ -15,7 +15,7 @@ const FILE: &str = "tests";
 /// A gate under way.
 #[derive(Debug)]
 pub(crate) struct Judging {
-    reader: Reader,
+    reader: TestReader,
     folder: PathBuf,
     before: Option<PathBuf>,
     first: Option<PathBuf>,
@@ -26,7 +26,7 @@ impl Judging {
         let memory = state.gates.get(gate);
         let last = memory.and_then(|memory| memory.last());
         Self {
-            reader: Reader::default(),
+            reader: TestReader::default(),
             folder: run.gate(state.iteration, order),
             before: last.map(|last| run.gate(last.iteration, last.order)),
             first: memory.and_then(|memory| memory.first_order()).map(|first| run.gate(0, first)),
@@ -68,10 +68,10 @@ impl Judging {
 }
 
 /// Which of its two voices that is.
-pub(crate) fn side(voice: Voice) -> Side {
+pub(crate) fn side(voice: Voice) -> OutputStream {
     match voice {
-        Voice::Stdout => Side::Stdout,
-        Voice::Stderr => Side::Stderr,
+        Voice::Stdout => OutputStream::Stdout,
+        Voice::Stderr => OutputStream::Stderr,
     }
 }
 

@@ -15,6 +15,7 @@ pub mod root;
 pub mod size;
 pub mod tiers;
 pub mod tuples;
+pub mod unique_types;
 
 use crate::{Finding, Tree};
 
@@ -35,4 +36,5 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     size::check,
     tiers::check,
     tuples::check,
+    unique_types::check,
 ];

@@ -18,6 +18,7 @@ mod size;
 mod tiers;
 mod tree;
 mod tuples;
+mod unique_types;
 
 use xtask::{Finding, Tree, tidy, workspace_root};
 

@@ -1,7 +1,7 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use std::io::{IsTerminal, Write};
 
-use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, shell_words as words};
+use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, shell_words};
 use loop_core::settings::{AgentSettings, Key, Layer, Origin, Resolved, Settings, Values, keys};
 use loop_core::text;
 use loop_host::attempt::ambient;
@@ -110,7 +110,7 @@ fn programs() -> Vec<&'static str> {
 /// Arguments and variables are read once, before anything is made.
 fn check_words(settings: &Settings) -> Result<(), CommandError> {
     let agent = &settings.values.agent;
-    words::split(agent.agent_args.as_deref().unwrap_or_default()).map_err(|error| {
+    shell_words::split(agent.agent_args.as_deref().unwrap_or_default()).map_err(|error| {
         CommandError::new(Kind::Wrong, "--agent-args cannot be split into words")
             .because(error.to_string())
             .hint(error.hint())

@@ -1,7 +1,7 @@
 //! `loop start --dry-run`: what would happen, at the price of one run of the promise.
 use std::time::Duration;
 
-use loop_core::agent::Call;
+use loop_core::agent::AgentCommand;
 use loop_core::machine::consult;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
@@ -100,7 +100,7 @@ fn plan(ready: &Ready, settings: &Settings) -> String {
 }
 
 /// How the agent would be called, with places for what is not there yet.
-fn call(ready: &Ready) -> Call {
+fn call(ready: &Ready) -> AgentCommand {
     let workspace = ready.inside.as_ref().map_or(ready.setup.path.as_path(), |inside| inside.workdir());
     loop_host::attempt::example(&ready.agent, &ready.setup.settings, workspace)
 }

@@ -1,5 +1,5 @@
 //! What `loop verify` found as JUnit XML: a suite a gate.
-use loop_core::tested::Mark;
+use loop_core::test_output::TestStatus;
 use loop_core::view::{Verification, VerifiedGate};
 
 /// One document.
@@ -94,16 +94,16 @@ fn of_gate(gate: &VerifiedGate) -> (What, String) {
 }
 
 /// A failed test of a gate that is kept all the same, or only watched, fails nothing.
-fn of_test(gate: &VerifiedGate, mark: Mark) -> (What, String) {
+fn of_test(gate: &VerifiedGate, mark: TestStatus) -> (What, String) {
     match mark {
-        Mark::Passed => (What::Passed, String::new()),
-        Mark::Failed if gate.required && !gate.passes() => {
+        TestStatus::Passed => (What::Passed, String::new()),
+        TestStatus::Failed if gate.required && !gate.passes() => {
             (What::Failure, "<failure message=\"it fails\"/>".to_owned())
         }
-        Mark::Failed => {
+        TestStatus::Failed => {
             (What::Skipped, "<skipped message=\"it fails, and the gate is kept or only watched\"/>".to_owned())
         }
-        Mark::Skipped => (What::Skipped, "<skipped/>".to_owned()),
+        TestStatus::Skipped => (What::Skipped, "<skipped/>".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an agent is told: delimited, bounded sections in a fixed order.
+//! The prompt of an agent: delimited, bounded sections in a fixed order.
 mod compose;
 mod system;
 

@@ -52,5 +52,5 @@ pub use step::{Run, next_deadline, step};
 pub use crate::agent::{AgentReport, StreamReport};
 pub use crate::changes::Changes;
 pub use crate::ended::{Ended, Output};
-pub use crate::tested::TestsSeen;
+pub use crate::test_output::TestsSeen;
 pub use crate::text::{NameList, TextDigest};
