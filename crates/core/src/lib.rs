@@ -1,8 +1,10 @@
 //! What a loop is, with no way to touch the world.
 //!
-//! Rooms: [`run`] the life of one run · [`policy`] small machines that judge · [`agent`] how agents
-//! are called · [`prompt`] what they are told · [`settings`] the catalogue of keys and its layers ·
-//! [`view`] what people see. Nothing here reads a clock, a file, a process or the environment.
+//! Rooms: [`run`] the life of one run · [`policy`] pure judgements · [`agent`] how agents are called and read ·
+//! [`prompt`] what they are asked · [`test_output`] what a gate's output says about tests · [`settings`] the catalogue
+//! of keys and its layers · [`view`] what people see. Below them, used by all: [`ended`] [`changes`] [`text`] [`time`]
+//! [`ids`] [`refusal`]. A room uses only rooms below it: [`run`] uses [`agent`] and [`policy`], never the other way
+//! round. Nothing here reads a clock, a file, a process or the environment.
 #![forbid(unsafe_code)]
 pub mod agent;
 pub mod changes;
@@ -15,7 +17,7 @@ pub mod prompt;
 pub mod refusal;
 pub mod run;
 pub mod settings;
-pub mod tested;
+pub mod test_output;
 pub mod text;
 pub mod time;
 pub mod view;

@@ -1,4 +1,4 @@
-//! Texts from outside made fit for people: no control bytes, a known length, paths that can be read back.
+//! Texts from outside made safe to show: no control bytes, a known length; lists of names; digests.
 use serde::{Deserialize, Serialize};
 
 /// Text of an agent or a gate without anything that could steer a terminal: escape sequences are

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::agent::{
-    self, Agent, Ask, Begin, Call, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
+    self, Agent, AgentCommand, AttemptSpec, Begin, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
 use loop_core::run::{AgentReport, Answer, Ended, PromptNote, RunSettings, RunState, StreamReport, TextDigest};
@@ -56,7 +56,7 @@ pub(crate) struct AttemptReader {
 
 /// What is started for an attempt, and how its output is read.
 struct Prepared {
-    call: Call,
+    call: AgentCommand,
     env: Vec<(String, OsString)>,
     clear: bool,
     reader: AttemptReader,
@@ -181,7 +181,7 @@ struct CallInput<'a> {
     session: Option<&'a str>,
 }
 
-fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, given: &CallInput<'_>) -> Call {
+fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, given: &CallInput<'_>) -> AgentCommand {
     let settings = &state.settings.shown().values.agent;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let harness = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
@@ -189,7 +189,7 @@ fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, 
     let (prompt_file, system_file) = (text(&given.folder.join(PROMPT)), text(&given.folder.join(SYSTEM)));
     // The line was checked when it came in.
     let args = agent::shell_words::split(settings.agent_args.as_deref().unwrap_or_default()).unwrap_or_default();
-    agent.call(&Ask {
+    agent.call(&AttemptSpec {
         program: agent.program().unwrap_or_default(),
         harness: &harness,
         workspace: &workspace,
@@ -211,7 +211,7 @@ fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, 
 
 /// The command of an agent, with placeholders for the files of an attempt.
 #[must_use]
-pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> Call {
+pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> AgentCommand {
     let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
     let ambient = passed(agent, &settings.values.agent);
     let given = CallInput { workspace, folder: Path::new("ATTEMPT"), system: "SYSTEM PROMPT", session: None };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_core::agent::{Call, Permissions, StopSignal};
+use loop_core::agent::{AgentCommand, Permissions, StopSignal};
 use loop_core::run::{Answer, Ended};
 use loop_core::settings::AgentSettings;
 
@@ -60,10 +60,10 @@ impl AttemptContainer {
     /// The command of our own program that runs the agent in the container, with the agent's variables.
     pub(crate) fn wrap(
         &self,
-        call: Call,
+        call: AgentCommand,
         env: Vec<(String, OsString)>,
         stop_signal: StopSignal,
-    ) -> (Call, Vec<(String, OsString)>) {
+    ) -> (AgentCommand, Vec<(String, OsString)>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let ours = std::env::current_exe().map_or_else(|_| "loop".to_owned(), |path| text(&path));
         let record = &self.record;
@@ -83,7 +83,7 @@ impl AttemptContainer {
         // Some agents refuse to work unattended as root, unless this variable says that they are contained.
         let sandbox = self.all.then(|| ("IS_SANDBOX".to_owned(), OsString::from("1")));
         let env = sandbox.into_iter().chain(env).map(|(name, value)| (for_agent(&name), value)).collect();
-        (Call { argv, files: Vec::new(), ..call }, env)
+        (AgentCommand { argv, files: Vec::new(), ..call }, env)
     }
 
     /// The end of our program, with what it reported of the container.

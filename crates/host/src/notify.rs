@@ -20,7 +20,7 @@ pub(crate) fn start(
     let argv = [
         "sh".to_owned(),
         "-c".to_owned(),
-        format!("{} \"$@\"", state.settings.shown().notification_cmd),
+        format!("{} \"$@\"", state.settings.shown().values.output.notification_cmd),
         "loop".to_owned(),
         format!("loop {id}: {result}"),
         // A text that begins with a dash would be an option to most commands.

@@ -4,7 +4,7 @@ use std::io;
 
 use loop_core::prompt::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
 use loop_core::run::{PromptNote, RunState};
-use loop_core::tested::useful;
+use loop_core::test_output::excerpt;
 
 use crate::process::tail_of;
 use crate::run_folder::{RunFolder, read_text};
@@ -49,7 +49,7 @@ pub(crate) fn text(
             watch: gate.watch,
             command: gate.command.clone(),
             ended: last.map(|last| last.report.ended.brief()),
-            useful: tested.then(|| useful(&stdout, &stderr, GATE_OUTPUT_BYTES_MAX)),
+            useful: tested.then(|| excerpt(&stdout, &stderr, GATE_OUTPUT_BYTES_MAX)),
             stderr,
             stdout,
         }

@@ -16,6 +16,7 @@ pub mod root;
 pub mod size;
 pub mod tiers;
 pub mod tuples;
+pub mod unique_types;
 pub mod words;
 
 use crate::{Finding, Tree};
@@ -38,5 +39,6 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     size::check,
     tiers::check,
     tuples::check,
+    unique_types::check,
     words::check,
 ];

@@ -19,6 +19,7 @@ mod size;
 mod tiers;
 mod tree;
 mod tuples;
+mod unique_types;
 mod words;
 
 use xtask::{Finding, Tree, tidy, workspace_root};

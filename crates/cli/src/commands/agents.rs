@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use loop_core::agent::{
-    Agent, AgentEnv, AgentVariables, Ask, Call, PERMISSIONS, Permissions, Stdin, SystemBy, WithheldReason,
-    shell_words as words,
+    Agent, AgentCommand, AgentEnv, AgentVariables, AttemptSpec, PERMISSIONS, Permissions, Stdin, SystemBy,
+    WithheldReason, shell_words,
 };
 use loop_core::text::{self, nearest};
 use loop_host::agents::{SignIn, engine_sockets, find, number, sign_in, versions};
@@ -214,8 +214,8 @@ fn calls_in_words(agent: &Agent) -> String {
             continue;
         }
         let call = call(agent, permissions);
-        let env = call.env.iter().map(|(name, value)| format!("{name}={}", words::join([value.as_str()])));
-        let line: Vec<String> = env.chain([words::join(call.argv.iter().map(String::as_str))]).collect();
+        let env = call.env.iter().map(|(name, value)| format!("{name}={}", shell_words::join([value.as_str()])));
+        let line: Vec<String> = env.chain([shell_words::join(call.argv.iter().map(String::as_str))]).collect();
         let stdin = match call.stdin {
             Stdin::Prompt => " < {prompt_file}",
             Stdin::Nothing => "",
@@ -232,9 +232,9 @@ fn calls_in_words(agent: &Agent) -> String {
 }
 
 /// The call of a first iteration, with words in braces for what each attempt has of its own.
-fn call(agent: &Agent, permissions: Permissions) -> Call {
+fn call(agent: &Agent, permissions: Permissions) -> AgentCommand {
     let nothing = BTreeMap::new();
-    agent.call(&Ask {
+    agent.call(&AttemptSpec {
         program: agent.program().unwrap_or_default(),
         harness: "loop",
         workspace: "{workspace}",

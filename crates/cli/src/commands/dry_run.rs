@@ -1,5 +1,5 @@
 //! `loop start --dry-run`: what would happen, at the price of one run of the promise.
-use loop_core::agent::Call;
+use loop_core::agent::AgentCommand;
 use loop_core::agent::shell_words::quoted;
 use loop_core::policy::gate::Verdict;
 use loop_core::prompt::{GateSaid, Material, compose};
@@ -74,7 +74,7 @@ fn plan(prepared: &Prepared, settings: &Settings) -> String {
 }
 
 /// How the agent would be called, with places for what is not there yet.
-fn call(prepared: &Prepared) -> Call {
+fn call(prepared: &Prepared) -> AgentCommand {
     let workspace = prepared.container.as_ref().map_or(prepared.workspace.as_path(), |container| container.workdir());
     loop_host::attempt::example(&prepared.agent.agent, &prepared.settings, workspace)
 }

@@ -1,6 +1,6 @@
 //! What `loop verify` found as JUnit XML: a suite a gate.
 use loop_core::policy::gate::Verdict;
-use loop_core::tested::Mark;
+use loop_core::test_output::TestStatus;
 use loop_core::view::{Verification, VerifiedGate};
 
 /// One document.
@@ -100,16 +100,16 @@ fn of_gate(gate: &VerifiedGate) -> (CaseResult, String) {
 }
 
 /// A failed test of a gate that passes all the same, or is only watched, fails nothing.
-fn of_test(gate: &VerifiedGate, mark: Mark) -> (CaseResult, String) {
+fn of_test(gate: &VerifiedGate, mark: TestStatus) -> (CaseResult, String) {
     match mark {
-        Mark::Passed => (CaseResult::Passed, String::new()),
-        Mark::Failed if gate.required && !gate.passes() => {
+        TestStatus::Passed => (CaseResult::Passed, String::new()),
+        TestStatus::Failed if gate.required && !gate.passes() => {
             (CaseResult::Failure, "<failure message=\"it fails\"/>".to_owned())
         }
-        Mark::Failed => {
+        TestStatus::Failed => {
             (CaseResult::Skipped, "<skipped message=\"it fails, and the gate passes or is only watched\"/>".to_owned())
         }
-        Mark::Skipped => (CaseResult::Skipped, "<skipped/>".to_owned()),
+        TestStatus::Skipped => (CaseResult::Skipped, "<skipped/>".to_owned()),
     }
 }
 

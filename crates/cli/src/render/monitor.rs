@@ -1,5 +1,5 @@
 //! What is printed after every iteration, and when something gets close to its limit.
-use loop_core::policy::runaway::Gravity;
+use loop_core::policy::runaway::Severity;
 use loop_core::run::{Entry, Fact, Order, Outcome, RunState, Session};
 use loop_core::settings::{StatusBlock, keys};
 use loop_core::text;
@@ -32,7 +32,7 @@ pub(crate) struct Monitor {
     /// The iteration that was judged last.
     judged: Option<u32>,
     used: Vec<Used>,
-    alarm: Option<Gravity>,
+    alarm: Option<Severity>,
     session: Option<Session>,
     /// An iteration was judged, and what follows from it is not known yet.
     undecided: bool,
@@ -97,7 +97,7 @@ impl Monitor {
     fn runaway(&mut self) -> Option<Remark> {
         let alarm = self.record.runaway().filter(|alarm| Some(alarm.severity) > self.alarm)?;
         self.alarm = Some(alarm.severity);
-        let paint = if alarm.severity == Gravity::Critical { Paint::Bad } else { Paint::Warn };
+        let paint = if alarm.severity == Severity::Critical { Paint::Bad } else { Paint::Warn };
         let text = format!("{}: {}", alarm.severity.word(), alarm.text);
         Some(Remark { paint, text, event: Some(("runaway", json!(alarm))) })
     }

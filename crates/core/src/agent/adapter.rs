@@ -1,5 +1,7 @@
-//! What an adapter is: one agent program as values and two functions, from an ask to a call and from bytes to a reading.
-use super::ask::{Ask, Call};
+//! An adapter: one agent program as values and two functions, from an attempt to a command, from bytes to a reading.
+use serde::Deserialize;
+
+use super::command::{AgentCommand, AttemptSpec};
 use super::plain_text::TextReader;
 use super::reading::{Reader, Usage};
 
@@ -13,9 +15,11 @@ pub enum SystemBy {
 }
 
 /// Which signal lets the program end in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopSignal {
     /// SIGTERM.
+    #[default]
     Terminate,
     /// SIGINT.
     Interrupt,
@@ -45,7 +49,7 @@ pub struct Adapter {
     pub tried: Option<&'static str>,
     /// How the system prompt is added to.
     pub system: SystemBy,
-    /// Whether a session can be gone on with.
+    /// Whether a session can be continued.
     pub continues: bool,
     /// The signal that it ends on in order.
     pub stop_signal: StopSignal,
@@ -69,7 +73,7 @@ pub struct Adapter {
     /// It speaks the Agent Client Protocol: a program of ours stands between us and it.
     pub behind_bridge: bool,
     /// From an ask to a program.
-    pub call: fn(&Ask<'_>) -> Call,
+    pub call: fn(&AttemptSpec<'_>) -> AgentCommand,
     /// A reader for its stdout.
     pub reader: fn(Begin) -> Box<dyn Reader>,
 }
@@ -94,6 +98,6 @@ pub(super) const BASE: Adapter = Adapter {
     as_root: None,
     allow_hint: "",
     behind_bridge: false,
-    call: |_| Call::default(),
+    call: |_| AgentCommand::default(),
     reader: |_| Box::new(TextReader::default()),
 };

@@ -1,9 +1,9 @@
-//! An agent that a person described in their own settings: a command, how it is told things, and how it is read.
+//! An agent that a person described in their own settings: its command, its arguments, how its output is read.
 use serde::{Deserialize, Serialize};
 
 use super::acp;
 use super::adapter::{Begin, StopSignal, SystemBy};
-use super::ask::{Ask, Call, Permissions, Stdin};
+use super::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use super::plain_text::TextReader;
 use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
@@ -27,7 +27,7 @@ pub enum PromptBy {
 /// What it prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Output {
+pub enum OutputFormat {
     /// Text: all of it is its message.
     #[default]
     Text,
@@ -42,16 +42,6 @@ pub enum Output {
     /// It speaks the Agent Client Protocol.
     Acp,
 }
-
-/// All of them by name.
-pub const OUTPUTS: [(&str, Output); 6] = [
-    ("text", Output::Text),
-    ("claude-stream", Output::ClaudeStream),
-    ("codex-jsonl", Output::CodexJsonl),
-    ("gemini-stream", Output::GeminiStream),
-    ("opencode-json", Output::OpencodeJson),
-    ("acp", Output::Acp),
-];
 
 /// How it is told whether it did its work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,7 +78,7 @@ pub struct Described {
     pub command: Vec<String>,
     /// How the prompt reaches it.
     pub prompt: PromptBy,
-    /// Arguments that go on with a session: `{session}` stands for its id. Without them each iteration begins anew.
+    /// Arguments that continue a session: `{session}` is its id. Without them each iteration starts a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Vec<String>>,
     /// Arguments that choose a model: `{model}`.
@@ -100,7 +90,7 @@ pub struct Described {
     /// Arguments by how much it may do.
     pub permissions: ByPermissions,
     /// What it prints.
-    pub output: Output,
+    pub output: OutputFormat,
     /// How it is told whether it did its work.
     pub success: Success,
     /// The signal that it ends on in order is SIGINT.
@@ -125,13 +115,13 @@ impl Described {
     /// How its system prompt is added to.
     #[must_use]
     pub fn system(&self) -> SystemBy {
-        if self.system.is_some() || self.output == Output::Acp { SystemBy::Call } else { SystemBy::Prompt }
+        if self.system.is_some() || self.output == OutputFormat::Acp { SystemBy::Call } else { SystemBy::Prompt }
     }
 
-    /// Whether a session can be gone on with.
+    /// Whether a session can be continued.
     #[must_use]
     pub fn continues(&self) -> bool {
-        self.session.is_some() || self.output == Output::Acp
+        self.session.is_some() || self.output == OutputFormat::Acp
     }
 
     /// The signal that it ends on in order.
@@ -144,14 +134,14 @@ impl Described {
     #[must_use]
     pub fn can(&self, permissions: Permissions) -> bool {
         match permissions {
-            Permissions::Edit => self.permissions.edit.is_some() || self.output == Output::Acp,
+            Permissions::Edit => self.permissions.edit.is_some() || self.output == OutputFormat::Acp,
             Permissions::Work | Permissions::All => true,
         }
     }
 
     /// From an ask to a program.
     #[must_use]
-    pub fn call(&self, ask: &Ask<'_>) -> Call {
+    pub fn call(&self, ask: &AttemptSpec<'_>) -> AgentCommand {
         let mut inserted = Vec::new();
         let permissions = match ask.permissions {
             Permissions::Edit => self.permissions.edit.as_ref(),
@@ -160,7 +150,7 @@ impl Described {
         };
         let model = self.model.as_ref().filter(|_| ask.model.is_some());
         // By the protocol these two are told in its own words.
-        let told = self.output == Output::Acp;
+        let told = self.output == OutputFormat::Acp;
         let session = self.session.as_ref().filter(|_| ask.session.is_some() && !told);
         let system = self.system.as_ref().filter(|_| !ask.system.is_empty() && !told);
         for template in [permissions, model, session, system].into_iter().flatten() {
@@ -183,19 +173,19 @@ impl Described {
             PromptBy::Stdin => Stdin::Prompt,
             PromptBy::File => Stdin::Nothing,
         };
-        Call { argv, stdin, ..Call::default() }
+        AgentCommand { argv, stdin, ..AgentCommand::default() }
     }
 
     /// A reader for its stdout.
     #[must_use]
     pub fn reader(&self, begin: Begin) -> Box<dyn Reader> {
         let reader = match self.output {
-            Output::Text => return Box::new(TextReader::default()),
-            Output::ClaudeStream => known_reader("claude", begin),
-            Output::CodexJsonl => known_reader("codex", begin),
-            Output::GeminiStream => known_reader("gemini", begin),
-            Output::OpencodeJson => known_reader("opencode", begin),
-            Output::Acp => known_reader("codex-acp", begin),
+            OutputFormat::Text => return Box::new(TextReader::default()),
+            OutputFormat::ClaudeStream => known_reader("claude", begin),
+            OutputFormat::CodexJsonl => known_reader("codex", begin),
+            OutputFormat::GeminiStream => known_reader("gemini", begin),
+            OutputFormat::OpencodeJson => known_reader("opencode", begin),
+            OutputFormat::Acp => known_reader("codex-acp", begin),
         };
         match self.success {
             Success::Terminal => reader,
@@ -208,7 +198,7 @@ impl Described {
 pub const PLACEHOLDERS: [&str; 5] = ["prompt_file", "session", "model", "system_file", "workspace"];
 
 /// The next `{name}` in a text: what is before it, the name, what is after it. Braces around anything else are text.
-pub(crate) fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
+fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(open) = text.get(from..)?.find('{').map(|at| from + at) {
         let after = text.get(open + 1..)?;
@@ -221,8 +211,18 @@ pub(crate) fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
+/// The names that stand in braces in a text.
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, name, after) = placeholder(rest)?;
+        rest = after;
+        Some(name)
+    })
+}
+
 /// A word of a template with its values put in, each once: a value is never looked into.
-fn filled(word: &str, ask: &Ask<'_>) -> String {
+fn filled(word: &str, ask: &AttemptSpec<'_>) -> String {
     let mut out = String::new();
     let mut rest = word;
     while let Some((before, name, after)) = placeholder(rest) {
@@ -256,6 +256,26 @@ impl Reader for ByExit {
 
     fn session(&self) -> Option<&str> {
         self.0.session()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.0.is_plain()
+    }
+
+    fn line_bytes_max(&self) -> usize {
+        self.0.line_bytes_max()
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.0.stderr(bytes);
+    }
+
+    fn stderr_is_private(&self) -> bool {
+        self.0.stderr_is_private()
+    }
+
+    fn is_retrying(&self) -> bool {
+        self.0.is_retrying()
     }
 
     fn end(self: Box<Self>, end: &End<'_>) -> Reading {

@@ -1,6 +1,6 @@
-//! One event a line, as most agent programs print them: what their readers share.
+//! One JSON event per line, as most agent programs print them: what their readers share.
 //!
-//! A reader says what its events mean ([`Events`]); [`JsonLines`] splits good lines from bad ones and counts them.
+//! A reader says what its events mean ([`EventReader`]); [`JsonLines`] splits good lines from bad ones and counts them.
 use serde_json::Value;
 
 use super::reading::{End, Live, Reader, Reading};
@@ -35,12 +35,12 @@ impl LineKind {
 pub(super) struct LineCounts {
     /// Those that are no event, and those over the cap.
     pub(super) malformed: u32,
-    /// Events of no kind that the reader knows.
+    /// EventReader of no kind that the reader knows.
     pub(super) unknown: u32,
 }
 
 /// What the events of one program mean.
-pub(super) trait Events: std::fmt::Debug + Send {
+pub(super) trait EventReader: std::fmt::Debug + Send {
     /// How the last event of a stream begins, without white space. An entry without a brace may stand anywhere in the
     /// beginning of a line.
     const ENDS: &'static [&'static str];
@@ -88,7 +88,7 @@ pub(super) struct JsonLines<E> {
     counts: LineCounts,
 }
 
-impl<E: Events + 'static> JsonLines<E> {
+impl<E: EventReader + 'static> JsonLines<E> {
     /// A reader for these events.
     pub(super) fn reader(events: E) -> Box<dyn Reader> {
         Box::new(Self { events, counts: LineCounts::default() })
@@ -101,7 +101,7 @@ impl<E: Events + 'static> JsonLines<E> {
     }
 }
 
-impl<E: Events + 'static> Reader for JsonLines<E> {
+impl<E: EventReader + 'static> Reader for JsonLines<E> {
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>) {
         if line.trim_ascii().is_empty() {
             return self.events.blank(line, live);

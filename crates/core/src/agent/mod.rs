@@ -5,7 +5,7 @@
 //! | `<agent>/` | one program: its values and call in `mod.rs`, the reader of its stream beside it; qwen reads claude's |
 //! | `acp/` | agents that speak the Agent Client Protocol |
 //! | [`registry`] | the list of agents: everything else that names all agents comes from it |
-//! | [`adapter`] [`ask`] [`reading`] | what an adapter is, what it is asked for, what a stream amounted to |
+//! | [`adapter`] [`command`] [`reading`] | what an adapter is, what it is asked for, what a stream amounted to |
 //! | `report` | what of an attempt is written down |
 //! | [`stream`] `json` [`plain_text`] | bytes to lines; lines to events, counted; plain text |
 //! | [`provider`] | classes of failure, the wording of errors, when a limit ends |
@@ -16,11 +16,11 @@
 pub mod acp;
 pub mod adapter;
 mod aider;
-pub mod ask;
 pub mod claims;
 mod claude;
 mod cline;
 pub mod codex;
+pub mod command;
 mod cursor;
 pub mod described;
 pub mod env;
@@ -39,8 +39,8 @@ pub mod stream;
 mod which;
 
 pub use adapter::{Adapter, Begin, StopSignal, SystemBy};
-pub use ask::{Ask, Call, PERMISSIONS, Permissions, Stdin};
 pub use claims::status_block::{Claim, DIALECTS, Dialect};
+pub use command::{AgentCommand, AttemptSpec, PERMISSIONS, Permissions, Stdin};
 pub use described::Described;
 pub use env::environment::{
     AgentEnv, AgentEnvError, AgentVariables, WithheldReason, choose, choose_inside, everything, is_token,

@@ -1,4 +1,4 @@
-//! Plain text: everything that a program prints is its message. Its exit code alone tells how it ended.
+//! Plain text: everything that a program prints is its message. Only its exit code says how it ended.
 use super::provider::failure::Failure;
 use super::reading::{End, Live, Reader, Reading, Terminal};
 use crate::ended::Ended;

@@ -1,4 +1,4 @@
-//! What the bytes of one attempt amounted to: the same form for every agent.
+//! What a reader makes of the bytes of one attempt: the same form for every agent.
 use serde::{Deserialize, Serialize};
 
 use super::claims::status_block::Claim;
@@ -102,7 +102,7 @@ pub struct Reading {
     pub terminal: Terminal,
     /// The session by the program's own name for it.
     pub session: Option<String>,
-    /// The session that was to be gone on with is not there.
+    /// The session that was to be continued does not exist.
     pub session_lost: bool,
     /// The model, as the program told it.
     pub model: Option<String>,
@@ -149,7 +149,7 @@ pub struct End<'a> {
     pub now_ms: u64,
     /// How far local time is ahead of UTC, in seconds: some programs tell a reset by the clock on the wall.
     pub utc_offset_s: i32,
-    /// Whether a session was to be gone on with.
+    /// Whether a session was to be continued.
     pub continued: bool,
 }
 

@@ -62,7 +62,7 @@ pub struct StreamReport {
     /// The agent's own session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The session that was to be gone on with is not there.
+    /// The session that was to be continued does not exist.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub session_lost: bool,
     /// The model, as the program told it.

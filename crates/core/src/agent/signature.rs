@@ -1,4 +1,4 @@
-//! The same error looks the same: what changes from one time to the next is taken out, what makes it this error stays.
+//! A short text that is the same for the same error: what changes each time (numbers, paths, times) is taken out.
 use sha2::{Digest, Sha256};
 
 use crate::text;
@@ -217,7 +217,7 @@ fn file_name(core: &str) -> &str {
     }
     let bare = core.trim_end_matches(['/', '\\']);
     let name = bare.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(core);
-    // Names that are made up anew each time.
+    // Names that are new each time.
     if name.starts_with("tmp") && !name.contains('.') { "<tmp>" } else { name }
 }
 

@@ -1,9 +1,9 @@
-//! The agent of a run, whichever kind it is: one that we know, one that a person described, or a command of theirs.
+//! The agent of a run: one that we know, one that a person described, or a command of the person's own.
 use std::sync::Arc;
 
 use super::adapter::{Adapter, Begin, StopSignal, SystemBy};
-use super::ask::{Ask, Call, Permissions};
-use super::described::{Described, Output};
+use super::command::{AgentCommand, AttemptSpec, Permissions};
+use super::described::{Described, OutputFormat};
 use super::env::environment::{self, AgentEnv, AgentVariables};
 use super::plain_text::TextReader;
 use super::reading::Reader;
@@ -102,7 +102,7 @@ impl Agent {
         }
     }
 
-    /// Whether a session can be gone on with.
+    /// Whether a session can be continued.
     #[must_use]
     pub fn continues(&self) -> bool {
         match self {
@@ -204,7 +204,7 @@ impl Agent {
     pub fn takes_model(&self) -> bool {
         match self {
             Self::Known(_) => true,
-            Self::Described(described) => described.model.is_some() || described.output == Output::Acp,
+            Self::Described(described) => described.model.is_some() || described.output == OutputFormat::Acp,
             Self::Custom(_) => false,
         }
     }
@@ -247,14 +247,14 @@ impl Agent {
     pub fn is_behind_bridge(&self) -> bool {
         match self {
             Self::Known(adapter) => adapter.behind_bridge,
-            Self::Described(described) => described.output == Output::Acp,
+            Self::Described(described) => described.output == OutputFormat::Acp,
             Self::Custom(_) => false,
         }
     }
 
     /// From an ask to a program.
     #[must_use]
-    pub fn call(&self, ask: &Ask<'_>) -> Call {
+    pub fn call(&self, ask: &AttemptSpec<'_>) -> AgentCommand {
         match self {
             Self::Known(adapter) => (adapter.call)(ask),
             Self::Described(described) => described.call(ask),
@@ -265,7 +265,7 @@ impl Agent {
                     argv.push("sh".to_owned());
                     argv.extend(ask.args.iter().cloned());
                 }
-                Call { argv, ..Call::default() }
+                AgentCommand { argv, ..AgentCommand::default() }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Is a loop lost? Counts iterations in a row by what each showed, and says which count has reached its threshold.
+//! The circuit breaker: counts bad iterations in a row, by kind, and says which count has reached its threshold.
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Deciding;

@@ -1,4 +1,4 @@
-//! Money and tokens: amounts that are never negative, never rounded by a float, and what is left of a cap.
+//! Money and tokens: amounts never negative and never rounded by a float, and what is left of a cap.
 use crate::refusal::Refusal;
 
 /// Millionths of a dollar in a dollar.

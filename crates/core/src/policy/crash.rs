@@ -1,4 +1,4 @@
-//! Can the agent work at all? Counts iterations that ended in a crash and left no sign of a change.
+//! Whether the agent can work at all: counts iterations that ended in a crash and changed nothing.
 use crate::changes::Changes;
 use crate::machine::Deciding;
 

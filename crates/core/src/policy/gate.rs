@@ -1,4 +1,4 @@
-//! What a gate's end means: kept, broken, or no answer at all.
+//! What the end of a gate means: pass, fail, or unverifiable.
 use serde::{Deserialize, Serialize};
 
 use crate::ended::Ended;

@@ -1,4 +1,4 @@
-//! How many calls in the last hour: a true sliding window over two clocks.
+//! How many calls were made in the last hour: a sliding window over two clocks.
 //!
 //! The window is a list of moments, kept by somebody else. Nothing is reset by the clock of the world, so a jump of
 //! it neither frees nor holds a call of this start of the machine.

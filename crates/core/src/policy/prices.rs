@@ -1,4 +1,4 @@
-//! What tokens cost, by a table of the user's: for agents that tell how many they used and not what they cost.
+//! What tokens cost, by a table of the user's: for agents that report tokens but no cost.
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How good a state of the workspace is, by what its gates said: the gate vector, folded to something that can be compared.
+//! How good a state of the workspace is: the results of its gates, as a value that can be compared.
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a call asks of the ledger of all runs before it is made, and what it is told: values only.
+//! What a call asks of the ledger of all runs before it is made, and the answer. Only values.
 //!
 //! The rule for money and tokens: a call is made while less than the cap is spent and reserved, and it reserves its
 //! worst case. So whatever runs at the same time, only the last call that was let in can go beyond the cap.
@@ -152,7 +152,7 @@ impl Reserved {
 
 /// What one call used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct CallCost {
     /// In millionths of a dollar.
     pub cost_micros: u64,
     /// In tokens.
@@ -161,7 +161,7 @@ pub struct Spent {
     pub told: bool,
 }
 
-impl Spent {
+impl CallCost {
     /// What was told, and the worst case for what was not.
     #[must_use]
     pub fn of(cost: Option<u64>, tokens: Option<u64>, worst: &Wanted) -> Self {

@@ -1,4 +1,4 @@
-//! Does a loop run away? Nothing is stopped by it: a person is told.
+//! Signs that a loop runs away. They stop nothing: a person gets a warning.
 use serde::Serialize;
 
 /// So many short iterations in a row are a pattern; one may just have had little to do.
@@ -7,14 +7,14 @@ pub const SHORT_MAX: u32 = 3;
 /// How grave it is, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Gravity {
+pub enum Severity {
     /// Worth a look.
     Warning,
     /// Most likely nothing comes of it any more.
     Critical,
 }
 
-impl Gravity {
+impl Severity {
     /// As people read it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -38,7 +38,7 @@ pub struct Limits {
 
 /// What the run showed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Signs {
+pub struct RunawayEvidence {
     /// Iterations that came to an end.
     pub iterations: u32,
     /// Whether time or iterations are limited.
@@ -53,7 +53,7 @@ pub struct Signs {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alarm {
     /// How grave it is.
-    pub severity: Gravity,
+    pub severity: Severity,
     /// unlimited_iterations, identical_outputs or short_iterations.
     pub kind: &'static str,
     /// In a sentence.
@@ -63,25 +63,25 @@ pub struct Alarm {
 /// Looks at all three and tells the gravest; among equals the first.
 ///
 /// ```
-/// use loop_core::policy::runaway::{Gravity, Limits, Signs, judge};
+/// use loop_core::policy::runaway::{Severity, Limits, RunawayEvidence, judge};
 /// let limits = Limits { iterations: Some(100), identical: Some(5), shortest_ms: Some(1000) };
-/// let signs = Signs { iterations: 101, limited: false, identical: 5, short: 9 };
-/// assert_eq!(judge(signs, limits).map(|alarm| alarm.severity), Some(Gravity::Critical));
+/// let signs = RunawayEvidence { iterations: 101, limited: false, identical: 5, short: 9 };
+/// assert_eq!(judge(signs, limits).map(|alarm| alarm.severity), Some(Severity::Critical));
 /// ```
 #[must_use]
-pub fn judge(signs: Signs, limits: Limits) -> Option<Alarm> {
+pub fn judge(signs: RunawayEvidence, limits: Limits) -> Option<Alarm> {
     let endless = limits.iterations.filter(|most| signs.iterations > *most && !signs.limited).map(|_| Alarm {
-        severity: Gravity::Warning,
+        severity: Severity::Warning,
         kind: "unlimited_iterations",
         text: format!("{} iterations, with a limit of neither time nor iterations", signs.iterations),
     });
     let identical = limits.identical.filter(|window| signs.identical >= *window).map(|_| Alarm {
-        severity: Gravity::Critical,
+        severity: Severity::Critical,
         kind: "identical_outputs",
         text: format!("the agent said the same {} times in a row: this may go on for ever", signs.identical),
     });
     let short = limits.shortest_ms.filter(|_| signs.short >= SHORT_MAX).map(|shortest| Alarm {
-        severity: Gravity::Warning,
+        severity: Severity::Warning,
         kind: "short_iterations",
         text: format!(
             "{} iterations in a row took less than {}: the agent may not be doing any work",
@@ -105,27 +105,30 @@ mod tests {
         assert_eq!(crate::settings::Values::default().limits.warnings(), LIMITS);
     }
 
-    fn told(signs: Signs) -> Option<(&'static str, &'static str)> {
+    fn told(signs: RunawayEvidence) -> Option<(&'static str, &'static str)> {
         judge(signs, LIMITS).map(|alarm| (alarm.severity.word(), alarm.kind))
     }
 
     #[test]
     fn each_sign_has_its_own_alarm_and_the_gravest_is_told() {
         // req: A-15 partly: the rule
-        let fine = Signs { iterations: 100, limited: false, identical: 4, short: 2 };
+        let fine = RunawayEvidence { iterations: 100, limited: false, identical: 4, short: 2 };
         assert_eq!(told(fine), None);
-        let endless = Signs { iterations: 101, ..fine };
+        let endless = RunawayEvidence { iterations: 101, ..fine };
         assert_eq!(told(endless), Some(("WARNING", "unlimited_iterations")));
-        assert_eq!(told(Signs { limited: true, ..endless }), None);
-        assert_eq!(told(Signs { short: 3, ..fine }), Some(("WARNING", "short_iterations")));
-        assert_eq!(told(Signs { identical: 5, ..fine }), Some(("CRITICAL", "identical_outputs")));
-        assert_eq!(told(Signs { short: 3, identical: 5, ..endless }), Some(("CRITICAL", "identical_outputs")));
-        assert_eq!(told(Signs { short: 3, ..endless }), Some(("WARNING", "unlimited_iterations")));
+        assert_eq!(told(RunawayEvidence { limited: true, ..endless }), None);
+        assert_eq!(told(RunawayEvidence { short: 3, ..fine }), Some(("WARNING", "short_iterations")));
+        assert_eq!(told(RunawayEvidence { identical: 5, ..fine }), Some(("CRITICAL", "identical_outputs")));
+        assert_eq!(
+            told(RunawayEvidence { short: 3, identical: 5, ..endless }),
+            Some(("CRITICAL", "identical_outputs"))
+        );
+        assert_eq!(told(RunawayEvidence { short: 3, ..endless }), Some(("WARNING", "unlimited_iterations")));
     }
 
     #[test]
     fn what_is_turned_off_is_not_told() {
-        let all = Signs { iterations: 1000, limited: false, identical: 1000, short: 1000 };
+        let all = RunawayEvidence { iterations: 1000, limited: false, identical: 1000, short: 1000 };
         assert_eq!(judge(all, Limits::default()), None);
     }
 }

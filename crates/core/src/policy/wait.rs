@@ -1,4 +1,4 @@
-//! How long an attempt that came to nothing because of the provider waits: to what the provider says, else ever longer.
+//! How long to wait after the provider refused: as long as the provider says, else longer each time.
 use serde::{Deserialize, Serialize};
 
 use crate::agent::StreamReport;

@@ -1,4 +1,4 @@
-//! What is added to an agent's system prompt: how to tell of its state, and what the user adds.
+//! What is added to an agent's system prompt: how to report its state, and what the user adds.
 use crate::agent::Dialect;
 
 /// The text for that dialect, and after one blank line what the user adds. Without a dialect only the latter.

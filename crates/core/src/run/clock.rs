@@ -3,7 +3,7 @@ use super::fact::{CancelCause, GatePoint, HoldCause, Order};
 use super::state::{OpenRunOrder, RunState};
 use crate::ids::OrderId;
 use crate::machine::Deciding;
-use crate::policy::hours;
+use crate::policy::time_budget;
 use crate::policy::wait::Wait;
 use crate::time::{At, Deadline};
 
@@ -162,13 +162,13 @@ impl RunState {
         let left = self.settings.read(deciding).max_time_ms?.saturating_sub(self.clock.used_ms);
         let left = left.saturating_sub(open.since.ms_since(self.clock.since?));
         let share = match open.order {
-            Order::RunAgent { .. } => hours::agent(left, self.gates.duration_ms(), deciding),
-            Order::RunGate { point, .. } if self.counts_time(point) => hours::whole(left, deciding),
+            Order::RunAgent { .. } => time_budget::agent(left, self.gates.duration_ms(), deciding),
+            Order::RunGate { point, .. } if self.counts_time(point) => time_budget::whole(left, deciding),
             // Nothing has to be ended but the waiting.
             Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
                 if !open.is_cancelled() =>
             {
-                hours::Share { ask_ms: left, end_ms: left }
+                time_budget::Share { ask_ms: left, end_ms: left }
             }
             Order::CleanUp { .. }
             | Order::Checkpoint { .. }

@@ -376,7 +376,8 @@ fn login_or_billing(state: &RunState, deciding: &Deciding) -> Option<Next> {
 /// The delay lies between iterations: not before the first, and not before another attempt.
 fn delay(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let between = state.agent_ended() && !state.agent.is_delayed();
-    state.settings.read(deciding).delay_ms.filter(|_| between).map(|ms| Next::Hold(HoldCause::Delay, ms))
+    let delay = state.settings.read(deciding).values.limits.delay;
+    delay.filter(|_| between).map(|delay| Next::Hold(HoldCause::Delay, delay.0))
 }
 
 fn iteration_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {

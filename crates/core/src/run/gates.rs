@@ -221,7 +221,8 @@ impl Gates {
         // Whatever the round is called: no agent has worked yet.
         if iteration == 0 {
             gate.first_order = Some(order);
-            let count = |tests: &crate::tested::TestsSeen| TestCount { total: tests.total(), skipped: tests.skipped };
+            let count =
+                |tests: &crate::test_output::TestsSeen| TestCount { total: tests.total(), skipped: tests.skipped };
             gate.first_tests = report.tests.as_deref().map(count);
         }
         gate.last = Some(LastGate { order, iteration, point, report, verdict });

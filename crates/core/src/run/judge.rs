@@ -91,7 +91,7 @@ fn cost(state: &RunState, stream: &StreamReport, deciding: &Deciding) -> Option<
     let settings = state.settings.read(deciding);
     // One that does not name its model works with the one that was chosen.
     let chosen = state.agent.choice().and_then(|choice| choice.model.as_deref());
-    cost_of(&stream.usage, stream.model.as_deref().or(chosen), &settings.prices, deciding)
+    cost_of(&stream.usage, stream.model.as_deref().or(chosen), &settings.values.budget.prices, deciding)
 }
 
 /// The agent's work on the iteration came to an end, by itself or because it was stopped.

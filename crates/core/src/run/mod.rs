@@ -74,5 +74,5 @@ pub use crate::agent::{AgentReport, StreamReport};
 pub use crate::changes::Changes;
 pub use crate::ended::{Ended, Output};
 pub use crate::ids::ProcessId;
-pub use crate::tested::TestsSeen;
+pub use crate::test_output::TestsSeen;
 pub use crate::text::{NameList, TextDigest};

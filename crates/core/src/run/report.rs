@@ -5,7 +5,7 @@ use crate::agent::AgentReport;
 use crate::changes::Changes;
 use crate::ended::{Ended, Output};
 use crate::policy::reserve::Reserved;
-use crate::tested::TestsSeen;
+use crate::test_output::TestsSeen;
 use crate::text::NameList;
 
 /// What came of an order. Exactly one per order.

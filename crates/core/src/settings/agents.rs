@@ -1,11 +1,18 @@
-//! `[agents.NAME]` in the user's own file: agents that the user describes, read into [`Described`].
-use toml_edit::{Document, Item, Value};
+//! `[agents.NAME]` in a settings file: agents that a person describes, read by serde into [`Described`].
+//!
+//! Serde gives the path of the key that is wrong, and the path gives the line.
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use serde_path_to_error::Segment;
+use toml_edit::{Document, Item, TableLike};
 
 use super::error::SettingsError;
 use super::files::{line_of_yaml, place};
-use crate::agent::described::{ARGS, ByPermissions, OUTPUTS, Output, PLACEHOLDERS, PromptBy, Success, placeholder};
-use crate::agent::{Agent, Described, PERMISSIONS, shell_words as words};
-use crate::text::nearest;
+use crate::agent::described::{ARGS, ByPermissions, OutputFormat, PLACEHOLDERS, PromptBy, Success, placeholders};
+use crate::agent::{Agent, AgentEnv, Described, StopSignal, shell_words};
+use crate::refusal::Refusal;
+use crate::text::{nearest, one_line};
 
 /// The table that holds them.
 pub(super) const TABLE: &str = "agents";
@@ -13,44 +20,58 @@ pub(super) const TABLE: &str = "agents";
 const AGENTS_MAX: usize = 32;
 /// A name of more letters breaks every table.
 const NAME_LETTERS_MAX: usize = 32;
-/// What one agent says in all: it becomes part of a fact.
+/// One description in all: it becomes part of a fact.
 const BYTES_MAX: usize = 6 * 1024;
 
-/// Every key of such a table.
-const KEYS: [&str; 14] = [
-    "command",
-    "prompt",
-    "session",
-    "model",
-    "system",
-    "permissions",
-    "output",
-    "success",
-    "gentle",
-    "env",
-    "litter",
-    "install",
-    "sign_in",
-    "about",
-];
+/// What serde says where neither a list nor a line is given.
+const LIST: &str = "it must be a list of texts";
 
-/// A value of a file with its place.
-#[derive(Debug)]
-struct Told {
-    place: String,
-    key: String,
-    value: Said,
+/// What is read of a settings file here.
+#[derive(Deserialize)]
+struct SettingsFile {
+    #[serde(default)]
+    agents: BTreeMap<String, AgentTable>,
 }
 
-#[derive(Debug)]
-enum Said {
-    Text(String),
+/// One table, as a person writes it.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+struct AgentTable {
+    command: Option<Words>,
+    prompt: PromptBy,
+    session: Option<Words>,
+    model: Option<Words>,
+    system: Option<Words>,
+    permissions: PermissionsTable,
+    output: OutputFormat,
+    success: Option<Success>,
+    gentle: StopSignal,
+    env: Option<Words>,
+    litter: Option<Words>,
+    install: String,
+    sign_in: String,
+    #[serde(rename = "about")]
+    _about: String,
+}
+
+/// Arguments for each way of working.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+struct PermissionsTable {
+    edit: Option<Words>,
+    work: Option<Words>,
+    all: Option<Words>,
+}
+
+/// Texts: a list of them, or a line that is split as a shell would.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "it must be a list of texts")] // `LIST`
+enum Words {
     List(Vec<String>),
-    Table(Vec<Told>),
-    Other(&'static str),
+    Line(String),
 }
 
-/// The agents that a TOML file describes.
+/// The agents that a TOML file describes, in the order of the file.
 ///
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
@@ -59,10 +80,12 @@ pub fn agents_from_toml(text: &str, file: &str) -> Result<Vec<Described>, Settin
         place: place(file, text, error.span().map(|span| span.start)),
         why: error.message().to_owned(),
     })?;
-    let Some(item) = document.as_table().get(TABLE) else { return Ok(Vec::new()) };
-    let start = document.as_table().key(TABLE).and_then(|key| key.span()).or_else(|| item.span());
-    let at = |offset: Option<usize>| place(file, text, offset);
-    read(Told { place: at(start.map(|span| span.start)), key: TABLE.to_owned(), value: of_item(TABLE, item, &at) })
+    let table = document.as_table();
+    let at = |path: &[&str]| place(file, text, offset(table, path));
+    let deserializer = toml_edit::de::Deserializer::from(document.clone());
+    let mut agents = read(deserializer, &|error| error.message().to_owned(), &at)?;
+    agents.sort_by_key(|agent| offset(table, &[TABLE, &agent.name]));
+    Ok(agents)
 }
 
 /// The same from YAML, where a place is the line on which the key stands first.
@@ -74,274 +97,193 @@ pub(super) fn agents_of_yaml(
     text: &str,
     file: &str,
 ) -> Result<Vec<Described>, SettingsError> {
-    let at = |name: &str| line_of_yaml(text, file, name);
-    read(Told { place: at(TABLE), key: TABLE.to_owned(), value: of_json(TABLE, value, &at) })
+    let at = |path: &[&str]| line_of_yaml(text, file, path.last().unwrap_or(&TABLE));
+    read(serde_json::json!({ TABLE: value }), &ToString::to_string, &at)
 }
 
-fn of_item(key: &str, item: &Item, at: &dyn Fn(Option<usize>) -> String) -> Said {
-    if let Some(table) = item.as_table_like() {
-        let entries = table.iter().map(|(name, item)| {
-            let span = table.key(name).and_then(|key| key.span()).or_else(|| item.span());
-            let key = format!("{key}.{name}");
-            Told { place: at(span.map(|span| span.start)), value: of_item(&key, item, at), key }
-        });
-        return Said::Table(entries.collect());
-    }
-    match item.as_value() {
-        Some(Value::String(text)) => Said::Text(text.value().clone()),
-        Some(Value::Array(list)) => {
-            let words: Option<Vec<String>> = list.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-            words.map_or(Said::Other("a list of other things than texts"), Said::List)
-        }
-        _ => Said::Other(item.type_name()),
-    }
+/// Where the key at a path begins; the nearest one around it where it is not there.
+fn offset(table: &dyn TableLike, path: &[&str]) -> Option<usize> {
+    let (name, rest) = path.split_first()?;
+    let inside = table.get(name).and_then(Item::as_table_like).and_then(|inside| offset(inside, rest));
+    inside.or_else(|| Some(table.key(name)?.span()?.start))
 }
 
-fn of_json(key: &str, value: &serde_json::Value, at: &dyn Fn(&str) -> String) -> Said {
-    use serde_json::Value as Json;
-    match value {
-        Json::Object(table) => {
-            let entries = table.iter().map(|(name, value)| {
-                let key = format!("{key}.{name}");
-                Told { place: at(name), value: of_json(&key, value, at), key }
+fn read<'de, D: Deserializer<'de>>(
+    file: D,
+    message: &dyn Fn(&D::Error) -> String,
+    at: &dyn Fn(&[&str]) -> String,
+) -> Result<Vec<Described>, SettingsError> {
+    let bad = |path: &[&str], Refusal { why, hint }| SettingsError::BadAgent {
+        place: at(path),
+        key: path.join("."),
+        why,
+        hint,
+    };
+    let agents = match serde_path_to_error::deserialize::<_, SettingsFile>(file) {
+        Ok(file) => file.agents,
+        Err(error) => {
+            let names = error.path().iter().filter_map(|segment| match segment {
+                Segment::Map { key } => Some(key.as_str()),
+                Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => None,
             });
-            Said::Table(entries.collect())
+            let path: Vec<&str> = names.collect();
+            return Err(bad(&path, explain(&message(error.inner()), &path)));
         }
-        Json::String(text) => Said::Text(text.clone()),
-        Json::Array(list) => {
-            let words: Option<Vec<String>> = list.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-            words.map_or(Said::Other("a list of other things than texts"), Said::List)
-        }
-        Json::Null => Said::Other("nothing"),
-        Json::Bool(_) => Said::Other("boolean"),
-        Json::Number(_) => Said::Other("number"),
-    }
-}
-
-fn read(told: Told) -> Result<Vec<Described>, SettingsError> {
-    let whole = Told { value: Said::Other("table"), place: told.place.clone(), key: told.key.clone() };
-    let tables = told.table()?;
-    if tables.len() > AGENTS_MAX {
-        return Err(whole.wrong(format!("it describes more than {AGENTS_MAX} agents"), "take some out"));
-    }
-    tables.into_iter().map(agent).collect()
-}
-
-fn agent(told: Told) -> Result<Described, SettingsError> {
-    let name = told.key.strip_prefix(TABLE).and_then(|key| key.strip_prefix('.')).unwrap_or_default().to_owned();
-    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
-    if name.is_empty() || name.len() > NAME_LETTERS_MAX || !name.chars().all(plain) {
-        let why = format!("a name has up to {NAME_LETTERS_MAX} small letters, digits, - and _");
-        return Err(told.wrong(why, "rename it, for example [agents.my-agent]"));
-    }
-    if Agent::names(&[]).any(|known| known == name) {
-        return Err(told.wrong("loop has an agent of that name", format!("rename it, for example [agents.my-{name}]")));
-    }
-    let (place, key) = (told.place.clone(), told.key.clone());
-    let mut described = Described { name, ..Described::default() };
-    let mut success = None;
-    for entry in told.table()? {
-        take(&mut described, &mut success, entry)?;
-    }
-    let whole = |what: &str, why: String, hint: &str| {
-        let told = Told { place: place.clone(), key: format!("{key}.{what}"), value: Said::Other("") };
-        Err(told.wrong(why, hint))
     };
-    if described.command.is_empty() {
-        return whole("command", "it is missing".to_owned(), "for example command = [\"my-agent\", \"--json\"]");
+    if agents.len() > AGENTS_MAX {
+        let why = format!("it describes more than {AGENTS_MAX} agents");
+        return Err(bad(&[TABLE], Refusal::new(why, "take some out")));
     }
-    let in_command = |name| described.command.iter().any(|word| holds(word, name));
-    if described.prompt == PromptBy::File && !in_command("prompt_file") {
+    let described = agents.into_iter().map(|(name, table)| {
+        table.described(name.clone()).map_err(|(key, refusal)| {
+            let path = [TABLE, &name].into_iter().chain(key.split_terminator('.'));
+            bad(&path.collect::<Vec<_>>(), refusal)
+        })
+    });
+    described.collect()
+}
+
+/// What serde says, as why and hint.
+fn explain(message: &str, path: &[&str]) -> Refusal {
+    // Names stand in backticks: first the one that was found, then those that are known.
+    let mut names = message.split('`').skip(1).step_by(2);
+    let found = names.next().unwrap_or_default();
+    let known: Vec<&str> = names.collect();
+    let all = known.join(", ");
+    let near =
+        nearest(found, known).map_or_else(|| format!("use one of: {all}"), |near| format!("did you mean {near}?"));
+    if message.starts_with("unknown variant") {
+        return Refusal::new(format!("{found:?} is none of: {all}"), near);
+    }
+    if message.starts_with("unknown field") {
+        let is_mode = path.contains(&"permissions");
+        let why = if is_mode { "there is no such way of working" } else { "an agent has no such key" };
+        return Refusal::new(why, near);
+    }
+    if message == LIST {
+        return Refusal::new(message, "for example [\"--flag\", \"value\"]");
+    }
+    let Some((found, expected)) = message.strip_prefix("invalid type: ").and_then(|it| it.split_once(", expected "))
+    else {
+        return Refusal::new(message, "`docs/guide/agents.md` has an example");
+    };
+    let found = found.split([' ', '`']).next().unwrap_or(found).replace("string", "text");
+    if expected == "a map" || expected == "a table" {
+        return Refusal::new(format!("it must be a table and is {found}"), format!("write [{}]", path.join(".")));
+    }
+    Refusal::new(format!("it must be text and is {found}"), "write it in quotes")
+}
+
+/// A key of an agent's table, and what is wrong with it.
+type Fault = (&'static str, Refusal);
+
+fn fault<T>(key: &'static str, why: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
+    Err((key, Refusal::new(why, hint)))
+}
+
+impl AgentTable {
+    fn described(self, name: String) -> Result<Described, Fault> {
+        let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
+        if name.is_empty() || name.len() > NAME_LETTERS_MAX || !name.chars().all(plain) {
+            let why = format!("a name has up to {NAME_LETTERS_MAX} small letters, digits, - and _");
+            return fault("", why, "rename it, for example [agents.my-agent]");
+        }
+        if Agent::names(&[]).any(|known| known == name) {
+            return fault("", "loop has an agent of that name", format!("rename it, for example [agents.my-{name}]"));
+        }
+        let by_output = if self.output == OutputFormat::Text { Success::Exit } else { Success::Terminal };
+        let PermissionsTable { edit, work, all } = self.permissions;
+        let in_prompt = |system: &Words| matches!(system, Words::Line(word) if word == "prompt");
+        let described = Described {
+            name,
+            command: filled_with("command", self.command, &["prompt_file", "workspace", "args"])?.unwrap_or_default(),
+            prompt: self.prompt,
+            session: template("session", self.session, "session")?,
+            model: template("model", self.model, "model")?,
+            system: template("system", self.system.filter(|system| !in_prompt(system)), "system_file")?,
+            permissions: ByPermissions {
+                edit: filled_with("permissions.edit", edit, &["workspace"])?,
+                work: filled_with("permissions.work", work, &["workspace"])?,
+                all: filled_with("permissions.all", all, &["workspace"])?,
+            },
+            output: self.output,
+            success: self.success.unwrap_or(by_output),
+            interrupt: self.gentle == StopSignal::Interrupt,
+            env: list("env", self.env)?.unwrap_or_default(),
+            litter: list("litter", self.litter)?.unwrap_or_default(),
+            install: one_line(&self.install, 400),
+            sign_in: one_line(&self.sign_in, 400),
+        };
+        check(&described)?;
+        Ok(described)
+    }
+}
+
+/// What depends on several keys, and on the command as a whole.
+fn check(agent: &Described) -> Result<(), Fault> {
+    let Some(program) = agent.command.first() else {
+        return fault("command", "it is missing", "for example command = [\"my-agent\", \"--json\"]");
+    };
+    if program.is_empty() || program.contains('{') {
+        return fault("command", "it must begin with a program", "for example [\"my-agent\", \"--json\"]");
+    }
+    let inserted = agent.command.iter().flat_map(|word| placeholders(word)).filter(|name| *name == "args").count();
+    if inserted > 1 || (inserted == 1 && !agent.command.iter().any(|word| word == ARGS)) {
+        return fault("command", "{args} stands once, as a word of its own", "take the others out");
+    }
+    if agent.prompt == PromptBy::File && !agent.command.iter().any(|word| holds(word, "prompt_file")) {
         let hint = "for example command = [\"my-agent\", \"--file\", \"{prompt_file}\"]";
-        return whole("command", "prompt = \"file\", and {prompt_file} is not in the command".to_owned(), hint);
+        return fault("command", "prompt = \"file\", and {prompt_file} is not in the command", hint);
     }
-    described.success = match (success, described.output) {
-        (Some(Success::Terminal), Output::Text) => {
-            return whole("success", "plain text has no terminal event".to_owned(), "use success = \"exit\"");
-        }
-        (Some(success), _) => success,
-        (None, Output::Text) => Success::Exit,
-        (None, _) => Success::Terminal,
-    };
-    let bytes = serde_json::to_vec(&described).map_or(0, |bytes| bytes.len());
-    if bytes > BYTES_MAX {
-        return whole("command", format!("the agent is described by more than {BYTES_MAX} bytes"), "use a script");
+    if agent.success == Success::Terminal && agent.output == OutputFormat::Text {
+        return fault("success", "plain text has no terminal event", "use success = \"exit\"");
     }
-    Ok(described)
-}
-
-fn take(described: &mut Described, success: &mut Option<Success>, entry: Told) -> Result<(), SettingsError> {
-    let key = entry.key.rsplit('.').next().unwrap_or_default().to_owned();
-    match key.as_str() {
-        "command" => described.command = entry.command()?,
-        "prompt" => described.prompt = entry.choice(&[("stdin", PromptBy::Stdin), ("file", PromptBy::File)])?,
-        "session" => described.session = Some(entry.template("session")?),
-        "model" => described.model = Some(entry.template("model")?),
-        // Said in so many words: it stands in the prompt.
-        "system" if matches!(&entry.value, Said::Text(text) if text == "prompt") => described.system = None,
-        "system" => described.system = Some(entry.template("system_file")?),
-        "permissions" => described.permissions = by_permissions(entry)?,
-        "output" => described.output = entry.choice(&OUTPUTS)?,
-        "success" => *success = Some(entry.choice(&[("exit", Success::Exit), ("terminal", Success::Terminal)])?),
-        "gentle" => described.interrupt = entry.choice(&[("terminate", false), ("interrupt", true)])?,
-        "env" => described.env = entry.names()?,
-        "litter" => described.litter = entry.list()?,
-        "install" => described.install = entry.text()?,
-        "sign_in" => described.sign_in = entry.text()?,
-        "about" => drop(entry.text()?),
-        other => {
-            let hint = match nearest(other, KEYS) {
-                Some(near) => format!("did you mean {near}?"),
-                None => format!("an agent has: {}", KEYS.join(", ")),
-            };
-            return Err(entry.wrong("an agent has no such key", hint));
-        }
+    let is_bad = |name: &&String| name.contains('=') || AgentEnv::parse(name).is_err();
+    if let Some(name) = agent.env.iter().find(is_bad) {
+        let hint = "name variables whose values are passed, for example [\"MY_API_KEY\", \"MY_*\"]";
+        return fault("env", format!("{name:?} is no name of a variable"), hint);
+    }
+    if serde_json::to_vec(agent).map_or(0, |bytes| bytes.len()) > BYTES_MAX {
+        return fault("command", format!("the agent is described by more than {BYTES_MAX} bytes"), "use a script");
     }
     Ok(())
 }
 
-fn by_permissions(entry: Told) -> Result<ByPermissions, SettingsError> {
-    let mut all = ByPermissions::default();
-    for entry in entry.table()? {
-        let mode = entry.key.rsplit('.').next().unwrap_or_default().to_owned();
-        let to = match mode.as_str() {
-            "edit" => &mut all.edit,
-            "work" => &mut all.work,
-            "all" => &mut all.all,
-            _ => {
-                let modes = PERMISSIONS.map(|(word, _)| word).join(", ");
-                return Err(entry.wrong("there is no such way of working", format!("use one of: {modes}")));
-            }
-        };
-        *to = Some(entry.words(&["workspace"])?);
+fn list(key: &'static str, words: Option<Words>) -> Result<Option<Vec<String>>, Fault> {
+    let words = match words {
+        None => return Ok(None),
+        Some(Words::Line(line)) => {
+            shell_words::split(&line).or_else(|error| fault(key, error.to_string(), error.hint()))?
+        }
+        Some(Words::List(words)) => words,
+    };
+    if words.iter().any(|word| word.contains('\0')) {
+        return fault(key, "it holds a NUL byte", "take it out");
     }
-    Ok(all)
+    Ok(Some(words))
+}
+
+/// Words in which only these names stand in braces.
+fn filled_with(key: &'static str, words: Option<Words>, allowed: &[&str]) -> Result<Option<Vec<String>>, Fault> {
+    let words = list(key, words)?;
+    let is_allowed = |name: &&str| allowed.contains(name);
+    let wrong = words.iter().flatten().find_map(|word| placeholders(word).find(|name| !is_allowed(name)));
+    let Some(name) = wrong else { return Ok(words) };
+    let is_known = PLACEHOLDERS.contains(&name) || name == "args";
+    let why = if is_known { format!("{{{name}}} has no value here") } else { format!("nothing is called {{{name}}}") };
+    let here = allowed.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ");
+    fault(key, why, format!("here may stand: {here}"))
+}
+
+/// Words that hold this value at least once.
+fn template(key: &'static str, words: Option<Words>, name: &str) -> Result<Option<Vec<String>>, Fault> {
+    let words = filled_with(key, words, &[name, "workspace"])?;
+    if words.as_ref().is_none_or(|words| words.iter().any(|word| holds(word, name))) {
+        return Ok(words);
+    }
+    fault(key, format!("{{{name}}} is not in it"), format!("for example [\"--x\", \"{{{name}}}\"]"))
 }
 
 fn holds(word: &str, name: &str) -> bool {
-    let mut rest = word;
-    while let Some((_, found, after)) = placeholder(rest) {
-        if found == name {
-            return true;
-        }
-        rest = after;
-    }
-    false
-}
-
-impl Told {
-    fn wrong(&self, why: impl Into<String>, hint: impl Into<String>) -> SettingsError {
-        let (place, key) = (self.place.clone(), self.key.clone());
-        SettingsError::BadAgent { place, key, why: why.into(), hint: hint.into() }
-    }
-
-    fn found(&self) -> &'static str {
-        match &self.value {
-            Said::Text(_) => "text",
-            Said::List(_) => "list",
-            Said::Table(_) => "table",
-            Said::Other(what) => what,
-        }
-    }
-
-    fn table(self) -> Result<Vec<Self>, SettingsError> {
-        let error = self.wrong(format!("it must be a table and is {}", self.found()), format!("write [{}]", self.key));
-        match self.value {
-            Said::Table(entries) => Ok(entries),
-            Said::Text(_) | Said::List(_) | Said::Other(_) => Err(error),
-        }
-    }
-
-    fn text(&self) -> Result<String, SettingsError> {
-        match &self.value {
-            Said::Text(text) => Ok(crate::text::one_line(text, 400)),
-            Said::List(_) | Said::Table(_) | Said::Other(_) => {
-                Err(self.wrong(format!("it must be text and is {}", self.found()), "write it in quotes"))
-            }
-        }
-    }
-
-    /// Words from a list, or from a line that is split as a shell would.
-    fn list(&self) -> Result<Vec<String>, SettingsError> {
-        let words = match &self.value {
-            Said::List(words) => words.clone(),
-            Said::Text(line) => words::split(line).map_err(|error| self.wrong(error.to_string(), error.hint()))?,
-            Said::Table(_) | Said::Other(_) => {
-                let why = format!("it must be a list of texts and is {}", self.found());
-                return Err(self.wrong(why, "for example [\"--flag\", \"value\"]"));
-            }
-        };
-        if words.iter().any(|word| word.contains('\0')) {
-            return Err(self.wrong("it holds a NUL byte", "take it out"));
-        }
-        Ok(words)
-    }
-
-    /// Words in which only these names stand in braces.
-    fn words(&self, allowed: &[&str]) -> Result<Vec<String>, SettingsError> {
-        let words = self.list()?;
-        for word in &words {
-            let mut rest = word.as_str();
-            while let Some((_, name, after)) = placeholder(rest) {
-                if !allowed.contains(&name) {
-                    let here = allowed.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ");
-                    let why = if PLACEHOLDERS.contains(&name) || name == "args" {
-                        format!("{{{name}}} has no value here")
-                    } else {
-                        format!("nothing is called {{{name}}}")
-                    };
-                    return Err(self.wrong(why, format!("here may stand: {here}")));
-                }
-                rest = after;
-            }
-        }
-        Ok(words)
-    }
-
-    fn command(&self) -> Result<Vec<String>, SettingsError> {
-        let words = self.words(&["prompt_file", "workspace", "args"])?;
-        if words.first().is_none_or(|program| program.is_empty() || program.contains('{')) {
-            return Err(self.wrong("it must begin with a program", "for example [\"my-agent\", \"--json\"]"));
-        }
-        let inside = words.iter().any(|word| word != ARGS && holds(word, "args"));
-        if inside || words.iter().filter(|word| *word == ARGS).count() > 1 {
-            return Err(self.wrong("{args} stands once, as a word of its own", "take the others out"));
-        }
-        Ok(words)
-    }
-
-    /// Words that hold this value at least once.
-    fn template(&self, name: &str) -> Result<Vec<String>, SettingsError> {
-        let words = self.words(&[name, "workspace"])?;
-        if !words.iter().any(|word| holds(word, name)) {
-            return Err(
-                self.wrong(format!("{{{name}}} is not in it"), format!("for example [\"--x\", \"{{{name}}}\"]"))
-            );
-        }
-        Ok(words)
-    }
-
-    fn names(&self) -> Result<Vec<String>, SettingsError> {
-        let names = self.list()?;
-        match names.iter().find(|name| name.contains('=') || crate::agent::AgentEnv::parse(name).is_err()) {
-            Some(name) => {
-                let why = format!("{name:?} is no name of a variable");
-                Err(self.wrong(why, "name variables whose values are passed, for example [\"MY_API_KEY\", \"MY_*\"]"))
-            }
-            None => Ok(names),
-        }
-    }
-
-    fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, SettingsError> {
-        let text = self.text()?;
-        if let Some((_, found)) = choices.iter().find(|(word, _)| *word == text) {
-            return Ok(*found);
-        }
-        let all = choices.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        let hint = match nearest(&text, choices.iter().map(|(word, _)| *word)) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("use one of: {all}"),
-        };
-        Err(self.wrong(format!("{text:?} is none of: {all}"), hint))
-    }
+    placeholders(word).any(|found| found == name)
 }

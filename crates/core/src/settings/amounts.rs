@@ -1,4 +1,4 @@
-//! Amounts with a unit, so that a time is never taken for a size or for money.
+//! Amounts with a unit, so that a time is never used as a size or as money.
 use super::value::{self, Kind};
 
 /// A time in milliseconds.

@@ -1,4 +1,4 @@
-//! Settings that are one of a few words: each word stands here, once, beside what it means.
+//! Settings that are one of a few words: each word is here once, with what it means.
 use super::amounts::SettingValue;
 use super::value::Kind;
 use crate::agent::{PERMISSIONS, Permissions};

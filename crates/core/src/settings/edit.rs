@@ -1,4 +1,4 @@
-//! Changing one line of the user's file and leaving every other byte as it was.
+//! Changes one line of the user's file and leaves every other byte as it is.
 use toml_edit::{Array, DocumentMut, value};
 
 use super::catalogue::Key;

@@ -3,6 +3,7 @@ use super::amounts::SettingValue;
 use super::value;
 use crate::policy::gate::Promise;
 use crate::refusal::Refusal;
+use crate::time::duration_text;
 
 /// How many gates a loop may have.
 const GATES_MAX: usize = 32;
@@ -180,7 +181,7 @@ pub(super) fn text(gates: &[GateSpec]) -> String {
 
 fn line(gate: &GateSpec) -> String {
     let tries = gate.tries.map(|(need, all)| format!("{need}of{all}"));
-    let timeout = gate.timeout_ms.map(|ms| format!("timeout={}", value::duration_text(ms)));
+    let timeout = gate.timeout_ms.map(|ms| format!("timeout={}", duration_text(ms)));
     let order = (gate.order > 0).then(|| format!("order={}", gate.order));
     let watch = gate.watch.then(|| "watch".to_owned());
     let options: Vec<_> = [tries, timeout, order, watch].into_iter().flatten().collect();

@@ -1,4 +1,4 @@
-//! Layers: who may say what a setting is, and who wins.
+//! Layers of settings: which source may set a key, and which one wins.
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::{InProject, Key, keys};

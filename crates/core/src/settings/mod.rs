@@ -1,4 +1,4 @@
-//! Settings: a catalogue of keys, layers of values, and what holds in the end.
+//! Settings: a catalogue of keys, layers of values, and the result.
 //!
 //! Texts come in, typed [`Values`] go out, one field for each key. The texts with their origins stay beside them, for
 //! people and for the journal.
@@ -43,4 +43,6 @@ pub use gates::{GateSpec, PROMISE};
 pub use layers::{Given, Layer, Origin, resolve, settle, too_wide};
 pub use prices::prices_from_toml;
 pub use resolved::{Caps, Resolved, Settings, Valued};
-pub use value::{Kind, UNLIMITED, bytes, duration_text, micros, millis, parse as parse_value};
+pub use value::{Kind, UNLIMITED, bytes, micros, millis, parse as parse_value};
+
+pub use crate::time::duration_text;

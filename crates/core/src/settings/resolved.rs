@@ -1,4 +1,4 @@
-//! What holds in the end: every key with value and origin, and the typed form that decisions read.
+//! The settings that apply: every key with value and origin, and the typed form that decisions read.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,6 @@ use super::layers::{Layer, Origin};
 use super::profiles;
 use crate::agent::{AgentEnv, Permissions};
 use crate::policy::breaker::{Thresholds, Trip};
-use crate::policy::prices::Prices;
 use crate::policy::runaway;
 
 /// A value and where it came from.
@@ -115,8 +114,6 @@ pub struct Settings {
     pub timeout_ms: u64,
     /// How long an agent may show no sign of life; none means for ever.
     pub idle_timeout_ms: Option<u64>,
-    /// How long to wait between iterations; none means not at all.
-    pub delay_ms: Option<u64>,
     /// How long a gate may take.
     pub gate_timeout_ms: u64,
     /// The agent's name.
@@ -127,10 +124,6 @@ pub struct Settings {
     pub session_expiry_ms: Option<u64>,
     /// Whether the end is reported.
     pub notify: bool,
-    /// By which command.
-    pub notification_cmd: String,
-    /// What tokens cost where an agent does not tell its cost.
-    pub prices: Prices,
     /// Without a gate: how often in a row the agent must say that it is done.
     pub completion_threshold: u32,
 }
@@ -263,14 +256,11 @@ impl Settings {
             max_time_ms: values.limits.max_time.map(|time| time.0),
             timeout_ms: values.limits.timeout.0,
             idle_timeout_ms: values.limits.idle_timeout.map(|time| time.0),
-            delay_ms: values.limits.delay.map(|time| time.0),
             gate_timeout_ms: values.gate.gate_timeout.0,
             agent: values.agent.agent.clone(),
             agent_cmd: values.agent.agent_cmd.clone().unwrap_or_default(),
             session_expiry_ms: values.agent.session_expiry.map(|time| time.0),
             notify: values.output.notify,
-            notification_cmd: values.output.notification_cmd.clone(),
-            prices: values.budget.prices.clone(),
             completion_threshold: values.gate.completion_threshold.unwrap_or(2),
             values,
         }

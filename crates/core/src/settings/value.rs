@@ -1,17 +1,17 @@
 //! Kinds of values and how their text is read. A value is kept as its canonical text.
-use std::time::Duration;
 
 use super::gates;
 use crate::policy::budget::{money_exact, parse_money};
 use crate::policy::prices::Prices;
 use crate::refusal::Refusal;
+use crate::time;
 
 /// The word that lifts a limit.
 pub const UNLIMITED: &str = "unlimited";
 /// A command longer than this belongs into a script.
 const COMMAND_BYTES_MAX: usize = 3072;
 /// No loop is meant to take longer.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const LONGEST_MS: u64 = 10 * 365 * 24 * 3600 * 1000;
 /// Texts stand in the first fact of a run, which is bounded.
 const LONG_TEXT_BYTES_MAX: usize = 2048;
 /// A path or a word.
@@ -95,7 +95,7 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
         Kind::CountOrUnlimited(most) => count(trimmed, most),
         Kind::DurationOrNone if ["none", "0", "0s"].contains(&trimmed) => Ok("none".to_owned()),
         Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => {
-            duration(trimmed).map(|_| trimmed.to_owned())
+            duration_ms(trimmed).map(|_| trimmed.to_owned())
         }
         Kind::Switch => match trimmed {
             "true" | "on" | "yes" | "1" => Ok("true".to_owned()),
@@ -132,7 +132,7 @@ fn count(text: &str, most: u32) -> Result<String, Refusal> {
 ///
 /// # Errors
 /// Why it is no duration, and what would be.
-pub(super) fn duration(text: &str) -> Result<Duration, Refusal> {
+pub(super) fn duration_ms(text: &str) -> Result<u64, Refusal> {
     let hint = || "write it with a unit: 30s, 5m, 1h30m".to_owned();
     if text.parse::<f64>().is_ok() {
         return Err(Refusal::new("a duration needs a unit", format!("did you mean {text}s or {text}m?")));
@@ -141,36 +141,20 @@ pub(super) fn duration(text: &str) -> Result<Duration, Refusal> {
     if let Some(unit) = units.filter(|unit| !unit.is_empty()).find(|unit| !["ms", "s", "m", "h", "d"].contains(unit)) {
         return Err(Refusal::new(format!("{unit:?} is no unit of time here"), hint()));
     }
-    let read =
-        humantime::parse_duration(text).map_err(|error| Refusal::new(format!("it is no duration: {error}"), hint()))?;
-    if read > LONGEST {
+    let ms = time::parse_duration_ms(text).map_err(|why| Refusal::new(why, hint()))?;
+    if ms > LONGEST_MS {
         return Err(Refusal::new("it is longer than ten years", hint()));
     }
-    if read.as_millis() == 0 {
+    if ms == 0 {
         return Err(Refusal::new("a duration of zero would end everything at once", hint()));
     }
-    Ok(read)
-}
-
-/// A duration as a canonical text.
-#[must_use]
-pub fn duration_text(ms: u64) -> String {
-    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
-    let mut rest = ms;
-    let mut text = String::new();
-    for (size, unit) in units {
-        if rest >= size {
-            text.push_str(&format!("{}{unit}", rest / size));
-            rest %= size;
-        }
-    }
-    text
+    Ok(ms)
 }
 
 /// The milliseconds of a duration that was read before; none for `unlimited`.
 #[must_use]
 pub fn millis(text: &str) -> Option<u64> {
-    duration(text).ok().and_then(|read| u64::try_from(read.as_millis()).ok())
+    duration_ms(text).ok()
 }
 
 /// Reads `10GiB`: a whole number with its unit, and not zero.

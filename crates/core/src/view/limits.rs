@@ -77,7 +77,7 @@ fn day(state: &RunState) -> Day {
             let model = report.and_then(|report| report.stream.model.as_deref());
             let cost = report.map(|_| {
                 let settings = state.settings.shown();
-                let cost = consult(|deciding| cost_of(&usage, model, &settings.prices, deciding));
+                let cost = consult(|deciding| cost_of(&usage, model, &settings.values.budget.prices, deciding));
                 cost.unwrap_or_else(|| state.worst_micros(settings))
             });
             let tokens = report.map(|_| usage.tokens().unwrap_or(state.settings.shown().caps.worst_tokens));

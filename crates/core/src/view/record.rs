@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::JSON_VERSION;
 use super::breaker::{BreakerView, is_tripped};
 use crate::agent::{Claim, Failure};
-use crate::policy::runaway::{self, Alarm, Signs};
+use crate::policy::runaway::{self, Alarm, RunawayEvidence};
 use crate::run::{
     AgentReport, Answer, Decision, Entry, Event, Fact, HoldCause, Input, Order, Outcome, Request, RunState, Session,
     SessionUse,
@@ -332,7 +332,7 @@ impl Record {
         let settings = self.state.settings.shown();
         let limited = settings.max_iterations.is_some() || settings.max_time_ms.is_some();
         let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
-        runaway::judge(Signs { iterations, limited, identical, short }, settings.values.limits.warnings())
+        runaway::judge(RunawayEvidence { iterations, limited, identical, short }, settings.values.limits.warnings())
     }
 
     /// The newest events.

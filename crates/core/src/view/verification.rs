@@ -6,7 +6,7 @@ use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::Verdict;
 use crate::run::{GateReport, NameList};
-use crate::tested::{Mark, Tests};
+use crate::test_output::{TestStatus, Tests};
 
 /// What `loop verify` found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,7 +78,7 @@ pub struct VerifiedGate {
     pub said: String,
     /// Every test by its name, for forms that have room for it.
     #[serde(skip)]
-    pub cases: Vec<(String, Mark)>,
+    pub cases: Vec<(String, TestStatus)>,
 }
 
 /// What the workspace is by now.
@@ -145,8 +145,8 @@ impl VerifiedGate {
     pub fn new(recorded: &CertifiedGate, again: &Again) -> Self {
         let report = &again.report;
         let tests = again.tests.as_ref();
-        let cases: Vec<(String, Mark)> = tests.into_iter().flat_map(|tests| tests.marks.clone()).collect();
-        let failing = cases.iter().filter(|(_, mark)| *mark == Mark::Failed).map(|(name, _)| name.as_str());
+        let cases: Vec<(String, TestStatus)> = tests.into_iter().flat_map(|tests| tests.statuses.clone()).collect();
+        let failing = cases.iter().filter(|(_, mark)| *mark == TestStatus::Failed).map(|(name, _)| name.as_str());
         Self {
             failing: NameList::of(failing).first,
             name: recorded.name.clone(),

@@ -1,7 +1,7 @@
 //! An agent asked and read without a program: what the stories of single agents begin with.
 use std::collections::BTreeMap;
 
-use loop_core::agent::{Ask, Begin, Call, End, Permissions, Reading, Stream, Usage, adapter};
+use loop_core::agent::{AgentCommand, AttemptSpec, Begin, End, Permissions, Reading, Stream, Usage, adapter};
 use loop_core::run::Ended;
 
 /// 2026-11-15T19:00:00Z.
@@ -10,8 +10,8 @@ pub(crate) const NOW_MS: u64 = 1_794_769_200_000;
 static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
 
 /// The call for an ask that the story changed to its taste.
-pub(crate) fn call<'a>(agent: &str, change: impl FnOnce(&mut Ask<'a>)) -> Call {
-    let mut ask = Ask {
+pub(crate) fn call<'a>(agent: &str, change: impl FnOnce(&mut AttemptSpec<'a>)) -> AgentCommand {
+    let mut ask = AttemptSpec {
         program: "program",
         harness: "/bin/loop",
         workspace: "/ws",

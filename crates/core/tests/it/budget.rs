@@ -4,7 +4,7 @@ use loop_core::agent::Usage;
 use loop_core::machine::consult;
 use loop_core::policy::budget::{MICROS, least, money_exact, money_text, parse_money, remainder, share, warns};
 use loop_core::policy::prices::{Price, Prices, cost_of};
-use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted, day_cap, day_of, next_day_in_ms};
+use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted, day_cap, day_of, next_day_in_ms};
 use loop_core::refusal::Refusal;
 use loop_core::settings::prices_from_toml;
 
@@ -197,11 +197,11 @@ fn a_person_is_warned_once_at_four_fifths_and_the_rest_is_never_below_zero() {
 #[test]
 fn what_was_not_told_counts_as_the_worst_case_and_says_so() {
     let worst = Wanted { worst_micros: 5 * MICROS, worst_tokens: 1000, ..Wanted::default() };
-    let spent = |cost, tokens| Spent::of(cost, tokens, &worst);
-    assert_eq!(spent(Some(2), Some(3)), Spent { cost_micros: 2, tokens: 3, told: true });
-    assert_eq!(spent(None, Some(4)), Spent { cost_micros: 5 * MICROS, tokens: 4, told: false });
-    assert_eq!(spent(Some(1), None), Spent { cost_micros: 1, tokens: 1000, told: true });
-    assert_eq!(spent(None, None), Spent { cost_micros: 5 * MICROS, tokens: 1000, told: false });
+    let spent = |cost, tokens| CallCost::of(cost, tokens, &worst);
+    assert_eq!(spent(Some(2), Some(3)), CallCost { cost_micros: 2, tokens: 3, told: true });
+    assert_eq!(spent(None, Some(4)), CallCost { cost_micros: 5 * MICROS, tokens: 4, told: false });
+    assert_eq!(spent(Some(1), None), CallCost { cost_micros: 1, tokens: 1000, told: true });
+    assert_eq!(spent(None, None), CallCost { cost_micros: 5 * MICROS, tokens: 1000, told: false });
 }
 
 #[test]

@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use loop_core::agent::{
-    Ask, Begin, Call, End, Failure, Live, Permissions, Reading, Reset, ResetSource, Stdin, Stream, Terminal, Usage,
-    adapter,
+    AgentCommand, AttemptSpec, Begin, End, Failure, Live, Permissions, Reading, Reset, ResetSource, Stdin, Stream,
+    Terminal, Usage, adapter,
 };
 use loop_core::run::Ended;
 use serde_json::{Value, json};
@@ -410,11 +410,11 @@ fn what_a_qwen_session_had_used_before_is_not_counted_again() {
     assert_eq!((usage.cache_read_tokens, usage.cost_micros, usage.turns), (Some(100), None, Some(1)));
 }
 
-fn call(agent: &str, permissions: Permissions) -> Call {
+fn call(agent: &str, permissions: Permissions) -> AgentCommand {
     let adapter = adapter(agent).unwrap();
     let ambient = BTreeMap::new();
     let args = ["--own".to_owned(), "word".to_owned()];
-    (adapter.call)(&Ask {
+    (adapter.call)(&AttemptSpec {
         program: adapter.program,
         harness: "/bin/loop",
         workspace: "/ws",

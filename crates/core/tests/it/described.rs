@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use loop_core::agent::{
-    Agent, AgentEnv, Ask, Begin, Call, Described, End, Failure, Permissions, Stdin, StopSignal, Stream, SystemBy,
-    Terminal,
+    Agent, AgentCommand, AgentEnv, AttemptSpec, Begin, Described, End, Failure, Permissions, Stdin, StopSignal, Stream,
+    SystemBy, Terminal,
 };
 use loop_core::run::Ended;
 use loop_core::settings::*;
@@ -34,8 +34,8 @@ command = ["filer", "--from", "{prompt_file}", "{\"json\": {}}"]
 prompt = "file"
 "#;
 
-fn ask<'a>(args: &'a [String], nothing: &'a BTreeMap<String, String>) -> Ask<'a> {
-    Ask {
+fn ask<'a>(args: &'a [String], nothing: &'a BTreeMap<String, String>) -> AttemptSpec<'a> {
+    AttemptSpec {
         program: "/bin/agent",
         harness: "/bin/loop",
         workspace: "/w",
@@ -83,10 +83,16 @@ fn an_agent_that_was_described_is_called_as_it_was_described() {
     ];
     assert_eq!(mine.call(&full).argv, words[..12], "a value is never looked into for braces");
     assert_eq!(mine.call(&full).stdin, Stdin::Prompt);
-    let bare =
-        Ask { session: None, model: None, system: "", args: &[], permissions: Permissions::Edit, ..full.clone() };
+    let bare = AttemptSpec {
+        session: None,
+        model: None,
+        system: "",
+        args: &[],
+        permissions: Permissions::Edit,
+        ..full.clone()
+    };
     assert_eq!(mine.call(&bare).argv, ["/bin/agent", "--json", "--no-shell", "-"]);
-    let all_of_it = Ask { permissions: Permissions::All, ..bare.clone() };
+    let all_of_it = AttemptSpec { permissions: Permissions::All, ..bare.clone() };
     assert_eq!(mine.call(&all_of_it).argv, ["/bin/agent", "--json", "--yolo", "-"]);
     assert_eq!((mine.system(), mine.continues(), mine.stop_signal()), (SystemBy::Call, true, StopSignal::Interrupt));
     assert_eq!(
@@ -95,7 +101,10 @@ fn an_agent_that_was_described_is_called_as_it_was_described() {
     );
 
     let argv = ["/bin/agent", "--from", "/f/prompt.md", "{\"json\": {}}", "--their", "own one"].map(str::to_owned);
-    assert_eq!(filer.call(&full), Call { argv: argv.to_vec(), stdin: Stdin::Nothing, ..Call::default() });
+    assert_eq!(
+        filer.call(&full),
+        AgentCommand { argv: argv.to_vec(), stdin: Stdin::Nothing, ..AgentCommand::default() }
+    );
     assert_eq!((filer.system(), filer.continues()), (SystemBy::Prompt, false));
     assert!(!filer.can(Permissions::Edit) && filer.can(Permissions::Work) && mine.can(Permissions::Edit));
 }
@@ -162,7 +171,7 @@ fn a_mistake_is_told_with_file_line_key_and_what_to_do() {
           because: the ' at letter 3 is never closed
         hint: close the quote, or put a \ before it
         config.toml:2: agents.mine.command is wrong
-          because: it must be a list of texts and is a list of other things than texts
+          because: it must be a list of texts
         hint: for example ["--flag", "value"]
         config.toml:3: agents.mine.outptu is wrong
           because: an agent has no such key
@@ -173,13 +182,13 @@ fn a_mistake_is_told_with_file_line_key_and_what_to_do() {
         config.toml:2: agents.mine.command is wrong
           because: nothing is called {prompt}
         hint: here may stand: {prompt_file}, {workspace}, {args}
-        config.toml:1: agents.mine.command is wrong
+        config.toml:2: agents.mine.command is wrong
           because: prompt = "file", and {prompt_file} is not in the command
         hint: for example command = ["my-agent", "--file", "{prompt_file}"]
         config.toml:3: agents.mine.session is wrong
           because: {session} is not in it
         hint: for example ["--x", "{session}"]
-        config.toml:1: agents.mine.success is wrong
+        config.toml:3: agents.mine.success is wrong
           because: plain text has no terminal event
         hint: use success = "exit"
         config.toml:3: agents.mine.permissions.none is wrong
@@ -235,4 +244,17 @@ fn an_agent_that_speaks_the_protocol_runs_below_our_own_program() {
                 --session s{model} --model m1 -- /bin/agent acp --x";
     assert_eq!((call.argv.join(" ").as_str(), call.stdin), (ours, Stdin::Nothing));
     assert!(all[0].continues() && all[0].can(Permissions::Edit), "the protocol asks for every step");
+}
+
+#[test]
+fn an_agent_whose_exit_decides_is_still_ended_when_it_waits_by_itself() {
+    let waiting = |success: &str| {
+        let toml = format!("[agents.mine]\ncommand = [\"a\"]\noutput = \"gemini-stream\"\nsuccess = \"{success}\"\n");
+        let all = agents_from_toml(&toml, "config.toml").unwrap();
+        let mut stream = Stream::new(all[0].reader(Begin::default()));
+        stream.stderr(b"Attempt 1 failed: You have exhausted your capacity. Retrying after 5000ms...\n");
+        stream.is_retrying()
+    };
+    assert!(waiting("terminal"), "its stream says so");
+    assert!(waiting("exit"), "what its stream says while it runs counts in the same way");
 }

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use loop_core::agent::{
-    Ask, Begin, Call, End, Failure, Live, Permissions, Reading, ResetSource, Stdin, Stream, Terminal, adapter,
+    AgentCommand, AttemptSpec, Begin, End, Failure, Live, Permissions, Reading, ResetSource, Stdin, Stream, Terminal,
+    adapter,
 };
 use loop_core::run::Ended;
 
@@ -13,8 +14,8 @@ static AMBIENT: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| BTreeMap::from([("HOME".to_owned(), "/h".to_owned())]));
 
 /// The call of an agent, with what matters here to be changed.
-pub(crate) fn called<'a>(agent: &'a str, change: impl FnOnce(&mut Ask<'a>)) -> Call {
-    let mut ask = Ask {
+pub(crate) fn called<'a>(agent: &'a str, change: impl FnOnce(&mut AttemptSpec<'a>)) -> AgentCommand {
+    let mut ask = AttemptSpec {
         program: agent,
         harness: "loop",
         workspace: "/work",
@@ -57,7 +58,7 @@ fn failed(message: &str, code: i32) -> Reading {
     gemini(&[INIT, &result.to_string()], &Ended::Exit(code))
 }
 
-fn has(call: &Call, words: &[&str]) -> bool {
+fn has(call: &AgentCommand, words: &[&str]) -> bool {
     call.argv.windows(words.len()).any(|window| window == words)
 }
 

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{NameList, RunState, TestsSeen};
-use loop_core::tested::Tests;
+use loop_core::test_output::Tests;
 
 use crate::paths::write_whole;
 use crate::run_folder::RunFolder;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use loop_core::agent::Secrets;
 use loop_core::run::{Ended, GateReport, Output};
 use loop_core::settings::GateSpec;
-use loop_core::tested::{self, Tests};
+use loop_core::test_output::{OutputStream, TestReader, Tests};
 use loop_core::text;
 use thiserror::Error;
 
@@ -57,7 +57,7 @@ impl GateContext<'_> {
 
 /// Reads what a try prints.
 #[derive(Debug, Default)]
-pub(crate) struct GateReader(tested::Reader);
+pub(crate) struct GateReader(TestReader);
 
 /// A try that ended.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ pub enum GateFailure {
 impl GateReader {
     pub(crate) fn push(&mut self, voice: Voice, bytes: &[u8]) {
         let stream = match voice {
-            Voice::Stdout => tested::Voice::Stdout,
-            Voice::Stderr => tested::Voice::Stderr,
+            Voice::Stdout => OutputStream::Stdout,
+            Voice::Stderr => OutputStream::Stderr,
         };
         self.0.push(stream, bytes);
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use loop_core::ids::RunId;
 use loop_core::policy::budget::{money_text, remainder};
 use loop_core::policy::limiter::{HOUR_MS, age_ms, judge};
-use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted, day_cap, day_of};
+use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted, day_cap, day_of};
 use loop_core::time::At;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
@@ -258,7 +258,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn record(&self, caller: &Caller<'_>, at: At, spent: Spent) -> LedgerResult<()> {
+    pub fn record(&self, caller: &Caller<'_>, at: At, spent: CallCost) -> LedgerResult<()> {
         let pragma = |how: &str| self.connection.execute_batch(how).map_err(|error| wrong(&self.path, &error));
         pragma("PRAGMA synchronous = NORMAL;")?;
         let recorded = self.change(|change| insert(change, caller, at, Entry::settled(spent)));
@@ -343,15 +343,15 @@ fn make(path: &Path) -> LedgerResult<()> {
 /// What is written of a call.
 struct Entry {
     open: bool,
-    spent: Spent,
+    spent: CallCost,
 }
 
 impl Entry {
     fn open(wanted: &Wanted) -> Self {
-        Self { open: true, spent: Spent::of(None, None, wanted) }
+        Self { open: true, spent: CallCost::of(None, None, wanted) }
     }
 
-    fn settled(spent: Spent) -> Self {
+    fn settled(spent: CallCost) -> Self {
         Self { open: false, spent }
     }
 }

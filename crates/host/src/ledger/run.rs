@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use loop_core::ids::RunId;
 use loop_core::machine::consult;
 use loop_core::policy::prices::{Prices, cost_of};
-use loop_core::policy::reserve::{Spent, Wanted};
+use loop_core::policy::reserve::{CallCost, Wanted};
 use loop_core::run::{Answer, RunState, wanted};
 use loop_core::time::At;
 
@@ -50,7 +50,7 @@ impl CallRecord {
             key,
             reservation,
             worst: wanted(state, settings),
-            prices: settings.prices.clone(),
+            prices: settings.values.budget.prices.clone(),
             model,
             at: clock::now(),
         })
@@ -115,7 +115,7 @@ impl RunLedger {
         let ledger = self.ledger();
         let written = ledger.and_then(|ledger| match record.reservation {
             Some(number) => ledger.settle(number, cost, tokens),
-            None => ledger.record(&record.caller(), record.at, Spent::of(cost, tokens, &record.worst)),
+            None => ledger.record(&record.caller(), record.at, CallCost::of(cost, tokens, &record.worst)),
         });
         written.err().map(|error| format!("what this call cost is not in the ledger: {error}"))
     }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use loop_core::ids::RunId;
 use loop_core::policy::limiter::HOUR_MS;
-use loop_core::policy::reserve::{Cap, DAY_MS, Day, Reserved, Spent, Wanted};
+use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted};
 use loop_core::time::At;
 use loop_host::ledger::{Caller, Ledger, LedgerError, is_dead};
 use tempfile::TempDir;
@@ -215,7 +215,7 @@ fn recorded_calls_count_for_everybody_and_no_amount_breaks_the_sum() {
     let scene = Scene::new();
     let id = run("one");
     let caller = Caller { run: &id, account: "codex", key: "project claude" };
-    let spent = Spent { cost_micros: u64::MAX, tokens: u64::MAX, told: true };
+    let spent = CallCost { cost_micros: u64::MAX, tokens: u64::MAX, told: true };
     for ms in 0..70 {
         scene.ledger.record(&caller, at(ms), spent).unwrap();
     }
@@ -229,14 +229,14 @@ fn calls_are_forgotten_after_a_hundred_days_and_not_by_a_clock_that_is_wrong_for
     let scene = Scene::new();
     let id = run("one");
     let caller = Caller { run: &id, account: "claude", key: "k" };
-    scene.ledger.record(&caller, at(0), Spent::default()).unwrap();
+    scene.ledger.record(&caller, at(0), CallCost::default()).unwrap();
     let later = |days: u64| At { boot_id: 2, ..at(days * DAY_MS) };
     assert_eq!(scene.ledger.prune(At { boot_id: 1, ..At { wall_ms: u64::MAX, ..at(DAY_MS) } }).unwrap(), 0);
     assert_eq!(scene.ledger.prune(later(100)).unwrap(), 0);
     assert_eq!(scene.ledger.prune(later(101)).unwrap(), 1);
-    scene.ledger.record(&caller, at(0), Spent::default()).unwrap();
+    scene.ledger.record(&caller, at(0), CallCost::default()).unwrap();
     for _ in 0..64 {
-        scene.ledger.record(&caller, later(200), Spent::default()).unwrap();
+        scene.ledger.record(&caller, later(200), CallCost::default()).unwrap();
     }
     assert!(scene.ledger.day(at(0)).unwrap().is_empty(), "writing forgets by itself");
 }

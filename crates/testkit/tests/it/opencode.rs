@@ -3,7 +3,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use loop_core::agent::{Ask, Begin, End, Failure, Permissions, Reading, ResetSource, Stream, Terminal, adapter};
+use loop_core::agent::{
+    AttemptSpec, Begin, End, Failure, Permissions, Reading, ResetSource, Stream, Terminal, adapter,
+};
 use loop_core::run::Ended;
 use loop_testkit::agents::{RealAgent, with_real};
 use loop_testkit::model::{Fault, ModelServer, Script, Turn};
@@ -32,7 +34,7 @@ fn attempt(env: &TestEnv, permissions: Permissions, session: Option<&str>) -> Re
     let opencode = adapter("opencode").unwrap();
     let program = env.root().join("bin/opencode").display().to_string();
     let (folder, prompt_file, system_file) = (path(""), path("prompt.md"), path("system.md"));
-    let call = (opencode.call)(&Ask {
+    let call = (opencode.call)(&AttemptSpec {
         program: &program,
         harness: "loop",
         workspace: env.work().to_str().unwrap(),

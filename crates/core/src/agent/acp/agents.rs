@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::reader::reader_of;
 use crate::agent::adapter::{Adapter, BASE, SystemBy};
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::Usage;
 
@@ -90,7 +90,7 @@ enum ModelBy {
 }
 
 /// Our own process with the agent's program below it; the user's arguments stand last.
-fn bridge(ask: &Ask<'_>, own: &[&str], model: ModelBy) -> Call {
+fn bridge(ask: &AttemptSpec<'_>, own: &[&str], model: ModelBy) -> AgentCommand {
     let program = [ask.program].into_iter().chain(own.iter().copied()).map(str::to_owned);
     let model = ask.model.filter(|_| model == ModelBy::Protocol);
     below_bridge(ask, model, program.chain(ask.args.iter().cloned()))
@@ -98,10 +98,10 @@ fn bridge(ask: &Ask<'_>, own: &[&str], model: ModelBy) -> Call {
 
 /// Our own process with this program below it. A model that is named goes by the protocol.
 pub(in crate::agent) fn below_bridge(
-    ask: &Ask<'_>,
+    ask: &AttemptSpec<'_>,
     model: Option<&str>,
     program: impl IntoIterator<Item = String>,
-) -> Call {
+) -> AgentCommand {
     let mut argv = vec![ask.harness, "acp-bridge", "--permissions", ask.permissions.word()];
     if ask.network {
         argv.push("--network");
@@ -118,15 +118,15 @@ pub(in crate::agent) fn below_bridge(
     }
     argv.push("--");
     let argv = argv.into_iter().map(str::to_owned).chain(program).collect();
-    Call { argv, stdin: Stdin::Nothing, ..Call::default() }
+    AgentCommand { argv, stdin: Stdin::Nothing, ..AgentCommand::default() }
 }
 
-fn set(call: &mut Call, ask: &Ask<'_>, variables: &[(&str, &str)]) {
+fn set(call: &mut AgentCommand, ask: &AttemptSpec<'_>, variables: &[(&str, &str)]) {
     let ours = variables.iter().filter(|(name, _)| !ask.ambient.contains_key(*name));
     call.env.extend(ours.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
 }
 
-fn opencode(ask: &Ask<'_>) -> Call {
+fn opencode(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut call = bridge(ask, &["acp"], ModelBy::Protocol);
     let quiet = ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"].map(|name| (name, "1"));
     set(&mut call, ask, &quiet);
@@ -135,7 +135,7 @@ fn opencode(ask: &Ask<'_>) -> Call {
 }
 
 /// It allows everything unless it is told to ask; then our answers hold. What the user denied stays denied.
-fn opencode_permission(ask: &Ask<'_>) -> Value {
+fn opencode_permission(ask: &AttemptSpec<'_>) -> Value {
     let mut keys = match ask.permissions {
         Permissions::All => json!({"*": "allow", "external_directory": "allow"}),
         Permissions::Work => {
@@ -153,7 +153,7 @@ fn opencode_permission(ask: &Ask<'_>) -> Value {
     keys
 }
 
-fn claude(ask: &Ask<'_>) -> Call {
+fn claude(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut call = bridge(ask, &[], ModelBy::Protocol);
     let quiet = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
     set(&mut call, ask, &quiet.map(|name| (name, "1")));
@@ -161,7 +161,7 @@ fn claude(ask: &Ask<'_>) -> Call {
     call
 }
 
-fn codex(ask: &Ask<'_>) -> Call {
+fn codex(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut own = Vec::new();
     if ask.network {
         own.extend(["-c", "sandbox_workspace_write.network_access=true"]);
@@ -173,7 +173,7 @@ fn codex(ask: &Ask<'_>) -> Call {
     bridge(ask, &own, ModelBy::Protocol)
 }
 
-fn gemini(ask: &Ask<'_>) -> Call {
+fn gemini(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut own = vec!["--acp"];
     own.extend(ask.model.into_iter().flat_map(|model| ["-m", model]));
     let mut call = bridge(ask, &own, ModelBy::Flag);

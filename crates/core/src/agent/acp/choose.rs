@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{list_at, text_at};
-use crate::agent::ask::Permissions;
+use crate::agent::command::Permissions;
 
 /// The modes that fit, the best first. In *edit* every step is to be asked for: the modes that take edits for
 /// granted let some commands through with them.

@@ -1,4 +1,4 @@
-//! What we say to an agent and answer it, from the first message to the end of one prompt. Pure: lines in, messages out.
+//! Our side of the talk with an agent, from the first message to the end of one prompt. Pure: lines in, messages out.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::choose::{self, Setting};
 use super::permission::{Policy, Tools, option};
 use super::text_at;
-use crate::agent::ask::Permissions;
+use crate::agent::command::Permissions;
 
 /// The version of the protocol that we speak.
 const PROTOCOL_VERSION: u64 = 1;
@@ -103,7 +103,7 @@ enum Awaiting {
     Initialize,
     SignIn,
     NewSession,
-    /// A session being gone on with, without what was said in it.
+    /// A session being continued, without its earlier messages.
     Resume,
     /// The same, with all that was said in it told again.
     Load,
@@ -205,7 +205,7 @@ impl Conversation {
         self.finish(FinishReason::AgentEnded, how);
     }
 
-    /// It cannot be gone on with, for a reason that is not in what it says.
+    /// It cannot be continued, for a reason that is not in what it says.
     pub fn give_up(&mut self, why: &str) {
         self.finish(FinishReason::Protocol, why);
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::{list_at, text_at};
-use crate::agent::ask::Permissions;
+use crate::agent::command::Permissions;
 
 /// So many tool calls are remembered: a request may tell less than the update before it.
 const TOOLS_MAX: usize = 64;
@@ -15,7 +15,7 @@ const PATH_NAMES: [&str; 6] = ["file_path", "filePath", "filepath", "path", "abs
 
 /// What is known of a tool call.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tool {
+pub(super) struct ToolCall {
     kind: String,
     command: Option<String>,
     title: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Tool {
     question: Option<String>,
 }
 
-impl Tool {
+impl ToolCall {
     /// Takes in what a `toolCall` or an update says; what it leaves out stays as it was.
     pub(super) fn take(&mut self, call: &Value) {
         if let Some(kind) = text_at(call, &["kind"]) {
@@ -85,17 +85,17 @@ fn brief(text: &str) -> String {
 
 /// The tool calls of late, by their ids.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tools(VecDeque<(String, Tool)>);
+pub(super) struct Tools(VecDeque<(String, ToolCall)>);
 
 impl Tools {
     /// Takes in an update or a request and gives all that is known of that call.
-    pub(super) fn take(&mut self, call: &Value) -> Tool {
+    pub(super) fn take(&mut self, call: &Value) -> ToolCall {
         let id = text_at(call, &["toolCallId"]).unwrap_or_default();
         if let Some((_, tool)) = self.0.iter_mut().find(|(known, _)| known == id) {
             tool.take(call);
             return tool.clone();
         }
-        let mut tool = Tool::default();
+        let mut tool = ToolCall::default();
         tool.take(call);
         if self.0.len() >= TOOLS_MAX {
             self.0.pop_front();
@@ -115,7 +115,7 @@ pub(super) struct Policy {
 
 impl Policy {
     /// Whether a tool may be used. A place that is not told cannot be judged; the agent works in the workspace.
-    pub(super) fn allows(&self, tool: &Tool) -> bool {
+    pub(super) fn allows(&self, tool: &ToolCall) -> bool {
         let inside = || tool.paths.iter().all(|path| inside(&self.workspace, path));
         match (self.permissions, tool.kind()) {
             (Permissions::All, _) | (Permissions::Edit | Permissions::Work, "think" | "switch_mode") => true,

@@ -1,14 +1,14 @@
-//! Reads what went to and fro between us and an agent that speaks the Agent Client Protocol.
+//! Reads the messages between us and an agent that speaks the Agent Client Protocol.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::permission::{Tool, Tools, is_allowing};
+use super::permission::{ToolCall, Tools, is_allowing};
 use super::{at, choose, list_at, text_at, trouble};
 use crate::agent::adapter::Begin;
-use crate::agent::json::{Events, JsonLines, LineCounts, LineKind, micros, number};
+use crate::agent::json::{EventReader, JsonLines, LineCounts, LineKind, micros, number};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::Vendor;
@@ -47,7 +47,7 @@ enum Asked {
 /// A permission that was asked for.
 #[derive(Debug)]
 struct Request {
-    tool: Tool,
+    tool: ToolCall,
     options: Vec<Value>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn reader_of(vendor: Vendor, begin: Usage) -> Box<dyn Reader> {
     JsonLines::reader(AcpReader { vendor, begin, ..AcpReader::default() })
 }
 
-impl Events for AcpReader {
+impl EventReader for AcpReader {
     const ENDS: &'static [&'static str] = &["{\"dir\":\"end\""];
 
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>) -> LineKind {

@@ -3,7 +3,7 @@ mod output;
 
 use self::output::AiderReader;
 use crate::agent::adapter::{Adapter, BASE, Begin};
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::reading::Reader;
 
 /// How it is driven.
@@ -61,7 +61,7 @@ const ALWAYS: [&str; 12] = [
     "--no-restore-chat-history",
 ];
 
-fn call(ask: &Ask<'_>) -> Call {
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv: Vec<String> = ["sh", "-c", START, ask.program].map(str::to_owned).into();
     argv.extend(ALWAYS.map(str::to_owned));
     argv.extend(["--message-file".to_owned(), ask.prompt_file.to_owned()]);
@@ -80,7 +80,7 @@ fn call(ask: &Ask<'_>) -> Call {
     // Its library retries each request of itself; what is left is told of and counted.
     let env = [("DEFAULT_MAX_RETRIES", "0"), ("LITELLM_LOCAL_MODEL_COST_MAP", "true")];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    Call { argv, env, stdin: Stdin::Nothing, ..Call::default() }
+    AgentCommand { argv, env, stdin: Stdin::Nothing, ..AgentCommand::default() }
 }
 
 fn reader(_: Begin) -> Box<dyn Reader> {

@@ -1,4 +1,4 @@
-//! What aider prints: a head of its own, then answers of the model, each closed by a line that counts tokens, and errors between.
+//! What aider prints: a head, then answers of the model, each followed by a line with token counts, and errors between.
 //!
 //! An error counts only if no answer was closed after it: so words of the model that look like one do not.
 use crate::agent::provider::failure::Failure;
@@ -47,7 +47,8 @@ impl AiderReader {
     fn own_line(&mut self, line: &str) -> bool {
         if let Some(trouble) = self.trouble.as_mut().filter(|trouble| trouble.open) {
             if line.starts_with("Retrying in ") {
-                (trouble.open, trouble.retried) = (false, true);
+                trouble.open = false;
+                trouble.retried = true;
                 self.retries = self.retries.saturating_add(1);
                 // What was said before a retry is said again after it.
                 self.segment.clear();

@@ -1,7 +1,7 @@
 //! `<promise>` and `<progress>` in the agent's own final message.
 use std::collections::BTreeSet;
 
-use super::own_words::Message;
+use super::own_words::MessageLines;
 use crate::text;
 
 /// The most marks of progress that are kept.
@@ -15,7 +15,7 @@ const INNER_BYTES_MAX: usize = 2048;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct Markers {
     /// The words of the last promise.
     pub promise: Option<String>,
     /// All words of progress, a bounded number.
@@ -24,12 +24,12 @@ pub struct Marks {
 
 /// The marks in a text that are neither quoted nor an echo of what was asked.
 #[must_use]
-pub fn find(text: &str, asked: &str) -> Marks {
+pub fn find(text: &str, asked: &str) -> Markers {
     let clean = text::clean(text.as_bytes());
     if !clean.contains("</") {
-        return Marks::default();
+        return Markers::default();
     }
-    let message = Message::of(&clean);
+    let message = MessageLines::of(&clean);
     let asked = Asked::of(asked);
     let promise =
         tags(&clean, "promise").into_iter().rev().find(|tag| counts(tag, &message) && !asked.has(tag, &message));
@@ -45,7 +45,7 @@ pub fn find(text: &str, asked: &str) -> Marks {
             progress.push(words);
         }
     }
-    Marks { promise, progress }
+    Markers { promise, progress }
 }
 
 /// A tag and where it stands.
@@ -74,7 +74,7 @@ impl Tag<'_> {
 }
 
 /// A promise is said, not spoken of: it stands alone, or after the end of a sentence and last on its line.
-fn counts(tag: &Tag<'_>, message: &Message<'_>) -> bool {
+fn counts(tag: &Tag<'_>, message: &MessageLines<'_>) -> bool {
     let after_sentence = bare(tag.before).ends_with(['.', '!', '>', '✅', '。']);
     let said = tag.is_alone() || (after_sentence && bare(tag.after).is_empty());
     said && !tag.is_code() && message.is_own(tag.line, tag.last_line)
@@ -99,20 +99,20 @@ impl Asked {
         let clean = text::clean(asked.as_bytes());
         let unquoted: Vec<&str> = clean.lines().map(|line| line.trim_start_matches(['>', ' ', '\t'])).collect();
         let clean = unquoted.join("\n");
-        let message = Message::of(&clean);
+        let message = MessageLines::of(&clean);
         let promises = tags(&clean, "promise").iter().map(|tag| place(tag, &message)).collect();
         let words = |tag: Tag<'_>| text::one_line(tag.inner, PROGRESS_LETTERS_MAX);
         Self { promises, progress: tags(&clean, "progress").into_iter().map(words).collect() }
     }
 
-    fn has(&self, tag: &Tag<'_>, message: &Message<'_>) -> bool {
+    fn has(&self, tag: &Tag<'_>, message: &MessageLines<'_>) -> bool {
         let place = place(tag, message);
         !place.0.is_empty() && self.promises.contains(&place)
     }
 }
 
 /// The words before a tag, on its own line or else on the one above, and what is in it and after it.
-fn place(tag: &Tag<'_>, message: &Message<'_>) -> (String, String) {
+fn place(tag: &Tag<'_>, message: &MessageLines<'_>) -> (String, String) {
     let above = if tag.is_alone() { message.before(tag.line).unwrap_or_default() } else { tag.before };
     (words(above), words(&format!("{} {}", tag.inner, tag.after)))
 }
@@ -141,7 +141,8 @@ fn tags<'a>(text: &'a str, name: &str) -> Vec<Tag<'a>> {
             let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
             tags.push(Tag { inner, before, after, line, last_line });
         }
-        (from, line) = (end, last_line);
+        from = end;
+        line = last_line;
     }
     tags
 }

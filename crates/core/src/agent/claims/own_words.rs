@@ -1,4 +1,4 @@
-//! What in a message its writer says, and what is only shown: fences, quotations, examples.
+//! Which parts of a message are its writer's own words, and which are only shown: fences, quotations, examples.
 //!
 //! Models like to put their true last block into a code fence, and they like to explain a block in one. The two are told apart
 //! by place: what is set apart counts only as the last thing of a message (`docs/decisions/0019-status-block.md`).
@@ -10,7 +10,7 @@ const BEFORE_BYTES_MAX: usize = 512;
 
 /// A message by its lines.
 #[derive(Debug)]
-pub(super) struct Message<'a> {
+pub(super) struct MessageLines<'a> {
     lines: Vec<Line<'a>>,
     /// The closed fences, in order: first and last line, the marks themselves included.
     fences: Vec<(usize, usize)>,
@@ -41,7 +41,7 @@ struct Mark {
     bare: bool,
 }
 
-impl<'a> Message<'a> {
+impl<'a> MessageLines<'a> {
     /// The lines of a clean text.
     pub(super) fn of(text: &'a str) -> Self {
         let texts: Vec<&str> = text.lines().collect();

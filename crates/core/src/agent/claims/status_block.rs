@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::own_words::Message;
+use super::own_words::MessageLines;
 use crate::text;
 
 /// The most letters that are kept of a summary.
@@ -166,7 +166,7 @@ impl Claim {
 
 /// What was found in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct StatusBlock {
     /// The claim of the last complete block.
     pub claim: Option<Claim>,
     /// Why that block does not count.
@@ -175,7 +175,7 @@ pub struct Block {
 
 /// A complete block: its lines, the marks included.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct BlockLines {
     dialect: Dialect,
     first: usize,
     last: usize,
@@ -183,13 +183,13 @@ struct Found {
 
 /// The last complete block of a final message that is neither quoted nor an echo of what was asked.
 #[must_use]
-pub fn last(text: &str, asked: &str) -> Block {
+pub fn last(text: &str, asked: &str) -> StatusBlock {
     let clean = text::clean(text.as_bytes());
     // Most messages have none, and some are nothing but a flood of lines.
     if memchr::memmem::find(clean.to_ascii_uppercase().as_bytes(), b"_STATUS").is_none() {
-        return Block::default();
+        return StatusBlock::default();
     }
-    let message = Message::of(&clean);
+    let message = MessageLines::of(&clean);
     let (found, unfinished) = blocks(message.lines().filter(|(at, _)| !message.is_fence_mark(*at)));
     let mut own = found.iter().rev().filter(|block| whole(&message, block));
     let echoes = if found.is_empty() { BTreeSet::new() } else { bodies(asked) };
@@ -197,36 +197,36 @@ pub fn last(text: &str, asked: &str) -> Block {
     match (said, unfinished) {
         (Some(block), _) => {
             match claim(block.dialect, message.between(block.first + 1, block.last.saturating_sub(1))) {
-                Ok(claim) => Block { claim: Some(claim), error: None },
-                Err(error) => Block { claim: None, error: Some(error) },
+                Ok(claim) => StatusBlock { claim: Some(claim), error: None },
+                Err(error) => StatusBlock { claim: None, error: Some(error) },
             }
         }
         (None, Some((dialect, at))) if found.is_empty() && message.is_own(at, at) => {
-            Block { claim: None, error: Some(format!("the block has no end: ---END_{}---", dialect.name())) }
+            StatusBlock { claim: None, error: Some(format!("the block has no end: ---END_{}---", dialect.name())) }
         }
-        (None, _) => Block::default(),
+        (None, _) => StatusBlock::default(),
     }
 }
 
 /// The agent's own, and all in one piece: no fence begins or ends within it.
-fn whole(message: &Message<'_>, block: &Found) -> bool {
+fn whole(message: &MessageLines<'_>, block: &BlockLines) -> bool {
     message.is_own(block.first, block.last) && (block.first..=block.last).all(|at| !message.is_fence_mark(at))
 }
 
 /// All complete blocks in order, and the one that was begun last and has no end.
-fn blocks<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> (Vec<Found>, Option<(Dialect, usize)>) {
+fn blocks<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> (Vec<BlockLines>, Option<(Dialect, usize)>) {
     let mut found = Vec::new();
     let mut open: Option<(Dialect, usize)> = None;
     for (at, line) in lines {
         match (marker(line), open) {
-            (Some((dialect, Mark::Begin)), _) => open = Some((dialect, at)),
-            (Some((dialect, Mark::End)), Some((begun, first))) => {
+            (Some((dialect, BlockEdge::Begin)), _) => open = Some((dialect, at)),
+            (Some((dialect, BlockEdge::End)), Some((begun, first))) => {
                 if dialect == begun {
-                    found.push(Found { dialect, first, last: at });
+                    found.push(BlockLines { dialect, first, last: at });
                 }
                 open = None;
             }
-            (Some((_, Mark::End)), None) | (None, _) => {}
+            (Some((_, BlockEdge::End)), None) | (None, _) => {}
         }
     }
     (found, open)
@@ -234,7 +234,7 @@ fn blocks<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> (Vec<Found>, Opt
 
 /// Which mark of a block a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum BlockEdge {
     /// The first line.
     Begin,
     /// The last.
@@ -242,12 +242,12 @@ pub(super) enum Mark {
 }
 
 /// The mark that a line is, alone on its line; case and bold letters do not matter.
-pub(super) fn marker(line: &str) -> Option<(Dialect, Mark)> {
+pub(super) fn marker(line: &str) -> Option<(Dialect, BlockEdge)> {
     let line = line.trim_matches(|letter: char| letter.is_whitespace() || letter == '*');
     let name = line.strip_prefix("---")?.strip_suffix("---")?.trim();
     let (name, mark) = match name.get(..4) {
-        Some(end) if end.eq_ignore_ascii_case("END_") => (name.get(4..)?, Mark::End),
-        Some(_) | None => (name, Mark::Begin),
+        Some(end) if end.eq_ignore_ascii_case("END_") => (name.get(4..)?, BlockEdge::End),
+        Some(_) | None => (name, BlockEdge::Begin),
     };
     let dialect = DIALECTS.into_iter().find(|dialect| dialect.name().eq_ignore_ascii_case(name))?;
     Some((dialect, mark))
@@ -265,7 +265,7 @@ fn bodies(asked: &str) -> BTreeSet<String> {
     let unquoted: Vec<&str> = plain.iter().map(|line| line.trim_start_matches(['>', ' ', '\t'])).collect();
     let all = |lines: &[&str]| -> Vec<String> {
         let (found, _) = blocks(lines.iter().copied().enumerate());
-        let body = |block: Found| body(lines.get(block.first..=block.last).unwrap_or_default().iter().copied());
+        let body = |block: BlockLines| body(lines.get(block.first..=block.last).unwrap_or_default().iter().copied());
         found.into_iter().map(body).collect()
     };
     all(&plain).into_iter().chain(all(&unquoted)).collect()

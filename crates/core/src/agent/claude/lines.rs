@@ -1,4 +1,4 @@
-//! The lines of Claude's stream-json, as far as they are of use: borrowed, and what is of no use is passed over unread.
+//! The lines of Claude's stream-json that we use. Values are borrowed, and the rest of a line is not parsed.
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memmem};
@@ -14,7 +14,7 @@ pub(in crate::agent) struct Word<'a>(#[serde(borrow)] pub(in crate::agent) Cow<'
 #[derive(Debug, Deserialize)]
 pub(in crate::agent) struct Assistant<'a> {
     #[serde(borrow)]
-    pub(in crate::agent) message: Message<'a>,
+    pub(in crate::agent) message: ClaudeMessage<'a>,
     #[serde(borrow)]
     parent_tool_use_id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -23,12 +23,12 @@ pub(in crate::agent) struct Assistant<'a> {
 
 impl<'a> Assistant<'a> {
     /// Reads a line. Where its fields stand in the order of the real program, most of it is passed over.
-    pub(in crate::agent) fn read(line: &'a [u8], marks: &Marks) -> Option<Self> {
+    pub(in crate::agent) fn read(line: &'a [u8], marks: &LineFinders) -> Option<Self> {
         Self::in_order(line, marks).or_else(|| serde_json::from_slice(line).ok())
     }
 
     /// A message of the model's in the main thread, and nothing else: whatever looks different is read in full.
-    fn in_order(line: &'a [u8], marks: &Marks) -> Option<Self> {
+    fn in_order(line: &'a [u8], marks: &LineFinders) -> Option<Self> {
         let rest = line.strip_prefix(b"{\"type\":\"assistant\",\"message\":{\"id\":")?;
         let (id, rest) = quoted(rest)?;
         let rest = rest.strip_prefix(b",\"type\":\"message\",\"role\":\"assistant\",\"model\":")?;
@@ -41,7 +41,7 @@ impl<'a> Assistant<'a> {
             return None;
         }
         let raw = |text: &'a str| serde_json::from_str::<&'a RawValue>(text).ok();
-        let message = Message { id: raw(id), model: None, stop_reason: None, usage: None, content };
+        let message = ClaudeMessage { id: raw(id), model: None, stop_reason: None, usage: None, content };
         Some(Self { message, parent_tool_use_id: None, error: None })
     }
 }
@@ -60,7 +60,7 @@ impl Assistant<'_> {
 
 /// A message, or one block of it: blocks come one by one and share its id.
 #[derive(Debug, Deserialize)]
-pub(in crate::agent) struct Message<'a> {
+pub(in crate::agent) struct ClaudeMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -73,7 +73,7 @@ pub(in crate::agent) struct Message<'a> {
     pub(in crate::agent) content: Content<'a>,
 }
 
-impl Message<'_> {
+impl ClaudeMessage<'_> {
     /// Its id as it stands there, quotes and all: only good to be compared.
     pub(in crate::agent) fn id(&self) -> Option<&str> {
         self.id.map(RawValue::get)
@@ -105,7 +105,7 @@ impl Message<'_> {
 
 /// One piece of a message.
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::agent) struct Block<'a> {
+pub(in crate::agent) struct ContentBlock<'a> {
     #[serde(rename = "type", borrow)]
     pub(in crate::agent) kind: Option<Word<'a>>,
     #[serde(borrow)]
@@ -121,7 +121,7 @@ pub(in crate::agent) struct Block<'a> {
 
 /// The pieces of a message. A bare string is one of text.
 #[derive(Debug, Default)]
-pub(in crate::agent) struct Content<'a>(pub(in crate::agent) Vec<Block<'a>>);
+pub(in crate::agent) struct Content<'a>(pub(in crate::agent) Vec<ContentBlock<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -134,7 +134,7 @@ struct Pieces;
 impl Pieces {
     fn one(text: Cow<'_, str>) -> Content<'_> {
         let kind = Some(Word(Cow::Borrowed("text")));
-        Content(vec![Block { kind, text: Some(Word(text)), ..Block::default() }])
+        Content(vec![ContentBlock { kind, text: Some(Word(text)), ..ContentBlock::default() }])
     }
 }
 
@@ -270,7 +270,7 @@ fn blocks(bytes: &[u8]) -> Option<(Content<'_>, &[u8])> {
 
 /// The one piece of a message that a line of the real program holds, cut out: words, or a tool whose first argument
 /// says most. The rest of the arguments may be a whole file.
-fn one_block<'a>(bytes: &'a [u8], marks: &Marks) -> Option<(Content<'a>, &'a [u8])> {
+fn one_block<'a>(bytes: &'a [u8], marks: &LineFinders) -> Option<(Content<'a>, &'a [u8])> {
     if let Some(words) = bytes.strip_prefix(b"[{\"type\":\"text\",\"text\":") {
         let (text, rest) = string(words)?;
         return Some((Pieces::one(text), rest.strip_prefix(b"}]")?));
@@ -286,13 +286,14 @@ fn one_block<'a>(bytes: &'a [u8], marks: &Marks) -> Option<(Content<'a>, &'a [u8
     }
     let word = |text: &'a str| Some(Word(Cow::Borrowed(text)));
     let name = name.get(1..name.len().checked_sub(1)?)?;
-    let block = Block { kind: word("tool_use"), name: word(name), argument: Some(argument), ..Block::default() };
+    let block =
+        ContentBlock { kind: word("tool_use"), name: word(name), argument: Some(argument), ..ContentBlock::default() };
     Some((Content(vec![block]), rest))
 }
 
 /// What lines are searched for, prepared once.
 #[derive(Debug)]
-pub(in crate::agent) struct Marks {
+pub(in crate::agent) struct LineFinders {
     text: memmem::Finder<'static>,
     /// Says that it is no sub-agent who speaks; a line that does not is read in full.
     main: memmem::Finder<'static>,
@@ -301,7 +302,7 @@ pub(in crate::agent) struct Marks {
     next: memmem::Finder<'static>,
 }
 
-impl Default for Marks {
+impl Default for LineFinders {
     fn default() -> Self {
         Self {
             text: memmem::Finder::new(b"\"text_delta\""),
@@ -315,7 +316,7 @@ impl Default for Marks {
 
 /// A piece of text of the model's own in an event of its stream, if that is what the event brings.
 /// Most lines of a stream are such events, so the text is cut out and the rest of the line is not parsed.
-pub(in crate::agent) fn delta<'a>(line: &'a [u8], marks: &Marks) -> Result<Option<Cow<'a, str>>, ()> {
+pub(in crate::agent) fn delta<'a>(line: &'a [u8], marks: &LineFinders) -> Result<Option<Cow<'a, str>>, ()> {
     if !line.ends_with(b"}") {
         return Err(());
     }

@@ -5,7 +5,7 @@ pub(super) mod stream;
 
 use self::stream::{ClaudeStream, Habits};
 use crate::agent::adapter::{Adapter, BASE, Begin, StopSignal, SystemBy};
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::json::JsonLines;
 use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::Reader;
@@ -87,7 +87,7 @@ const ENV: [(&str, &str); 5] = [
     ("DISABLE_ERROR_REPORTING", "1"),
 ];
 
-fn call(ask: &Ask<'_>) -> Call {
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv = vec![ask.program, "-p"];
     // A list of tools takes every word up to the next flag, so these stand before the user's own arguments.
     argv.extend(permissions(ask));
@@ -105,7 +105,7 @@ fn call(ask: &Ask<'_>) -> Call {
     if let Some(budget) = &budget {
         argv.extend(["--max-budget-usd", budget]);
     }
-    Call {
+    AgentCommand {
         argv: argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect(),
         env: ENV.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         without: MARKS.iter().map(|name| (*name).to_owned()).collect(),
@@ -117,7 +117,7 @@ fn call(ask: &Ask<'_>) -> Call {
 /// In no mode may it move to a worktree of its own: what it does there no gate would see.
 /// A rule for every command leaves the shell on offer, so that a call of it is refused and told. Without the shell the
 /// model needs tools to look around, and these are on offer only where they are named.
-fn permissions(ask: &Ask<'_>) -> &'static [&'static str] {
+fn permissions(ask: &AttemptSpec<'_>) -> &'static [&'static str] {
     match (ask.permissions, ask.network) {
         (Permissions::Edit, _) => &[
             "--permission-mode",

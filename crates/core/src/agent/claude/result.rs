@@ -1,4 +1,4 @@
-//! The line in which Claude and programs like it say how a run came out.
+//! The line in which Claude and similar programs report the result of a run.
 use serde_json::Value;
 
 use crate::agent::json::{micros, number, number_or_text};
@@ -6,7 +6,7 @@ use crate::agent::reading::{Denials, Usage};
 
 /// How a run came out by the program's own account.
 #[derive(Debug, Default)]
-pub(in crate::agent) struct Outcome {
+pub(in crate::agent) struct ResultLine {
     /// In an error.
     pub(in crate::agent) error: bool,
     /// In which way: `success`, `error_max_turns` and the like.
@@ -26,7 +26,7 @@ pub(in crate::agent) struct Outcome {
 }
 
 /// Reads that line. Nothing where it does not say how the run came out.
-pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<Outcome> {
+pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<ResultLine> {
     let text = String::from_utf8_lossy(line);
     let result: Value = serde_json::from_str(&text).ok()?;
     let subtype = result.get("subtype").and_then(Value::as_str).unwrap_or_default();
@@ -35,7 +35,7 @@ pub(in crate::agent) fn read(line: &[u8], asks: &[&str]) -> Option<Outcome> {
         None | Some(Value::Null) if !subtype.is_empty() => subtype != "success",
         Some(_) | None => return None,
     };
-    Some(Outcome {
+    Some(ResultLine {
         error: error || subtype.starts_with("error"),
         subtype: subtype.to_owned(),
         words: words(&result),

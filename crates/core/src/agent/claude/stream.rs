@@ -1,4 +1,4 @@
-//! Reads stream-json as Claude Code writes it, and programs that took it over with habits of their own.
+//! Reads stream-json as Claude Code writes it, and as programs do that copied the format with changes.
 use std::borrow::Cow;
 
 use memchr::memmem;
@@ -7,11 +7,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::lines::{
-    Assistant, Block, Marks, Message, System, delta, kind_anywhere, kind_first, of_use, plain, telling,
+    Assistant, ClaudeMessage, ContentBlock, LineFinders, System, delta, kind_anywhere, kind_first, of_use, plain,
+    telling,
 };
-use super::result::{self, Outcome};
+use super::result::{self, ResultLine};
 use crate::agent::adapter::Begin;
-use crate::agent::json::{Events, LineCounts, LineKind};
+use crate::agent::json::{EventReader, LineCounts, LineKind};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::{ProviderError, Vendor};
@@ -61,7 +62,7 @@ pub(in crate::agent) struct ClaudeStream {
     /// What the session had used before.
     used: Usage,
     /// What lines are searched for.
-    marks: Marks,
+    marks: LineFinders,
     session: Option<String>,
     model: Option<String>,
     /// The last message of the main thread, as far as it came after its last tool call, and its id.
@@ -84,7 +85,7 @@ pub(in crate::agent) struct ClaudeStream {
     terminal: Terminal,
     /// The last line that says how the run came out, and what it says.
     result: Vec<u8>,
-    outcome: Outcome,
+    outcome: ResultLine,
 }
 
 impl ClaudeStream {
@@ -92,7 +93,7 @@ impl ClaudeStream {
         Self {
             habits,
             used: begin.used,
-            marks: Marks::default(),
+            marks: LineFinders::default(),
             session: None,
             model: None,
             said: String::new(),
@@ -108,7 +109,7 @@ impl ClaudeStream {
             resets_ms: None,
             terminal: Terminal::Missing,
             result: Vec::new(),
-            outcome: Outcome::default(),
+            outcome: ResultLine::default(),
         }
     }
 
@@ -174,7 +175,7 @@ impl ClaudeStream {
     }
 
     /// The words of a message that no model wrote.
-    fn error_told(&self, event: &Assistant<'_>, blocks: &[Block<'_>]) -> Option<String> {
+    fn error_told(&self, event: &Assistant<'_>, blocks: &[ContentBlock<'_>]) -> Option<String> {
         let first = blocks.iter().find_map(|block| block.text.as_ref()).map_or("", |text| &text.0);
         let as_message = self.habits.error_as_message.is_some_and(|beginning| first.starts_with(beginning));
         let told = event.error().is_some() || event.message.synthetic() || as_message && event.message.unused();
@@ -182,7 +183,7 @@ impl ClaudeStream {
     }
 
     /// Blocks of one message come in several lines; only those of the last message are kept.
-    fn begin_message(&mut self, message: &Message<'_>) {
+    fn begin_message(&mut self, message: &ClaudeMessage<'_>) {
         let goes_on = match message.id() {
             Some(id) => self.said_id.as_deref() == Some(id),
             None => self.said_id.is_none() && !self.interrupted,
@@ -208,7 +209,7 @@ impl ClaudeStream {
     }
 
     /// Takes a block that calls a tool; says whether it does.
-    fn tool(&mut self, block: &Block<'_>, live: &mut Vec<Live>) -> bool {
+    fn tool(&mut self, block: &ContentBlock<'_>, live: &mut Vec<Live>) -> bool {
         let calls = block.kind.as_ref().is_some_and(|kind| kind.0.ends_with("tool_use"));
         if calls {
             let name = block.name.as_ref().map_or("", |name| &name.0);
@@ -309,7 +310,7 @@ fn question(input: &str) -> String {
     first.and_then(Value::as_str).unwrap_or(input).to_owned()
 }
 
-impl Events for ClaudeStream {
+impl EventReader for ClaudeStream {
     const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
 
     /// Lines are long and many, so most of each stays unread.

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use self::stream::ClineReader;
 use crate::agent::adapter::{Adapter, BASE, Begin, StopSignal};
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
@@ -44,9 +44,9 @@ const LEAD: &str = "Your task:";
 /// The variable that names the file of preferences.
 const SETTINGS: &str = "CLINE_GLOBAL_SETTINGS_PATH";
 
-fn call(ask: &Ask<'_>) -> Call {
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let shell = ["sh", "-c", THROUGH_A_PIPE, "sh", ask.program, "--json"].map(str::to_owned);
-    let mut call = Call { argv: shell.to_vec(), stdin: Stdin::Prompt, ..Call::default() };
+    let mut call = AgentCommand { argv: shell.to_vec(), stdin: Stdin::Prompt, ..AgentCommand::default() };
     let refuses_all = ask.permissions == Permissions::Edit && ask.ambient.contains_key(SETTINGS);
     if ask.permissions == Permissions::Edit && !refuses_all {
         let file = format!("{}/cline-settings.json", ask.folder);

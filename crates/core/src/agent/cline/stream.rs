@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::agent::json::{Events, LineCounts, LineKind, micros, number, word};
+use crate::agent::json::{EventReader, LineCounts, LineKind, micros, number, word};
 use crate::agent::provider::failure::Failure;
 use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
@@ -49,7 +49,7 @@ struct ErrorEvent {
     words: String,
 }
 
-impl Events for ClineReader {
+impl EventReader for ClineReader {
     /// Its kind comes after a time.
     const ENDS: &'static [&'static str] = &["\"type\":\"run_result\""];
 

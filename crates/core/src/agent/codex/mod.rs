@@ -6,7 +6,7 @@ pub(super) mod words;
 use self::args::has_any;
 use self::stream::CodexReader;
 use crate::agent::adapter::{Adapter, BASE, Begin, SystemBy};
-use crate::agent::ask::{Ask, Call, Permissions};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions};
 use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
@@ -64,7 +64,7 @@ const ALLOWING: [&str; 7] = [
     "--not-so-yolo",
 ];
 
-fn call(ask: &Ask<'_>) -> Call {
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv: Vec<String> = vec![ask.program.to_owned()];
     let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
     let users = |flags: &[&str]| has_any(ask.args, flags);
@@ -103,11 +103,11 @@ fn call(ask: &Ask<'_>) -> Call {
         argv.extend(["resume".to_owned(), session.to_owned()]);
     }
     argv.push("-".to_owned());
-    Call { argv, ..Call::default() }
+    AgentCommand { argv, ..AgentCommand::default() }
 }
 
 /// What is added to its own instructions, as a value that it reads as TOML. A string of JSON is one of TOML, too.
-fn instructions(ask: &Ask<'_>) -> Option<String> {
+fn instructions(ask: &AttemptSpec<'_>) -> Option<String> {
     let parts = [(ask.permissions == Permissions::Edit).then_some(NO_SHELL), Some(ask.system)];
     let text: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     let text = text.join("\n\n").replace('\u{7f}', "");

@@ -2,7 +2,7 @@
 use serde_json::Value;
 
 use super::words::{self, Refused};
-use crate::agent::json::{Events, LineCounts, LineKind, number, word};
+use crate::agent::json::{EventReader, LineCounts, LineKind, number, word};
 use crate::agent::provider::failure::Failure;
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::agent::stream::is_session_name;
@@ -196,7 +196,7 @@ impl CodexReader {
     }
 }
 
-impl Events for CodexReader {
+impl EventReader for CodexReader {
     const ENDS: &'static [&'static str] = &["\"type\":\"turn.completed\"", "\"type\":\"turn.failed\""];
 
     fn event(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {

@@ -72,7 +72,7 @@ fn refusal(said: &str) -> Option<String> {
     refused.then(|| text::one_line(said, 300))
 }
 
-/// The session that was to be gone on with is gone.
+/// The session that was to be continued does not exist.
 pub(in crate::agent) fn session_lost(stderr: &[u8]) -> bool {
     let said = text::clean(stderr).to_lowercase();
     ["no rollout found", "thread not found", "session not found", "no saved session", "conversation not found"]

@@ -1,9 +1,9 @@
-//! `cursor`: Cursor's command line, by its documentation: nobody here could try it.
+//! `cursor`: Cursor's command line, by its documentation; it was never tried here.
 mod stream;
 
 use self::stream::CursorReader;
 use crate::agent::adapter::{Adapter, BASE, Begin};
-use crate::agent::ask::{Ask, Call, Permissions};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions};
 use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
@@ -26,7 +26,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 
 /// Its only switch is `--force`, without which it changes nothing when nobody watches. What may not be run even then stands in the
 /// person's own `cli-config.json`; by it alone could a shell be refused and files be changed, so *edit* is no narrower than that.
-fn call(ask: &Ask<'_>) -> Call {
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv: Vec<String> =
         [ask.program, "--print", "--output-format", "stream-json", "--stream-partial-output"].map(str::to_owned).into();
     match ask.permissions {
@@ -40,7 +40,7 @@ fn call(ask: &Ask<'_>) -> Call {
         argv.extend(["--model".to_owned(), model.to_owned()]);
     }
     argv.extend(ask.args.iter().cloned());
-    Call { argv, ..Call::default() }
+    AgentCommand { argv, ..AgentCommand::default() }
 }
 
 fn reader(_: Begin) -> Box<dyn Reader> {

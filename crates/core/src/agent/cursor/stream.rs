@@ -1,8 +1,8 @@
-//! The lines of `cursor-agent --output-format stream-json`, as its documentation tells of them.
+//! The lines of `cursor-agent --output-format stream-json`, by its documentation.
 use serde_json::Value;
 
 use crate::agent::codex::words;
-use crate::agent::json::{Events, LineCounts, LineKind, word};
+use crate::agent::json::{EventReader, LineCounts, LineKind, word};
 use crate::agent::provider::failure::Failure;
 use crate::agent::provider::wording::{ProviderError, Vendor};
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
@@ -125,7 +125,7 @@ impl CursorReader {
     }
 }
 
-impl Events for CursorReader {
+impl EventReader for CursorReader {
     const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
 
     fn event(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {

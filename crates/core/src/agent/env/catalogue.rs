@@ -292,7 +292,7 @@ const TOOLCHAINS: &[&str] = &[
     "ROCM_*",
 ];
 
-/// What a shell or we ourselves set anew: neither passed on nor told of.
+/// What a shell or we ourselves set again: not passed on, and not reported.
 pub(super) const FIXED: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_", "LOOP_MARK"];
 
 /// They lead to somebody who acts for the person: never passed by a family, only by name.

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::stream::GeminiReader;
 use crate::agent::adapter::{Adapter, BASE, Begin};
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::json::JsonLines;
 use crate::agent::reading::Reader;
 
@@ -73,8 +73,8 @@ const DEFAULTS: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
 /// The variable that says that the workspace is trusted.
 const TRUST: &str = "GEMINI_CLI_TRUST_WORKSPACE";
 
-fn call(ask: &Ask<'_>) -> Call {
-    let mut call = Call { argv: vec![ask.program.to_owned()], stdin: Stdin::Prompt, ..Call::default() };
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
+    let mut call = AgentCommand { argv: vec![ask.program.to_owned()], stdin: Stdin::Prompt, ..AgentCommand::default() };
     permit(ask, &mut call);
     call.argv.extend(["--output-format", "stream-json"].map(str::to_owned));
     if let Some(session) = ask.session {
@@ -97,7 +97,7 @@ fn call(ask: &Ask<'_>) -> Call {
 }
 
 /// The approval mode and the policy. A mode among the user's own arguments stands instead of ours: it takes only one.
-fn permit(ask: &Ask<'_>, call: &mut Call) {
+fn permit(ask: &AttemptSpec<'_>, call: &mut AgentCommand) {
     let policy = match ask.permissions {
         Permissions::Edit => Some(EDIT_POLICY),
         Permissions::Work => Some(WORK_POLICY),
@@ -121,7 +121,7 @@ fn permit(ask: &Ask<'_>, call: &mut Call) {
 }
 
 /// Settings that the user's own overrule.
-fn defaults(ask: &Ask<'_>) -> String {
+fn defaults(ask: &AttemptSpec<'_>) -> String {
     let mut settings = json!({
         "general": {"maxAttempts": 1, "enableAutoUpdate": false, "enableAutoUpdateNotification": false},
         "privacy": {"usageStatisticsEnabled": false},

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::agent::json::{Events, LineCounts, LineKind, number, owned};
+use crate::agent::json::{EventReader, LineCounts, LineKind, number, owned};
 use crate::agent::provider::failure::{Failure, Reset, ResetSource};
 use crate::agent::provider::reset;
 use crate::agent::provider::wording::{self, ProviderError, Vendor};
@@ -76,7 +76,7 @@ pub(super) struct GeminiReader {
     waits: bool,
 }
 
-impl Events for GeminiReader {
+impl EventReader for GeminiReader {
     const ENDS: &'static [&'static str] = &["{\"type\":\"result\""];
 
     fn blank(&mut self, line: &[u8], _live: &mut Vec<Live>) {

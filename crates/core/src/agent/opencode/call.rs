@@ -1,9 +1,9 @@
-//! From an ask to a start of `opencode`. All by the environment: no file of the user's is touched, and what they set stays set.
+//! The command that starts `opencode`. All goes by the environment: no file of the user's is touched.
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 
 /// What bounds its own waiting.
 const BOUNDS: &str = include_str!("bounds.mjs");
@@ -15,7 +15,7 @@ const CONFIG_FILE: &str = "OPENCODE_CONFIG";
 const PERMISSION: &str = "OPENCODE_PERMISSION";
 
 /// The program for an ask. `--auto` allows what the user's own rules would ask about; what they deny stays denied.
-pub(super) fn call(ask: &Ask<'_>) -> Call {
+pub(super) fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv: Vec<String> = [ask.program, "run", "--format", "json", "--auto"].map(str::to_owned).to_vec();
     match ask.session {
         Some(session) => argv.extend(["--session".to_owned(), session.to_owned()]),
@@ -27,7 +27,7 @@ pub(super) fn call(ask: &Ask<'_>) -> Call {
     }
     argv.extend(ask.args.iter().cloned());
     let bounds = format!("{}/opencode-bounds.mjs", ask.folder);
-    let mut call = Call {
+    let mut call = AgentCommand {
         argv,
         env: vec![
             ("OPENCODE_DISABLE_AUTOUPDATE".to_owned(), "1".to_owned()),
@@ -53,7 +53,7 @@ pub(super) fn call(ask: &Ask<'_>) -> Call {
     call
 }
 
-fn config(ask: &Ask<'_>, bounds: &str) -> Value {
+fn config(ask: &AttemptSpec<'_>, bounds: &str) -> Value {
     let mut config = json!({"autoupdate": false, "share": "disabled", "plugin": [file_url(bounds)]});
     if !ask.system.is_empty() {
         config["instructions"] = json!([ask.system_file]);
@@ -80,7 +80,7 @@ fn merged(theirs: Value, ours: Value) -> Value {
 }
 
 /// The last rule that matches holds, and keys stand sorted: `*` comes before all paths and words.
-fn permission(ask: &Ask<'_>) -> Value {
+fn permission(ask: &AttemptSpec<'_>) -> Value {
     let theirs = ask.ambient.get(PERMISSION).and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
     let mut rules = theirs.unwrap_or_default();
     if ask.permissions == Permissions::All {
@@ -126,8 +126,8 @@ mod tests {
 
     use super::*;
 
-    fn ask<'a>(ambient: &'a BTreeMap<String, String>, permissions: Permissions) -> Ask<'a> {
-        Ask {
+    fn ask<'a>(ambient: &'a BTreeMap<String, String>, permissions: Permissions) -> AttemptSpec<'a> {
+        AttemptSpec {
             program: "opencode",
             harness: "loop",
             workspace: "/w",
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    fn variable(call: &Call, name: &str) -> Value {
+    fn variable(call: &AgentCommand, name: &str) -> Value {
         let (_, text) = call.env.iter().find(|(variable, _)| variable == name).expect("the variable is set");
         serde_json::from_str(text).expect("JSON")
     }
@@ -208,8 +208,12 @@ mod tests {
     fn a_session_is_gone_on_with_by_its_id_and_the_users_words_come_last() {
         let ambient = BTreeMap::new();
         let words = ["--thinking".to_owned()];
-        let asked =
-            Ask { session: Some("ses_1"), model: Some("a/b"), args: &words, ..ask(&ambient, Permissions::Work) };
+        let asked = AttemptSpec {
+            session: Some("ses_1"),
+            model: Some("a/b"),
+            args: &words,
+            ..ask(&ambient, Permissions::Work)
+        };
         let call = call(&asked);
         assert_eq!(call.argv[5..], ["--session", "ses_1", "--model", "a/b", "--thinking"].map(str::to_owned));
         assert!(!call.argv.iter().any(|word| word == "--continue" || word == "--title"));

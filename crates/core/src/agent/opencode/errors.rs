@@ -11,14 +11,14 @@ const RECENT_MS: u64 = 10 * 60 * 1000;
 
 /// What an error amounts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct OpencodeError {
     pub(super) failure: Failure,
     pub(super) reset: Option<Reset>,
     pub(super) message: String,
 }
 
 /// Reads the `error` of an event that came at this moment, if it told one.
-pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> Found {
+pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> OpencodeError {
     let data = &error["data"];
     let message = message(error);
     let body = body(&data["responseBody"]);
@@ -33,7 +33,7 @@ pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> Found {
         let clock = Clock { now_ms: from_ms, ..clock };
         reset::in_words(&message, clock).filter(|reset| likely(reset.at_ms, now_ms))
     });
-    Found { failure, reset: reset.filter(|_| failure.ends_by_itself()), message }
+    OpencodeError { failure, reset: reset.filter(|_| failure.ends_by_itself()), message }
 }
 
 /// The words of an error.
@@ -144,18 +144,18 @@ mod tests {
 
     const AT: u64 = 1_800_000_000_000;
 
-    fn of(error: &Value) -> Found {
+    fn of(error: &Value) -> OpencodeError {
         found(error, None, Clock { now_ms: AT, utc_offset_s: 0 })
     }
 
-    fn api(status: u64, headers: Value, body: Value) -> Found {
+    fn api(status: u64, headers: Value, body: Value) -> OpencodeError {
         let data = json!({
             "message": "no", "statusCode": status, "responseHeaders": headers, "responseBody": body.to_string(),
         });
         of(&json!({"name": "APIError", "data": data}))
     }
 
-    fn reset_of(found: &Found) -> Option<u64> {
+    fn reset_of(found: &OpencodeError) -> Option<u64> {
         found.reset.map(|reset| reset.at_ms)
     }
 

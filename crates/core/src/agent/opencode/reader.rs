@@ -1,8 +1,8 @@
-//! Reads `opencode run --format json`. It has no event that says how all ended: the last step does, with the exit status.
+//! Reads `opencode run --format json`. No event says how the run ended: the last step and the exit status do.
 use serde_json::Value;
 
 use super::errors;
-use crate::agent::json::{Events, LineCounts, LineKind, micros, number_or_text};
+use crate::agent::json::{EventReader, LineCounts, LineKind, micros, number_or_text};
 use crate::agent::provider::failure::Failure;
 use crate::agent::reading::{Denials, End, Live, Reading, Terminal, Usage};
 use crate::agent::stream::is_session_name;
@@ -49,7 +49,7 @@ struct ErrorEvent {
     at_ms: Option<u64>,
 }
 
-impl Events for OpencodeReader {
+impl EventReader for OpencodeReader {
     const ENDS: &'static [&'static str] = &["{\"type\":\"step_finish\"", "{\"type\":\"error\""];
 
     fn event(&mut self, event: Value, live: &mut Vec<Live>) -> LineKind {

@@ -1,4 +1,4 @@
-//! Why an attempt came to nothing: one list for all agents, and what each entry means for the loop.
+//! Why an attempt failed: one list for all agents, and what each entry means for the loop.
 use serde::{Deserialize, Serialize};
 
 /// What kept an agent from its work.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::failure::{Reset, ResetSource};
 use crate::agent::json::number_or_text;
+use crate::time::leading_duration_ms;
 
 /// Words after which a moment may stand.
 const ANCHORS: [&str; 8] = ["try again", "retry", "resets", "reset", "available", "wait", "until", "limit reached|"];
@@ -79,7 +80,7 @@ pub fn after(seconds: f64, from_ms: u64) -> Option<u64> {
 /// A duration as fields have it, in milliseconds: "36s", "6m0s", "1h2m3.5s".
 #[must_use]
 pub fn duration_in_field(text: &str) -> Option<u64> {
-    duration(&text.trim().to_ascii_lowercase())
+    leading_duration_ms(&text.trim().to_ascii_lowercase())
 }
 
 /// The moment that the words of an error name, if they name one.
@@ -118,7 +119,7 @@ fn moment(words: &str, clock: Clock) -> Option<u64> {
 
 /// A moment in any form but a bare number.
 fn stated(words: &str, clock: Clock) -> Option<u64> {
-    if let Some(ms) = duration(words) {
+    if let Some(ms) = leading_duration_ms(words) {
         return ahead(ms, clock);
     }
     let word = words.split(|letter: char| letter.is_whitespace() || ",\")".contains(letter)).next()?;
@@ -147,53 +148,6 @@ fn number(words: &str) -> Option<(u64, &str)> {
     let digits = words.bytes().take_while(u8::is_ascii_digit).count();
     let value = words.get(..digits)?.parse().ok()?;
     Some((value, words.get(digits..)?))
-}
-
-/// "3 days 4 hours 5 minutes", "6m0s", "1.5s", "an hour": in milliseconds.
-fn duration(words: &str) -> Option<u64> {
-    let (mut sum, mut rest, mut found) = (0_u64, words, false);
-    while let Some((ms, after)) = span(rest) {
-        sum = sum.saturating_add(ms);
-        found = true;
-        rest = after.trim_start_matches([' ', ',']);
-        rest = rest.strip_prefix("and ").unwrap_or(rest);
-    }
-    found.then_some(sum)
-}
-
-/// One number with its unit.
-fn span(words: &str) -> Option<(u64, &str)> {
-    let (thousandths, rest) = match words.strip_prefix("an ").or_else(|| words.strip_prefix("a ")) {
-        Some(rest) => (1000, rest),
-        None => decimal(words)?,
-    };
-    let rest = rest.trim_start_matches([' ', '\u{202f}']);
-    let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
-    let unit_ms: u64 = match rest.get(..letters)? {
-        "ms" | "millisecond" | "milliseconds" => 1,
-        "s" | "sec" | "secs" | "second" | "seconds" => 1000,
-        "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
-        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000,
-        "d" | "day" | "days" => 86_400_000,
-        "w" | "week" | "weeks" => 604_800_000,
-        _ => return None,
-    };
-    Some((thousandths.saturating_mul(unit_ms) / 1000, rest.get(letters..)?))
-}
-
-/// A number with a point perhaps, in thousandths.
-fn decimal(words: &str) -> Option<(u64, &str)> {
-    let (whole, rest) = number(words)?;
-    let Some(part) = rest.strip_prefix('.').filter(|part| part.starts_with(|letter: char| letter.is_ascii_digit()))
-    else {
-        return Some((whole.saturating_mul(1000), rest));
-    };
-    let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-    let mut thousandths = part.get(..digits.min(3))?.parse::<u64>().ok()?;
-    for _ in digits..3 {
-        thousandths *= 10;
-    }
-    Some((whole.saturating_mul(1000).saturating_add(thousandths), part.get(digits..)?))
 }
 
 /// A date and a time, or a time alone, as a clock on the wall shows them.

@@ -1,7 +1,7 @@
-//! `qwen`: Qwen Code. Its stream is Claude's, with errors of the provider's told as if they were the model's words.
+//! `qwen`: Qwen Code. It prints Claude's stream, but errors of the provider come as words of the model.
 use crate::agent::adapter::{Adapter, BASE, Begin};
-use crate::agent::ask::{Ask, Call, Permissions, Stdin};
 use crate::agent::claude::stream::{ClaudeStream, Habits};
+use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::json::JsonLines;
 use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::Reader;
@@ -40,7 +40,7 @@ const SETTINGS: &str = "{\"model\":{\"generationConfig\":{\"maxRetries\":0}},\"p
 /// The variable that names the file of that layer.
 const LAYER: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
 
-fn call(ask: &Ask<'_>) -> Call {
+fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv = vec![ask.program];
     // A list of tools takes every word up to the next flag, so these stand before the user's own arguments.
     argv.extend(permissions(ask.permissions));
@@ -59,7 +59,7 @@ fn call(ask: &Ask<'_>) -> Call {
         env.push((LAYER.to_owned(), layer.clone()));
         files.push((layer, SETTINGS.to_owned()));
     }
-    Call {
+    AgentCommand {
         argv: argv.into_iter().map(str::to_owned).chain(ask.args.iter().cloned()).collect(),
         env,
         // With it, it would wait by itself and for ever.

@@ -1,4 +1,4 @@
-//! Profiles: whose defaults apply. A profile is a table of values and names, never a rule of its own.
+//! Profiles: which defaults apply. A profile is a table of values and names, never a rule of its own.
 pub mod container;
 pub mod loopr;
 

@@ -1,13 +1,13 @@
 //! How an agent is called.
 use expect_test::expect;
 
-use crate::agent::ask::{Ask, Permissions};
+use crate::agent::command::{AttemptSpec, Permissions};
 
 /// The lines of what an adapter would start.
 fn called(name: &str, permissions: Permissions, more: bool) -> String {
     let ambient = [("OPENCODE_PERMISSION".to_owned(), r#"{"webfetch":"deny","bash":"allow"}"#.to_owned())].into();
     let args = ["--own".to_owned()];
-    let ask = Ask {
+    let ask = AttemptSpec {
         program: "/bin/agent",
         harness: "/bin/loop",
         workspace: "/ws",

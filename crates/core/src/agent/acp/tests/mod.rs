@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{AcpTask, Conversation, reader};
 use crate::agent::adapter::Begin;
-use crate::agent::ask::Permissions;
+use crate::agent::command::Permissions;
 use crate::agent::provider::failure::Failure;
 use crate::agent::reading::{End, Reading, Terminal};
 use crate::agent::stream::Stream;

@@ -1,4 +1,4 @@
-//! How the time of a run is shared: the agent is gone when it is over, and the gates have had their part of it.
+//! How the time that is left is shared: the agent must end in time, so that the gates still get their part.
 
 use crate::machine::Deciding;
 
@@ -22,7 +22,7 @@ pub struct Share {
 ///
 /// ```
 /// use loop_core::machine::consult;
-/// use loop_core::policy::hours::{Share, agent};
+/// use loop_core::policy::time_budget::{Share, agent};
 ///
 /// let (minute, gates) = (60_000, 8_000);
 /// assert_eq!(consult(|deciding| agent(minute, gates, deciding)), Share { ask_ms: 41_400, end_ms: 46_000 });

@@ -1,17 +1,16 @@
 //! TAP 12, 13 and 14, with subtests before or after their parent's line.
-use super::marks::{Counts, Found, IDS_MAX, Marks};
-use super::words::{indented, is_number};
-use super::{Format, Mark};
+use super::scan::{indented, is_number};
+use super::test_list::{Counts, FormatTests, IDS_MAX, TestList};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "tap";
 /// How deep subtests are told apart.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Tap {
-    marks: Marks,
+    tests: TestList,
     /// Subtests whose parent's line has not come, by indentation.
-    waiting: Vec<(usize, String, Mark)>,
+    waiting: Vec<(usize, String, TestStatus)>,
     /// Parents whose line came first: `ok 1 - parent {`.
     parents: Vec<(usize, String)>,
     /// The indentation of the point whose block of details is being passed over.
@@ -27,11 +26,13 @@ pub(super) struct Tap {
 
 struct Point<'a> {
     name: &'a str,
-    mark: Mark,
+    status: TestStatus,
     opens: bool,
 }
 
 impl Format for Tap {
+    const NAME: &str = "tap";
+
     fn line(&mut self, line: &str) {
         let (indent, rest) = indented(line);
         let point = point(rest);
@@ -55,23 +56,23 @@ impl Format for Tap {
         }
     }
 
-    fn join(&mut self, mut stderr: Self) {
+    fn merge(&mut self, mut stderr: Self) {
         stderr.settle();
         self.settle();
         if stderr.begun {
-            self.marks.absorb(stderr.marks);
+            self.tests.absorb(stderr.tests);
             self.missing = self.missing.saturating_add(stderr.missing);
             self.begun = true;
         }
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         self.settle();
         if !self.begun {
             return None;
         }
-        let counts = self.marks.counts().plus(Counts::of(Mark::Failed, self.missing));
-        Some(Found::new(NAME, self.marks, Some(counts)))
+        let counts = self.tests.counts().plus(Counts::of(TestStatus::Failed, self.missing));
+        Some(FormatTests::new(Self::NAME, self.tests, Some(counts)))
     }
 }
 
@@ -84,20 +85,21 @@ impl Tap {
             self.begun = true;
             self.planned = Some(most);
         } else if rest.starts_with("Bail out!") && self.begun {
-            self.marks.worst("Bail out!", Mark::Failed);
+            self.tests.worst("Bail out!", TestStatus::Failed);
             self.planned = None;
         }
     }
 
     /// One document has ended: what was planned and did not come has failed.
     fn settle(&mut self) {
-        for (_, name, mark) in std::mem::take(&mut self.waiting) {
-            self.marks.numbered(&name, mark);
+        for (_, name, status) in std::mem::take(&mut self.waiting) {
+            self.tests.numbered(&name, status);
         }
         if let Some(planned) = self.planned.take() {
             self.missing = self.missing.saturating_add(planned.saturating_sub(self.points));
         }
-        (self.points, self.block) = (0, None);
+        self.points = 0;
+        self.block = None;
         self.parents.clear();
     }
 
@@ -114,25 +116,25 @@ impl Tap {
         }
         let begin = self.waiting.iter().rposition(|(held, _, _)| *held <= indent).map_or(0, |at| at + 1);
         let children = self.waiting.split_off(begin);
-        let explained = children.iter().any(|(_, _, mark)| *mark == Mark::Failed);
-        let is_group = !children.is_empty() && (point.mark != Mark::Failed || explained);
-        for (_, child, mark) in children {
+        let explained = children.iter().any(|(_, _, status)| *status == TestStatus::Failed);
+        let is_group = !children.is_empty() && (point.status != TestStatus::Failed || explained);
+        for (_, child, status) in children {
             // A parent that is skipped or still to do answers for what is in it.
-            let mark = if point.mark == Mark::Skipped { Mark::Skipped } else { mark };
-            self.place(indent, format!("{name} > {child}"), mark);
+            let status = if point.status == TestStatus::Skipped { TestStatus::Skipped } else { status };
+            self.place(indent, format!("{name} > {child}"), status);
         }
         if !is_group {
-            self.place(indent, name, point.mark);
+            self.place(indent, name, point.status);
         }
     }
 
     /// At the top a test has its whole name; below, it waits for its parent's.
-    fn place(&mut self, indent: usize, name: String, mark: Mark) {
+    fn place(&mut self, indent: usize, name: String, status: TestStatus) {
         if indent == 0 || !self.parents.is_empty() || self.waiting.len() >= IDS_MAX {
-            self.marks.numbered(&name, mark);
+            self.tests.numbered(&name, status);
         } else {
-            let short = super::marks::bounded(&name);
-            self.waiting.push((indent, short, mark));
+            let short = super::test_list::bounded(&name);
+            self.waiting.push((indent, short, status));
         }
     }
 
@@ -174,12 +176,12 @@ fn point(rest: &str) -> Option<Point<'_>> {
     let skipped = ["skip", "todo"]
         .iter()
         .any(|word| directive.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word)));
-    let mark = match (skipped, held) {
-        (true, _) => Mark::Skipped,
-        (false, true) => Mark::Passed,
-        (false, false) => Mark::Failed,
+    let status = match (skipped, held) {
+        (true, _) => TestStatus::Skipped,
+        (false, true) => TestStatus::Passed,
+        (false, false) => TestStatus::Failed,
     };
-    Some(Point { name: if name.is_empty() { number } else { name }, mark, opens })
+    Some(Point { name: if name.is_empty() { number } else { name }, status, opens })
 }
 
 /// The name and what stands behind the first `#` that is not escaped and follows a blank.

@@ -1,13 +1,11 @@
 //! `cargo nextest run`.
-use super::marks::{Counts, Found, Marks, sum};
-use super::words::counted;
-use super::{Format, Mark};
-
-pub(super) const NAME: &str = "nextest";
+use super::scan::counted;
+use super::test_list::{Counts, FormatTests, TestList, sum};
+use super::{Format, TestStatus};
 
 #[derive(Debug, Default)]
 pub(super) struct Nextest {
-    marks: Marks,
+    tests: TestList,
     stated: Option<Counts>,
     begun: bool,
     /// Between the first line and the summary: tests may print anything.
@@ -17,11 +15,14 @@ pub(super) struct Nextest {
 }
 
 impl Format for Nextest {
+    const NAME: &str = "nextest";
+
     fn line(&mut self, line: &str) {
         let rest = line.trim_start();
         let indent = line.len() - rest.len();
         if is_start(rest) {
-            (self.begun, self.running) = (true, true);
+            self.begun = true;
+            self.running = true;
         } else if let Some(summary) = rest.strip_prefix("Summary [").filter(|_| self.begun) {
             self.running = false;
             self.short |= summary
@@ -29,31 +30,31 @@ impl Format for Nextest {
                 .is_some_and(|(_, many)| many.split(' ').next().is_some_and(|many| many.contains('/')));
             self.stated = sum(self.stated, counts(summary));
         } else if self.begun && indent < 13 {
-            if let Some((mark, id)) = told(rest) {
-                self.marks.set(&id, mark);
+            if let Some((status, id)) = told(rest) {
+                self.tests.set(&id, status);
             } else if line.starts_with("error: ") {
                 self.running = false;
             }
         }
     }
 
-    fn deep(&self) -> bool {
+    fn owns_line(&self) -> bool {
         self.running
     }
 
-    fn join(&mut self, stderr: Self) {
-        self.marks.absorb(stderr.marks);
+    fn merge(&mut self, stderr: Self) {
+        self.tests.absorb(stderr.tests);
         self.stated = sum(self.stated, stderr.stated);
         self.begun |= stderr.begun;
         self.short |= stderr.short;
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         if self.short || self.stated.is_none() {
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
-        let any = self.stated.is_some() || !self.marks.is_empty();
-        (self.begun && any).then(|| Found::new(NAME, self.marks, self.stated))
+        let any = self.stated.is_some() || !self.tests.is_empty();
+        (self.begun && any).then(|| FormatTests::new(Self::NAME, self.tests, self.stated))
     }
 }
 
@@ -64,7 +65,7 @@ fn is_start(rest: &str) -> bool {
 }
 
 /// `PASS [   0.014s] (1/6) shop tests::adds`, `TRY 2 FAIL [   0.020s] (2/6) shop tests::result`.
-fn told(rest: &str) -> Option<(Mark, String)> {
+fn told(rest: &str) -> Option<(TestStatus, String)> {
     let (status, rest) = rest.split_once(" [")?;
     let (took, rest) = rest.split_once("] ")?;
     if !took.trim().trim_end_matches('s').chars().all(|letter| letter.is_ascii_digit() || letter == '.') {
@@ -74,12 +75,12 @@ fn told(rest: &str) -> Option<(Mark, String)> {
         Some(rest) => rest.split_once(' ')?.1,
         None => status,
     };
-    let mark = match word.split(' ').next()? {
-        "PASS" | "LEAK" | "FLAKY" => Mark::Passed,
-        "SKIP" => Mark::Skipped,
+    let status = match word.split(' ').next()? {
+        "PASS" | "LEAK" | "FLAKY" => TestStatus::Passed,
+        "SKIP" => TestStatus::Skipped,
         "FAIL" | "LEAK-FAIL" | "TIMEOUT" | "TMT" | "ABORT" | "ABRT" | "SEGV" | "KILL" | "TERM" | "XFAIL"
-        | "FL-FAIL" => Mark::Failed,
-        word if word.starts_with("SIG") => Mark::Failed,
+        | "FL-FAIL" => TestStatus::Failed,
+        word if word.starts_with("SIG") => TestStatus::Failed,
         _ => return None,
     };
     let rest = rest.trim_start();
@@ -88,7 +89,7 @@ fn told(rest: &str) -> Option<(Mark, String)> {
         None => rest,
     };
     let id = id.trim();
-    id.contains(' ').then(|| (mark, id.to_owned()))
+    id.contains(' ').then(|| (status, id.to_owned()))
 }
 
 /// `   0.395s] 6 tests run: 4 passed (1 slow), 2 failed, 1 skipped`.
@@ -108,13 +109,13 @@ fn counts(summary: &str) -> Option<Counts> {
         })
         .collect();
     for (many, word) in outside.split(',').filter_map(counted) {
-        let mark = match word {
-            "passed" => Mark::Passed,
-            "skipped" => Mark::Skipped,
-            "failed" | "timed out" | "exec failed" | "errored" => Mark::Failed,
+        let status = match word {
+            "passed" => TestStatus::Passed,
+            "skipped" => TestStatus::Skipped,
+            "failed" | "timed out" | "exec failed" | "errored" => TestStatus::Failed,
             _ => continue,
         };
-        counts = counts.plus(Counts::of(mark, many));
+        counts = counts.plus(Counts::of(status, many));
     }
     Some(counts)
 }

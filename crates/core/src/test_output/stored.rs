@@ -1,7 +1,7 @@
-//! Tests as a text that can be kept in a file: a first line with the counts, then one line a test.
+//! Tests as text for a file: a first line with the counts, then one line per test.
 use std::collections::BTreeMap;
 
-use super::{FORMATS, Mark, Tests};
+use super::{TestStatus, Tests, formats};
 use crate::text;
 
 /// What the first line begins with.
@@ -13,8 +13,8 @@ impl Tests {
     pub fn to_text(&self) -> String {
         let more = if self.uncounted { "more" } else { "all" };
         let mut out = format!("{FIRST_WORD} {} {} {} {} {more}\n", self.format, self.passed, self.failed, self.skipped);
-        for (id, mark) in &self.marks {
-            out.push(letter(*mark));
+        for (id, status) in &self.statuses {
+            out.push(letter(*status));
             out.push(' ');
             out.push_str(&text::escape_path(id.as_bytes()));
             out.push('\n');
@@ -28,35 +28,35 @@ impl Tests {
         let mut lines = kept.strip_suffix('\n')?.split('\n');
         let first: Vec<&str> = lines.next()?.split(' ').collect();
         let [FIRST_WORD, format, passed, failed, skipped, more] = first.as_slice() else { return None };
-        let format = FORMATS.into_iter().find(|known| known == format)?;
+        let format = formats().find(|known| known == format)?;
         let uncounted = match *more {
             "more" => true,
             "all" => false,
             _ => return None,
         };
-        let mut marks = BTreeMap::new();
+        let mut statuses = BTreeMap::new();
         for line in lines {
-            let (mark, id) = line.split_once(' ')?;
-            marks.insert(String::from_utf8(text::unescape_path(id)).ok()?, mark_of(mark)?);
+            let (status, id) = line.split_once(' ')?;
+            statuses.insert(String::from_utf8(text::unescape_path(id)).ok()?, status_of(status)?);
         }
         let (passed, failed, skipped) = (passed.parse().ok()?, failed.parse().ok()?, skipped.parse().ok()?);
-        Some(Self { format, marks, passed, failed, skipped, uncounted })
+        Some(Self { format, statuses, passed, failed, skipped, uncounted })
     }
 }
 
-fn letter(mark: Mark) -> char {
-    match mark {
-        Mark::Passed => 'p',
-        Mark::Failed => 'f',
-        Mark::Skipped => 's',
+fn letter(status: TestStatus) -> char {
+    match status {
+        TestStatus::Passed => 'p',
+        TestStatus::Failed => 'f',
+        TestStatus::Skipped => 's',
     }
 }
 
-fn mark_of(letter: &str) -> Option<Mark> {
+fn status_of(letter: &str) -> Option<TestStatus> {
     match letter {
-        "p" => Some(Mark::Passed),
-        "f" => Some(Mark::Failed),
-        "s" => Some(Mark::Skipped),
+        "p" => Some(TestStatus::Passed),
+        "f" => Some(TestStatus::Failed),
+        "s" => Some(TestStatus::Skipped),
         _ => None,
     }
 }

@@ -1,15 +1,14 @@
-//! vitest, by its default and verbose reporters. The details of failures stand on stderr.
-use super::marks::{Counts, Found, Marks, sum};
-use super::words::{counted, indented, is_number, without_duration};
-use super::{Format, Mark};
+//! vitest, by its default and verbose reporters. The details of failures are on stderr.
+use super::scan::{counted, indented, is_number, without_duration};
+use super::test_list::{Counts, FormatTests, TestList, sum};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "vitest";
 /// How deep groups are told apart.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Vitest {
-    marks: Marks,
+    tests: TestList,
     stated: Option<Counts>,
     /// Files that could not be loaded: the summary does not count them as tests.
     unloaded: u32,
@@ -19,6 +18,8 @@ pub(super) struct Vitest {
 }
 
 impl Format for Vitest {
+    const NAME: &str = "vitest";
+
     fn line(&mut self, line: &str) {
         let (indent, rest) = indented(line);
         if is_header(rest) {
@@ -27,28 +28,29 @@ impl Format for Vitest {
             self.failure(rest);
         } else if let Some(counts) = rest.strip_prefix("Tests  ").filter(|_| indent >= 1).and_then(summary) {
             self.stated = sum(self.stated, Some(counts));
-            (self.begun, self.file) = (true, None);
+            self.begun = true;
+            self.file = None;
         } else if self.begun && indent >= 1 {
             self.told(indent, rest);
         }
     }
 
-    fn join(&mut self, stderr: Self) {
-        self.marks.absorb(stderr.marks);
+    fn merge(&mut self, stderr: Self) {
+        self.tests.absorb(stderr.tests);
         self.stated = sum(self.stated, stderr.stated);
         self.unloaded = self.unloaded.saturating_add(stderr.unloaded);
         self.begun |= stderr.begun;
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         if self.stated.is_none() {
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
-        if !self.begun || (self.stated.is_none() && self.marks.is_empty()) {
+        if !self.begun || (self.stated.is_none() && self.tests.is_empty()) {
             return None;
         }
-        let counts = self.stated.map(|stated| stated.plus(Counts::of(Mark::Failed, self.unloaded)));
-        Some(Found::new(NAME, self.marks, counts))
+        let counts = self.stated.map(|stated| stated.plus(Counts::of(TestStatus::Failed, self.unloaded)));
+        Some(FormatTests::new(Self::NAME, self.tests, counts))
     }
 }
 
@@ -57,42 +59,42 @@ impl Vitest {
     fn failure(&mut self, rest: &str) {
         let rest = without_project(rest.trim());
         if rest.contains(" > ") {
-            self.marks.worst(rest, Mark::Failed);
+            self.tests.worst(rest, TestStatus::Failed);
         } else if let Some((file, same)) = rest.strip_suffix(" ]").and_then(|rest| rest.split_once(" [ "))
             && same.ends_with(file)
         {
             self.unloaded = self.unloaded.saturating_add(1);
-            self.marks.suite(file, Mark::Failed);
+            self.tests.suite(file, TestStatus::Failed);
         }
     }
 
     fn told(&mut self, indent: usize, rest: &str) {
         let Some((glyph, rest)) = rest.split_once(' ') else { return };
-        let mark = match glyph {
-            "✓" | "√" => Mark::Passed,
-            "×" | "✗" | "❯" | "✕" => Mark::Failed,
-            "↓" | "□" | "○" => Mark::Skipped,
+        let status = match glyph {
+            "✓" | "√" => TestStatus::Passed,
+            "×" | "✗" | "❯" | "✕" => TestStatus::Failed,
+            "↓" | "□" | "○" => TestStatus::Skipped,
             _ => return,
         };
         let name = without_duration(without_project(rest.trim()));
         let name = without_retries(name);
         if let Some(group) = before_count(name) {
-            return if indent == 1 { self.open(group, mark) } else { self.group(indent, group) };
+            return if indent == 1 { self.open(group, status) } else { self.group(indent, group) };
         }
         if indent == 1 {
             // Verbose: the file is part of the name. A `❯` with a place is a line of a stack.
             if glyph != "❯" && name.contains(" > ") {
-                self.marks.worst(name, mark);
+                self.tests.worst(name, status);
             }
             return;
         }
-        self.leaf(indent, name, mark);
+        self.leaf(indent, name, status);
     }
 
-    fn open(&mut self, file: &str, mark: Mark) {
+    fn open(&mut self, file: &str, status: TestStatus) {
         self.groups.clear();
         self.file = Some(file.to_owned());
-        self.marks.suite(file, mark);
+        self.tests.suite(file, status);
     }
 
     fn group(&mut self, indent: usize, name: &str) {
@@ -108,7 +110,7 @@ impl Vitest {
         }
     }
 
-    fn leaf(&mut self, indent: usize, name: &str, mark: Mark) {
+    fn leaf(&mut self, indent: usize, name: &str, status: TestStatus) {
         self.up_to(indent);
         let Some(file) = &self.file else { return };
         let name = name.strip_prefix(file.as_str()).and_then(|rest| rest.strip_prefix(" > ")).unwrap_or(name);
@@ -117,7 +119,7 @@ impl Vitest {
             id.push_str(" > ");
             id.push_str(part);
         }
-        self.marks.worst(&id, mark);
+        self.tests.worst(&id, status);
     }
 }
 
@@ -164,13 +166,13 @@ fn summary(rest: &str) -> Option<Counts> {
     let mut counts = Counts::default();
     for piece in pieces.split(" | ") {
         let (many, word) = counted(piece)?;
-        let mark = match word {
-            "passed" => Mark::Passed,
-            "failed" => Mark::Failed,
-            "skipped" | "todo" | "expected fail" => Mark::Skipped,
+        let status = match word {
+            "passed" => TestStatus::Passed,
+            "failed" => TestStatus::Failed,
+            "skipped" | "todo" | "expected fail" => TestStatus::Skipped,
             _ => return None,
         };
-        counts = counts.plus(Counts::of(mark, many));
+        counts = counts.plus(Counts::of(status, many));
     }
     Some(counts)
 }

@@ -1,4 +1,4 @@
-//! What an agent is asked for in one attempt, and what that is as a program to start.
+//! The input and the output of an adapter: one attempt, and the command that starts it.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -36,14 +36,14 @@ impl Permissions {
 
 /// One attempt, as an adapter needs to know it. Paths are absolute; both files exist when the program starts.
 #[derive(Debug, Clone)]
-pub struct Ask<'a> {
+pub struct AttemptSpec<'a> {
     /// The program to start: the adapter's own name for it, or the path that was found.
     pub program: &'a str,
     /// Our own program, for agents that need one between us and them.
     pub harness: &'a str,
     /// Where it works.
     pub workspace: &'a str,
-    /// The folder of the attempt, in which [`Call::files`] may lie.
+    /// The folder of the attempt, in which [`AgentCommand::files`] may lie.
     pub folder: &'a str,
     /// The file that holds the prompt.
     pub prompt_file: &'a str,
@@ -65,7 +65,7 @@ pub struct Ask<'a> {
     pub root: bool,
     /// What may still be spent, in millionths of a dollar.
     pub budget: Option<u64>,
-    /// The variables that it will get beside those of [`Call::env`].
+    /// The variables that it will get beside those of [`AgentCommand::env`].
     pub ambient: &'a BTreeMap<String, String>,
 }
 
@@ -81,7 +81,7 @@ pub enum Stdin {
 
 /// A program to start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Call {
+pub struct AgentCommand {
     /// The program and its arguments. The prompt is never among them.
     pub argv: Vec<String>,
     /// Variables that it gets for certain.
@@ -90,6 +90,6 @@ pub struct Call {
     pub without: Vec<String>,
     /// Its stdin.
     pub stdin: Stdin,
-    /// Files to write before it is started: absolute path below [`Ask::folder`], and text.
+    /// Files to write before it is started: absolute path below [`AttemptSpec::folder`], and text.
     pub files: Vec<(String, String)>,
 }

@@ -1,18 +1,19 @@
 //! What became of each test since another run, and tests as a kept text.
 use std::collections::BTreeMap;
 
-use loop_core::tested::{Compared, Mark, Tests};
+use loop_core::test_output::{Compared, TestStatus, Tests};
 
-fn tests(marks: &[(&str, char)]) -> Tests {
+fn tests(statuses: &[(&str, char)]) -> Tests {
     let mark = |letter: char| match letter {
-        'p' => Mark::Passed,
-        'f' => Mark::Failed,
-        _ => Mark::Skipped,
+        'p' => TestStatus::Passed,
+        'f' => TestStatus::Failed,
+        _ => TestStatus::Skipped,
     };
-    let marks: BTreeMap<String, Mark> = marks.iter().map(|(id, letter)| ((*id).to_owned(), mark(*letter))).collect();
-    let many = |wanted: Mark| u32::try_from(marks.values().filter(|mark| **mark == wanted).count()).unwrap();
-    let (passed, failed, skipped) = (many(Mark::Passed), many(Mark::Failed), many(Mark::Skipped));
-    Tests { format: "pytest", marks, passed, failed, skipped, uncounted: false }
+    let statuses: BTreeMap<String, TestStatus> =
+        statuses.iter().map(|(id, letter)| ((*id).to_owned(), mark(*letter))).collect();
+    let many = |wanted: TestStatus| u32::try_from(statuses.values().filter(|mark| **mark == wanted).count()).unwrap();
+    let (passed, failed, skipped) = (many(TestStatus::Passed), many(TestStatus::Failed), many(TestStatus::Skipped));
+    Tests { format: "pytest", statuses, passed, failed, skipped, uncounted: false }
 }
 
 fn list(ids: &[&str]) -> Vec<String> {
@@ -86,13 +87,13 @@ fn a_run_that_stops_at_the_first_failing_binary_takes_no_tests_away() {
         )
     };
     let ok = |name: &str| suite(name, "ok", "1 passed; 0 failed");
-    let before = loop_core::tested::read(format!("{}{}", ok("a"), ok("b")).as_bytes(), b"").unwrap();
+    let before = loop_core::test_output::read(format!("{}{}", ok("a"), ok("b")).as_bytes(), b"").unwrap();
     let failed = suite("a", "FAILED", "0 passed; 1 failed");
-    let now = loop_core::tested::read(failed.as_bytes(), b"error: test failed, to rerun pass `--lib`\n").unwrap();
+    let now = loop_core::test_output::read(failed.as_bytes(), b"error: test failed, to rerun pass `--lib`\n").unwrap();
     let compared = now.against(&before);
     assert_eq!((compared.newly_failing, compared.gone), (list(&["a"]), list(&[])));
     // Told to go on, it would have named the other.
-    let now = loop_core::tested::read(failed.as_bytes(), b"error: 1 target failed:\n    `--lib`\n").unwrap();
+    let now = loop_core::test_output::read(failed.as_bytes(), b"error: 1 target failed:\n    `--lib`\n").unwrap();
     assert_eq!(now.against(&before).gone, list(&["b"]));
 }
 

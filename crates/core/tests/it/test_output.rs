@@ -2,10 +2,10 @@
 use std::path::PathBuf;
 
 use expect_test::expect_file;
-use loop_core::tested::{self, Mark, Reader, Tests, Voice};
+use loop_core::test_output::{self, OutputStream, TestReader, TestStatus, Tests};
 
 fn folder() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "tested"].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "tests", "test_output"].iter().collect()
 }
 
 /// Both voices of a recording.
@@ -55,14 +55,14 @@ pub(crate) const RECORDED: [&str; 34] = [
 
 fn of(name: &str) -> Tests {
     let (stdout, stderr) = recorded(name);
-    tested::read(&stdout, &stderr).unwrap()
+    test_output::read(&stdout, &stderr).unwrap()
 }
 // req: C-05 partly: what a gate's output says about tests, by name and count, for every common format
 #[test]
 fn every_recording_says_what_was_seen_to_be_in_it() {
     for name in RECORDED {
         let (stdout, stderr) = recorded(name);
-        let said = tested::read(&stdout, &stderr).map_or_else(String::new, |tests| tests.to_text());
+        let said = test_output::read(&stdout, &stderr).map_or_else(String::new, |tests| tests.to_text());
         expect_file![folder().join(format!("{name}.tests"))].assert_eq(&said);
     }
 }
@@ -86,8 +86,8 @@ fn two_ways_to_write_the_same_run_count_the_same() {
         }
     }
     assert_eq!(counts("pytest"), (6, 3, 2));
-    assert_eq!(of("go-v").marks, of("go-json").marks);
-    assert_eq!(of("vitest").marks, of("vitest-color").marks);
+    assert_eq!(of("go-v").statuses, of("go-json").statuses);
+    assert_eq!(of("vitest").statuses, of("vitest-color").statuses);
 }
 
 /// Numbers from a seed.
@@ -104,14 +104,14 @@ impl Dice {
 
 /// Reads both voices in pieces of random length, in a random order.
 fn in_pieces(dice: &mut Dice, stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
-    let mut reader = Reader::default();
+    let mut reader = TestReader::default();
     let mut rest = [stdout, stderr];
     while rest.iter().any(|voice| !voice.is_empty()) {
         let which = dice.below(2);
         let wide = if dice.below(4) == 0 { 3 } else { 300 };
         let most = 1 + dice.below(wide);
         let (piece, after) = rest[which].split_at(most.min(rest[which].len()));
-        reader.push([Voice::Stdout, Voice::Stderr][which], piece);
+        reader.push([OutputStream::Stdout, OutputStream::Stderr][which], piece);
         rest[which] = after;
     }
     reader.end()
@@ -122,7 +122,7 @@ fn it_does_not_matter_where_the_bytes_are_cut_or_which_voice_comes_first() {
     let mut dice = Dice(0x5eed);
     for name in RECORDED {
         let (stdout, stderr) = recorded(name);
-        let whole = tested::read(&stdout, &stderr);
+        let whole = test_output::read(&stdout, &stderr);
         for _ in 0..4 {
             assert_eq!(in_pieces(&mut dice, &stdout, &stderr), whole, "{name}");
         }
@@ -134,11 +134,11 @@ fn an_output_that_breaks_off_gives_no_test_that_was_not_there() {
     let mut dice = Dice(0xc07);
     for name in RECORDED {
         let (stdout, stderr) = recorded(name);
-        let Some(whole) = tested::read(&stdout, &stderr) else { continue };
+        let Some(whole) = test_output::read(&stdout, &stderr) else { continue };
         for _ in 0..6 {
             let to = |dice: &mut Dice, bytes: &[u8]| dice.below(bytes.len() + 1);
             let (out, err) = (to(&mut dice, &stdout), to(&mut dice, &stderr));
-            let Some(cut) = tested::read(&stdout[..out], &stderr[..err]) else { continue };
+            let Some(cut) = test_output::read(&stdout[..out], &stderr[..err]) else { continue };
             let most = whole.passed + whole.failed + whole.skipped + 1;
             assert!(cut.passed + cut.failed + cut.skipped <= most, "{name} cut at {out} and {err}: {cut:?}");
         }
@@ -153,13 +153,13 @@ fn binaries_of_a_workspace_are_told_apart_by_their_package() {
                   Running unittests src/lib.rs (target/debug/deps/two-3123456789abcdef)\n     \
                   Running tests/it/main.rs (target/debug/deps/it-4123456789abcdef)\n";
     let suite = "\nrunning 1 test\ntest same ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n";
-    let tests = tested::read(suite.repeat(5).as_bytes(), stderr.as_bytes()).unwrap();
-    let ids: Vec<&str> = tests.marks.keys().map(String::as_str).collect();
+    let tests = test_output::read(suite.repeat(5).as_bytes(), stderr.as_bytes()).unwrap();
+    let ids: Vec<&str> = tests.statuses.keys().map(String::as_str).collect();
     assert_eq!(ids, ["one same", "one::bin/one same", "one::it same", "two same", "two::it same"]);
     let merged: String = stderr.lines().map(|line| format!("{line}\n{suite}")).collect();
-    assert_eq!(tested::read(merged.as_bytes(), b"").unwrap().marks, tests.marks);
+    assert_eq!(test_output::read(merged.as_bytes(), b"").unwrap().statuses, tests.statuses);
     // Without the names nothing is lost either.
-    assert_eq!(tested::read(suite.repeat(5).as_bytes(), b"").unwrap().marks.len(), 5);
+    assert_eq!(test_output::read(suite.repeat(5).as_bytes(), b"").unwrap().statuses.len(), 5);
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn what_a_failing_test_prints_is_not_taken_for_tests() {
                   test liar ... ok\ntest result: ok. 9 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
                   1..2\nok 1 - x\nok 2 - y\n3 passed in 0.01s\n\n\nfailures:\n    b\n\n\
                   test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-    let tests = tested::read(stdout.as_bytes(), b"").unwrap();
+    let tests = test_output::read(stdout.as_bytes(), b"").unwrap();
     assert_eq!((tests.format, tests.passed, tests.failed, tests.skipped), ("cargo-test", 1, 1, 0));
-    assert_eq!(tests.marks.keys().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(tests.statuses.keys().collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn outputs_of_several_programs_are_one_answer() {
         stdout.extend(out);
         stderr.extend(err);
     }
-    let tests = tested::read(&stdout, &stderr).unwrap();
+    let tests = test_output::read(&stdout, &stderr).unwrap();
     assert_eq!((tests.format, tests.passed, tests.failed, tests.skipped), ("several", 21, 9, 7));
     for id in ["shop tests::adds", "jest/ok.test.js › passes", "test_other.py::test_ok", "cart > inner > adds"] {
-        assert_eq!(tests.marks.get(id), Some(&Mark::Passed), "{id}");
+        assert_eq!(tests.statuses.get(id), Some(&TestStatus::Passed), "{id}");
     }
 }
 
@@ -192,21 +192,21 @@ fn outputs_of_several_programs_are_one_answer() {
 fn a_report_beside_the_words_of_the_same_run_counts_once() {
     let (mut stdout, _) = recorded("pytest-v");
     stdout.extend(recorded("pytest-xml").0);
-    let tests = tested::read(&stdout, b"").unwrap();
+    let tests = test_output::read(&stdout, b"").unwrap();
     assert_eq!((tests.format, tests.passed, tests.failed, tests.skipped), ("pytest", 6, 3, 2));
 }
 
 #[test]
 fn tap_with_subtests_skips_todos_and_a_plan_that_was_not_kept() {
     let tap = "1..5\nok 1 first\nnot ok 2 - second # TODO later\nok 3 - third # skip no net\n    ok 1 - inner\n    not ok 2 - other\n    1..2\nnot ok 4 - group\n";
-    let tests = tested::read(tap.as_bytes(), b"").unwrap();
-    let told: Vec<(&str, Mark)> = tests.marks.iter().map(|(id, mark)| (id.as_str(), *mark)).collect();
+    let tests = test_output::read(tap.as_bytes(), b"").unwrap();
+    let told: Vec<(&str, TestStatus)> = tests.statuses.iter().map(|(id, mark)| (id.as_str(), *mark)).collect();
     let expected = [
-        ("first", Mark::Passed),
-        ("group > inner", Mark::Passed),
-        ("group > other", Mark::Failed),
-        ("second", Mark::Skipped),
-        ("third", Mark::Skipped),
+        ("first", TestStatus::Passed),
+        ("group > inner", TestStatus::Passed),
+        ("group > other", TestStatus::Failed),
+        ("second", TestStatus::Skipped),
+        ("third", TestStatus::Skipped),
     ];
     assert_eq!(told, expected);
     // The fifth was planned and never came.
@@ -229,10 +229,10 @@ fn a_text_that_only_talks_about_tests_counts_nothing() {
         "2 passed in review\n",
         "{\"Action\":\"merge\",\"Package\":\"x\"}\n",
     ] {
-        let tests = tested::read(text.as_bytes(), b"");
+        let tests = test_output::read(text.as_bytes(), b"");
         let counted = tests.as_ref().map_or(0, |tests| tests.passed + tests.failed + tests.skipped);
         assert_eq!(counted, 0, "{text:?}: {tests:?}");
-        let aside = tested::read(b"", text.as_bytes());
+        let aside = test_output::read(b"", text.as_bytes());
         assert_eq!(aside, tests, "{text:?}");
     }
 }
@@ -243,9 +243,9 @@ fn more_tests_than_are_kept_are_counted_and_said() {
     for number in 1..=20_010 {
         out.push_str(&format!("ok {number} - test {number} {}\n", "x".repeat(number % 400)));
     }
-    let tests = tested::read(out.as_bytes(), b"").unwrap();
-    assert_eq!((tests.marks.len(), tests.passed, tests.uncounted), (tested::IDS_MAX, 20_010, true));
-    assert!(tests.marks.keys().all(|id| id.len() <= tested::ID_BYTES_MAX));
+    let tests = test_output::read(out.as_bytes(), b"").unwrap();
+    assert_eq!((tests.statuses.len(), tests.passed, tests.uncounted), (test_output::IDS_MAX, 20_010, true));
+    assert!(tests.statuses.keys().all(|id| id.len() <= test_output::ID_BYTES_MAX));
 }
 
 #[test]
@@ -268,10 +268,10 @@ fn no_bytes_make_it_panic_and_every_answer_can_be_kept() {
         }
         if let Some(tests) = in_pieces(&mut dice, &stdout, &stderr) {
             assert_eq!(Tests::from_text(&tests.to_text()), Some(tests.clone()));
-            assert!(tests.marks.keys().all(|id| id.len() <= tested::ID_BYTES_MAX));
+            assert!(tests.statuses.keys().all(|id| id.len() <= test_output::ID_BYTES_MAX));
             assert!(tests.against(&tests).newly_failing.is_empty());
         }
         let most = dice.below(5000);
-        assert!(tested::useful(&stdout, &stderr, most).len() <= most);
+        assert!(test_output::excerpt(&stdout, &stderr, most).len() <= most);
     }
 }

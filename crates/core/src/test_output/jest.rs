@@ -1,15 +1,14 @@
 //! jest: a tree of tests where it is verbose, else files and what failed in them.
-use super::marks::{Counts, Found, Marks, sum};
-use super::words::{counted, indented, without_parens_duration};
-use super::{Format, Mark};
+use super::scan::{counted, indented, without_parens_duration};
+use super::test_list::{Counts, FormatTests, TestList, sum};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "jest";
 /// How deep groups are told apart.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]
 pub(super) struct Jest {
-    marks: Marks,
+    tests: TestList,
     stated: Option<Counts>,
     /// Files that could not be loaded: the summary does not count them as tests.
     unloaded: u32,
@@ -24,16 +23,18 @@ pub(super) struct Jest {
 }
 
 impl Format for Jest {
+    const NAME: &str = "jest";
+
     fn line(&mut self, line: &str) {
         if let Some(file) = line.strip_prefix("PASS ").or_else(|| line.strip_prefix("FAIL ")) {
-            let mark = if line.starts_with('P') { Mark::Passed } else { Mark::Failed };
-            return self.header(file, mark);
+            let status = if line.starts_with('P') { TestStatus::Passed } else { TestStatus::Failed };
+            return self.header(file, status);
         }
         if let Some(rest) = line.strip_prefix("Tests: ") {
             return self.summary(rest);
         }
         if line.starts_with("Test Suites: ") && line.contains(" of ") {
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
         self.again |= line == "Summary of all failing tests";
         if self.file.is_none() {
@@ -51,28 +52,28 @@ impl Format for Jest {
         }
     }
 
-    fn join(&mut self, stderr: Self) {
-        self.marks.absorb(stderr.marks);
+    fn merge(&mut self, stderr: Self) {
+        self.tests.absorb(stderr.tests);
         self.stated = sum(self.stated, stderr.stated);
         self.unloaded = self.unloaded.saturating_add(stderr.unloaded);
         self.sure |= stderr.sure;
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         if !self.sure {
             return None;
         }
         if self.stated.is_none() {
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
-        let counts = self.stated.map(|stated| stated.plus(Counts::of(Mark::Failed, self.unloaded)));
-        Some(Found::new(NAME, self.marks, counts))
+        let counts = self.stated.map(|stated| stated.plus(Counts::of(TestStatus::Failed, self.unloaded)));
+        Some(FormatTests::new(Self::NAME, self.tests, counts))
     }
 }
 
 impl Jest {
     /// `PASS jest/ok.test.js (5.1 s)`.
-    fn header(&mut self, file: &str, mark: Mark) {
+    fn header(&mut self, file: &str, status: TestStatus) {
         let file = without_parens_duration(file).trim();
         let last = file.rsplit(' ').next().unwrap_or_default();
         let is_file = last.rsplit('/').next().is_some_and(|name| name.contains('.')) && !last.ends_with(['.', ':']);
@@ -80,7 +81,7 @@ impl Jest {
             self.file = None;
             return;
         }
-        self.marks.suite(file, mark);
+        self.tests.suite(file, status);
         self.file = Some(file.to_owned());
         self.tree = true;
         self.groups.clear();
@@ -96,7 +97,7 @@ impl Jest {
         if name == "Test suite failed to run" {
             self.unloaded = self.unloaded.saturating_add(u32::from(!self.again));
         } else {
-            self.marks.worst(&format!("{file} › {name}"), Mark::Failed);
+            self.tests.worst(&format!("{file} › {name}"), TestStatus::Failed);
         }
     }
 
@@ -104,7 +105,7 @@ impl Jest {
         while self.groups.last().is_some_and(|(held, _)| *held >= indent) {
             self.groups.pop();
         }
-        let Some((mark, name)) = leaf(rest) else {
+        let Some((status, name)) = leaf(rest) else {
             if self.groups.len() < DEPTH_MAX {
                 self.groups.push((indent, rest.to_owned()));
             }
@@ -117,7 +118,7 @@ impl Jest {
             id.push_str(part);
         }
         self.sure = true;
-        self.marks.worst(&id, mark);
+        self.tests.worst(&id, status);
     }
 
     /// `      1 failed, 1 skipped, 1 todo, 5 passed, 8 total`.
@@ -126,33 +127,34 @@ impl Jest {
         let mut total = false;
         for piece in rest.split(',') {
             let Some((many, word)) = counted(piece) else { return };
-            let mark = match word {
-                "passed" => Mark::Passed,
-                "failed" => Mark::Failed,
-                "skipped" | "todo" => Mark::Skipped,
+            let status = match word {
+                "passed" => TestStatus::Passed,
+                "failed" => TestStatus::Failed,
+                "skipped" | "todo" => TestStatus::Skipped,
                 "total" => {
                     total = true;
                     continue;
                 }
                 _ => return,
             };
-            counts = counts.plus(Counts::of(mark, many));
+            counts = counts.plus(Counts::of(status, many));
         }
         if total {
             self.stated = sum(self.stated, Some(counts));
-            (self.sure, self.file) = (true, None);
+            self.sure = true;
+            self.file = None;
         }
     }
 }
 
-fn leaf(rest: &str) -> Option<(Mark, &str)> {
+fn leaf(rest: &str) -> Option<(TestStatus, &str)> {
     let (glyph, name) = rest.split_once(' ')?;
-    let (mark, name) = match glyph {
-        "✓" | "√" => (Mark::Passed, name),
-        "✕" | "×" => (Mark::Failed, name),
-        "○" => (Mark::Skipped, name.strip_prefix("skipped ").unwrap_or(name)),
-        "✎" => (Mark::Skipped, name.strip_prefix("todo ").unwrap_or(name)),
+    let (status, name) = match glyph {
+        "✓" | "√" => (TestStatus::Passed, name),
+        "✕" | "×" => (TestStatus::Failed, name),
+        "○" => (TestStatus::Skipped, name.strip_prefix("skipped ").unwrap_or(name)),
+        "✎" => (TestStatus::Skipped, name.strip_prefix("todo ").unwrap_or(name)),
         _ => return None,
     };
-    Some((mark, without_parens_duration(name)))
+    Some((status, without_parens_duration(name)))
 }

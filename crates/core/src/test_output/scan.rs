@@ -1,4 +1,4 @@
-//! Small pieces that several formats write alike: durations, counts, indentation.
+//! Pieces of lines that several formats share: durations, counts, indentation.
 
 /// How many blanks a line begins with, and the rest.
 pub(super) fn indented(line: &str) -> (usize, &str) {

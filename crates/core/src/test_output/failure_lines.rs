@@ -1,7 +1,7 @@
-//! Which lines of a gate's output tell of a failure, and which are noise.
-use super::words::{counted, indented};
+//! Which lines of a gate's output are about a failure, and which are noise.
+use super::scan::{counted, indented};
 
-/// What a line is worth to somebody who must mend what failed.
+/// What a line is worth to somebody who must fix what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Worth {
     /// What passed, what was downloaded, what the machinery does.
@@ -46,18 +46,19 @@ const PART_LINES_MAX: usize = 120;
 
 /// The lines of one voice being judged.
 #[derive(Debug, Default)]
-pub(super) struct Telling {
+pub(super) struct FailureLines {
     part: Option<Part>,
     lines: usize,
 }
 
-impl Telling {
+impl FailureLines {
     pub(super) fn worth(&mut self, line: &str) -> Worth {
         if let Some(worth) = self.in_part(line) {
             return worth;
         }
         if let Some(part) = begins(line) {
-            (self.part, self.lines) = (Some(part), 0);
+            self.part = Some(part);
+            self.lines = 0;
             return if part == (Part::Tap { failed: false }) { Worth::Noise } else { Worth::Failure };
         }
         if is_failure(line) {

@@ -1,13 +1,11 @@
 //! pytest: by default, verbose, quiet, and with workers.
-use super::marks::{Counts, Found, Marks, sum};
-use super::words::{counted, is_duration};
-use super::{Format, Mark};
-
-pub(super) const NAME: &str = "pytest";
+use super::scan::{counted, is_duration};
+use super::test_list::{Counts, FormatTests, TestList, sum};
+use super::{Format, TestStatus};
 
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
-    marks: Marks,
+    tests: TestList,
     stated: Option<Counts>,
     /// Counted by letters, for runs that end without a summary.
     letters: Counts,
@@ -20,13 +18,15 @@ pub(super) struct Pytest {
 }
 
 impl Format for Pytest {
+    const NAME: &str = "pytest";
+
     fn line(&mut self, line: &str) {
         if let Some(title) = framed(line) {
             return self.title(title);
         }
         if line.starts_with("!!!!") && line.ends_with("!!!!") {
             // Stopped after the first failures, interrupted, or not all files could be read.
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
         if let Some(counts) = summary(line).filter(|_| !self.details || self.short) {
             return self.close(counts);
@@ -43,35 +43,42 @@ impl Format for Pytest {
         }
     }
 
-    fn deep(&self) -> bool {
+    fn owns_line(&self) -> bool {
         self.details
     }
 
-    fn join(&mut self, stderr: Self) {
-        self.marks.absorb(stderr.marks);
+    fn merge(&mut self, stderr: Self) {
+        self.tests.absorb(stderr.tests);
         self.stated = sum(self.stated, stderr.stated);
         self.letters = self.letters.plus(stderr.letters);
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         if self.stated.is_none() {
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
-        let named = self.marks.counts();
+        let named = self.tests.counts();
         if self.stated.is_none() && named.total() == 0 && self.letters.total() == 0 {
             return None;
         }
         let best = if self.letters.total() > named.total() { self.letters } else { named };
-        Some(Found::new(NAME, self.marks, Some(self.stated.unwrap_or(best))))
+        Some(FormatTests::new(Self::NAME, self.tests, Some(self.stated.unwrap_or(best))))
     }
 }
 
 impl Pytest {
     fn title(&mut self, title: &str) {
         match title {
-            "test session starts" => (self.session, self.details, self.short) = (true, false, false),
+            "test session starts" => {
+                self.session = true;
+                self.details = false;
+                self.short = false;
+            }
             "FAILURES" | "ERRORS" | "PASSES" | "XPASSES" | "XFAILURES" => self.details = true,
-            "short test summary info" => (self.details, self.short) = (false, true),
+            "short test summary info" => {
+                self.details = false;
+                self.short = true;
+            }
             _ => {
                 if let Some(counts) = summary(title) {
                     self.close(counts);
@@ -82,17 +89,19 @@ impl Pytest {
 
     fn close(&mut self, counts: Counts) {
         self.stated = sum(self.stated, Some(counts));
-        (self.session, self.details, self.short) = (false, false, false);
+        self.session = false;
+        self.details = false;
+        self.short = false;
     }
 
     /// `FAILED test_shop.py::test_n[3] - assert 3 < 3`.
     fn short_line(&mut self, line: &str) {
         let Some((word, rest)) = line.split_once(' ') else { return };
-        let Some(mark) = mark_of(word) else { return };
+        let Some(status) = status_of(word) else { return };
         let id = id_before_reason(rest);
         // A skipped one is told by place, not by name.
         if !id.starts_with('[') && is_place(id) {
-            self.marks.worst(id, mark);
+            self.tests.worst(id, status);
         }
     }
 
@@ -101,9 +110,9 @@ impl Pytest {
         if let Some(rest) = line.strip_prefix("[gw") {
             let told = rest.split_once("%] ").and_then(|(_, rest)| rest.split_once(' '));
             if let Some((word, id)) = told
-                && let Some(mark) = mark_of(word)
+                && let Some(status) = status_of(word)
             {
-                self.marks.worst(id.trim(), mark);
+                self.tests.worst(id.trim(), status);
             }
             return;
         }
@@ -111,28 +120,28 @@ impl Pytest {
         if !is_place(line.get(..at).unwrap_or_default()) {
             return;
         }
-        let told = WORDS.iter().filter_map(|(word, mark)| {
+        let told = WORDS.iter().filter_map(|(word, status)| {
             let at = line.rfind(&format!(" {word}"))?;
             let after = line.get(at + 1 + word.len()..)?;
-            (after.is_empty() || after.starts_with(' ')).then_some((at, *mark))
+            (after.is_empty() || after.starts_with(' ')).then_some((at, *status))
         });
-        if let Some((at, mark)) = told.min_by_key(|(at, _)| *at) {
-            self.marks.worst(line.get(..at).unwrap_or_default().trim(), mark);
+        if let Some((at, status)) = told.min_by_key(|(at, _)| *at) {
+            self.tests.worst(line.get(..at).unwrap_or_default().trim(), status);
         }
     }
 }
 
-const WORDS: [(&str, Mark); 6] = [
-    ("PASSED", Mark::Passed),
-    ("FAILED", Mark::Failed),
-    ("SKIPPED", Mark::Skipped),
-    ("XFAIL", Mark::Skipped),
-    ("XPASS", Mark::Passed),
-    ("ERROR", Mark::Failed),
+const WORDS: [(&str, TestStatus); 6] = [
+    ("PASSED", TestStatus::Passed),
+    ("FAILED", TestStatus::Failed),
+    ("SKIPPED", TestStatus::Skipped),
+    ("XFAIL", TestStatus::Skipped),
+    ("XPASS", TestStatus::Passed),
+    ("ERROR", TestStatus::Failed),
 ];
 
-fn mark_of(word: &str) -> Option<Mark> {
-    WORDS.iter().find(|(known, _)| *known == word).map(|(_, mark)| *mark)
+fn status_of(word: &str) -> Option<TestStatus> {
+    WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
 }
 
 /// A file, perhaps with names behind it.
@@ -159,14 +168,14 @@ fn summary(line: &str) -> Option<Counts> {
     let mut counts = Counts::default();
     for piece in pieces.split(", ") {
         let (many, word) = counted(piece)?;
-        let mark = match word {
-            "passed" | "xpassed" => Mark::Passed,
-            "failed" | "error" | "errors" => Mark::Failed,
-            "skipped" | "xfailed" => Mark::Skipped,
+        let status = match word {
+            "passed" | "xpassed" => TestStatus::Passed,
+            "failed" | "error" | "errors" => TestStatus::Failed,
+            "skipped" | "xfailed" => TestStatus::Skipped,
             "deselected" | "warning" | "warnings" | "rerun" | "subtests passed" | "no tests ran" => continue,
             _ => return None,
         };
-        counts = counts.plus(Counts::of(mark, many));
+        counts = counts.plus(Counts::of(status, many));
     }
     Some(counts)
 }
@@ -182,14 +191,14 @@ fn letters(line: &str) -> Option<Counts> {
     };
     let mut counts = Counts::default();
     for letter in letters.chars() {
-        let mark = match letter {
-            '.' | 'X' => Mark::Passed,
-            'F' | 'E' => Mark::Failed,
-            's' | 'x' => Mark::Skipped,
+        let status = match letter {
+            '.' | 'X' => TestStatus::Passed,
+            'F' | 'E' => TestStatus::Failed,
+            's' | 'x' => TestStatus::Skipped,
             'R' => continue,
             _ => return None,
         };
-        counts = counts.plus(Counts::of(mark, 1));
+        counts = counts.plus(Counts::of(status, 1));
     }
     Some(counts)
 }

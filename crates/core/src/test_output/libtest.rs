@@ -1,11 +1,10 @@
-//! `cargo test`: many binaries and doc tests. The tests stand on stdout, the binaries' names on stderr.
+//! `cargo test`: many binaries and doc tests. The tests are on stdout, the names of the binaries on stderr.
 use std::collections::BTreeMap;
 
-use super::marks::{Counts, Found, IDS_MAX, Marks};
-use super::words::{counted, is_number};
-use super::{Format, Mark};
+use super::scan::{counted, is_number};
+use super::test_list::{Counts, FormatTests, IDS_MAX, TestList};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "cargo-test";
 /// How many binaries are told apart.
 const SUITES_MAX: usize = 5_000;
 
@@ -37,11 +36,13 @@ struct Suite {
     name: Option<String>,
     running: u32,
     /// By name and, for doc tests, line.
-    tests: BTreeMap<(String, u32), Mark>,
+    tests: BTreeMap<(String, u32), TestStatus>,
     stated: Option<Counts>,
 }
 
 impl Format for Libtest {
+    const NAME: &str = "cargo-test";
+
     fn line(&mut self, line: &str) {
         if self.captured {
             return self.captured_line(line);
@@ -59,11 +60,11 @@ impl Format for Libtest {
         }
     }
 
-    fn deep(&self) -> bool {
+    fn owns_line(&self) -> bool {
         self.captured
     }
 
-    fn join(&mut self, stderr: Self) {
+    fn merge(&mut self, stderr: Self) {
         let unnamed = self.suites.iter().all(|suite| suite.name.is_none());
         if unnamed && self.names.is_empty() && stderr.names.len() >= self.suites.len() {
             for (suite, name) in self.suites.iter_mut().zip(&stderr.names) {
@@ -75,17 +76,17 @@ impl Format for Libtest {
         self.went_on |= stderr.went_on;
     }
 
-    fn end(self) -> Option<Found> {
+    fn end(self) -> Option<FormatTests> {
         if self.suites.is_empty() {
             return None;
         }
-        let mut marks = Marks::default();
+        let mut tests = TestList::default();
         let mut counts = Counts::default();
         for suite in &self.suites {
             counts = counts.plus(suite.stated.unwrap_or_else(|| suite.tally()));
             let mut before: Option<&str> = None;
             let mut many = 1_u32;
-            for ((test, _), mark) in &suite.tests {
+            for ((test, _), status) in &suite.tests {
                 // Doc tests of one item are told apart by their order, which lines give: these move.
                 many = if before == Some(test) { many + 1 } else { 1 };
                 before = Some(test);
@@ -94,14 +95,14 @@ impl Format for Libtest {
                     Some(name) => format!("{name} {test}{number}"),
                     None => format!("{test}{number}"),
                 };
-                marks.numbered(&id, *mark);
+                tests.numbered(&id, *status);
             }
         }
         let short = self.suites.iter().any(|suite| suite.stated.is_none()) || (counts.failed > 0 && !self.went_on);
         if self.over || short {
-            marks.say_over();
+            tests.mark_incomplete();
         }
-        Some(Found::new(NAME, marks, Some(counts)))
+        Some(FormatTests::new(Self::NAME, tests, Some(counts)))
     }
 }
 
@@ -151,7 +152,9 @@ impl Libtest {
             return;
         }
         self.suites.push(Suite { name, running, ..Suite::default() });
-        (self.open, self.listing, self.pending) = (true, false, None);
+        self.open = true;
+        self.listing = false;
+        self.pending = None;
     }
 
     fn inside(&mut self, line: &str) {
@@ -160,7 +163,7 @@ impl Libtest {
         }
         if self.listing {
             match line.strip_prefix("    ") {
-                Some(name) => return self.mark(name, Mark::Failed),
+                Some(name) => return self.set_status(name, TestStatus::Failed),
                 None => self.listing = false,
             }
         }
@@ -171,17 +174,18 @@ impl Libtest {
         } else if let Some(rest) = line.strip_prefix("test ") {
             self.test(rest);
         } else if let Some(name) = line.strip_suffix(" --- FAILED") {
-            self.mark(name, Mark::Failed);
-        } else if let Some(mark) = mark_of(line)
+            self.set_status(name, TestStatus::Failed);
+        } else if let Some(status) = status_of(line)
             && let Some(name) = self.pending.take()
         {
-            self.mark(&name, mark);
+            self.set_status(&name, status);
         }
     }
 
     fn captured_line(&mut self, line: &str) {
         if line == "failures:" {
-            (self.captured, self.listing) = (false, true);
+            self.captured = false;
+            self.listing = true;
         } else if let Some(rest) = line.strip_prefix("test result: ") {
             // A test may print what looks like a result: the true one counts as many as were announced.
             let running = self.suites.last().map(|suite| suite.running);
@@ -197,13 +201,13 @@ impl Libtest {
         else {
             return;
         };
-        match mark_of(end) {
-            Some(mark) => self.mark(name, mark),
+        match status_of(end) {
+            Some(status) => self.set_status(name, status),
             None => self.pending = Some(name.to_owned()),
         }
     }
 
-    fn mark(&mut self, name: &str, mark: Mark) {
+    fn set_status(&mut self, name: &str, status: TestStatus) {
         let Some(suite) = self.suites.last_mut() else { return };
         let key = key(name);
         if !suite.tests.contains_key(&key) {
@@ -213,7 +217,7 @@ impl Libtest {
             }
             self.kept += 1;
         }
-        suite.tests.insert(key, mark);
+        suite.tests.insert(key, status);
     }
 
     fn result(&mut self, rest: &str) {
@@ -221,13 +225,15 @@ impl Libtest {
         if let Some(suite) = self.suites.last_mut() {
             suite.stated = Some(counts);
         }
-        (self.open, self.listing, self.pending) = (false, false, None);
+        self.open = false;
+        self.listing = false;
+        self.pending = None;
     }
 }
 
 impl Suite {
     fn tally(&self) -> Counts {
-        self.tests.values().fold(Counts::default(), |sum, mark| sum.plus(Counts::of(*mark, 1)))
+        self.tests.values().fold(Counts::default(), |sum, status| sum.plus(Counts::of(*status, 1)))
     }
 }
 
@@ -236,12 +242,12 @@ fn running_tests(line: &str) -> Option<u32> {
     rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test"))?.parse().ok()
 }
 
-fn mark_of(end: &str) -> Option<Mark> {
+fn status_of(end: &str) -> Option<TestStatus> {
     let word = end.split([' ', ',', '(']).next().unwrap_or_default();
     match word {
-        "ok" | "bench:" => Some(Mark::Passed),
-        "FAILED" => Some(Mark::Failed),
-        "ignored" => Some(Mark::Skipped),
+        "ok" | "bench:" => Some(TestStatus::Passed),
+        "FAILED" => Some(TestStatus::Failed),
+        "ignored" => Some(TestStatus::Skipped),
         _ => None,
     }
 }
@@ -252,14 +258,14 @@ fn result(rest: &str) -> Option<Counts> {
     let mut counts = Counts::default();
     let mut known = 0;
     for (many, word) in pieces.split(';').filter_map(counted) {
-        let mark = match word {
-            "passed" | "measured" => Mark::Passed,
-            "failed" => Mark::Failed,
-            "ignored" => Mark::Skipped,
+        let status = match word {
+            "passed" | "measured" => TestStatus::Passed,
+            "failed" => TestStatus::Failed,
+            "ignored" => TestStatus::Skipped,
             _ => continue,
         };
         known += 1;
-        counts = counts.plus(Counts::of(mark, many));
+        counts = counts.plus(Counts::of(status, many));
     }
     (known >= 3).then_some(counts)
 }

@@ -3,10 +3,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::marks::{Counts, Found, IDS_MAX, Marks};
-use super::{Format, Mark};
+use super::test_list::{Counts, FormatTests, IDS_MAX, TestList};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "go-test";
 /// How many packages are told apart.
 const PACKAGES_MAX: usize = 5_000;
 
@@ -21,10 +20,10 @@ pub(super) struct Go {
 
 #[derive(Debug, Default)]
 struct Package {
-    tests: BTreeMap<String, Mark>,
+    tests: BTreeMap<String, TestStatus>,
     /// Passing tests are named too, so the names are all there are.
     verbose: bool,
-    ended: Option<Mark>,
+    ended: Option<TestStatus>,
 }
 
 #[derive(Deserialize)]
@@ -38,6 +37,8 @@ struct Event<'a> {
 }
 
 impl Format for Go {
+    const NAME: &str = "go-test";
+
     fn line(&mut self, line: &str) {
         if line.starts_with('{') {
             return self.event(line);
@@ -48,34 +49,34 @@ impl Format for Go {
         if line.starts_with("=== RUN ") {
             self.open.verbose = true;
         } else if let Some(rest) = line.strip_prefix("ok  \t") {
-            self.package(rest, Mark::Passed);
+            self.package(rest, TestStatus::Passed);
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
-            self.package(rest, Mark::Failed);
+            self.package(rest, TestStatus::Failed);
         }
     }
 
-    fn join(&mut self, stderr: Self) {
+    fn merge(&mut self, stderr: Self) {
         for (name, package) in stderr.packages {
             self.packages.entry(name).or_insert(package);
         }
         self.over |= stderr.over;
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         // Cut off before the package was named.
         let open = std::mem::take(&mut self.open);
         if self.packages.is_empty() && open.tests.is_empty() {
             return None;
         }
-        let mut marks = Marks::default();
-        let mut counts = open.told("", &mut marks);
+        let mut tests = TestList::default();
+        let mut counts = open.told("", &mut tests);
         for (name, package) in &self.packages {
-            counts = counts.plus(package.told(name, &mut marks));
+            counts = counts.plus(package.told(name, &mut tests));
         }
         if self.over {
-            marks.say_over();
+            tests.mark_incomplete();
         }
-        Some(Found::new(NAME, marks, Some(counts)))
+        Some(FormatTests::new(Self::NAME, tests, Some(counts)))
     }
 }
 
@@ -84,10 +85,10 @@ impl Go {
     fn test(&mut self, rest: &str) {
         let Some((word, rest)) = rest.split_once(": ") else { return };
         let Some((name, took)) = rest.rsplit_once(" (") else { return };
-        let Some(mark) = mark_of(&word.to_ascii_lowercase()).filter(|_| took.ends_with("s)")) else { return };
-        self.open.verbose |= mark != Mark::Failed;
+        let Some(status) = status_of(&word.to_ascii_lowercase()).filter(|_| took.ends_with("s)")) else { return };
+        self.open.verbose |= status != TestStatus::Failed;
         if self.room() {
-            self.open.tests.insert(name.to_owned(), mark);
+            self.open.tests.insert(name.to_owned(), status);
         }
     }
 
@@ -98,13 +99,13 @@ impl Go {
     }
 
     /// `example.com/shop`, a tab and `0.006s`; `example.com/shop/bad [build failed]`.
-    fn package(&mut self, rest: &str, mark: Mark) {
+    fn package(&mut self, rest: &str, status: TestStatus) {
         let name = rest.split(['\t', ' ']).next().unwrap_or_default();
         let mut package = std::mem::take(&mut self.open);
         if name.is_empty() || rest.ends_with("[no tests to run]") {
             return;
         }
-        package.ended = Some(mark);
+        package.ended = Some(status);
         if self.packages.len() < PACKAGES_MAX || self.packages.contains_key(name) {
             self.packages.insert(name.to_owned(), package);
         } else {
@@ -118,7 +119,7 @@ impl Go {
             return;
         }
         let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { return };
-        let Some(mark) = mark_of(&event.action) else { return };
+        let Some(status) = status_of(&event.action) else { return };
         if self.packages.len() >= PACKAGES_MAX && !self.packages.contains_key(event.package.as_ref()) {
             self.over = true;
             return;
@@ -127,42 +128,42 @@ impl Go {
         let package = self.packages.entry(event.package.into_owned()).or_default();
         package.verbose = true;
         match event.test {
-            Some(test) if room => drop(package.tests.insert(test.into_owned(), mark)),
+            Some(test) if room => drop(package.tests.insert(test.into_owned(), status)),
             Some(_) => {}
-            None => package.ended = Some(mark),
+            None => package.ended = Some(status),
         }
     }
 }
 
 impl Package {
-    /// Its marks, and how many tests that is: a test with parts is no test by itself, and a package whose tests are not named counts as one.
-    fn told(&self, name: &str, marks: &mut Marks) -> Counts {
+    /// Its tests, and how many that is: a test with parts is no test by itself, and a package whose tests are not named counts as one.
+    fn told(&self, name: &str, tests: &mut TestList) -> Counts {
         let mut counts = Counts::default();
-        for (test, mark) in &self.tests {
+        for (test, status) in &self.tests {
             let begin = format!("{test}/");
             let parts = self.tests.range(begin.clone()..).next().is_some_and(|(next, _)| next.starts_with(&begin));
             if !parts {
-                marks.worst(&format!("{name} {test}"), *mark);
-                counts = counts.plus(Counts::of(*mark, 1));
+                tests.worst(&format!("{name} {test}"), *status);
+                counts = counts.plus(Counts::of(*status, 1));
             }
         }
         let Some(ended) = self.ended else { return counts };
         let alone = match ended {
-            Mark::Passed => !self.verbose,
-            Mark::Failed => counts.failed == 0,
+            TestStatus::Passed => !self.verbose,
+            TestStatus::Failed => counts.failed == 0,
             // No test files.
-            Mark::Skipped => return counts,
+            TestStatus::Skipped => return counts,
         };
-        marks.worst(name, ended);
+        tests.worst(name, ended);
         if alone { counts.plus(Counts::of(ended, 1)) } else { counts }
     }
 }
 
-fn mark_of(word: &str) -> Option<Mark> {
+fn status_of(word: &str) -> Option<TestStatus> {
     match word {
-        "pass" => Some(Mark::Passed),
-        "fail" => Some(Mark::Failed),
-        "skip" => Some(Mark::Skipped),
+        "pass" => Some(TestStatus::Passed),
+        "fail" => Some(TestStatus::Failed),
+        "skip" => Some(TestStatus::Skipped),
         _ => None,
     }
 }

@@ -1,13 +1,13 @@
 //! What an agent gets of a gate's output: failures first, then the end, whole lines, within the bound.
-use loop_core::tested::useful;
+use loop_core::test_output::excerpt;
 
-use crate::tested::{RECORDED, recorded};
+use crate::test_output::{RECORDED, recorded};
 
 const NOTE: &str = "left out …]";
 
 fn of(name: &str, most: usize) -> String {
     let (stdout, stderr) = recorded(name);
-    useful(&stdout, &stderr, most)
+    excerpt(&stdout, &stderr, most)
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn it_is_never_longer_than_asked_and_every_line_is_whole_and_comes_once() {
         let (stdout, stderr) = recorded(name);
         let source = loop_core::text::clean(&[stdout.clone(), b"\n".to_vec(), stderr.clone()].concat());
         for most in [0, 1, 50, 300, 900, 2000, 8192] {
-            let said = useful(&stdout, &stderr, most);
+            let said = excerpt(&stdout, &stderr, most);
             assert!(said.len() <= most, "{name} {most}: {} bytes", said.len());
             assert!(
                 most < 300 || said.lines().count() > 1 || source.trim().lines().count() < 3,
@@ -112,12 +112,12 @@ fn it_is_never_longer_than_asked_and_every_line_is_whole_and_comes_once() {
 #[test]
 fn of_an_unknown_format_the_end_is_told_stderr_before_stdout() {
     let numbered = |word: &str| (1..=500).map(|number| format!("{word} {number}\n")).collect::<String>();
-    let said = useful(numbered("out").as_bytes(), b"first complaint\nlast complaint\n", 400);
+    let said = excerpt(numbered("out").as_bytes(), b"first complaint\nlast complaint\n", 400);
     let at = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words:?} is not in {said:?}"));
     assert!(at("first complaint") < at("last complaint") && at("last complaint") < at("out 500"));
     assert!(said.contains("out 499\nout 500") && !said.contains("out 1\n") && said.contains(NOTE), "{said}");
-    assert_eq!(useful(b"only\nthis\n", b"", 100), "only\nthis");
-    assert_eq!(useful(b"", b"", 100), "");
+    assert_eq!(excerpt(b"only\nthis\n", b"", 100), "only\nthis");
+    assert_eq!(excerpt(b"", b"", 100), "");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_first_failures_and_the_summary_of_a_long_output_both_fit() {
     );
     let mut noise = "   Compiling a v1.0.0\n".repeat(20_000);
     noise.push_str("error: test failed, to rerun pass `--lib`\n");
-    let said = useful(out.as_bytes(), noise.as_bytes(), 8192);
+    let said = excerpt(out.as_bytes(), noise.as_bytes(), 8192);
     for words in
         ["test t0 ... FAILED", "test result: FAILED. 2000 passed; 1000 failed", "boom 2997", "error: test failed"]
     {
@@ -151,8 +151,8 @@ fn the_first_failures_and_the_summary_of_a_long_output_both_fit() {
 #[test]
 fn a_line_without_end_is_shortened_and_only_noise_is_still_told() {
     let long = format!("error: {}\nend\n", "x".repeat(3_000_000));
-    let said = useful(b"", long.as_bytes(), 4000);
+    let said = excerpt(b"", long.as_bytes(), 4000);
     assert!(said.starts_with("error: xxx") && said.ends_with("end") && said.contains('…'), "{}", said.len());
-    assert_eq!(useful(b"test a ... ok\n", b"", 100), "test a ... ok");
-    assert_eq!(useful(b"\x1b[31mred\x1b[0m\r\n", b"", 100), "red");
+    assert_eq!(excerpt(b"test a ... ok\n", b"", 100), "test a ... ok");
+    assert_eq!(excerpt(b"\x1b[31mred\x1b[0m\r\n", b"", 100), "red");
 }

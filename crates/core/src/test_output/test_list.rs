@@ -1,9 +1,9 @@
-//! Marks by id and counts, both bounded.
+//! Tests by id with their status, and counts; both bounded.
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::Mark;
+use super::TestStatus;
 use crate::text;
 
 /// How many tests are kept by name; more are only counted.
@@ -22,11 +22,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(mark: Mark, many: u32) -> Self {
-        match mark {
-            Mark::Passed => Self { passed: many, ..Self::default() },
-            Mark::Failed => Self { failed: many, ..Self::default() },
-            Mark::Skipped => Self { skipped: many, ..Self::default() },
+    pub(super) fn of(status: TestStatus, many: u32) -> Self {
+        match status {
+            TestStatus::Passed => Self { passed: many, ..Self::default() },
+            TestStatus::Failed => Self { failed: many, ..Self::default() },
+            TestStatus::Skipped => Self { skipped: many, ..Self::default() },
         }
     }
 
@@ -53,31 +53,31 @@ pub(super) fn sum(one: Option<Counts>, other: Option<Counts>) -> Option<Counts> 
 
 /// What one format found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FormatTests {
     pub(super) format: &'static str,
-    pub(super) marks: BTreeMap<String, Mark>,
+    pub(super) statuses: BTreeMap<String, TestStatus>,
     pub(super) counts: Counts,
     pub(super) over: bool,
 }
 
-impl Found {
+impl FormatTests {
     /// Stated counts win over what was named.
-    pub(super) fn new(format: &'static str, mut marks: Marks, stated: Option<Counts>) -> Self {
-        let alone = marks.suites_alone();
-        let counts = stated.unwrap_or_else(|| marks.counts().plus(alone));
-        for (id, mark) in std::mem::take(&mut marks.suites) {
-            marks.worst(&id, mark);
+    pub(super) fn new(format: &'static str, mut tests: TestList, stated: Option<Counts>) -> Self {
+        let alone = tests.suites_alone();
+        let counts = stated.unwrap_or_else(|| tests.counts().plus(alone));
+        for (id, status) in std::mem::take(&mut tests.suites) {
+            tests.worst(&id, status);
         }
-        Self { format, marks: marks.named, counts, over: marks.over }
+        Self { format, statuses: tests.named, counts, over: tests.over }
     }
 }
 
 /// Tests by id.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
-    named: BTreeMap<String, Mark>,
+pub(super) struct TestList {
+    named: BTreeMap<String, TestStatus>,
     /// Files as a whole, beside the tests in them.
-    suites: BTreeMap<String, Mark>,
+    suites: BTreeMap<String, TestStatus>,
     /// How often an id came, where it came more than once.
     again: BTreeMap<String, u32>,
     /// Those that had no room.
@@ -85,17 +85,17 @@ pub(super) struct Marks {
     over: bool,
 }
 
-impl Marks {
+impl TestList {
     pub(super) fn is_empty(&self) -> bool {
         self.named.is_empty() && self.suites.is_empty()
     }
 
     /// A file as a whole: it counts only where nothing in it is named.
-    pub(super) fn suite(&mut self, id: &str, mark: Mark) {
+    pub(super) fn suite(&mut self, id: &str, status: TestStatus) {
         let id = bounded(id);
         if self.suites.len() < IDS_MAX || self.suites.contains_key(&id) {
-            let held = self.suites.entry(id).or_insert(mark);
-            *held = if weight(mark) > weight(*held) { mark } else { *held };
+            let held = self.suites.entry(id).or_insert(status);
+            *held = if weight(status) > weight(*held) { status } else { *held };
         } else {
             self.over = true;
         }
@@ -107,75 +107,75 @@ impl Marks {
             !self.named.range(begin.clone()..).next().is_some_and(|(named, _)| named.starts_with(&begin))
         };
         let suites = self.suites.iter().filter(|(id, _)| alone(id));
-        suites.fold(Counts::default(), |sum, (_, mark)| sum.plus(Counts::of(*mark, 1)))
+        suites.fold(Counts::default(), |sum, (_, status)| sum.plus(Counts::of(*status, 1)))
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.named.values().fold(self.beyond, |sum, mark| sum.plus(Counts::of(*mark, 1)))
+        self.named.values().fold(self.beyond, |sum, status| sum.plus(Counts::of(*status, 1)))
     }
 
     /// The same test told twice: the later word holds.
-    pub(super) fn set(&mut self, id: &str, mark: Mark) {
-        self.insert(bounded(id), mark);
+    pub(super) fn set(&mut self, id: &str, status: TestStatus) {
+        self.insert(bounded(id), status);
     }
 
     /// The same test told twice: the worse word holds.
-    pub(super) fn worst(&mut self, id: &str, mark: Mark) {
+    pub(super) fn worst(&mut self, id: &str, status: TestStatus) {
         let id = bounded(id);
         let held = self.named.get(&id).copied();
-        if held.is_none_or(|held| weight(mark) > weight(held)) {
-            self.insert(id, mark);
+        if held.is_none_or(|held| weight(status) > weight(held)) {
+            self.insert(id, status);
         }
     }
 
     /// An id told twice means two tests: the second gets a number.
-    pub(super) fn numbered(&mut self, id: &str, mark: Mark) {
+    pub(super) fn numbered(&mut self, id: &str, status: TestStatus) {
         let id = bounded(id);
         if !self.named.contains_key(&id) {
-            return self.insert(id, mark);
+            return self.insert(id, status);
         }
         if self.named.len() >= IDS_MAX {
-            self.beyond = self.beyond.plus(Counts::of(mark, 1));
+            self.beyond = self.beyond.plus(Counts::of(status, 1));
             self.over = true;
             return;
         }
         let many = self.again.entry(id.clone()).or_insert(1);
         *many = many.saturating_add(1);
         let next = bounded(&format!("{id} #{many}"));
-        self.insert(next, mark);
+        self.insert(next, status);
     }
 
-    fn insert(&mut self, id: String, mark: Mark) {
+    fn insert(&mut self, id: String, status: TestStatus) {
         if self.named.len() < IDS_MAX || self.named.contains_key(&id) {
-            self.named.insert(id, mark);
+            self.named.insert(id, status);
         } else {
-            self.beyond = self.beyond.plus(Counts::of(mark, 1));
+            self.beyond = self.beyond.plus(Counts::of(status, 1));
             self.over = true;
         }
     }
 
     pub(super) fn absorb(&mut self, other: Self) {
-        for (id, mark) in other.named {
-            self.worst(&id, mark);
+        for (id, status) in other.named {
+            self.worst(&id, status);
         }
-        for (id, mark) in other.suites {
-            self.suite(&id, mark);
+        for (id, status) in other.suites {
+            self.suite(&id, status);
         }
         self.beyond = self.beyond.plus(other.beyond);
         self.over |= other.over;
     }
 
     /// Says that not all could be kept.
-    pub(super) fn say_over(&mut self) {
+    pub(super) fn mark_incomplete(&mut self) {
         self.over = true;
     }
 }
 
-fn weight(mark: Mark) -> u8 {
-    match mark {
-        Mark::Skipped => 0,
-        Mark::Passed => 1,
-        Mark::Failed => 2,
+fn weight(status: TestStatus) -> u8 {
+    match status {
+        TestStatus::Skipped => 0,
+        TestStatus::Passed => 1,
+        TestStatus::Failed => 2,
     }
 }
 

@@ -1,8 +1,7 @@
-//! JUnit XML in the output: a tolerant scan of its tags, byte by byte, so that a report on one line costs no more than any other.
-use super::marks::{Found, Marks};
-use super::{Format, Mark};
+//! JUnit XML in the output: a tolerant scan of its tags, byte by byte, so that one long line is no problem.
+use super::test_list::{FormatTests, TestList};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "junit";
 /// A tag longer than this is looked at only so far.
 const TAG_BYTES_MAX: usize = 16 * 1024;
 /// How deep suites are told apart.
@@ -13,8 +12,8 @@ pub(super) struct Junit {
     place: Place,
     tag: Vec<u8>,
     suites: Vec<String>,
-    case: Option<(String, Mark)>,
-    marks: Marks,
+    case: Option<(String, TestStatus)>,
+    tests: TestList,
     begun: bool,
 }
 
@@ -33,23 +32,29 @@ enum Place {
 }
 
 impl Format for Junit {
-    fn line(&mut self, line: &str) {
-        self.push(line.as_bytes());
+    const NAME: &str = "junit";
+
+    const IS_REPORT: bool = true;
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.push(bytes);
     }
 
-    fn join(&mut self, stderr: Self) {
-        self.marks.absorb(stderr.marks);
+    fn line(&mut self, _line: &str) {}
+
+    fn merge(&mut self, stderr: Self) {
+        self.tests.absorb(stderr.tests);
         self.begun |= stderr.begun;
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         self.close_case();
-        (self.begun && !self.marks.is_empty()).then(|| Found::new(NAME, self.marks, None))
+        (self.begun && !self.tests.is_empty()).then(|| FormatTests::new(Self::NAME, self.tests, None))
     }
 }
 
 impl Junit {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.place == Place::Outside {
@@ -137,8 +142,8 @@ impl Junit {
             "/testsuites" => self.suites.clear(),
             "testcase" if self.begun => self.case(text, alone),
             "/testcase" => self.close_case(),
-            "failure" | "error" => self.turn(Mark::Failed),
-            "skipped" => self.turn(Mark::Skipped),
+            "failure" | "error" => self.turn(TestStatus::Failed),
+            "skipped" => self.turn(TestStatus::Skipped),
             _ => {}
         }
     }
@@ -153,27 +158,27 @@ impl Junit {
         }
         parts.push(&name);
         parts.retain(|part| !part.is_empty());
-        let mark = match attribute(text, "status").as_deref() {
-            Some("notrun" | "disabled" | "skipped") => Mark::Skipped,
-            Some(_) | None => Mark::Passed,
+        let status = match attribute(text, "status").as_deref() {
+            Some("notrun" | "disabled" | "skipped") => TestStatus::Skipped,
+            Some(_) | None => TestStatus::Passed,
         };
-        self.case = Some((parts.join(" > "), mark));
+        self.case = Some((parts.join(" > "), status));
         if alone {
             self.close_case();
         }
     }
 
-    fn turn(&mut self, mark: Mark) {
+    fn turn(&mut self, status: TestStatus) {
         if let Some((_, held)) = &mut self.case
-            && *held != Mark::Failed
+            && *held != TestStatus::Failed
         {
-            *held = mark;
+            *held = status;
         }
     }
 
     fn close_case(&mut self) {
-        if let Some((id, mark)) = self.case.take() {
-            self.marks.numbered(&id, mark);
+        if let Some((id, status)) = self.case.take() {
+            self.tests.numbered(&id, status);
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Node's own test runner, by its spec reporter. Files are not named there: a name that comes again gets a number.
-use super::marks::{Counts, Found, Marks, sum};
-use super::words::{counted, indented, is_duration};
-use super::{Format, Mark};
+//! Node's own test runner, by its spec reporter. It does not name files: a name that comes again gets a number.
+use super::scan::{counted, indented, is_duration};
+use super::test_list::{Counts, FormatTests, TestList, sum};
+use super::{Format, TestStatus};
 
-pub(super) const NAME: &str = "node-test";
 /// How deep groups are told apart.
 const DEPTH_MAX: usize = 50;
 /// How many ends of a line are tried.
@@ -11,7 +10,7 @@ const TRIES_MAX: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    marks: Marks,
+    tests: TestList,
     stated: Option<Counts>,
     groups: Vec<(usize, String)>,
     /// Failures are told a second time at the end.
@@ -19,6 +18,8 @@ pub(super) struct Node {
 }
 
 impl Format for Node {
+    const NAME: &str = "node-test";
+
     fn line(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix("ℹ ") {
             return self.stated(rest);
@@ -28,29 +29,29 @@ impl Format for Node {
         }
         let (indent, rest) = indented(line);
         let Some((glyph, rest)) = rest.split_once(' ') else { return };
-        let mark = match glyph {
-            "✔" => Mark::Passed,
-            "✖" => Mark::Failed,
-            "﹣" => Mark::Skipped,
+        let status = match glyph {
+            "✔" => TestStatus::Passed,
+            "✖" => TestStatus::Failed,
+            "﹣" => TestStatus::Skipped,
             "▶" => return self.group(indent, rest),
             _ => return,
         };
         if !self.again {
-            self.told(indent, rest, mark);
+            self.told(indent, rest, status);
         }
     }
 
-    fn join(&mut self, stderr: Self) {
-        self.marks.absorb(stderr.marks);
+    fn merge(&mut self, stderr: Self) {
+        self.tests.absorb(stderr.tests);
         self.stated = sum(self.stated, stderr.stated);
     }
 
-    fn end(mut self) -> Option<Found> {
+    fn end(mut self) -> Option<FormatTests> {
         if self.stated.is_none() {
-            self.marks.say_over();
+            self.tests.mark_incomplete();
         }
-        let any = self.stated.is_some() || !self.marks.is_empty();
-        any.then(|| Found::new(NAME, self.marks, self.stated))
+        let any = self.stated.is_some() || !self.tests.is_empty();
+        any.then(|| FormatTests::new(Self::NAME, self.tests, self.stated))
     }
 }
 
@@ -68,7 +69,7 @@ impl Node {
         }
     }
 
-    fn told(&mut self, indent: usize, rest: &str, mark: Mark) {
+    fn told(&mut self, indent: usize, rest: &str, status: TestStatus) {
         let Some((name, directive)) = split_took(rest) else { return };
         while self.groups.last().is_some_and(|(held, _)| *held > indent) {
             self.groups.pop();
@@ -77,7 +78,7 @@ impl Node {
             self.groups.pop();
             return;
         }
-        let mark = if directive.starts_with('#') { Mark::Skipped } else { mark };
+        let status = if directive.starts_with('#') { TestStatus::Skipped } else { status };
         let mut id = String::new();
         for (held, group) in &self.groups {
             if *held < indent {
@@ -86,26 +87,26 @@ impl Node {
             }
         }
         id.push_str(name);
-        self.marks.numbered(&id, mark);
+        self.tests.numbered(&id, status);
     }
 
     /// `pass 5`.
     fn stated(&mut self, rest: &str) {
         let Some((word, many)) = rest.rsplit_once(' ') else { return };
         let Some((many, _)) = counted(&format!("{many} .")) else { return };
-        let mark = match word {
+        let status = match word {
             "tests" => {
                 self.again = false;
                 self.groups.clear();
                 self.stated = sum(self.stated, Some(Counts::default()));
                 return;
             }
-            "pass" => Mark::Passed,
-            "fail" | "cancelled" => Mark::Failed,
-            "skipped" | "todo" => Mark::Skipped,
+            "pass" => TestStatus::Passed,
+            "fail" | "cancelled" => TestStatus::Failed,
+            "skipped" | "todo" => TestStatus::Skipped,
             _ => return,
         };
-        self.stated = self.stated.map(|held| held.plus(Counts::of(mark, many)));
+        self.stated = self.stated.map(|held| held.plus(Counts::of(status, many)));
     }
 }
 

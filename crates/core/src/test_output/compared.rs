@@ -1,5 +1,5 @@
-//! What became of each test since another run.
-use super::{Mark, Tests};
+//! What changed for each test since another run.
+use super::{TestStatus, Tests};
 
 /// The difference of two runs, by id. Where names are missing, nothing is claimed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,15 +28,18 @@ impl Tests {
     pub fn against(&self, before: &Tests) -> Compared {
         let mut compared = Compared::default();
         let named_before = before.names_all();
-        for (id, now) in &self.marks {
-            let list = match (before.marks.get(id), now) {
-                (None, Mark::Passed) if !named_before => continue,
-                (None | Some(Mark::Failed | Mark::Skipped), Mark::Passed) => &mut compared.newly_passing,
-                (Some(Mark::Passed), Mark::Failed) => &mut compared.newly_failing,
-                (None, Mark::Failed) => &mut compared.new_failing,
-                (Some(Mark::Failed | Mark::Skipped), Mark::Failed) => &mut compared.still_failing,
-                (Some(Mark::Passed | Mark::Failed), Mark::Skipped) => &mut compared.newly_skipped,
-                (Some(Mark::Passed), Mark::Passed) | (None | Some(Mark::Skipped), Mark::Skipped) => continue,
+        for (id, now) in &self.statuses {
+            let list = match (before.statuses.get(id), now) {
+                (None, TestStatus::Passed) if !named_before => continue,
+                (None | Some(TestStatus::Failed | TestStatus::Skipped), TestStatus::Passed) => {
+                    &mut compared.newly_passing
+                }
+                (Some(TestStatus::Passed), TestStatus::Failed) => &mut compared.newly_failing,
+                (None, TestStatus::Failed) => &mut compared.new_failing,
+                (Some(TestStatus::Failed | TestStatus::Skipped), TestStatus::Failed) => &mut compared.still_failing,
+                (Some(TestStatus::Passed | TestStatus::Failed), TestStatus::Skipped) => &mut compared.newly_skipped,
+                (Some(TestStatus::Passed), TestStatus::Passed)
+                | (None | Some(TestStatus::Skipped), TestStatus::Skipped) => continue,
             };
             list.push(id.clone());
         }
@@ -48,12 +51,12 @@ impl Tests {
     #[must_use]
     pub fn names_all(&self) -> bool {
         let (mut passed, mut failed) = (0_u32, 0_u32);
-        for (id, mark) in &self.marks {
+        for (id, status) in &self.statuses {
             let whole = SEPARATORS.iter().any(|separator| self.names_inside(id, separator));
-            match mark {
-                Mark::Passed if !whole => passed += 1,
-                Mark::Failed if !whole => failed += 1,
-                Mark::Passed | Mark::Failed | Mark::Skipped => {}
+            match status {
+                TestStatus::Passed if !whole => passed += 1,
+                TestStatus::Failed if !whole => failed += 1,
+                TestStatus::Passed | TestStatus::Failed | TestStatus::Skipped => {}
             }
         }
         !self.uncounted && passed >= self.passed && failed >= self.failed
@@ -61,15 +64,15 @@ impl Tests {
 
     fn missing(&self, before: &Tests, compared: &mut Compared) {
         let named = self.names_all();
-        for (id, mark) in &before.marks {
-            if self.marks.contains_key(id) {
+        for (id, status) in &before.statuses {
+            if self.statuses.contains_key(id) {
                 continue;
             }
-            let list = match mark {
-                Mark::Passed if self.suite_fails(id) => &mut compared.newly_failing,
-                Mark::Failed if self.suite_fails(id) => &mut compared.still_failing,
-                Mark::Passed | Mark::Failed | Mark::Skipped if named => &mut compared.gone,
-                Mark::Passed | Mark::Failed | Mark::Skipped => continue,
+            let list = match status {
+                TestStatus::Passed if self.suite_fails(id) => &mut compared.newly_failing,
+                TestStatus::Failed if self.suite_fails(id) => &mut compared.still_failing,
+                TestStatus::Passed | TestStatus::Failed | TestStatus::Skipped if named => &mut compared.gone,
+                TestStatus::Passed | TestStatus::Failed | TestStatus::Skipped => continue,
             };
             list.push(id.clone());
         }
@@ -82,13 +85,13 @@ impl Tests {
         SEPARATORS.iter().any(|separator| {
             id.match_indices(separator).any(|(at, _)| {
                 let suite = &id[..at];
-                self.marks.get(suite) == Some(&Mark::Failed) && !self.names_inside(suite, separator)
+                self.statuses.get(suite) == Some(&TestStatus::Failed) && !self.names_inside(suite, separator)
             })
         })
     }
 
     fn names_inside(&self, suite: &str, separator: &str) -> bool {
         let begin = format!("{suite}{separator}");
-        self.marks.range(begin.clone()..).next().is_some_and(|(id, _)| id.starts_with(&begin))
+        self.statuses.range(begin.clone()..).next().is_some_and(|(id, _)| id.starts_with(&begin))
     }
 }

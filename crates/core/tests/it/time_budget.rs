@@ -1,7 +1,7 @@
 //! The time of a run is a limit: the agent is gone before it is over, and the gates have had their part of it.
 use expect_test::expect;
 use loop_core::machine::consult;
-use loop_core::policy::hours::{self, GRACE_MS, Share};
+use loop_core::policy::time_budget::{self, GRACE_MS, Share};
 
 use crate::play::{Story, play_with};
 use crate::world::Seed;
@@ -172,11 +172,11 @@ fn the_longer_the_gates_took_with_all_their_tries_the_earlier_the_agent_is_asked
 }
 
 fn agent(left_ms: u64, gates_ms: u64) -> Share {
-    consult(|deciding| hours::agent(left_ms, gates_ms, deciding))
+    consult(|deciding| time_budget::agent(left_ms, gates_ms, deciding))
 }
 
 fn whole(left_ms: u64) -> Share {
-    consult(|deciding| hours::whole(left_ms, deciding))
+    consult(|deciding| time_budget::whole(left_ms, deciding))
 }
 
 #[test]

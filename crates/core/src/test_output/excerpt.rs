@@ -1,7 +1,7 @@
-//! The part of a gate's output that helps: failures and their details, then the end, within a bound.
+//! An excerpt of a gate's output for the next prompt: failures and their details, then the end, within a bound.
 use serde::Deserialize;
 
-use super::telling::{Telling, Worth};
+use super::failure_lines::{FailureLines, Worth};
 use crate::text;
 
 /// A longer line is shortened.
@@ -14,52 +14,53 @@ const FAILURE_QUARTERS: usize = 3;
 /// What an agent should get of a gate's output, at most `most` bytes: what tells of failures, then the end of stderr and of stdout, in the
 /// order in which they were written. Noise goes first; a note says where lines were left out.
 #[must_use]
-pub fn useful(stdout: &[u8], stderr: &[u8], most: usize) -> String {
-    let mut voices = [Told::new("stderr", stderr), Told::new("stdout", stdout)];
+pub fn excerpt(stdout: &[u8], stderr: &[u8], most: usize) -> String {
+    let mut streams = [StreamLines::new("stderr", stderr), StreamLines::new("stdout", stdout)];
     let heads: usize =
-        voices.iter().filter(|voice| !voice.lines.is_empty()).map(|voice| voice.name.len() + 4 + NOTE_BYTES).sum();
+        streams.iter().filter(|stream| !stream.lines.is_empty()).map(|stream| stream.name.len() + 4 + NOTE_BYTES).sum();
     let room = most.saturating_sub(heads);
-    let [stderr, stdout] = &mut voices;
+    let [stderr, stdout] = &mut streams;
     let for_failures = room / 4 * FAILURE_QUARTERS;
-    // Neither voice's failures crowd out the other's.
+    // Neither stream's failures crowd out the other's.
     let first = if stdout.fails() { for_failures / 2 } else { for_failures };
     let first_left = stderr.take_failures(first);
     let left = stdout.take_failures(for_failures - first + first_left);
     let mut room = room - for_failures + left;
-    // The end of the voice that tells of the failures comes first; of those that tell of none, that of stderr.
+    // The end of the stream that tells of the failures comes first; of those that tell of none, that of stderr.
     let order = if stdout.fails() && !stderr.fails() { [stdout, stderr] } else { [stderr, stdout] };
-    for voice in order {
-        room = voice.take_end(room);
+    for stream in order {
+        room = stream.take_end(room);
     }
-    let shown: Vec<String> = voices.iter().map(Told::shown).filter(|shown| !shown.is_empty()).collect();
-    let names: Vec<&str> = voices.iter().filter(|voice| voice.taken.contains(&true)).map(|voice| voice.name).collect();
+    let shown: Vec<String> = streams.iter().map(StreamLines::shown).filter(|shown| !shown.is_empty()).collect();
+    let names: Vec<&str> =
+        streams.iter().filter(|stream| stream.taken.contains(&true)).map(|stream| stream.name).collect();
     let out = match (shown.as_slice(), names.as_slice()) {
         ([first, second], [one, other]) => format!("[{one}]\n{first}[{other}]\n{second}"),
         _ => shown.concat(),
     };
     // Where not even a line fits, its end is better than nothing.
-    if out.is_empty() || out.len() > most { bare_end(&voices, most) } else { out.trim_end().to_owned() }
+    if out.is_empty() || out.len() > most { bare_end(&streams, most) } else { out.trim_end().to_owned() }
 }
 
-/// The lines of one voice, and which of them are taken.
-struct Told {
+/// The lines of one stream, and which of them are taken.
+struct StreamLines {
     name: &'static str,
     lines: Vec<(String, Worth)>,
     taken: Vec<bool>,
 }
 
-impl Told {
+impl StreamLines {
     fn new(name: &'static str, bytes: &[u8]) -> Self {
         let cleaned = text::clean(bytes);
-        let mut telling = Telling::default();
+        let mut failure_lines = FailureLines::default();
         let mut lines: Vec<(String, Worth)> = Vec::new();
         for line in cleaned.trim_end().split('\n').filter(|_| !cleaned.trim_end().is_empty()) {
             if let Some(said) = of_go(line) {
                 for line in said.trim_end_matches('\n').split('\n').filter(|_| !said.is_empty()) {
-                    lines.push((shortened(line), telling.worth(line)));
+                    lines.push((shortened(line), failure_lines.worth(line)));
                 }
             } else {
-                lines.push((shortened(line), telling.worth(line)));
+                lines.push((shortened(line), failure_lines.worth(line)));
             }
         }
         // Where all is noise, noise is all there is to say.
@@ -152,8 +153,8 @@ fn shortened(line: &str) -> String {
     format!("{}…", text::head(line, LINE_BYTES_MAX))
 }
 
-fn bare_end(voices: &[Told], most: usize) -> String {
-    let whole = voices.iter().find_map(|voice| voice.lines.iter().rev().find(|(line, _)| !line.trim().is_empty()));
+fn bare_end(streams: &[StreamLines], most: usize) -> String {
+    let whole = streams.iter().find_map(|stream| stream.lines.iter().rev().find(|(line, _)| !line.trim().is_empty()));
     whole.map_or_else(String::new, |(line, _)| text::tail(line, most).to_owned())
 }
 

@@ -1,0 +1,267 @@
+//! What a gate's output says about tests: which passed, failed or were skipped, by names that stay the same between
+//! runs.
+//!
+//! The format is found in the text itself; one output may hold several. A test that is expected to fail (xfail, TODO)
+//! counts as skipped: marking a failing test so must show as a test that no longer judges. A suite that could not be
+//! loaded or built counts as one failure.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `libtest` … `junit` | one reader for each format; a new one is a file and a line in `READERS` |
+//! | `test_list` `scan` `lines` | what readers share: tests by id, pieces of a line, bytes to lines |
+//! | `compared` `stored` `seen` | two runs compared; tests as a file; what the journal gets |
+//! | `excerpt` `failure_lines` | what of an output goes into a prompt; which lines are about a failure |
+mod compared;
+mod excerpt;
+mod failure_lines;
+mod go;
+mod jest;
+mod junit;
+mod libtest;
+mod lines;
+mod nextest;
+mod node;
+mod pytest;
+mod scan;
+mod seen;
+mod stored;
+mod tap;
+mod test_list;
+mod vitest;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+pub use compared::Compared;
+pub use excerpt::excerpt;
+use lines::Lines;
+pub use seen::TestsSeen;
+use test_list::{Counts, FormatTests};
+pub use test_list::{ID_BYTES_MAX, IDS_MAX};
+
+/// How one test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestStatus {
+    /// It ran and passed.
+    Passed,
+    /// It ran and failed, or could not run.
+    Failed,
+    /// It judged nothing: ignored, skipped, to do, or expected to fail.
+    Skipped,
+}
+
+/// Which of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputStream {
+    /// The standard output.
+    Stdout,
+    /// The standard error.
+    Stderr,
+}
+
+/// Every format. The first reader that says that a line belongs to a test's own output gets it alone.
+const READERS: &[Registered] = &[
+    registered::<nextest::Nextest>(),
+    registered::<libtest::Libtest>(),
+    registered::<pytest::Pytest>(),
+    registered::<go::Go>(),
+    registered::<jest::Jest>(),
+    registered::<vitest::Vitest>(),
+    registered::<node::Node>(),
+    registered::<tap::Tap>(),
+    registered::<junit::Junit>(),
+];
+
+/// The name where one output holds tests of several formats.
+const SEVERAL: &str = "several";
+
+/// Every name that [`Tests::format`] may have.
+pub fn formats() -> impl Iterator<Item = &'static str> {
+    READERS.iter().map(|reader| reader.name).chain([SEVERAL])
+}
+
+/// The tests of one output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tests {
+    /// What wrote it: one of [`formats`].
+    pub format: &'static str,
+    /// The tests that were named, and where the output names only files or packages, those.
+    pub statuses: BTreeMap<String, TestStatus>,
+    /// How many passed; what a summary states comes before what was named.
+    pub passed: u32,
+    /// How many failed.
+    pub failed: u32,
+    /// How many judged nothing.
+    pub skipped: u32,
+    /// There are more tests than these: over the bound, or the run stopped early or was cut off.
+    pub uncounted: bool,
+}
+
+/// A reader of one format, for one stream.
+trait Format: Debug + Default + Send + 'static {
+    /// The name of the format.
+    const NAME: &'static str;
+    /// Whether it is a report beside the words of the same run: it counts only where its counts are not there yet.
+    const IS_REPORT: bool = false;
+    /// Takes bytes as they come, for a format that does not know lines.
+    fn bytes(&mut self, _bytes: &[u8]) {}
+    /// Takes a line without colours.
+    fn line(&mut self, line: &str);
+    /// Whether the next line is what a test itself printed: no other reader gets it.
+    fn owns_line(&self) -> bool {
+        false
+    }
+    /// Takes what the same format found on stderr.
+    fn merge(&mut self, stderr: Self);
+    /// The tests; none where the text is not of this format.
+    fn end(self) -> Option<FormatTests>;
+}
+
+/// A format in the list.
+struct Registered {
+    name: &'static str,
+    is_report: bool,
+    start: fn() -> Box<dyn FormatReader>,
+}
+
+const fn registered<F: Format>() -> Registered {
+    Registered { name: F::NAME, is_report: F::IS_REPORT, start: || Box::new(StreamReaders::<F>::default()) }
+}
+
+/// One format, reading both streams.
+#[derive(Debug, Default)]
+struct StreamReaders<F> {
+    stdout: F,
+    stderr: F,
+}
+
+/// The same, whichever format it is.
+trait FormatReader: Debug + Send {
+    fn bytes(&mut self, stream: OutputStream, bytes: &[u8]);
+    fn line(&mut self, stream: OutputStream, line: &str);
+    fn owns_line(&self, stream: OutputStream) -> bool;
+    fn end(self: Box<Self>) -> Option<FormatTests>;
+}
+
+impl<F> StreamReaders<F> {
+    fn of(&mut self, stream: OutputStream) -> &mut F {
+        match stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+        }
+    }
+}
+
+impl<F: Format> FormatReader for StreamReaders<F> {
+    fn bytes(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.of(stream).bytes(bytes);
+    }
+
+    fn line(&mut self, stream: OutputStream, line: &str) {
+        self.of(stream).line(line);
+    }
+
+    fn owns_line(&self, stream: OutputStream) -> bool {
+        match stream {
+            OutputStream::Stdout => self.stdout.owns_line(),
+            OutputStream::Stderr => self.stderr.owns_line(),
+        }
+    }
+
+    fn end(mut self: Box<Self>) -> Option<FormatTests> {
+        self.stdout.merge(self.stderr);
+        self.stdout.end()
+    }
+}
+
+/// A gate's output being read. Memory is bounded; it does not matter where the bytes are cut, nor how the two streams
+/// interleave.
+#[derive(Debug)]
+pub struct TestReader {
+    stdout: Lines,
+    stderr: Lines,
+    readers: Vec<Box<dyn FormatReader>>,
+}
+
+impl Default for TestReader {
+    fn default() -> Self {
+        let readers = READERS.iter().map(|reader| (reader.start)()).collect();
+        Self { stdout: Lines::default(), stderr: Lines::default(), readers }
+    }
+}
+
+impl TestReader {
+    /// Takes the next bytes of a stream.
+    pub fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
+        for reader in &mut self.readers {
+            reader.bytes(stream, bytes);
+        }
+        let readers = &mut self.readers;
+        let lines = match stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+        };
+        lines.push(bytes, &mut |line| give(readers, stream, line));
+    }
+
+    /// The tests that the output names or counts; none where there are none.
+    #[must_use]
+    pub fn end(mut self) -> Option<Tests> {
+        self.stdout.finish(&mut |line| give(&mut self.readers, OutputStream::Stdout, line));
+        self.stderr.finish(&mut |line| give(&mut self.readers, OutputStream::Stderr, line));
+        let mut found: Vec<FormatTests> = Vec::new();
+        for (registered, reader) in READERS.iter().zip(self.readers) {
+            let Some(tests) = reader.end() else { continue };
+            // A report beside the words of the same run has the same tests once more.
+            if !registered.is_report || found.iter().all(|other| other.counts != tests.counts) {
+                found.push(tests);
+            }
+        }
+        merged(found)
+    }
+}
+
+/// Gives a line to the reader that owns it, else to all.
+fn give(readers: &mut [Box<dyn FormatReader>], stream: OutputStream, line: &str) {
+    if let Some(owner) = readers.iter_mut().find(|reader| reader.owns_line(stream)) {
+        return owner.line(stream, line);
+    }
+    for reader in readers {
+        reader.line(stream, line);
+    }
+}
+
+/// The tests of an output that is there as a whole.
+#[must_use]
+pub fn read(stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
+    let mut reader = TestReader::default();
+    reader.push(OutputStream::Stdout, stdout);
+    reader.push(OutputStream::Stderr, stderr);
+    reader.end()
+}
+
+/// One answer; an id that two formats use gets the later one's name before it.
+fn merged(found: Vec<FormatTests>) -> Option<Tests> {
+    let format = match found.as_slice() {
+        [] => return None,
+        [one] => one.format,
+        [_, _, ..] => SEVERAL,
+    };
+    let mut statuses: BTreeMap<String, TestStatus> = BTreeMap::new();
+    let mut counts = Counts::default();
+    let mut uncounted = false;
+    for one in found {
+        counts = counts.plus(one.counts);
+        uncounted |= one.over;
+        for (id, status) in one.statuses {
+            let id = if statuses.contains_key(&id) { test_list::bounded(&format!("{}: {id}", one.format)) } else { id };
+            if statuses.len() < IDS_MAX {
+                statuses.insert(id, status);
+            } else {
+                uncounted = true;
+            }
+        }
+    }
+    let Counts { passed, failed, skipped } = counts;
+    Some(Tests { format, statuses, passed, failed, skipped, uncounted })
+}
