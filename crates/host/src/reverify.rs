@@ -117,7 +117,8 @@ fn reverify_in(
     let mut runner = GateRunner::new(context, settings.gate_timeout_ms, room.join("outputs"), containment, signals);
     let mut gates = Vec::new();
     for next in 0..u32::try_from(settings.gates.len()).unwrap_or(u32::MAX) {
-        let Some(gate) = state.gates.at(next).and_then(|at| state.gates.get(at)) else { continue };
+        let Some(at) = state.gates.at(next) else { continue };
+        let gate = state.gates.get(at).ok_or_else(|| ReverifyError::Unable(format!("there is no gate {at}")))?;
         let failed = |failure| ReverifyError::Unable(format!("the gate {} {failure}", gate.spec().name));
         let judged = runner.judge(gate.spec(), gate.completed(), show).map_err(failed)?;
         gates.push(judged.ok_or(ReverifyError::Stopped)?);

@@ -1,4 +1,4 @@
-//! The values that stand in no file of ours: those of variables that were declared secret, and the agent's own keys.
+//! Secret values, which must not stand in any file: those of variables declared secret, and the keys of agents.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;

@@ -9,87 +9,70 @@ use crate::agents;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
 use crate::secrets;
 
-/// A program whose version can be asked.
-struct KnownTool {
-    name: &'static str,
-    /// The argument that prints the version.
-    argument: &'static str,
-    /// The programs that it runs on.
-    needs: &'static [&'static str],
-}
+// Programs that gates are made of. Only these are asked: another one may do anything when it gets `--version`.
 
-const fn known(name: &'static str) -> KnownTool {
-    KnownTool { name, argument: "--version", needs: &[] }
-}
-
-const fn runs_on(name: &'static str, needs: &'static [&'static str]) -> KnownTool {
-    KnownTool { name, argument: "--version", needs }
-}
-
-const fn asked(name: &'static str, argument: &'static str) -> KnownTool {
-    KnownTool { name, argument, needs: &[] }
-}
-
-/// Programs that gates are made of. Only these are asked: another one may do anything when it gets `--version`.
-const KNOWN: [KnownTool; 57] = [
-    known("ansible"),
-    known("bash"),
-    known("bats"),
-    known("bazel"),
-    known("black"),
-    known("bun"),
-    known("bundle"),
-    runs_on("cargo", &["rustc"]),
-    known("clang"),
-    known("cmake"),
-    runs_on("composer", &["php"]),
-    known("ctest"),
-    known("deno"),
-    known("docker"),
-    known("dotnet"),
-    asked("elixir", "--short-version"),
-    runs_on("eslint", &["node"]),
-    known("g++"),
-    known("gcc"),
-    known("git"),
-    asked("go", "version"),
-    known("gradle"),
-    asked("java", "-version"),
-    runs_on("jest", &["node"]),
-    known("just"),
-    known("make"),
-    known("meson"),
-    known("mix"),
-    known("mvn"),
-    runs_on("mypy", &["python3"]),
-    known("ninja"),
-    known("node"),
-    runs_on("npm", &["node"]),
-    runs_on("npx", &["node"]),
-    known("perl"),
-    known("php"),
-    runs_on("phpunit", &["php"]),
-    runs_on("pnpm", &["node"]),
-    runs_on("poetry", &["python3"]),
-    runs_on("pytest", &["python3"]),
-    known("python"),
-    known("python3"),
-    runs_on("rake", &["ruby"]),
-    runs_on("rspec", &["ruby"]),
-    known("ruby"),
-    known("ruff"),
-    known("rustc"),
-    known("shellcheck"),
-    known("swift"),
-    runs_on("tox", &["python3"]),
-    runs_on("tsc", &["node"]),
-    known("uv"),
-    runs_on("vitest", &["node"]),
-    runs_on("yarn", &["node"]),
-    asked("zig", "version"),
-    known("zsh"),
-    known("jq"),
+/// They print their version with `--version`.
+const PLAIN: [&str; 36] = [
+    "ansible",
+    "bash",
+    "bats",
+    "bazel",
+    "black",
+    "bun",
+    "bundle",
+    "clang",
+    "cmake",
+    "ctest",
+    "deno",
+    "docker",
+    "dotnet",
+    "g++",
+    "gcc",
+    "git",
+    "gradle",
+    "just",
+    "make",
+    "meson",
+    "mix",
+    "mvn",
+    "ninja",
+    "node",
+    "perl",
+    "php",
+    "python",
+    "python3",
+    "ruby",
+    "ruff",
+    "rustc",
+    "shellcheck",
+    "swift",
+    "uv",
+    "zsh",
+    "jq",
 ];
+/// So do these; each runs on the second program, whose version counts too.
+const RUNS_ON: [(&str, &str); 17] = [
+    ("cargo", "rustc"),
+    ("composer", "php"),
+    ("eslint", "node"),
+    ("jest", "node"),
+    ("mypy", "python3"),
+    ("npm", "node"),
+    ("npx", "node"),
+    ("phpunit", "php"),
+    ("pnpm", "node"),
+    ("poetry", "python3"),
+    ("pytest", "python3"),
+    ("rake", "ruby"),
+    ("rspec", "ruby"),
+    ("tox", "python3"),
+    ("tsc", "node"),
+    ("vitest", "node"),
+    ("yarn", "node"),
+];
+/// These have another argument for it.
+const OTHERS: [(&str, &str); 4] =
+    [("elixir", "--short-version"), ("go", "version"), ("java", "-version"), ("zig", "version")];
 /// More programs than this are not asked.
 const ASKED_MAX: usize = 12;
 /// The longest version that is recorded.
@@ -149,8 +132,9 @@ fn programs<'a>(commands: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
         for word in words {
             // A program in the workspace is a part of the work, and not asked.
             let word = if word.starts_with('/') { word.rsplit('/').next().unwrap_or(word) } else { word };
-            let Some(known) = KNOWN.iter().find(|known| known.name == word) else { continue };
-            found.extend(std::iter::once(known.name).chain(known.needs.iter().copied()));
+            let Some((name, _)) = known(word) else { continue };
+            let needs = RUNS_ON.iter().find(|(name, _)| *name == word).map(|(_, needs)| *needs);
+            found.extend(std::iter::once(name).chain(needs));
         }
     }
     let mut seen: Vec<&'static str> = Vec::new();
@@ -162,16 +146,18 @@ fn programs<'a>(commands: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
     seen
 }
 
+/// The name of a program that can be asked, and the argument that prints its version.
+fn known(word: &str) -> Option<(&'static str, &'static str)> {
+    let plain = PLAIN.iter().chain(RUNS_ON.iter().map(|(name, _)| name)).map(|name| (*name, "--version"));
+    plain.chain(OTHERS).find(|(name, _)| *name == word)
+}
+
 /// One shell line that asks them all, one after the other.
 fn script(programs: &[&'static str]) -> Option<String> {
-    let ask = |name: &&'static str| {
-        let known = KNOWN.iter().find(|known| known.name == *name)?;
-        Some(format!(
-            "echo '{SEPARATOR} {name}'; command -v {name} >/dev/null 2>&1 && {name} {} 2>&1 | head -n 3",
-            known.argument
-        ))
-    };
-    let asks: Vec<String> = programs.iter().filter_map(ask).collect();
+    let asks = programs.iter().filter_map(|name| known(name)).map(|(name, argument)| {
+        format!("echo '{SEPARATOR} {name}'; command -v {name} >/dev/null 2>&1 && {name} {argument} 2>&1 | head -n 3")
+    });
+    let asks: Vec<String> = asks.collect();
     (!asks.is_empty()).then(|| asks.join("\n"))
 }
 
@@ -204,10 +190,13 @@ mod tests {
 
     #[test]
     fn every_program_that_another_runs_on_can_be_asked() {
-        let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-        for known in &KNOWN {
-            assert!(known.needs.iter().all(|name| names.contains(name)), "{}", known.name);
-            assert_eq!(names.iter().filter(|name| **name == known.name).count(), 1, "{}", known.name);
+        let names: Vec<&str> =
+            PLAIN.into_iter().chain(RUNS_ON.map(|(name, _)| name)).chain(OTHERS.map(|(name, _)| name)).collect();
+        for name in &names {
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
+        }
+        for (name, needs) in RUNS_ON {
+            assert!(names.contains(&needs), "{name}");
         }
     }
 
