@@ -265,7 +265,7 @@ fn a_question_before_a_conversation_is_forgotten_is_asked_on_a_terminal() {
     env.run(&words(&[])).expect_code(0);
     let id = env.id();
     let (_, shown) = env.on_a_terminal(&format!("{} reset {id} --session", env!("CARGO_BIN_EXE_loop")));
-    assert!(shown.contains("The agent forgets what it knows of this work. Go on? [y/N]"), "{shown}");
+    assert!(shown.contains("The agent forgets what it knows about this work. Continue? [y/N]"), "{shown}");
     assert!(shown.contains("is not forgotten; to forget it"), "no answer is no: {shown}");
     assert!(one(&env, &id)["session"]["id"].is_string());
 }
