@@ -147,7 +147,7 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::AgentLogin => format!("loop resume {id}   (when the agent is signed in)"),
         ReasonCode::AgentBilling => format!("loop resume {id}   (when there is credit)"),
         ReasonCode::ProviderDown => format!("loop resume {id}   (when the provider works again)"),
-        ReasonCode::BudgetLimit => format!("loop resume {id} {}", more_budget(state)),
+        ReasonCode::BudgetLimit => more_budget(state, id),
         ReasonCode::NoProgress => format!("{inject}   (or --max-no-progress {})", twice(breaker.max_no_progress)),
         ReasonCode::SameError => {
             let most = twice(breaker.max_same_error);
@@ -172,20 +172,18 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
     }
 }
 
-/// The limit that was reached, raised.
-fn more_budget(state: &RunState) -> String {
+/// Resumes with the limit raised that was reached.
+fn more_budget(state: &RunState, id: &str) -> String {
     let tokens = state.settings.shown().caps.tokens.is_some_and(|most| state.tokens(state.settings.shown()) >= most);
     match state.budget.call() {
-        Some(Reserved::Denied { cap, .. }) => {
-            let more = match cap {
-                Cap::CallsPerHour | Cap::CallsPerDay => "+10",
-                Cap::CostPerDay => "+5",
-                Cap::TokensPerDay => "+1000000",
-            };
-            format!("--{} {more}   (or tomorrow, by UTC)", cap.key().replace('_', "-"))
-        }
-        Some(Reserved::Granted { .. }) | None if tokens => "--max-tokens +1000000".to_owned(),
-        Some(Reserved::Granted { .. }) | None => "--max-cost +5".to_owned(),
+        Some(Reserved::Denied { cap, .. }) => match cap {
+            Cap::CallsPerHour => format!("loop resume {id} --max-calls-per-hour +10   (or in an hour)"),
+            Cap::CallsPerDay => format!("loop resume {id} --max-calls-per-day +10   (or tomorrow, by UTC)"),
+            Cap::CostPerDay => format!("loop resume {id} --max-cost-per-day +5   (or tomorrow, by UTC)"),
+            Cap::TokensPerDay => format!("loop resume {id} --max-tokens-per-day +1000000   (or tomorrow, by UTC)"),
+        },
+        Some(Reserved::Granted { .. }) | None if tokens => format!("loop resume {id} --max-tokens +1000000"),
+        Some(Reserved::Granted { .. }) | None => format!("loop resume {id} --max-cost +5"),
     }
 }
 

@@ -144,7 +144,7 @@ fn an_agent_without_a_sign_of_life_is_ended_and_one_that_does_anything_is_not() 
 fn a_loop_that_runs_out_of_time_twice_says_which_setting_gives_more_of_it() {
     let user = user();
     let ran = user.run(&start("sleep 300", "false", &["--timeout", "200ms", "-n", "3"])).expect_code(1);
-    let told = format!("two iterations ran out of time; more of it: loop set {} timeout=400ms", user.id());
+    let told = format!("two iterations reached the time limit; raise it: loop set {} timeout=400ms", user.id());
     assert_eq!(ran.err().matches(&told).count(), 1, "{}", ran.text());
 }
 

@@ -106,7 +106,7 @@ fn an_agent_of_the_users_own_is_among_them_and_a_wrong_one_says_where() {
     assert_eq!(ran.code, Some(0), "{}", ran.text());
     assert!(ran.out().contains("mine: my-agent 3.2.1"), "{}", ran.text());
     assert!(ran.out().contains("my-agent --json --yolo < {prompt_file}"), "{}", ran.out());
-    assert!(ran.out().contains("cannot be had: nobody said"), "{}", ran.out());
+    assert!(ran.out().contains("not available: it is not known how"), "{}", ran.out());
     assert!(ran.out().contains("→ my-agent login"), "{}", ran.out());
     user.run(&["config", "check"]).expect_code(0);
     user.write("home/.config/loop/config.toml", &text.replace("command", "comand"));

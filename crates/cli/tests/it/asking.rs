@@ -266,7 +266,7 @@ fn waiting_for_a_pause_ends_when_somebody_else_ends_the_pause() {
     user.wait_for_fact("\"pause\"");
     user.run(&["resume", &user.id()]).expect_code(0);
     let ran = waiter.end().expect_code(4);
-    assert!(ran.err().contains("somebody resumed it before it held"), "{}", ran.text());
+    assert!(ran.err().contains("somebody resumed it before that"), "{}", ran.text());
     user.write("work/go-1", "");
     running.end().expect_code(0);
 }

@@ -70,7 +70,7 @@ fn other_wrong_calls_are_explained_too() {
     refused(
         &["config"],
         &expect![[r#"
-        error: a word is missing
+        error: a subcommand is missing
           because: this command has several forms
         hint: `loop --help` and `loop <command> --help` list what there is
     "#]],

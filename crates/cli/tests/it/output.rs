@@ -40,10 +40,12 @@ fn on_a_terminal_there_is_a_live_line_with_colour_unless_no_color_is_set() {
     for (variables, coloured) in [("", true), ("NO_COLOR=1", false)] {
         let user = user();
         let program = env!("CARGO_BIN_EXE_loop");
-        let line = format!("{variables} {program} start 'do it' -p 'test -e x' --agent-cmd 'sleep 1.3; touch x'");
+        let line =
+            format!("{variables} {program} start 'do it' -p 'sleep 1.3; test -e x' --agent-cmd 'sleep 1.3; touch x'");
         let (ran, screen) = user.on_a_terminal(&line);
         assert_eq!(ran.code, Some(0), "{}", ran.text());
-        assert!(screen.contains("1/10 · custom · 0s of 5m · gate: exit 1"), "{screen:?}");
+        assert!(screen.contains("1/10 · custom · 0s of 5m"), "{screen:?}");
+        assert!(screen.contains("0/10 · gate promise · 1s of 10m"), "{screen:?}");
         assert_eq!(screen.contains("\u{1b}[32m"), coloured, "{screen:?}");
     }
 }

@@ -107,7 +107,7 @@ fn a_limit_below_what_is_used_up_is_refused() {
     let ran = user.run(&["resume", &id, "-n", "+1", "--max-time", "+30m"]).expect_code(1);
     assert!(ran.err().contains("3 iterations · agent 5m · promise 10m · 1h30m in all"), "{}", ran.text());
     let detail = user.run(&["status", &id]).expect_code(0).out();
-    assert!(detail.contains(&format!("go on      loop resume {id} -n +5")), "{detail}");
+    assert!(detail.contains(&format!("next       loop resume {id} -n +5")), "{detail}");
 }
 
 #[test]

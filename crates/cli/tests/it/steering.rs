@@ -82,7 +82,7 @@ fn a_kept_promise_in_the_last_iteration_outranks_the_stop() {
 fn the_stop_file_says_stop_or_abort_is_taken_away_when_obeyed_and_left_otherwise() {
     // req: A-02 partly: waits and the time of a second are not measured
     for (word, code_words) in
-        [("stop", "after the iteration by the stop file"), ("abort\n", "at once by the stop file")]
+        [("stop", "after the iteration by the stop file"), ("abort\n", "stopped by the stop file")]
     {
         let user = user();
         std::fs::create_dir(user.work().join(".harness")).unwrap();

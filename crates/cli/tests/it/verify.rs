@@ -104,7 +104,7 @@ fn a_workspace_that_was_changed_since_is_not_judged_and_that_it_differs_is_said(
     fs::remove_file(user.work().join("log")).unwrap();
     let before = seen(&user);
     let ran = user.run(&["verify", &id]).expect_code(0);
-    let words = "the workspace differs from it by now: 3 names (removed log, added new.txt, changed work.txt)";
+    let words = "the workspace differs from it by now: 3 files (removed log, added new.txt, changed work.txt)";
     assert!(ran.out().contains(words), "{}", ran.text());
     let found = json(&user, &id, 0);
     assert_eq!((found["workspace"]["differs"].as_bool(), found["workspace"]["files"].as_u64()), (Some(true), Some(3)));
@@ -247,7 +247,7 @@ fn what_cannot_be_verified_is_refused_with_the_next_step() {
     );
     user.run(&start("true", "true", &["--checkpoint", "none"])).expect_code(0);
     let unkept = user.ids().into_iter().find(|id| *id != failed).unwrap();
-    refused(&unkept, &["keeps no checkpoints", "--checkpoint none"]);
+    refused(&unkept, &["has no checkpoints", "--checkpoint none"]);
     // A checkpoint that was removed.
     user.run(&start("true", "true", &[])).expect_code(0);
     let known = [failed, unkept];

@@ -180,7 +180,7 @@ fn a_breaker_that_tripped_refuses_the_next_start_until_a_person_closes_it() {
     env.run(&words(&["--project", "shop", "--agent-name", "eve", "--max-loops", "1"])).expect_code(1);
 
     let ran = env.run(&["reset", "--project", "shop", "--agent-name", "bob"]).expect_code(0);
-    assert!(ran.out().contains("the breaker is closed; it had tripped at 20"), "{}", ran.text());
+    assert!(ran.out().contains("the breaker is closed; it tripped at 20"), "{}", ran.text());
     assert!(ran.out().contains("cleared     no progress 3\n"), "{}", ran.text());
     let breaker = one(&env, &id)["breaker"].clone();
     assert_eq!((&breaker["tripped"], &breaker["counts"]["no_progress"]), (&false.into(), &0.into()), "{breaker}");
@@ -241,8 +241,8 @@ fn a_loop_at_work_is_reset_and_its_conversation_forgotten_when_that_is_confirmed
     env.wait_for_file("home/at-2");
     wait_until("the first is counted", || one(&env, &id)["breaker"]["counts"]["no_progress"] == 1);
     let ran = env.run(&["reset", &id, "--session"]).expect_code(0);
-    assert!(ran.out().contains("it had not tripped\n  cleared     no progress 1\n"), "{}", ran.text());
-    assert!(ran.err().contains("nobody can be asked here") && ran.out().contains("is kept"), "{}", ran.text());
+    assert!(ran.out().contains("it was not tripped\n  cleared     no progress 1\n"), "{}", ran.text());
+    assert!(ran.err().contains("nobody can be asked here") && ran.out().contains("is not forgotten"), "{}", ran.text());
     let ran = env.run(&["reset", &id, "--session", "--auto-confirm", "--json"]).expect_code(0).json();
     assert_eq!(ran["session"], "5e551017-0000-4000-8000-000000000001", "{ran}");
     env.write("home/go-2", "");
@@ -265,7 +265,7 @@ fn a_question_before_a_conversation_is_forgotten_is_asked_on_a_terminal() {
     env.run(&words(&[])).expect_code(0);
     let id = env.id();
     let (_, shown) = env.on_a_terminal(&format!("{} reset {id} --session", env!("CARGO_BIN_EXE_loop")));
-    assert!(shown.contains("The agent forgets what it knows of this work. Go on? [y/N]"), "{shown}");
+    assert!(shown.contains("The agent forgets what it knows about this work. Continue? [y/N]"), "{shown}");
     assert!(shown.contains("is not forgotten; to forget it"), "no answer is no: {shown}");
     assert!(one(&env, &id)["session"]["id"].is_string());
 }

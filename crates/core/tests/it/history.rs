@@ -61,7 +61,7 @@ fn a_result_says_verified_only_when_the_gates_were_kept() {
     let mut story = Story::new(&[]);
     story.play("0 opened\n1 saved\n2 stop\n3 fail");
     let stopped = RunResult::of(&story.state).unwrap();
-    assert!(!stopped.verified && stopped.exit_code == Some(2) && stopped.reason.as_deref() == Some("manual_stop"));
+    assert!(!stopped.verified && stopped.exit_code == Some(2) && stopped.reason == Some("manual_stop"));
 }
 
 #[test]
