@@ -11,7 +11,9 @@ use loop_core::agent::{
     self, Agent, AgentCommand, AttemptSpec, Begin, Dialect, End, Live, Reading, Stdin, StopSignal, Stream, SystemBy,
 };
 use loop_core::prompt::system_prompt;
-use loop_core::run::{AgentReport, Answer, Ended, PromptNote, RunSettings, RunState, StreamReport, TextDigest};
+use loop_core::run::{
+    AgentChoice, AgentReport, Answer, Ended, PromptNote, RunSettings, RunState, StreamReport, TextDigest,
+};
 use loop_core::settings::{AgentSettings, Settings, StatusBlock};
 use loop_core::text;
 use loop_core::view::LiveDigest;
@@ -32,6 +34,8 @@ const LIVE_BYTES_MAX: u64 = 256 * 1024;
 /// What the order for an attempt says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptInput<'a> {
+    /// Which agent and model it uses.
+    pub(crate) choice: &'a AgentChoice,
     /// Notes of the run for the prompt.
     pub(crate) notes: &'a [PromptNote],
     /// The first and the last injected text that is new.
@@ -104,7 +108,8 @@ fn prepare(
     workspace: &Path,
     folder: &Path,
 ) -> io::Result<Prepared> {
-    let agent = state.agent_in_use().ok_or_else(|| io::Error::other("there is no such agent"))?;
+    let agent = state.agent_named(&input.choice.agent, state.settings.shown());
+    let agent = agent.ok_or_else(|| io::Error::other(format!("there is no agent {:?}", input.choice.agent)))?;
     let known = !matches!(agent, Agent::Custom(_));
     let system = system(state, known);
     let mut prompt = prompt_file::text(run, state, input.notes, input.injected)?;
@@ -129,7 +134,8 @@ fn prepare(
         None => (workspace.to_owned(), folder.to_owned()),
     };
     let ambient = passed(&agent, &state.settings.shown().values.agent);
-    let given = CallInput { workspace: &workspace, folder: &folder, system: &system, session };
+    let model = input.choice.model.as_deref();
+    let given = CallInput { workspace: &workspace, folder: &folder, system: &system, session, model };
     let call = call_of(&agent, state, &ambient, &given);
     match &container {
         Some(container) => container.copy(&[(PROMPT, &prompt), (SYSTEM, &system)], &call.files)?,
@@ -179,6 +185,7 @@ struct CallInput<'a> {
     folder: &'a Path,
     system: &'a str,
     session: Option<&'a str>,
+    model: Option<&'a str>,
 }
 
 fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, given: &CallInput<'_>) -> AgentCommand {
@@ -200,7 +207,7 @@ fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, 
         session: given.session,
         permissions: settings.allowed(),
         network: settings.agent_network,
-        model: state.agent.choice().map_or(settings.agent_model.as_deref(), |choice| choice.model.as_deref()),
+        model: given.model,
         args: &args,
         // What we put into a container is root's there.
         root: rustix::process::geteuid().is_root() || settings.in_container(),
@@ -214,7 +221,8 @@ fn call_of(agent: &Agent, state: &RunState, ambient: &BTreeMap<String, String>, 
 pub fn example(agent: &Agent, settings: &Settings, workspace: &Path) -> AgentCommand {
     let state = RunState { settings: RunSettings::new(&settings.resolved), ..RunState::default() };
     let ambient = passed(agent, &settings.values.agent);
-    let given = CallInput { workspace, folder: Path::new("ATTEMPT"), system: "SYSTEM PROMPT", session: None };
+    let model = settings.values.agent.agent_model.as_deref();
+    let given = CallInput { workspace, folder: Path::new("ATTEMPT"), system: "SYSTEM PROMPT", session: None, model };
     call_of(agent, &state, &ambient, &given)
 }
 

@@ -189,11 +189,11 @@ impl Executor {
         state: &RunState,
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
-        let Order::RunAgent { notes, injected, session, .. } = order else {
+        let Order::RunAgent { choice, notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
         };
         let (task, reader) = self.contained(state, |executor, containment| {
-            let input = AttemptInput { notes, injected: *injected, session: session.as_deref() };
+            let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
         })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);

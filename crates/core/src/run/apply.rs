@@ -3,6 +3,7 @@
 use super::agent::{AttemptKind, EndedAttempt};
 use super::checkpoint_name::MANUAL;
 use super::checkpoints::{INITIAL, RollbackCause};
+use super::choice::AgentChoice;
 use super::clock::DriverMode;
 use super::event::{Change, Event, Input, Notice, Request, Target};
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCause, Order, PromptNote};
@@ -52,9 +53,17 @@ impl RunState {
             Decision::Round(judgement) => self.round_judged(judgement),
             Decision::Guard(judgement) => self.guard_judged(judgement),
             Decision::Proof(judgement) => self.proof_judged(judgement),
-            Decision::Chosen { choice, .. } => self.agent.choose(choice),
+            Decision::Chosen { choice, .. } => self.chosen(choice),
             Decision::BreakerClosed => self.progress.close_breaker(self.checkpoints.tree()),
         }
+    }
+
+    fn chosen(&mut self, choice: &AgentChoice) {
+        // The model that was reported is the one of the choice before.
+        if self.agent.choice().is_some_and(|before| before != choice) {
+            self.budget.forget_model();
+        }
+        self.agent.choose(choice);
     }
 
     fn happened(&mut self, input: &Input) {

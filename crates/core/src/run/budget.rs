@@ -61,6 +61,11 @@ impl Budget {
         self.call = None;
     }
 
+    /// Another agent or model works next.
+    pub(super) fn forget_model(&mut self) {
+        self.spent.model = None;
+    }
+
     pub(super) fn call_begins(&mut self) {
         self.window = self.call.take().or(self.window.take());
         self.spent.calls += 1;

@@ -72,6 +72,15 @@ fn another_model_continues_the_session() {
 }
 
 #[test]
+fn the_model_that_was_reported_is_forgotten_with_another_choice() {
+    let mut story = Story::new(&[("agent", "claude")]);
+    story.say("opened / saved / fail / agent-heard model=opus-4 / saved / measured / fail");
+    assert_eq!(story.state.budget.spent().model.as_deref(), Some("opus-4"));
+    story.say("set agent=codex / agent-heard session=s1 / saved / measured / fail");
+    assert_eq!(story.state.budget.spent().model, None);
+}
+
+#[test]
 fn what_agents_leave_in_a_workspace_is_the_same_for_every_agent() {
     let all = Agent::litter_of_all(&[]);
     for adapter in ADAPTERS {

@@ -344,6 +344,7 @@ fn heard(words: &str) -> Answer {
                 let (sha256, bytes) = value.split_once(':').unwrap_or((value, "100"));
                 heard.words = Some(TextDigest { sha256: sha256.to_owned(), bytes: bytes.parse().unwrap() });
             }
+            "model" => heard.model = Some(value.to_owned()),
             "cost" => heard.usage.cost_micros = value.parse().ok(),
             "tokens" => heard.usage.input_tokens = value.parse().ok(),
             failure => {

@@ -43,10 +43,11 @@ impl CallRecord {
             Some(name) => format!("{project}\u{1f}{name}"),
             None => spec.id.to_string(),
         };
-        let model = state.budget.spent().model.clone().or_else(|| settings.values.agent.agent_model.clone());
+        let chosen = state.agent.choice();
+        let model = state.budget.spent().model.clone().or_else(|| chosen.and_then(|choice| choice.model.clone()));
         Some(Self {
             run: spec.id.clone(),
-            account: settings.agent.clone(),
+            account: chosen.map_or_else(|| settings.agent.clone(), |choice| choice.agent.clone()),
             key,
             reservation,
             worst: wanted(state, settings),
