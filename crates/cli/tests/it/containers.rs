@@ -196,7 +196,7 @@ fn a_container_made_of_an_image_has_the_workspace_and_no_network_and_goes_with_i
     assert_eq!(refused.hint, "docker pull no-such-image");
     let above = socket.parent().unwrap();
     let refused = container::start(&socket, ContainerRequest { image: IMAGE, workspace: above, ..wish }).unwrap_err();
-    assert!(refused.why.contains("socket lies in it"), "{refused:?}");
+    assert!(refused.why.contains("socket is in it"), "{refused:?}");
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn the_state_folder_in_a_workspace_is_no_part_of_it_and_a_workspace_in_it_is_ref
     assert_eq!(user.read("work/a"), "2\n");
     let inside = user.work().join(".my state[1]/runs");
     let ran = user.run(&[&start("true", "true", &[])[..], &["-C", inside.to_str().unwrap()]].concat()).expect_code(4);
-    assert!(ran.err().contains("keeps its records"), "{}", ran.text());
+    assert!(ran.err().contains("stores its records"), "{}", ran.text());
 }
 
 #[test]
