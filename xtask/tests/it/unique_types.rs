@@ -1,13 +1,13 @@
 //! Names of types that stand twice in one crate.
 
-use xtask::rules::unique_types::{KNOWN, Known, check_with};
+use xtask::rules::unique_types::{KNOWN, KnownName, check_with};
 use xtask::{Tree, workspace_root};
 
 use crate::told;
 
 const A: (&str, &str) = ("crates/daemon/src/a.rs", "//! A.\npub struct Place;\nstruct Inner;\npub fn place() {}\n");
 
-fn findings(files: &[(&str, &str)], known: &[Known]) -> Vec<String> {
+fn findings(files: &[(&str, &str)], known: &[KnownName]) -> Vec<String> {
     told(&check_with(&Tree::of(files), known))
 }
 
@@ -36,7 +36,7 @@ fn private_types_and_those_of_other_crates_may_share_a_name() {
 
 #[test]
 fn a_known_name_may_stay_until_it_is_unique() {
-    let known = [Known { folder: "daemon", name: "Place" }];
+    let known = [KnownName { folder: "daemon", name: "Place" }];
     let both = [A, ("crates/daemon/src/b.rs", "pub struct Place;\n")];
     assert!(findings(&both, &known).is_empty());
     let found = findings(&[A], &known);
@@ -47,7 +47,7 @@ fn a_known_name_may_stay_until_it_is_unique() {
 #[test]
 fn every_known_name_stands_twice_in_the_house() -> anyhow::Result<()> {
     let found = told(&check_with(&Tree::load(&workspace_root())?, &[]));
-    let is_twice = |row: &Known| {
+    let is_twice = |row: &KnownName| {
         let fault = format!("{} has another type `{}` in", row.folder, row.name);
         found.iter().any(|finding| finding.contains(&fault))
     };

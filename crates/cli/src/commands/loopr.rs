@@ -15,7 +15,7 @@ use loop_host::paths::text_of;
 use loop_host::settings_files::{gather, text_of as read_text};
 
 use super::start;
-use super::{loopr_status, loopr_status::StatusArgs};
+use super::{loopr_status, loopr_status::LooprStatusArgs};
 use crate::args::OutputArgs;
 use crate::context::{Context, Done, files_error, settings_error};
 use crate::flags::given;
@@ -46,7 +46,7 @@ enum LooprVerb {
     /// Run the loop
     Loop(LoopArgs),
     /// Show where the newest loop of this root stands
-    Status(StatusArgs),
+    Status(LooprStatusArgs),
 }
 
 /// Run the loop

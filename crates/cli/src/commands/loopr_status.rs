@@ -11,7 +11,7 @@ use crate::context::{Context, Done, read_error, runs_error};
 
 /// Show where the newest loop of this root stands
 #[derive(Debug, Args)]
-pub(super) struct StatusArgs {
+pub(super) struct LooprStatusArgs {
     #[command(flatten)]
     root: RootArg,
     /// Print JSON, as .loopr/status.json has it
@@ -19,7 +19,7 @@ pub(super) struct StatusArgs {
     json: bool,
 }
 
-pub(super) fn run(context: &Context, args: &StatusArgs) -> Done {
+pub(super) fn run(context: &Context, args: &LooprStatusArgs) -> Done {
     let root = root(&args.root)?;
     let real = text_of(&root.canonicalize().unwrap_or(root));
     let found = newest(context, &real)?;

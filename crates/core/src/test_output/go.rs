@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::test_list::{Counts, FormatTests, IDS_MAX, TestList};
 use super::{Format, TestStatus};
 
-/// How many packages are told apart.
+/// How many packages are distinguished.
 const PACKAGES_MAX: usize = 5_000;
 
 #[derive(Debug, Default)]
@@ -136,7 +136,8 @@ impl Go {
 }
 
 impl Package {
-    /// Its tests, and how many that is: a test with parts is no test by itself, and a package whose tests are not named counts as one.
+    /// Its tests, and how many there are: a test with parts does not count by itself, and a package whose tests are not
+    /// named counts as one.
     fn told(&self, name: &str, tests: &mut TestList) -> Counts {
         let mut counts = Counts::default();
         for (test, status) in &self.tests {

@@ -3,7 +3,7 @@ use super::scan::{counted, indented, without_parens_duration};
 use super::test_list::{Counts, FormatTests, TestList, sum};
 use super::{Format, TestStatus};
 
-/// How deep groups are told apart.
+/// How deep groups are distinguished.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]
@@ -16,9 +16,9 @@ pub(super) struct Jest {
     /// The lines now are the tree of that file.
     tree: bool,
     groups: Vec<(usize, String)>,
-    /// At least one line that nobody else writes.
+    /// At least one line that no other program writes.
     sure: bool,
-    /// Failures are told a second time at the end.
+    /// Failures are reported a second time at the end.
     again: bool,
 }
 

@@ -1,10 +1,10 @@
-//! JUnit XML in the output: a tolerant scan of its tags, byte by byte, so that one long line is no problem.
+//! JUnit XML in the output: a tolerant scan of its tags, byte by byte, so that one long line does no harm.
 use super::test_list::{FormatTests, TestList};
 use super::{Format, TestStatus};
 
 /// A tag longer than this is looked at only so far.
 const TAG_BYTES_MAX: usize = 16 * 1024;
-/// How deep suites are told apart.
+/// How deep suites are distinguished.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use super::scan::{counted, is_number};
 use super::test_list::{Counts, FormatTests, IDS_MAX, TestList};
 use super::{Format, TestStatus};
 
-/// How many binaries are told apart.
+/// How many binaries are distinguished.
 const SUITES_MAX: usize = 5_000;
 
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Libtest {
     pending: Option<String>,
     kept: usize,
     over: bool,
-    /// Cargo was told not to stop at the first binary that fails.
+    /// Cargo was asked not to stop at the first binary that fails.
     went_on: bool,
 }
 
@@ -87,7 +87,7 @@ impl Format for Libtest {
             let mut before: Option<&str> = None;
             let mut many = 1_u32;
             for ((test, _), status) in &suite.tests {
-                // Doc tests of one item are told apart by their order, which lines give: these move.
+                // Doc tests of one item are distinguished by their order, which lines give: these move.
                 many = if before == Some(test) { many + 1 } else { 1 };
                 before = Some(test);
                 let number = if many > 1 { format!(" #{many}") } else { String::new() };
@@ -270,7 +270,7 @@ fn result(rest: &str) -> Option<Counts> {
     (known >= 3).then_some(counts)
 }
 
-/// A name without what changes: `- should panic` is no part of it, and the line of a doc test stands apart.
+/// A name without what changes: `- should panic` does not belong to it, and the line of a doc test is separate.
 fn key(name: &str) -> (String, u32) {
     let name = name.trim().trim_end_matches(" - should panic");
     let Some((before, rest)) = name.split_once(" (line ") else { return (name.to_owned(), 0) };

@@ -3,7 +3,7 @@ use super::scan::{counted, indented, is_duration};
 use super::test_list::{Counts, FormatTests, TestList, sum};
 use super::{Format, TestStatus};
 
-/// How deep groups are told apart.
+/// How deep groups are distinguished.
 const DEPTH_MAX: usize = 50;
 /// How many ends of a line are tried.
 const TRIES_MAX: usize = 4;
@@ -13,7 +13,7 @@ pub(super) struct Node {
     tests: TestList,
     stated: Option<Counts>,
     groups: Vec<(usize, String)>,
-    /// Failures are told a second time at the end.
+    /// Failures are reported a second time at the end.
     again: bool,
 }
 
@@ -110,7 +110,7 @@ impl Node {
     }
 }
 
-/// `totals (4.872865ms) # TODO` as name and directive. The fraction is what nobody else writes.
+/// `totals (4.872865ms) # TODO` as name and directive. No other program writes the fraction.
 fn split_took(rest: &str) -> Option<(&str, &str)> {
     let mut ends = rest.rmatch_indices("ms)").map(|(at, sign)| at + sign.len()).take(TRIES_MAX);
     ends.find_map(|end| {

@@ -3,7 +3,7 @@ use super::scan::{indented, is_number};
 use super::test_list::{Counts, FormatTests, IDS_MAX, TestList};
 use super::{Format, TestStatus};
 
-/// How deep subtests are told apart.
+/// How deep subtests are distinguished.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]

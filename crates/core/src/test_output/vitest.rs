@@ -3,7 +3,7 @@ use super::scan::{counted, indented, is_number, without_duration};
 use super::test_list::{Counts, FormatTests, TestList, sum};
 use super::{Format, TestStatus};
 
-/// How deep groups are told apart.
+/// How deep groups are distinguished.
 const DEPTH_MAX: usize = 50;
 
 #[derive(Debug, Default)]
