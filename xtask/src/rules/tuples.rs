@@ -19,7 +19,7 @@ pub struct Baseline {
 
 /// What is left of both. A crate that is not here may have none.
 pub const BASELINES: &[Baseline] = &[
-    Baseline { folder: "core", tuple_parameters: 4, multi_assignments: 15 },
+    Baseline { folder: "core", tuple_parameters: 3, multi_assignments: 13 },
     Baseline { folder: "host", tuple_parameters: 34, multi_assignments: 5 },
 ];
 
