@@ -22,7 +22,7 @@ const ENDS: [&str; 16] = [
     " which ",
     " looks ",
     " lists ",
-    " shows ",
+    " shows whose",
     " finishes ",
     " brings ",
 ];

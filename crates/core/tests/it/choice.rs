@@ -59,7 +59,7 @@ fn a_run_is_resumed_with_another_agent() {
 fn another_agent_does_not_continue_the_session_of_the_one_before() {
     let mut story = Story::new(&[("agent", "claude"), ("session", "continue")]);
     story.say("opened / saved / fail / agent-heard session=s1 / saved / measured / fail");
-    assert_eq!(story.last(), "agent 2.1 with claude in s1");
+    assert_eq!(story.last(), "agent 2.1 in s1");
     story.say("set agent=codex / agent-heard session=s1 / saved / measured / fail");
     assert_eq!(story.last(), "agent 3.1 with codex");
 }

@@ -3,7 +3,7 @@ use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
-use loop_core::settings::{Given, Layer, Origin, key, resolve};
+use loop_core::settings::{Given, Layer, Origin, key, keys, resolve};
 use loop_core::time::At;
 
 /// The settings of a story: the promise `make test`, a custom agent, three iterations, plus these.
@@ -407,9 +407,12 @@ fn order_text(order: &Order, state: &RunState) -> String {
             let only = if *status_only { " only for its status" } else { "" };
             let reserved = reservation.map_or_else(String::new, |number| format!(" reserved {number}"));
             let model = choice.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
-            let with = format!(" with {}{model}", choice.agent);
-            // Stories have a custom agent unless they say otherwise.
-            let with = Some(with).filter(|with| with != " with custom").unwrap_or_default();
+            // Only where it is not what the story was started with.
+            let first = state.spec.as_ref().map(|spec| &spec.settings);
+            let text = |key| first.map_or("", |first| first.text(key));
+            let same = choice.agent == text(keys::agent())
+                && choice.model.as_deref().unwrap_or_default() == text(keys::agent_model());
+            let with = if same { String::new() } else { format!(" with {}{model}", choice.agent) };
             format!("agent {iteration}.{attempt}{with}{session}{only}{reserved}{telling}")
         }
         Order::Hold { cause, ms } if *ms == PAUSE_MS_MAX => format!("hold {}", word(cause)),
