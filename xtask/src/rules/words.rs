@@ -138,9 +138,22 @@ fn counts(tree: &Tree) -> Vec<(usize, &str, usize)> {
         .collect()
 }
 
+/// The phrases by their first word, so that most words of a text need one look-up.
+type Phrases = BTreeMap<&'static str, Vec<&'static Banned>>;
+
+fn phrases() -> Phrases {
+    let mut phrases = Phrases::new();
+    for banned in BANNED {
+        let first = banned.phrase.split(' ').next().unwrap_or_default();
+        phrases.entry(first).or_default().push(banned);
+    }
+    phrases
+}
+
 /// All banned words, by folder; those of documents by the empty name.
 fn found_in(tree: &Tree) -> BTreeMap<String, Vec<Finding>> {
     let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
+    let phrases = phrases();
     for file in tree.files().filter(|file| file.path != THIS_FILE) {
         let (folder, passages) = if file.is_markdown() {
             (String::new(), document_passages(&file.text))
@@ -151,7 +164,7 @@ fn found_in(tree: &Tree) -> BTreeMap<String, Vec<Finding>> {
         };
         let findings: Vec<Finding> = passages
             .iter()
-            .flat_map(Passage::banned)
+            .flat_map(|passage| passage.banned(&phrases))
             .map(|(line, banned)| {
                 let message = format!("plain English: not `{}`; write: {}", banned.phrase, banned.instead);
                 Finding::new(&file.path, line, message)
@@ -192,13 +205,11 @@ impl Passage {
         self.words.extend(bare.filter(|word| !word.is_empty()).map(|word| (line, word.to_owned())));
     }
 
-    fn banned(&self) -> Vec<(usize, &'static Banned)> {
+    fn banned(&self, phrases: &Phrases) -> Vec<(usize, &'static Banned)> {
         let mut found = Vec::new();
-        for at in 0..self.words.len() {
-            found.extend(BANNED.iter().filter(|banned| self.has(at, banned)).filter_map(|banned| {
-                let (line, _) = self.words.get(at)?;
-                Some((*line, banned))
-            }));
+        for (at, (line, word)) in self.words.iter().enumerate() {
+            let begun = phrases.get(word.as_str()).into_iter().flatten().copied();
+            found.extend(begun.filter(|banned| self.has(at, banned)).map(|banned| (*line, banned)));
         }
         found
     }
