@@ -144,9 +144,9 @@ fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, L
 pub(crate) fn check_containment_word(word: &str) -> Result<(), LaunchRefusal> {
     let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.name() == word) else { return Ok(()) };
     try_out(mode).map_err(|why| {
-        LaunchRefusal::wrong(format!("containment {word} cannot be had here"))
+        LaunchRefusal::wrong(format!("containment {word} is not available here"))
             .because(why)
-            .hint("leave it out for the best that can be had, and see: loop doctor")
+            .hint("leave it out for the best that is available, and see: loop doctor")
     })
 }
 
@@ -209,7 +209,7 @@ pub fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, 
         Kind::CountOrUnlimited(_) => {
             let more = more.parse::<u32>().ok().filter(|more| *more > 0);
             let sum = more.and_then(|more| now.parse::<u32>().ok()?.checked_add(more));
-            sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is no whole number above zero"))
+            sum.map(|sum| sum.to_string()).ok_or_else(|| wrong("it is not a whole number above zero"))
         }
         Kind::Duration | Kind::DurationOrUnlimited | Kind::DurationOrNone => {
             parse_value(Kind::Duration, more).map_err(|refusal| wrong(&refusal.why))?;

@@ -182,7 +182,7 @@ impl From<&WorkspaceError> for LaunchRefusal {
                 .because("two loops in one folder, or one inside the other, would undo each other's work")
                 .hint("wait for it, or work in another folder"),
             WorkspaceError::Another { .. } => refusal
-                .because("it was moved away, or made anew; what is there now is not the loop's to change")
+                .because("it was moved away, or created again; what is there now is not the loop's to change")
                 .hint("put the folder back where it was, or start a new loop"),
             WorkspaceError::Held { id, .. } => refusal
                 .because("two loops in one folder, or one inside the other, would undo each other's work")

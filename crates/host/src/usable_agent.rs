@@ -134,7 +134,7 @@ fn check_fits(settings: &Resolved, agent: &Agent) -> Result<(), LaunchRefusal> {
     let name = agent.name();
     if typed(keys::agent_model()) && !agent.takes_model() {
         return Err(LaunchRefusal::wrong(format!("--agent-model does not reach the agent {name}"))
-            .because("loop does not know how its command is told of a model")
+            .because("loop does not know how its command takes a model")
             .hint("name the model in the command itself"));
     }
     if typed(keys::agent_cmd()) && typed(keys::agent()) && name != "custom" {
@@ -151,7 +151,7 @@ fn check_permissions(settings: &AgentSettings, agent: &Agent) -> Result<(), Laun
         let name = agent.name();
         return Err(LaunchRefusal::wrong(format!("{name} cannot be held to --permissions {}", wanted.word()))
             .because("its command does what its own flags say")
-            .hint("leave it out, and give the command the flags that hold it back"));
+            .hint("leave it out, and give the command the flags that limit it"));
     }
     // In a container a variable says that it is isolated.
     let root = is_root() && !settings.in_container();

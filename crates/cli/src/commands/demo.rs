@@ -89,8 +89,8 @@ pub(crate) fn agent() -> Done {
     std::thread::sleep(THINKING);
     printer.answer(&format!("{}\n", step.0));
     let path = Path::new("calc.sh");
-    let mended = fs::read_to_string(path).map(|text| text.replace(step.1, step.2));
-    mended.and_then(|text| fs::write(path, text)).map_err(|error| {
+    let fixed = fs::read_to_string(path).map(|text| text.replace(step.1, step.2));
+    fixed.and_then(|text| fs::write(path, text)).map_err(|error| {
         CommandError::new(Kind::Unable, "the demo's agent works only in the demo's folder").because(error.to_string())
     })?;
     Ok(0)

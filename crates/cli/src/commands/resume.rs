@@ -1,4 +1,4 @@
-//! `loop resume`: go on with a run that was stopped, crashed or ran out of room.
+//! `loop resume`: continue a run that was stopped, crashed or reached a limit.
 
 use clap::Args;
 use loop_core::control::Ask;
@@ -13,7 +13,7 @@ use crate::args::IdArg;
 use crate::context::{Context, Done, read_error, runs_error};
 use crate::flags::ResumeFlags;
 
-/// Go on with a loop
+/// Resume a loop
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub(crate) struct ResumeArgs {
     /// Print events as lines of JSON instead of a summary
     #[arg(long)]
     json: bool,
-    /// Settings that are to hold from now on; a number or duration with + adds to what holds
+    /// Settings for the rest of the run; a number or duration with + is added to the value of now
     #[command(flatten)]
     flags: ResumeFlags,
 }
@@ -68,5 +68,5 @@ fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
         ask::ask(folder, Ask::Set(changes), "loop resume")?;
     }
     let seq = ask::ask(folder, Ask::Resume, "loop resume")?;
-    ask::told(context, folder, "goes on", seq)
+    ask::told(context, folder, "resumes", seq)
 }

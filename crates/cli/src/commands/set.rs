@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let change = |pair: &String| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
-            CommandError::new(Kind::Wrong, format!("{pair:?} is no key=value"))
+            CommandError::new(Kind::Wrong, format!("{pair:?} is not key=value"))
                 .because("a setting needs a name and a value")
                 .hint("for example: loop set ID max_iterations=20 timeout=10m")
         })?;

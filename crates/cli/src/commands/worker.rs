@@ -32,7 +32,7 @@ impl WhichArgs {
             return context.find(id);
         }
         if !self.is_said() {
-            return Err(CommandError::new(Kind::Wrong, "which loop?")
+            return Err(CommandError::new(Kind::Wrong, "the id of a loop is missing")
                 .because("neither an id nor the names of a worker were given")
                 .hint("give its id (loop list), or --project and --agent-name"));
         }

@@ -223,7 +223,11 @@ fn where_there_can_be_no_snapshots_the_git_store_is_taken_and_why_is_said() {
     let said = ran.text().lines().filter(|line| line.contains(why)).count();
     assert_eq!(said, 1, "{}", ran.text());
     let ran = scene.user.run(&scene.words(AGENT, "test -e log", &["--checkpoint", "btrfs"])).expect_code(4);
-    assert!(ran.err().contains("--checkpoint btrfs cannot be had here") && ran.err().contains(why), "{}", ran.text());
+    assert!(
+        ran.err().contains("--checkpoint btrfs is not available here") && ran.err().contains(why),
+        "{}",
+        ran.text()
+    );
     assert!(scene.is_clean());
     let ran = scene.user.run(&start(AGENT, "true", &["--checkpoint", "btrfs"])).expect_code(4);
     assert!(ran.err().contains("work is not on btrfs"), "{}", ran.text());

@@ -92,7 +92,7 @@ fn a_list_is_right_whatever_becomes_of_the_index() {
     assert!(index.exists());
     assert_eq!(user.run(&["list", "--json"]).out(), before, "from the index");
     std::fs::write(&index, "this is no database at all, but it is long enough to be looked at as one").unwrap();
-    assert_eq!(user.run(&["list", "--json"]).out(), before, "made anew");
+    assert_eq!(user.run(&["list", "--json"]).out(), before, "created again");
     std::fs::remove_file(&index).unwrap();
     std::fs::create_dir(&index).unwrap();
     assert_eq!(user.run(&["list", "--json"]).out(), before, "done without");

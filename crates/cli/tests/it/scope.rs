@@ -116,7 +116,7 @@ fn a_file_that_cannot_be_read_stops_the_start_and_can_be_skipped() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_later_pauses_the_loop_until_it_is_mended() {
+fn a_file_that_cannot_be_read_later_pauses_the_loop_until_it_is_fixed() {
     let user = ordinary(user());
     let agent = "echo s > secret; chmod 000 secret; touch ../ran-$LOOP_ITERATION";
     let running = user.begin(&start(agent, "test -e secret && chmod 600 secret && false", &["-n", "1"]));

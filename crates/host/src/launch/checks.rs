@@ -27,14 +27,14 @@ pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendCh
     let asked = setup.settings.values.checkpoint.checkpoint;
     if asked != CheckpointBackend::None {
         check_state_folder(&setup.path, &home.state).map_err(|why| {
-            LaunchRefusal::wrong("the workspace cannot be kept here")
+            LaunchRefusal::wrong("cannot checkpoint the workspace here")
                 .because(why)
                 .hint("set LOOP_HOME to a folder elsewhere, or go without: --checkpoint none")
         })?;
         refuse_unfinished_rollback(home, &setup.path)?;
     }
     choose(asked, &setup.path).map_err(|why| {
-        LaunchRefusal::wrong(format!("--checkpoint {} cannot be had here", asked.word()))
+        LaunchRefusal::wrong(format!("--checkpoint {} is not available here", asked.word()))
             .because(why)
             .hint("leave it out: auto takes what can be had")
     })

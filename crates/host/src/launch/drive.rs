@@ -87,7 +87,7 @@ impl DrivenRun {
         let over = self.state.over.as_ref().filter(|over| over.reason.code == ReasonCode::HostFailure);
         let Some(over) = over.filter(|_| self.state.phase.is_fresh()) else { return Ok(()) };
         self.folder.remove()?;
-        Err(LaunchRefusal::wrong("nothing was started: the workspace cannot be kept")
+        Err(LaunchRefusal::wrong("nothing was started: cannot checkpoint the workspace")
             .because(text::one_line(&over.reason.text, 2000))
             .hint("make it readable, leave it out with --checkpoint-skip <glob>, or go without: --checkpoint none"))
     }
@@ -125,8 +125,8 @@ pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<
             let warning = result.write(&state);
             notes.extend(warning.map(|note| LaunchNote::important(note.text)));
             let refusal = LaunchRefusal::of(RefusalKind::Unable, &error)
-                .because("what cannot be written down must not go on; everything under way was ended")
-                .hint(format!("make room or mend the disk, then: loop resume {}", folder.id));
+                .because("what cannot be recorded must not continue; everything under way was ended")
+                .hint(format!("make room or fix the disk, then: loop resume {}", folder.id));
             Err(Box::new(DriveRefusal { refusal, notes }))
         }
     }

@@ -48,7 +48,7 @@ fn check_gate(gate: &GateSpec) -> Result<(), LaunchRefusal> {
 fn check_line(flag: &str, line: &str) -> Result<(), LaunchRefusal> {
     let Some(why) = gate::syntax_error(line) else { return Ok(()) };
     let what = format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60));
-    Err(LaunchRefusal::wrong(what).because(why).hint("mend the line, or put it into a script"))
+    Err(LaunchRefusal::wrong(what).because(why).hint("fix the line, or put it into a script"))
 }
 
 /// What the agent may not change: what the gates run, and what the user names. None where nothing of it exists and no

@@ -70,7 +70,7 @@ pub fn carry_out_request(
     drop(start);
     let mut reporter = RequestReporter { outcome: None, notes };
     open(home, held.with_claim(claimed), by, event, &mut reporter)?;
-    reporter.outcome.ok_or_else(|| LaunchRefusal::unable("it was given up").hint(format!("loop status {}", folder.id)))
+    reporter.outcome.ok_or_else(|| LaunchRefusal::unable("it was cancelled").hint(format!("loop status {}", folder.id)))
 }
 
 /// Opens a run that nobody drives for one request that is only recorded: its workspace is not touched.
@@ -95,7 +95,7 @@ fn open(
     let signals = Signals::listen().map_err(|error| LaunchRefusal::of(RefusalKind::Unable, &error))?;
     let opening = vec![Event::OpenedForRequest { by: by.to_owned() }, event];
     let state = drive(held, &workspace, opening, signals, reporter).map_err(|DriveError { error, .. }| {
-        LaunchRefusal::of(RefusalKind::Unable, &error).hint("make room or mend the disk, then try again")
+        LaunchRefusal::of(RefusalKind::Unable, &error).hint("make room or fix the disk, then try again")
     })?;
     index::note(home, &folder, &state);
     Ok(())

@@ -97,7 +97,7 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
         LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("that is for good")
     } else {
         LaunchRefusal::wrong(format!("loop {id} is completed"))
-            .because("its promise holds; there is nothing to go on with")
+            .because("its promise passes; there is nothing to resume")
     };
     Err(refusal.hint(format!("loop history {id}, or start another one")))
 }

@@ -159,7 +159,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     drop(start);
     let held = container::begin_first(prepared.container.as_ref(), held)?;
     if let Some(why) = &prepared.checkpoints.why {
-        let text = format!("note: no btrfs snapshots here, a git store keeps the iterations: {why}");
+        let text = format!("note: no btrfs snapshots here, checkpoints go to a git store: {why}");
         caller.note(LaunchNote::progress(text));
     }
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })

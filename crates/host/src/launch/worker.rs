@@ -77,5 +77,5 @@ pub(super) fn tripped(run: &RunFolder, state: &RunState, verb: &str) -> LaunchRe
     let id = &run.id;
     LaunchRefusal::wrong(format!("the breaker has tripped: loop {id}, at {at}"))
         .because(format!("{why} ({})", breaker.reason.unwrap_or_default()))
-        .hint(format!("when that is mended: loop reset {id}, or loop {verb} --reset-circuit …"))
+        .hint(format!("when that is fixed: loop reset {id}, or loop {verb} --reset-circuit …"))
 }
