@@ -28,6 +28,7 @@ mod looking;
 mod loopr;
 mod loopr_setup;
 mod newcomer;
+mod other_agent;
 mod output;
 mod power_cuts;
 mod real;
