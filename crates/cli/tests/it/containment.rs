@@ -48,7 +48,7 @@ fn an_agent_kills_what_keeps_it_in(mode: &str) {
     let agent = "env -i setsid sleep 300 & sleep 0.1; echo $! >> pids; shim=$(awk '{print $4}' /proc/$PPID/stat); \
                  if [ $LOOP_ITERATION = 1 ]; then kill -9 $PPID; else kill -9 $shim $PPID; fi; sleep 300";
     let ran = user.run(&start(agent, "false", &["-n", "3", "--containment", mode])).expect_code(1);
-    assert!(ran.err().contains("all that it kept has been ended"), "{mode}: {}", ran.text());
+    assert!(ran.err().contains("its processes have been ended"), "{mode}: {}", ran.text());
     let pids = user.read("work/pids");
     assert_eq!(pids.lines().count(), 3, "{mode}: {}", ran.text());
     for pid in pids.lines() {
@@ -157,7 +157,7 @@ mod with_cgroups_and_namespaces {
         let agent = "group=$(grep -o '/loop-.*' /proc/self/cgroup | head -1); mount=$(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5; exit}' /proc/self/mountinfo); \
                  (trap '' TERM; sleep 0.1; echo 1 > $mount$group/cgroup.freeze; sleep 300) & sleep 0.05; touch ended";
         let ran = user.run(&start(agent, "test -e ended", &["-n", "1", "--containment", "cgroup"])).expect_code(0);
-        assert!(ran.err().contains("all that it kept has been ended"), "{}", ran.text());
+        assert!(ran.err().contains("its processes have been ended"), "{}", ran.text());
         assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
     }
 
