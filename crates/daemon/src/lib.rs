@@ -1,5 +1,7 @@
 //! Supervises many runs: the daemon `loopd`, its protocol and its client. Not built yet.
 //!
-//! Now `loop start` drives its own run. Later `loopd` starts the same hidden command for `--background`, one process for
-//! each run. It never touches a workspace, an agent or a journal itself.
+//! Now `loop start` drives its own run. Later `loopd` checks a start with `host/launch` (*prepare*, *create*) and gives
+//! refusals back as JSON. It then starts one process of `loop` for each run, which does *drive*: a driver catches
+//! signals and adopts orphans of its whole process, so one process cannot drive two runs. `loopd` itself never touches a
+//! workspace or an agent, and writes to no journal.
 #![forbid(unsafe_code)]

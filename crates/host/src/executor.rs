@@ -293,7 +293,6 @@ impl Executor {
         self.open.iter_mut().filter(|open| open.id == id).for_each(|open| open.task.cut());
     }
 
-    /// The handles to wait on.
     /// What is known from the live stream of the agent that works.
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
@@ -302,6 +301,7 @@ impl Executor {
         })
     }
 
+    /// The handles to wait on.
     pub(crate) fn wants(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         let containment = self.containment.iter().flat_map(|(_, containment)| containment.wants());
         let checkpoints = self.checkpoints.iter().map(CheckpointWorker::wants);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use loop_core::run::{Entry, RunState};
 use loop_core::time::At;
-use loop_core::view::{History, public_event};
+use loop_core::view::{History, LiveDigest, public_event};
 use loop_host::driver::Reporter;
 use loop_host::launch::{self, DrivenRun, LaunchRequest, ReadyRun, TaskSource};
 
@@ -153,6 +153,10 @@ impl Reporter for RunReporter<'_> {
 
     fn on_output(&mut self, bytes: &[u8]) {
         self.live.on_output(bytes);
+    }
+
+    fn on_live(&mut self, live: &LiveDigest) {
+        self.live.on_live(live);
     }
 
     fn tick(&self) -> Option<Duration> {

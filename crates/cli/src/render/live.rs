@@ -241,10 +241,7 @@ impl Live {
                 if self.printer.live && self.printer.loudness == Loudness::Normal {
                     self.draw(state, entry.at);
                 } else {
-                    self.line(
-                        None,
-                        &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.settings.shown().agent),
-                    );
+                    self.line(None, &format!("{:>7}  {} at work, up to {limit}{again}", of(state), state.agent_name()));
                 }
             }
             Fact::Ordered { order: Order::Hold { cause, .. }, .. } => self.holds(*cause, state),

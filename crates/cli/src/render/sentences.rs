@@ -67,7 +67,7 @@ pub(crate) fn refused_commands(state: &RunState) -> Option<String> {
         state.agent_in_use().map(|agent| agent.allow_hint())
     };
     let hint = hint.unwrap_or_default();
-    Some(format!("{} was refused {what}{first}; allow them with {hint}", state.settings.shown().agent))
+    Some(format!("{} was refused {what}{first}; allow them with {hint}", state.agent_name()))
 }
 
 /// How the limit is raised that keeps a run waiting.

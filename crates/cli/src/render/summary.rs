@@ -102,7 +102,7 @@ pub(crate) fn better(state: &RunState) -> Option<&Best> {
 
 /// What it cost, as far as that is known.
 pub(crate) fn cost(state: &RunState) -> String {
-    match (known_cost(state), state.settings.shown().agent.as_str()) {
+    match (known_cost(state), state.agent_name()) {
         (Some(cost), _) => cost,
         (None, "custom") => "not known for a custom agent".to_owned(),
         (None, agent) => format!("not reported by {agent}"),
@@ -138,7 +138,7 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
     let breaker = &state.settings.shown().values.breaker;
     let Some(code) = state.over.as_ref().map(|over| over.reason.code) else { return format!("loop resume {id}") };
     let inject = format!("loop inject {id} '…' && loop resume {id}");
-    let custom = state.settings.shown().agent == "custom";
+    let custom = state.agent_name() == "custom";
     match code {
         ReasonCode::IterationLimit => format!("loop resume {id} -n +5"),
         ReasonCode::TimeLimit => format!("loop resume {id} --max-time +1h"),

@@ -51,6 +51,23 @@ fn on_a_terminal_there_is_a_live_line_with_colour_unless_no_color_is_set() {
 }
 
 #[test]
+fn the_live_line_names_the_tool_that_the_agent_uses() {
+    let user = user();
+    let tool = r#"{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"cargo build"}}"#;
+    user.program(
+        "claude",
+        &format!(
+            "[ \"$1\" = --version ] && {{ echo 2.1.197; exit 0; }}\ncat > /dev/null\n\
+             echo '{{\"type\":\"assistant\",\"message\":{{\"id\":\"m1\",\"role\":\"assistant\",\"content\":[{tool}]}}}}'\n\
+             sleep 1.3; touch x"
+        ),
+    );
+    let program = env!("CARGO_BIN_EXE_loop");
+    let (_, screen) = user.on_a_terminal(&format!("{program} start 'do it' -p 'test -e x' --agent claude"));
+    assert!(screen.contains("1/10 · claude · ") && screen.contains("[Bash] cargo build"), "{screen:?}");
+}
+
+#[test]
 fn an_agent_has_no_terminal_to_write_to_or_to_be_stopped_by() {
     let user = user();
     let agent = "printf '\\033[41mEVIL' > /dev/tty; read x < /dev/tty; echo went on > log";

@@ -35,7 +35,7 @@ impl LineKind {
 pub(super) struct LineCounts {
     /// Those that are no event, and those over the cap.
     pub(super) malformed: u32,
-    /// EventReader of no kind that the reader knows.
+    /// How many events have a kind that the reader does not know.
     pub(super) unknown: u32,
 }
 

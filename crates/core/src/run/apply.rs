@@ -261,7 +261,7 @@ impl RunState {
             }
             Order::Hold { cause, .. } => {
                 self.guard.people_had_time();
-                if matches!(cause, HoldCause::Paused | HoldCause::Blocked | HoldCause::Question) {
+                if cause.waits_for_person() {
                     self.clock.stop(self.now);
                 }
             }

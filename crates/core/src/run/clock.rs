@@ -165,9 +165,7 @@ impl RunState {
             Order::RunAgent { .. } => time_budget::agent(left, self.gates.duration_ms(), deciding),
             Order::RunGate { point, .. } if self.counts_time(point) => time_budget::whole(left, deciding),
             // Nothing has to be ended but the waiting.
-            Order::Hold { cause: HoldCause::Delay | HoldCause::Limit | HoldCause::Calls, .. }
-                if !open.is_cancelled() =>
-            {
+            Order::Hold { cause, .. } if !cause.waits_for_person() && !open.is_cancelled() => {
                 time_budget::Share { ask_ms: left, end_ms: left }
             }
             Order::CleanUp { .. }

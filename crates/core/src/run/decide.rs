@@ -40,32 +40,38 @@ pub struct Rule {
     pub name: &'static str,
     /// Whether it is looked at between any two orders, and not only when the gates have spoken.
     pub at_once: bool,
+    /// Whether it is a limit past which an agent is not called again, not even for its status block.
+    pub ends_calls: bool,
     judge: fn(&RunState, &Deciding) -> Option<Next>,
 }
 
 /// The precedence of everything that can end, hold or continue a run. The first that applies counts.
-pub const PRECEDENCE: [Rule; 21] = [
-    Rule { name: "abort asked", at_once: true, judge: abort_asked },
-    Rule { name: "host failure", at_once: true, judge: host_failure },
-    Rule { name: "rollback asked", at_once: true, judge: rollback_asked },
-    Rule { name: "blocked", at_once: true, judge: blocked },
-    Rule { name: "tamper that stops", at_once: false, judge: tamper },
-    Rule { name: "gates pass", at_once: false, judge: gates_pass },
-    Rule { name: "claimed, where there is no gate", at_once: false, judge: claimed },
-    Rule { name: "stop asked", at_once: false, judge: stop_asked },
-    Rule { name: "pause asked", at_once: false, judge: pause_asked },
-    Rule { name: "cap: iterations", at_once: false, judge: iteration_cap },
-    Rule { name: "cap: time", at_once: false, judge: time_cap },
-    Rule { name: "cap: money", at_once: false, judge: money_cap },
-    Rule { name: "cap: calls", at_once: false, judge: calls_cap },
-    Rule { name: "agent cannot work: login or billing", at_once: false, judge: login_or_billing },
-    Rule { name: "agent cannot work: crashes", at_once: false, judge: crash_streak },
-    Rule { name: "agent cannot work: gate unverifiable", at_once: false, judge: unverifiable_streak },
-    Rule { name: "agent says that it is blocked", at_once: false, judge: agent_blocked },
-    Rule { name: "breaker", at_once: false, judge: breaker },
-    Rule { name: "wait", at_once: false, judge: wait },
-    Rule { name: "recovery ladder", at_once: false, judge: never },
-    Rule { name: "next iteration", at_once: false, judge: next_iteration },
+pub const PRECEDENCE: [Rule; 20] = [
+    Rule { name: "abort asked", at_once: true, ends_calls: false, judge: abort_asked },
+    Rule { name: "host failure", at_once: true, ends_calls: false, judge: host_failure },
+    Rule { name: "rollback asked", at_once: true, ends_calls: false, judge: rollback_asked },
+    Rule { name: "blocked", at_once: true, ends_calls: false, judge: blocked },
+    Rule { name: "tamper that stops", at_once: false, ends_calls: false, judge: tamper },
+    Rule { name: "gates pass", at_once: false, ends_calls: false, judge: gates_pass },
+    Rule { name: "claimed, where there is no gate", at_once: false, ends_calls: false, judge: claimed },
+    Rule { name: "stop asked", at_once: false, ends_calls: false, judge: stop_asked },
+    Rule { name: "pause asked", at_once: false, ends_calls: false, judge: pause_asked },
+    Rule { name: "cap: iterations", at_once: false, ends_calls: false, judge: iteration_cap },
+    Rule { name: "cap: time", at_once: false, ends_calls: true, judge: time_cap },
+    Rule { name: "cap: money", at_once: false, ends_calls: true, judge: money_cap },
+    Rule { name: "cap: calls", at_once: false, ends_calls: true, judge: calls_cap },
+    Rule { name: "agent cannot work: login or billing", at_once: false, ends_calls: false, judge: login_or_billing },
+    Rule { name: "agent cannot work: crashes", at_once: false, ends_calls: false, judge: crash_streak },
+    Rule {
+        name: "agent cannot work: gate unverifiable",
+        at_once: false,
+        ends_calls: false,
+        judge: unverifiable_streak,
+    },
+    Rule { name: "agent says that it is blocked", at_once: false, ends_calls: false, judge: agent_blocked },
+    Rule { name: "breaker", at_once: false, ends_calls: false, judge: breaker },
+    Rule { name: "wait", at_once: false, ends_calls: false, judge: wait },
+    Rule { name: "next iteration", at_once: false, ends_calls: false, judge: next_iteration },
 ];
 
 /// Between two orders: does anything end the run right now?
@@ -83,12 +89,7 @@ pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
 /// Whether a cap on the loop's own is reached: nothing more may be asked of an agent.
 #[must_use]
 pub fn capped(state: &RunState, deciding: &Deciding) -> bool {
-    [time_cap, money_cap, calls_cap].iter().any(|cap| cap(state, deciding).is_some())
-}
-
-/// For entries whose policy is not built yet: their place in the list is kept.
-fn never(_: &RunState, _: &Deciding) -> Option<Next> {
-    None
+    PRECEDENCE.iter().filter(|rule| rule.ends_calls).any(|rule| (rule.judge)(state, deciding).is_some())
 }
 
 fn conclude(outcome: Outcome, code: ReasonCode, text: String) -> Option<Next> {
@@ -352,9 +353,9 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
 }
 
 /// Nothing but a person can mend these.
-fn login_or_billing(state: &RunState, deciding: &Deciding) -> Option<Next> {
+fn login_or_billing(state: &RunState, _: &Deciding) -> Option<Next> {
     let failure = state.agent.failure().filter(|_| state.agent_ended())?;
-    let agent = &state.settings.read(deciding).agent;
+    let agent = state.agent_name();
     let (code, what) = match failure {
         Failure::Auth => (ReasonCode::AgentLogin, "is not signed in, or was refused"),
         Failure::Billing => (ReasonCode::AgentBilling, "has no credit left, or a plan that does not include it"),

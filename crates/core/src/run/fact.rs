@@ -354,6 +354,17 @@ pub enum HoldCause {
     Calls,
 }
 
+impl HoldCause {
+    /// Whether only a person ends it. The time of the run does not pass then.
+    #[must_use]
+    pub fn waits_for_person(self) -> bool {
+        match self {
+            Self::Paused | Self::Blocked | Self::Question => true,
+            Self::Delay | Self::Limit | Self::Calls => false,
+        }
+    }
+}
+
 /// A pause lasts until somebody ends it: no run outlives this.
 pub const PAUSE_MS_MAX: u64 = 10 * 365 * 24 * 3600 * 1000;
 

@@ -538,7 +538,7 @@ pub(super) fn best_to_keep(state: &RunState, deciding: &Deciding) -> Option<Stri
     (state.checkpoints.newest() != Some(best.as_str())).then_some(best)
 }
 
-/// Whether a person's request is one that goes back.
+/// Where the workspace is to go back to, and why: a person asked for it, or the run planned it.
 pub(super) fn rollback_target(state: &RunState) -> Option<(Target, super::checkpoints::RollbackCause)> {
     state.checkpoints.target(state.requests.rollback.as_ref())
 }

@@ -211,7 +211,7 @@ impl RunState {
     #[must_use]
     pub fn is_paused(&self) -> bool {
         let cause = self.main_order().and_then(|(_, open)| open.order.hold_cause());
-        matches!(cause, Some(HoldCause::Paused | HoldCause::Blocked | HoldCause::Question))
+        cause.is_some_and(HoldCause::waits_for_person)
     }
 
     /// How long it has been at work, without the time in which no driver was.
@@ -257,12 +257,23 @@ impl RunState {
         Agent::find(name, described, &settings.agent_cmd)
     }
 
+    /// The name of the agent that works or worked last; before the first attempt the one that is set.
+    #[must_use]
+    pub fn agent_name(&self) -> &str {
+        self.agent.choice().map_or(&self.settings.shown().values.agent.agent, |choice| &choice.agent)
+    }
+
+    /// The model that was chosen for it; none is the agent's default.
+    #[must_use]
+    pub fn model_chosen(&self) -> Option<&str> {
+        let set = || self.settings.shown().values.agent.agent_model.as_deref();
+        self.agent.choice().map_or_else(set, |choice| choice.model.as_deref())
+    }
+
     /// The agent that works or worked last, for people and for the host; before the first attempt the one that is set.
     #[must_use]
     pub fn agent_in_use(&self) -> Option<Agent> {
-        let settings = self.settings.shown();
-        let name = self.agent.choice().map_or(&settings.agent, |choice| &choice.agent);
-        self.agent_named(name, settings)
+        self.agent_named(self.agent_name(), self.settings.shown())
     }
 
     /// Whether checkpoints are taken at all.

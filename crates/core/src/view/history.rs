@@ -346,7 +346,7 @@ impl History {
                 promise: None,
                 duration_seconds: None,
                 changes: None,
-                agent: self.state.settings.shown().agent.clone(),
+                agent: self.state.agent_name().to_owned(),
                 outcome: IterationOutcome::Running,
                 failure: None,
                 reset_at: None,

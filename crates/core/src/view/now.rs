@@ -265,7 +265,7 @@ pub fn iteration_text(iteration: u32, most: Option<u32>) -> String {
 fn activity(state: &RunState, order: &Order, live: &LiveDigest) -> Activity {
     match order {
         Order::RunAgent { attempt, status_only, .. } => Activity::Agent(AgentActivity {
-            agent: state.settings.shown().agent.clone(),
+            agent: state.agent_name().to_owned(),
             attempt: *attempt,
             status_only: *status_only,
             tool: live.tool.clone(),
@@ -312,8 +312,7 @@ fn hold(state: &RunState, cause: HoldCause) -> Activity {
 
 /// After how long an order is ended: by its own limit, by the end of a wait, or by the time of the whole run.
 fn limit_of(state: &RunState, open: &OpenRunOrder) -> Option<u64> {
-    let for_a_person = [HoldCause::Paused, HoldCause::Blocked, HoldCause::Question];
-    if open.order.hold_cause().is_some_and(|cause| for_a_person.contains(&cause)) {
+    if open.order.hold_cause().is_some_and(HoldCause::waits_for_person) {
         return None;
     }
     let own = match state.waits_until(open) {

@@ -159,8 +159,8 @@ fn full(state: &RunState) -> String {
     }
 }
 
-/// What the user named, such as the model.
-fn chosen(name: Option<&String>) -> Option<String> {
+/// What the user named, as one short line.
+fn named(name: Option<&String>) -> Option<String> {
     name.map(|name| text::one_line(name, GOAL_LETTERS_MAX)).filter(|name| !name.is_empty())
 }
 
@@ -192,13 +192,13 @@ impl Row {
             iteration: state.iteration,
             max_iterations: state.settings.shown().max_iterations,
             promise: text::one_line(state.settings.shown().resolved.text(keys::promise()), 4096),
-            agent: state.settings.shown().agent.clone(),
+            agent: state.agent_name().to_owned(),
             model: state
                 .budget
                 .spent()
                 .model
                 .clone()
-                .or_else(|| chosen(state.settings.shown().values.agent.agent_model.as_ref())),
+                .or_else(|| state.model_chosen().map(|model| text::one_line(model, GOAL_LETTERS_MAX))),
             elapsed_seconds: seconds(state.active_ms(at)),
             workspace: String::from_utf8(text::unescape_path(&spec.workspace.path))
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
@@ -213,8 +213,8 @@ impl Row {
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,
             waiting: Waiting::of(state).filter(|_| driven),
-            project: chosen(state.settings.shown().values.start.project.as_ref()),
-            agent_name: chosen(state.settings.shown().values.start.agent_name.as_ref()),
+            project: named(state.settings.shown().values.start.project.as_ref()),
+            agent_name: named(state.settings.shown().values.start.agent_name.as_ref()),
             thinned: false,
         })
     }

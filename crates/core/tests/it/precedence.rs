@@ -34,7 +34,6 @@ fn the_list_is_this_and_in_this_order() {
         agent says that it is blocked
         breaker
         wait
-        recovery ladder
         next iteration"#]]
     .assert_eq(&names.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The loop around `step`: wait for an event, decide, record, apply, hand orders to the executor. It has no opinions.
+//! The loop around `step`: wait for an event, decide, record, apply, hand orders to the executor.
 //!
 //! | file | does |
 //! |---|---|
@@ -31,14 +31,14 @@ use timer::Timers;
 
 pub use run::{DriveError, drive};
 
-/// Is shown what a machine does. Nothing is decided by what it does with it.
+/// Gets everything that a machine does, to show it. Its behaviour changes no decision.
 pub trait Reporter<M: Machine = Run> {
-    /// A line was written to the journal; `state` has it taken in.
+    /// A line was written to the journal; `state` is the state after it.
     fn on_entry(&mut self, entry: &JournalEntry<M::Fact>, state: &M::State);
     /// The agent or a gate wrote something.
     fn on_output(&mut self, bytes: &[u8]);
     /// What is known from the live stream of the agent; comes before each drawing while an agent works.
-    fn on_live(&mut self, _live: &LiveDigest) {}
+    fn on_live(&mut self, live: &LiveDigest);
     /// How often it wants to be asked to draw; none means never.
     fn tick(&self) -> Option<Duration>;
     /// Time to draw.
@@ -47,14 +47,14 @@ pub trait Reporter<M: Machine = Run> {
 
 /// Carries out the orders of a machine. Exactly one answer comes for each of them.
 pub trait Executes<M: Machine> {
-    /// Begins an order; `state` has it taken in. What comes back is its start or its answer.
+    /// Begins an order; `state` is the state after it. What comes back is its start or its answer.
     fn begin(&mut self, id: OrderId, order: &M::Order, state: &M::State) -> Option<M::Event>;
     /// Ends an order early; its answer still comes.
     fn cancel(&mut self, id: OrderId);
-    /// Ends an order that was cancelled and takes its time; its answer still comes.
+    /// Kills an order that was cancelled and has not ended; its answer still comes.
     fn kill(&mut self, id: OrderId);
-    /// Stops everything that is under way where it is, or lets it continue.
-    fn freeze(&mut self, still: bool);
+    /// Freezes all running work (true), or lets it continue (false).
+    fn freeze(&mut self, frozen: bool);
     /// Works on everything that is under way, and returns what came of it.
     fn poll(&mut self, on_output: &mut dyn FnMut(&[u8])) -> Vec<M::Event>;
     /// What is known from the live stream of the agent that works.
@@ -78,14 +78,14 @@ pub trait Sources<M: Machine> {
     /// # Errors
     /// Why it is refused.
     fn request(&mut self, call: &Call, state: &M::State) -> Result<M::Event, String>;
-    /// Makes the files safe that the requests of this turn name.
+    /// Syncs the files that the requests of this turn name.
     ///
     /// # Errors
     /// When the system refuses.
     fn sync_requests(&mut self) -> io::Result<()>;
     /// Whether the person pressed Ctrl-Z.
     fn suspended(&mut self) -> bool;
-    /// A line was written to the journal; `state` has it taken in.
+    /// A line was written to the journal; `state` is the state after it.
     fn on_entry(&mut self, entry: &JournalEntry<M::Fact>, state: &M::State) -> Vec<M::Event>;
     /// What wakes the driver.
     fn fds(&self, state: &M::State) -> Vec<BorrowedFd<'_>>;
@@ -93,7 +93,7 @@ pub trait Sources<M: Machine> {
     fn wakes_in(&self, now: Instant) -> Option<Duration>;
 }
 
-/// What is driven: a machine's journal with the state that it makes, and those who act for it.
+/// A machine with its journal, state, executor and sources.
 #[derive(Debug)]
 pub struct Driver<M: Machine, E, S> {
     journal: Journal<M>,
@@ -104,7 +104,7 @@ pub struct Driver<M: Machine, E, S> {
     drawn: Instant,
 }
 
-/// What one step left behind.
+/// The result of one step.
 struct Recorded<M: Machine> {
     entries: Vec<JournalEntry<M::Fact>>,
     /// What followed from it at once.
@@ -114,7 +114,7 @@ struct Recorded<M: Machine> {
 /// A call that will be answered when its facts are safe.
 struct Taken {
     call: Asked,
-    /// Which of the facts of this turn is its first.
+    /// The index of its first fact among the facts of this turn.
     first: usize,
 }
 
@@ -242,7 +242,7 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
         });
         let fds = self.executor.fds().into_iter().chain(self.sources.fds(&self.state)).chain(self.timers.fds());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        // Interrupted by a signal: its pipe says so in the next turn.
+        // If a signal interrupts it, its pipe is read in the next turn.
         poll(&mut fds, most.as_ref()).ok();
         if let Some(tick) = reporter.tick()
             && self.drawn.elapsed() >= tick

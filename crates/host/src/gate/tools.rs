@@ -115,7 +115,7 @@ pub(crate) fn unasked(state: &RunState) -> Vec<Tool> {
     };
     let model =
         state.budget.spent().model.as_ref().map_or_else(|| "not asked".to_owned(), |model| format!("model {model}"));
-    let mut tools = vec![tool("loop", env!("CARGO_PKG_VERSION")), tool(&state.settings.shown().agent, &model)];
+    let mut tools = vec![tool("loop", env!("CARGO_PKG_VERSION")), tool(state.agent_name(), &model)];
     let shell = agents::find("sh").and_then(|path| path.canonicalize().ok());
     tools.extend(shell.map(|path| tool("sh", &path.to_string_lossy())));
     let kernel = rustix::system::uname();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use loop_core::run::{Entry, Event, Fact, Input, ReasonCode, RunState};
 use loop_core::text;
 use loop_core::time::At;
+use loop_core::view::LiveDigest;
 
 use super::caller::LaunchNote;
 use super::container::end_container;
@@ -150,6 +151,10 @@ impl Reporter for LaunchReporter<'_> {
 
     fn on_output(&mut self, bytes: &[u8]) {
         self.inner.on_output(bytes);
+    }
+
+    fn on_live(&mut self, live: &LiveDigest) {
+        self.inner.on_live(live);
     }
 
     fn tick(&self) -> Option<Duration> {

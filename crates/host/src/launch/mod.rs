@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! start:   prepare(request)          → Prepared     → create → ReadyRun → drive → DrivenRun, with the final state
-//! resume:  prepare_resume(request)   → ResumableRun → reopen → ReadyRun → drive
+//! resume:  prepare_resume(request)   → PreparedResume → reopen → ReadyRun → drive
 //! offline: carry_out_request(event)  → RequestOutcome, for a run that nobody drives
 //! ```
 //!

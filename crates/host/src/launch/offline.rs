@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
 use loop_core::time::At;
+use loop_core::view::LiveDigest;
 
 use super::caller::LaunchNote;
 use crate::driver::{DriveError, Reporter, drive};
@@ -120,6 +121,8 @@ impl Reporter for RequestReporter<'_> {
     }
 
     fn on_output(&mut self, _: &[u8]) {}
+
+    fn on_live(&mut self, _: &LiveDigest) {}
 
     fn tick(&self) -> Option<Duration> {
         None

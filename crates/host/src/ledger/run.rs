@@ -43,11 +43,10 @@ impl CallRecord {
             Some(name) => format!("{project}\u{1f}{name}"),
             None => spec.id.to_string(),
         };
-        let chosen = state.agent.choice();
-        let model = state.budget.spent().model.clone().or_else(|| chosen.and_then(|choice| choice.model.clone()));
+        let model = state.budget.spent().model.clone().or_else(|| state.model_chosen().map(str::to_owned));
         Some(Self {
             run: spec.id.clone(),
-            account: chosen.map_or_else(|| settings.agent.clone(), |choice| choice.agent.clone()),
+            account: state.agent_name().to_owned(),
             key,
             reservation,
             worst: wanted(state, settings),
@@ -96,7 +95,7 @@ impl RunLedger {
     /// When the call must not be made, because its reservation is gone.
     pub(crate) fn begin(&mut self, state: &RunState, reservation: Option<i64>) -> Result<Option<CallRecord>, Answer> {
         // What a command of the user's costs is not known.
-        if reservation.is_none() && state.settings.shown().agent == "custom" {
+        if reservation.is_none() && state.agent_name() == "custom" {
             return Ok(None);
         }
         if let Some(number) = reservation {

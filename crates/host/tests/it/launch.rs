@@ -6,6 +6,7 @@ use std::time::Duration;
 use loop_core::run::{Change, Entry, Outcome, RunState};
 use loop_core::settings::{Given, Layer, Origin, key};
 use loop_core::time::At;
+use loop_core::view::LiveDigest;
 use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::driver::Reporter;
 use loop_host::launch::{
@@ -84,6 +85,8 @@ impl Reporter for Silent {
     fn on_entry(&mut self, _: &Entry, _: &RunState) {}
 
     fn on_output(&mut self, _: &[u8]) {}
+
+    fn on_live(&mut self, _: &LiveDigest) {}
 
     fn tick(&self) -> Option<Duration> {
         None

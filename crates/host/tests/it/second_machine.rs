@@ -11,7 +11,7 @@ use loop_core::control::Call;
 use loop_core::ids::OrderId;
 use loop_core::machine::{self, Act, Deciding, JournalEntry, Machine, Orders};
 use loop_core::time::{At, Deadline};
-use loop_core::view::Liveness;
+use loop_core::view::{LiveDigest, Liveness};
 use loop_host::control::Asked;
 use loop_host::driver::{Driver, Executes, Reporter, Sources};
 use loop_host::index::{self, DiskSize, Indexed, Rest, RowTimes};
@@ -308,6 +308,8 @@ impl Reporter<Batch> for Follows {
     }
 
     fn on_output(&mut self, _: &[u8]) {}
+
+    fn on_live(&mut self, _: &LiveDigest) {}
 
     fn tick(&self) -> Option<Duration> {
         None
