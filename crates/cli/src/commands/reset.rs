@@ -87,7 +87,7 @@ fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bo
     if answer == PersonAnswer::NobodyThere {
         context
             .printer
-            .progress("note: nobody can be asked here, so the conversation is not forgotten (--auto-confirm)\n");
+            .progress("note: there is no terminal to ask on, so the conversation is not forgotten (--auto-confirm)\n");
     }
     Ok(answer == PersonAnswer::Yes)
 }

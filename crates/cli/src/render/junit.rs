@@ -52,7 +52,7 @@ impl Suite {
         Self { text, tests: cases.len(), failures, errors }
     }
 
-    /// Of a run that nobody verified: a claim, which is no test that passes.
+    /// Of a run without a verified result: it is only a claim, so it does not count as a test that passes.
     fn claim(found: &Verification) -> Self {
         let text = format!(
             "  <testsuite name=\"claim\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"0.000\" timestamp=\"{}\">\n    <testcase classname=\"loop.{}\" name=\"claim\" time=\"0.000\"><failure message=\"{}\"/></testcase>\n  </testsuite>\n",

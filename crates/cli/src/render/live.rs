@@ -68,10 +68,10 @@ impl Live {
         self.monitor.claims()
     }
 
-    /// Something about the work, unless nobody wants to hear it.
+    /// Shows a message about the work, unless the user asked for none.
     fn show(&mut self, text: &str) {
         if self.printer.loudness != Loudness::Quiet {
-            self.err.send(text, |count| format!("[{count} pieces skipped: nobody read them]\n"));
+            self.err.send(text, |count| format!("[{count} pieces skipped: they were not read in time]\n"));
         }
     }
 

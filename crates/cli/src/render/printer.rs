@@ -106,7 +106,7 @@ impl Printer {
         self.answer(&format!("{value}\n"));
     }
 
-    /// Something about the work, unless nobody wants to hear it.
+    /// Shows a message about the work, unless the user asked for none.
     pub(crate) fn progress(&self, text: &str) {
         if self.loudness != Loudness::Quiet {
             self.error(text);

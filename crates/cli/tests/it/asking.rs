@@ -277,7 +277,7 @@ fn a_pipe_is_read_to_its_end_and_one_that_nobody_writes_into_is_not_waited_for()
     let pipe = user.root().join("pipe").display().to_string();
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let ran = user.run(&start("true", "true", &["--inject", &pipe])).expect_code(4);
-    assert!(ran.err().contains("nobody writes into it"), "{}", ran.text());
+    assert!(ran.err().contains("no program writes into it"), "{}", ran.text());
     let running = user.begin(&start(TURN, "test -e at-2", &[]));
     user.wait_for_file("work/at-1");
     user.run(&["inject", &user.id(), "--file", &pipe]).expect_code(4);

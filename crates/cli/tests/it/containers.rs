@@ -106,7 +106,7 @@ fn files_can_be_put_where_an_agent_in_a_container_reads_them() {
     let ran = place.ran(&["sh", "-c", "cat /loop-files/a/one; cat \"$0\"", &long], b"").expect_code(0);
     assert_eq!(ran.stdout, [b"1\n".repeat(400), b"other".to_vec()].concat());
     let wrong = container::put(&place.engine.socket(), BOX, &[("/a/../etc/passwd".to_owned(), Vec::new())]);
-    assert!(wrong.unwrap_err().to_string().contains("no absolute path"));
+    assert!(wrong.unwrap_err().to_string().contains("is not an absolute path"));
 }
 
 #[test]
