@@ -18,9 +18,9 @@ use crate::usable_agent::find_agent;
 /// What the run does while its settings change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunActivity {
-    /// Somebody drives it: the iteration that is at work may still be the last one.
+    /// A driver is running: the current iteration may still be the last one.
     AtWork,
-    /// Nobody drives it: what is done is done.
+    /// No driver is running: the counts do not change any more.
     Stopped,
 }
 

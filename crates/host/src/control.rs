@@ -116,7 +116,7 @@ impl Control {
     }
 
     fn refusal(&self, stream: &UnixStream) -> Option<String> {
-        let Ok(peer) = socket_peercred(stream) else { return Some("nobody knows who is asking".to_owned()) };
+        let Ok(peer) = socket_peercred(stream) else { return Some("cannot find out which user is asking".to_owned()) };
         if peer.uid != rustix::process::geteuid() {
             return Some("another user is asking".to_owned());
         }

@@ -190,7 +190,7 @@ impl Executor {
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
         let Order::RunAgent { choice, notes, injected, session, .. } = order else {
-            return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
+            return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
         let (task, reader) = self.contained(state, |executor, containment| {
             let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };

@@ -195,7 +195,7 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         }
         let mut fds = [PollFd::new(file.get_ref(), PollFlags::IN)];
         if poll(&mut fds, (!writer_came).then_some(&within))? == 0 {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it is a pipe, and nobody writes into it"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it is a pipe, and no program writes into it"));
         }
         writer_came = true;
     }

@@ -13,7 +13,7 @@ use crate::paths::{path_of, text_of};
 
 /// How often it is looked for: well within the second that is promised.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
-/// More than this is no word.
+/// Longest word, in bytes; a longer text is not read as a word.
 const WORD_BYTES_MAX: u64 = 64;
 
 /// A stop file that is watched.

@@ -13,7 +13,7 @@ use crate::settings_files::ProjectFile;
 /// How many of the wanted things are shown.
 const SHOWN_MAX: usize = 20;
 
-/// What the file of a workspace says, as far as it was approved before. Asks nobody.
+/// What the file of a workspace says, as far as it was approved before. It asks no question.
 ///
 /// # Errors
 /// When the file cannot be read, or says something wrong.

@@ -24,7 +24,7 @@ pub enum LaunchQuestion {
 pub enum PersonAnswer {
     Yes,
     No,
-    /// Nobody can be asked. Each question says what this means.
+    /// No person can be asked. Each question says what this means.
     #[default]
     NobodyThere,
 }

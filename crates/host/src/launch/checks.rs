@@ -36,7 +36,7 @@ pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendCh
     choose(asked, &setup.path).map_err(|why| {
         LaunchRefusal::wrong(format!("--checkpoint {} is not available here", asked.word()))
             .because(why)
-            .hint("leave it out: auto takes what can be had")
+            .hint("leave it out: auto takes what is available")
     })
 }
 

@@ -1,4 +1,4 @@
-//! A request to a run that nobody drives: the run is opened for this one request and does not continue.
+//! A request to a run that has no driver: the run is opened for this one request and does not continue.
 use std::time::Duration;
 
 use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
@@ -50,7 +50,7 @@ impl RequestOutcome {
     }
 }
 
-/// Opens a run that nobody drives for one request that needs its workspace, and returns the answer.
+/// Opens a run that has no driver for one request that needs its workspace, and returns the answer.
 ///
 /// # Errors
 /// When somebody drives it, its workspace cannot be claimed, or its journal cannot be written.
@@ -73,7 +73,7 @@ pub fn carry_out_request(
     reporter.outcome.ok_or_else(|| LaunchRefusal::unable("it was cancelled").hint(format!("loop status {}", folder.id)))
 }
 
-/// Opens a run that nobody drives for one request that is only recorded: its workspace is not touched.
+/// Opens a run that has no driver for one request that is only recorded: its workspace is not touched.
 ///
 /// # Errors
 /// When somebody drives it, or its journal cannot be written.

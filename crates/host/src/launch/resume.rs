@@ -34,7 +34,7 @@ pub enum PreparedResume {
     ResultWritten { exit_code: u8, note: LaunchNote },
 }
 
-/// A run that can be resumed. Nobody else can drive it while this exists.
+/// A run that can be resumed. No other process can drive it while this exists.
 #[derive(Debug)]
 pub struct ResumableRun {
     held: HeldRun,

@@ -12,7 +12,7 @@ use crate::refusal::LaunchRefusal;
 use crate::settings_files::{described, gather};
 use crate::workspace;
 
-/// How long a known agent may work, and be silent, where nobody says anything.
+/// How long a known agent may work, and be silent, where no setting says it.
 const KNOWN_AGENT_LIMITS: [(&Key, &str); 2] = [(keys::timeout(), "30m"), (keys::idle_timeout(), "10m")];
 
 /// Where a run is to work, and its settings.
@@ -79,7 +79,7 @@ pub fn own_settings(home: &Home) -> Result<Settings, LaunchRefusal> {
     resolve(gather(&home.config, None)?)
 }
 
-/// The limits of an agent that is known or described, where nobody says anything.
+/// The limits of an agent that is known or described, where no setting says them.
 fn known_agent_limits(settings: &mut Settings) {
     if settings.values.agent.agent == "custom" {
         return;

@@ -60,7 +60,7 @@ pub(super) fn check_breaker(
     Ok(())
 }
 
-/// Closes the breaker of a run that nobody drives.
+/// Closes the breaker of a run that has no driver.
 ///
 /// # Errors
 /// When somebody drives it, or its journal cannot be written.
