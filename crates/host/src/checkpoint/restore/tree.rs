@@ -141,7 +141,7 @@ struct Work<'a> {
     /// Folders that get permissions at the end: what they have now.
     opened: BTreeMap<Vec<u8>, u32>,
     unsynced: Unsynced,
-    /// The checkpoint that is gone back to.
+    /// The checkpoint that is restored.
     target: Id,
 }
 
