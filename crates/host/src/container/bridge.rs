@@ -26,7 +26,7 @@ pub(super) enum Came {
     Unread,
     /// The time given is over.
     Late,
-    /// What came is no stream of an exec.
+    /// The bytes that came are not the stream of an exec.
     Garbled,
 }
 

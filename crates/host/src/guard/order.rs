@@ -158,7 +158,7 @@ fn adopt(originals: &mut Originals) -> std::io::Result<GuardReport> {
     let mut remarks = Vec::new();
     if !found.changed.is_empty() {
         let names = report_of(&found).tampered.words();
-        remarks.push(format!("changed while nobody worked, and protected as it is now: {names}"));
+        remarks.push(format!("changed while no agent worked, and protected in its new form: {names}"));
     }
     remarks.extend(originals.adopt(&found)?);
     Ok(GuardReport { remarks, ..GuardReport::default() })

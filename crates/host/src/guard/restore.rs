@@ -186,7 +186,7 @@ impl Work<'_> {
         self.all.record.folders.get(&escape_path(folder)).copied()
     }
 
-    /// Takes away what is no original: a link or an empty folder goes, all else is stored.
+    /// Removes what is not an original: a link or an empty folder is deleted, all else is stored first.
     fn make_room(&mut self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<()> {
         let (above, name) = split(path);
         let is_empty_folder = is_folder(stat) && unlinkat(folder, name, AtFlags::REMOVEDIR).is_ok();

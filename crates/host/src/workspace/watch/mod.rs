@@ -57,7 +57,7 @@ pub struct Watch {
     exclude: Option<ExcludeStamp>,
     inotify: Option<OwnedFd>,
     folders: Folders,
-    /// Why the next hint is no list.
+    /// Why the next hint has no list of paths.
     doubt: Option<NoListReason>,
     /// The folders known may not be those that are there.
     stale: bool,
@@ -75,11 +75,11 @@ struct FolderToWatch<'a> {
     depth: usize,
 }
 
-/// Why a list cannot be had.
+/// Why there is no list.
 enum Trouble {
-    /// This time.
+    /// Only this time.
     Doubt(NoListReason),
-    /// Ever.
+    /// For the rest of the run.
     Off(String),
 }
 
