@@ -64,7 +64,7 @@ pub struct Adapter {
     pub keys: &'static [&'static str],
     /// Files below HOME any of which says that somebody signed in.
     pub signed_in_files: &'static [&'static str],
-    /// What one run of it is taken to cost at worst where nothing is told, in millionths of a dollar.
+    /// The assumed worst cost of one run where the agent reports none, in millionths of a dollar.
     pub worst_cost_micros: u64,
     /// Why it will not be allowed everything as root, and the variable with which it will; none where root makes no difference.
     pub as_root: Option<(&'static str, &'static str)>,

@@ -64,7 +64,7 @@ impl Usage {
         }
     }
 
-    /// Tokens in and out, where either was told.
+    /// Tokens in and out, where either was reported.
     #[must_use]
     pub fn tokens(self) -> Option<u64> {
         match (self.input_tokens, self.output_tokens) {
@@ -93,7 +93,8 @@ pub struct Denials {
     pub first: Option<String>,
 }
 
-/// Everything that a reader finds in a stream. The texts are as long as they came; whoever keeps them bounds them.
+/// Everything that a reader finds in a stream. The texts are as long as they came; the code that stores them shortens
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The agent's own final message. Never tool output, a sub-agent's words or thoughts.

@@ -63,7 +63,7 @@ impl Agent {
         }
     }
 
-    /// How to install it; empty where nobody said.
+    /// How to install it; empty where this is not known.
     #[must_use]
     pub fn install(&self) -> &str {
         match self {
@@ -73,7 +73,7 @@ impl Agent {
         }
     }
 
-    /// How to sign in; empty where nobody said.
+    /// How to sign in; empty where this is not known.
     #[must_use]
     pub fn sign_in(&self) -> &str {
         match self {
@@ -161,7 +161,7 @@ impl Agent {
         }
     }
 
-    /// What one run of it is taken to cost at worst where nothing is told, in millionths of a dollar.
+    /// The assumed worst cost of one run where the agent reports none, in millionths of a dollar.
     #[must_use]
     pub fn worst_cost_micros(&self) -> u64 {
         match self {

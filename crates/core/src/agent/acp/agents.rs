@@ -57,7 +57,7 @@ pub(in crate::agent) const CODEX: Adapter = Adapter {
 };
 
 /// Gemini CLI by the protocol. It loses a session that is loaded within the minute in which it began: its new file
-/// for it has the name of the old one. That is told like any other session that is not there.
+/// for it has the name of the old one. It is reported like any other session that is not there.
 pub(in crate::agent) const GEMINI: Adapter = Adapter {
     name: "gemini-acp",
     title: "Gemini CLI",
@@ -134,7 +134,7 @@ fn opencode(ask: &AttemptSpec<'_>) -> AgentCommand {
     call
 }
 
-/// It allows everything unless it is told to ask; then our answers hold. What the user denied stays denied.
+/// Opencode allows everything unless it is set to ask; then our answers decide. What the user denied stays denied.
 fn opencode_permission(ask: &AttemptSpec<'_>) -> Value {
     let mut keys = match ask.permissions {
         Permissions::All => json!({"*": "allow", "external_directory": "allow"}),

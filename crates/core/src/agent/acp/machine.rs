@@ -22,7 +22,7 @@ pub struct AcpTask {
     pub workspace: String,
     /// Everything it is asked.
     pub prompt: String,
-    /// The session to go on with.
+    /// The session to resume.
     pub session: Option<String>,
     /// How much it may do.
     pub permissions: Permissions,
@@ -43,7 +43,7 @@ pub enum FinishReason {
     Answered,
     /// The agent answered with an error.
     Error,
-    /// The session to go on with is not there.
+    /// The session to resume is not there.
     SessionLost,
     /// We were asked to stop before there was a prompt to cancel.
     Cancelled,
@@ -329,7 +329,7 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Begins a session, or goes on with one.
+    /// Begins a session, or resumes one.
     fn open(&mut self) -> Vec<Value> {
         if self.wish.session.is_none() {
             let params = json!({"cwd": self.wish.workspace, "mcpServers": []});
@@ -342,7 +342,7 @@ impl Conversation {
         if self.loads() {
             return self.load();
         }
-        self.finish(FinishReason::SessionLost, "the agent cannot go on with a session");
+        self.finish(FinishReason::SessionLost, "the agent cannot resume a session");
         Vec::new()
     }
 

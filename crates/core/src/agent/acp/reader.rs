@@ -20,7 +20,7 @@ use crate::text;
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// So many requests of either side may be open at a time.
 const OPEN_MAX: usize = 256;
-/// So many tool calls are told apart.
+/// So many ids of tool calls are remembered.
 const IDS_MAX: usize = 4096;
 
 /// One line of the transcript.
@@ -346,7 +346,7 @@ impl AcpReader {
         self.model = model.map(str::to_owned).or(self.model.take());
     }
 
-    /// What this prompt used. The cost is told for the whole session.
+    /// What this prompt used. The agent reports the cost of the whole session.
     fn used(&self) -> Usage {
         let mut usage = if self.usage == Usage::default() { self.summed } else { self.usage };
         let before = self.cost_before.or(self.begin.cost_micros);

@@ -87,8 +87,8 @@ fn bare(text: &str) -> &str {
 /// What was asked, as far as an echo of it can be told.
 #[derive(Debug)]
 struct Asked {
-    /// Lines with a promise, and for one that stands alone the line before it as well: a prompt that names its promise is no
-    /// reason to refuse the same words from the agent.
+    /// Lines with a promise, and for a promise alone on its line the line before it as well: if a prompt names its
+    /// promise, the same words from the agent must still count.
     promises: BTreeSet<(String, String)>,
     /// What stands between tags of progress.
     progress: BTreeSet<String>,

@@ -47,7 +47,7 @@ impl<'a> Assistant<'a> {
 }
 
 impl Assistant<'_> {
-    /// A sub-agent's words are told by the tool call that it works for.
+    /// Whether a sub-agent wrote it: its messages name the tool call that it works for.
     pub(in crate::agent) fn of_sub_agent(&self) -> bool {
         self.parent_tool_use_id.is_some()
     }

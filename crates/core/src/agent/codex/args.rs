@@ -60,10 +60,10 @@ pub struct SplitArgs {
     pub taken_for_images: Vec<String>,
 }
 
-/// Why nobody can tell which word is the prompt.
+/// Why it is not clear which word is the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SplitArgsError {
-    /// Two words are.
+    /// Two words could be it.
     #[error("there are two prompts: {0:?} and {1:?}")]
     Two(String, String),
     /// A word stands behind a flag that we do not know.
@@ -86,7 +86,7 @@ impl SplitArgsError {
         match self {
             Self::Two(..) => "give the prompt as one word, in quotes".to_owned(),
             Self::Unclear { flag, .. } => format!("write {flag}=VALUE, or put the prompt last, behind another --"),
-            Self::Command(_) => "give flags and the prompt alone: the loop itself goes on with sessions".to_owned(),
+            Self::Command(_) => "give flags and the prompt alone: the loop itself resumes sessions".to_owned(),
         }
     }
 }

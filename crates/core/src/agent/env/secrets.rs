@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A value shorter than this stands in too many texts by chance.
 pub const SECRET_BYTES_MIN: usize = 6;
-/// A value longer than this is no secret but a document.
+/// A value longer than this is not a secret but a document.
 pub const SECRET_BYTES_MAX: usize = 16 * 1024;
 /// A line of a longer value counts by itself from this length on.
 const LINE_BYTES_MIN: usize = 16;
