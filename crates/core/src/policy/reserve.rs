@@ -36,7 +36,7 @@ pub struct Wanted {
     /// Tokens a day, of all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
-    /// What the call counts until it is known what it cost, and for ever where nobody tells.
+    /// What the call counts until its cost is known, and for ever where the agent does not report it.
     pub worst_micros: u64,
     /// The same in tokens.
     pub worst_tokens: u64,
@@ -162,7 +162,7 @@ pub struct CallCost {
 }
 
 impl CallCost {
-    /// What was told, and the worst case for what was not.
+    /// The reported amounts, and the worst case for what was not reported.
     #[must_use]
     pub fn of(cost: Option<u64>, tokens: Option<u64>, worst: &Wanted) -> Self {
         Self {

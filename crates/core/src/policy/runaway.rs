@@ -49,7 +49,7 @@ pub struct RunawayEvidence {
     pub short: u32,
 }
 
-/// What a person is told.
+/// The warning that a person gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alarm {
     /// How grave it is.

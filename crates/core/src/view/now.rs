@@ -277,7 +277,7 @@ fn activity(state: &RunState, order: &Order, live: &LiveDigest) -> Activity {
                 number: gate.saturating_add(1),
                 gates: u32::try_from(state.gates.len()).unwrap_or(u32::MAX),
                 try_number: again.unwrap_or(1),
-                tries: spec.map_or(1, |spec| spec.needs().1),
+                tries: spec.map_or(1, |spec| spec.needs().tries),
             })
         }
         Order::Checkpoint { name } => Activity::Checkpoint { checkpoint: name.to_string() },

@@ -231,7 +231,7 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// The first word that is no option and no option's value, and what comes behind it.
+/// The first word that is neither an option nor the value of one, and the words after it.
 fn first_file(words: &[String]) -> Option<(&str, &[String])> {
     let mut rest = words;
     while let Some((word, behind)) = rest.split_first() {
