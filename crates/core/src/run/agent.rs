@@ -45,7 +45,7 @@ pub struct Session {
 /// An attempt that ended and is not judged yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct EndedAttempt {
-    /// What came of it; none where nobody saw its end.
+    /// Its report; none where its end is not known.
     pub(super) report: Option<AgentReport>,
     pub(super) cancelled: Option<CancelCause>,
     pub(super) kind: AttemptKind,
@@ -82,7 +82,7 @@ impl AgentMemory {
         self.failure
     }
 
-    /// What it asked, which nobody has answered.
+    /// A question of the agent that has no answer yet.
     #[must_use]
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()

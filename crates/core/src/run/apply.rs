@@ -176,7 +176,7 @@ impl RunState {
         self.budget.forget_call();
     }
 
-    /// As if a driver had been killed: nobody continues it until it is opened again.
+    /// As after the end of a driver: the run does not continue until it is opened again.
     fn opened_for_request(&mut self, at: At) {
         self.opened(at);
         self.clock.open_for_request();
@@ -293,7 +293,7 @@ impl RunState {
         self.orders.add(id, order, self.now);
     }
 
-    /// Nobody saw how the order ended.
+    /// It is not known how the order ended.
     fn order_dropped(&mut self, id: OrderId, then: DroppedOrder) {
         let Some(open) = self.orders.close(id) else { return };
         match then {
@@ -410,7 +410,9 @@ impl RunState {
                 self.trouble.may_run(open.process);
                 self.trouble.host_failed(&format!("could not be ended: {}", left.join(", ")));
             }
-            (_, answer) => self.trouble.host_failed(&format!("a bug of loop: {answer:?} is no answer to this order")),
+            (_, answer) => {
+                self.trouble.host_failed(&format!("a bug of loop: {answer:?} is not an answer to this order"))
+            }
         }
     }
 

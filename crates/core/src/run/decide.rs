@@ -38,7 +38,7 @@ pub enum Next {
 pub struct Rule {
     /// What it is called.
     pub name: &'static str,
-    /// Whether it is looked at between any two orders, and not only when the gates have spoken.
+    /// Whether the rule applies between any two orders, and not only when all gates have a verdict.
     pub at_once: bool,
     judge: fn(&RunState, &Deciding) -> Option<Next>,
 }
@@ -74,7 +74,7 @@ pub fn at_once(state: &RunState, deciding: &Deciding) -> Option<Next> {
     PRECEDENCE.iter().filter(|rule| rule.at_once).find_map(|rule| (rule.judge)(state, deciding))
 }
 
-/// When the gates have spoken: what is next?
+/// What is next, when all gates have a verdict.
 #[must_use]
 pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
     PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate)
@@ -219,7 +219,7 @@ fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
 fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let wait = state.provider.wait()?;
     if state.provider.refused() > wait.tries_max(deciding) {
-        let text = format!("{} attempts in a row came to nothing: {}", state.provider.refused(), wait.why);
+        let text = format!("{} attempts in a row failed: {}", state.provider.refused(), wait.why);
         return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
     }
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
@@ -234,7 +234,7 @@ fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     (ms > 0).then_some(Next::Hold(HoldCause::Limit, ms))
 }
 
-/// A question waits for a person only where somebody wants that; else the next prompt says that nobody answers.
+/// A question waits for a person only where the setting says so; else the next prompt says that no answer comes.
 fn answer(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let question = state.agent.question()?;
     match state.settings.read(deciding).values.agent.on_question {
@@ -318,7 +318,7 @@ fn agent_blocked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
 }
 
-/// Money and tokens: what was told, and the worst of what was not.
+/// Money and tokens: the reported amounts, and the worst case for what was not reported.
 fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let settings = state.settings.read(deciding);
     let caps = &settings.caps;
@@ -351,7 +351,7 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
-/// Nothing but a person can mend these.
+/// Only a person can fix these.
 fn login_or_billing(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let failure = state.agent.failure().filter(|_| state.agent_ended())?;
     let agent = &state.settings.read(deciding).agent;

@@ -32,12 +32,12 @@ pub enum Event {
         /// Settings that are to hold from now on.
         changes: Vec<Change>,
     },
-    /// A person's command opened it for one request and does not go on with it.
+    /// A person's command opened it for one request; the run does not continue.
     OpenedForRequest {
         /// Which command.
         by: String,
     },
-    /// The hands' one answer to an order.
+    /// The executor's one answer to an order.
     Answered {
         /// Which order.
         order: OrderId,
@@ -164,7 +164,7 @@ pub enum Notice {
         /// Which order.
         order: OrderId,
     },
-    /// The agent told the name of its session: who to go on with if we are killed now.
+    /// The agent reported the id of its session. It is resumed if we are killed now.
     Session {
         /// Which order.
         order: OrderId,

@@ -56,7 +56,7 @@ pub enum Fact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// What becomes of an order whose end nobody saw.
+    /// What becomes of an order whose end is not known.
     OrderDropped {
         /// Which order.
         id: OrderId,
@@ -185,7 +185,7 @@ pub enum Order {
         /// The numbers of the first and the last injected text that is new in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         injected: Option<(u32, u32)>,
-        /// The agent's own session to go on with; none begins a new one.
+        /// The agent's own session to resume; none begins a new one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
         /// It is only asked for the status block that it left out.
@@ -344,7 +344,7 @@ pub enum HoldCause {
     Paused,
     /// The delay that is set.
     Delay,
-    /// Something that a person must mend.
+    /// A person must fix something first.
     Blocked,
     /// The provider wants us to wait, or cannot be reached; until when the state says.
     Limit,
@@ -442,12 +442,12 @@ pub enum PromptNote {
         /// How many.
         files: u32,
     },
-    /// An attempt at this iteration came to nothing because of the provider; its edits are still there.
+    /// An attempt of this iteration failed because of the provider; its edits are still there.
     Limited {
         /// Which attempt.
         attempt: u32,
     },
-    /// It asked something, and nobody answers.
+    /// It asked something, and no answer comes.
     NobodyAnswers {
         /// What.
         question: String,

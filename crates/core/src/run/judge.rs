@@ -31,7 +31,7 @@ const ERROR_BYTES_MAX: usize = 4096;
 /// How many regressions are named.
 const REGRESSED_MAX: usize = 20;
 
-/// What becomes of an order when nobody knows how far it got.
+/// What becomes of an order when it is not known how far it got.
 pub(super) fn dropped(order: &Order) -> DroppedOrder {
     match order {
         Order::RunAgent { .. } => DroppedOrder::CutOff,
@@ -154,7 +154,7 @@ fn status_answered(state: &RunState, answer: &StreamReport, deciding: &Deciding)
     judgement
 }
 
-/// Whether the attempt came to nothing for a reason that is not the agent's: it is not an iteration, and another follows.
+/// Whether the attempt failed for a reason that is not the agent's: it is not an iteration, and another one follows.
 fn came_to_nothing(
     state: &RunState,
     report: &AgentReport,

@@ -12,7 +12,7 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// What becomes of an order whose end nobody saw, when a run is opened again.
+/// What becomes of an order whose end is not known, when a run is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DroppedOrder {

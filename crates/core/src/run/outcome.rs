@@ -10,13 +10,13 @@ use crate::time::At;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Every gate was kept, on a tree with no agent at work.
+    /// Every gate passed, on a tree with no agent at work.
     Verified,
     /// There is no gate, and the agent says that it is done.
     Claimed,
     /// A limit was reached without it.
     Exhausted,
-    /// The breaker: it got nowhere.
+    /// The breaker tripped: there was no progress.
     Tripped,
     /// The agent says that it cannot go on without a person.
     Blocked,
@@ -138,7 +138,7 @@ pub struct Standing {
     pub loopr_state: LooprState,
     /// The exit code of the command that drove it.
     pub exit_code: u8,
-    /// Whether `loop resume` may go on with it.
+    /// Whether `loop resume` may continue it.
     pub resumable: bool,
 }
 
@@ -215,7 +215,7 @@ pub enum ReasonCode {
     AgentLost,
     /// The gate cannot be run.
     GateUnverifiable,
-    /// The machine would not let us.
+    /// The operating system refused.
     HostFailure,
 }
 

@@ -3,7 +3,7 @@ use super::fact::GatePoint;
 
 /// Which step of an iteration is under way, or comes next.
 ///
-/// A step that is *not judged yet* ends with a decision; a journal that was cut before that decision goes on with it.
+/// A step that is *not judged yet* ends with a decision; if a journal was cut before it, the decision is made first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing was recorded yet.

@@ -42,12 +42,12 @@ pub enum Answer {
         /// Why.
         why: String,
     },
-    /// It cannot be done until somebody mends something; it is safe to try again.
+    /// It cannot be done until a person fixes something; it is safe to try again.
     Blocked {
         /// What stands in the way.
         why: String,
     },
-    /// The person was told.
+    /// The person was notified.
     Notified {
         /// The exit code of the notification command, if it ended by itself.
         exit_code: Option<i32>,
