@@ -241,7 +241,7 @@ fn check(agent: &Described) -> Result<(), Fault> {
     let is_bad = |name: &&String| name.contains('=') || AgentEnv::parse(name).is_err();
     if let Some(name) = agent.env.iter().find(is_bad) {
         let hint = "name variables whose values are passed, for example [\"MY_API_KEY\", \"MY_*\"]";
-        return fault("env", format!("{name:?} is no name of a variable"), hint);
+        return fault("env", format!("{name:?} is not a name of a variable"), hint);
     }
     if serde_json::to_vec(agent).map_or(0, |bytes| bytes.len()) > BYTES_MAX {
         return fault("command", format!("the agent is described by more than {BYTES_MAX} bytes"), "use a script");

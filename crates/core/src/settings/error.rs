@@ -103,7 +103,7 @@ impl SettingsError {
             Self::NotInFile { key, .. } => format!("give it as a flag: --{}", key.replace('_', "-")),
             Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
             Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),
-            Self::Syntax { .. } => "mend the line, then run `loop config check`".to_owned(),
+            Self::Syntax { .. } => "fix the line, then run `loop config check`".to_owned(),
         }
     }
 }

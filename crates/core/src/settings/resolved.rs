@@ -163,7 +163,7 @@ impl Caps {
         }
     }
 
-    /// Whether a call must be asked for at the ledger of all runs.
+    /// Whether a call must be reserved in the ledger of all runs.
     #[must_use]
     pub fn shared(&self) -> bool {
         self.calls_per_hour.is_some()

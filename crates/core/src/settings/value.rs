@@ -139,7 +139,7 @@ pub(super) fn duration_ms(text: &str) -> Result<u64, Refusal> {
     }
     let units = text.split(|letter: char| letter.is_ascii_digit() || letter.is_whitespace() || letter == '.');
     if let Some(unit) = units.filter(|unit| !unit.is_empty()).find(|unit| !["ms", "s", "m", "h", "d"].contains(unit)) {
-        return Err(Refusal::new(format!("{unit:?} is no unit of time here"), hint()));
+        return Err(Refusal::new(format!("{unit:?} is not a unit of time here"), hint()));
     }
     let ms = time::parse_duration_ms(text).map_err(|why| Refusal::new(why, hint()))?;
     if ms > LONGEST_MS {
@@ -173,7 +173,9 @@ fn size(text: &str) -> Result<u64, Refusal> {
         "GiB" => 30,
         "TiB" => 40,
         "" => return Err(Refusal::new("a size needs a unit", format!("did you mean {number}MiB or {number}GiB?"))),
-        unit => return Err(Refusal::new(format!("{unit:?} is no unit of size here (KiB, MiB, GiB, TiB are)"), hint())),
+        unit => {
+            return Err(Refusal::new(format!("{unit:?} is not a unit of size here (KiB, MiB, GiB, TiB are)"), hint()));
+        }
     };
     match number.checked_mul(1 << shift) {
         Some(0) => Err(Refusal::new("a size of zero would keep nothing", hint())),

@@ -5,8 +5,8 @@ use crate::settings::error::SettingsError;
 use crate::settings::layers::{Given, Origin};
 use crate::settings::value::UNLIMITED;
 
-/// What holds where nobody says anything. The document knows neither returns to earlier states nor equal words, and
-/// believes the agent's block alone.
+/// The defaults. The specification of the container profile does not count returns to earlier states or equal answers,
+/// and uses only the agent's status block.
 pub(super) const DEFAULTS: Table = &[
     ("agent", "claude"),
     ("session", "continue"),
