@@ -58,7 +58,7 @@ impl From<RunId> for String {
     }
 }
 
-/// The text is no id.
+/// The text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id has only lower-case letters and digits")]
 pub struct BadId;

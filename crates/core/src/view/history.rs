@@ -108,7 +108,7 @@ pub struct IterationRow {
     pub attempts: Vec<AttemptRow>,
 }
 
-/// What was used; null where nobody told.
+/// What was used; null where it is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct UsageRow {
     /// Tokens that went in, those from a cache not counted.
