@@ -1,4 +1,4 @@
-//! What is said over a run's control socket: one line of JSON each way.
+//! The messages of a run's control socket: one line of JSON each way.
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Change, Target};

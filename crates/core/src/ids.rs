@@ -1,4 +1,4 @@
-//! Names of things: opaque, never paths, never guessed from.
+//! Ids: opaque texts and numbers. They are never paths, and no meaning is read from them.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What a call asks of the ledger of all runs before it is made, and the answer. Only values.
 //!
 //! The rule for money and tokens: a call is made while less than the cap is spent and reserved, and it reserves its
-//! worst case. So whatever runs at the same time, only the last call that was let in can go beyond the cap.
+//! worst case. So, whatever runs at the same time, only the last call that was allowed can go over the cap.
 use serde::{Deserialize, Serialize};
 
 use super::budget::remainder;

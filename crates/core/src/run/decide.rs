@@ -1,4 +1,4 @@
-//! What happens next, when several things could: one list, read from the top.
+//! What happens next, when several things are possible: one list of rules, read from the top.
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;

@@ -1,4 +1,4 @@
-//! What the world can tell a run. Closed on purpose: to know what can happen, read these enums.
+//! The events of a run. The list is closed on purpose: to know what can happen, read these enums.
 use serde::{Deserialize, Serialize};
 
 use super::report::Answer;

@@ -1,4 +1,4 @@
-//! What a run writes down. The journal holds nothing else.
+//! The facts of a run: what is recorded. The journal holds nothing else.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
-//! read off the state and becomes a fact.
+//! made from the state and becomes a fact.
 use super::agent::AttemptKind;
 use super::decide;
 use super::event::Target;

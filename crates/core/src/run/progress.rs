@@ -1,4 +1,4 @@
-//! Whether a run gets anywhere: its best state, the counts of the breaker, what the newest iteration changed.
+//! Whether a run makes progress: its best state, the counts of the breaker, what the newest iteration changed.
 use super::fact::GatePoint;
 use super::judgement::{BestJudgement, IterationJudgement, ProofJudgement, RoundJudgement};
 use super::report::{CertifyReport, Measurement};

@@ -1,4 +1,4 @@
-//! What comes of orders: digests, never the bytes themselves.
+//! The answers to orders: digests, never the bytes themselves.
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentReport;

@@ -85,9 +85,9 @@ impl SettingsError {
         match self {
             Self::UnknownKey { .. } => "no setting has this name".to_owned(),
             Self::BadValue { why, .. } | Self::BadAgent { why, .. } | Self::Syntax { why, .. } => why.clone(),
-            Self::NotInFile { .. } => "it is a matter of one start".to_owned(),
+            Self::NotInFile { .. } => "it is only for a single start".to_owned(),
             Self::NotInProject { .. } => {
-                "it is the user's own affair, never taken from a file that a repository brings along".to_owned()
+                "only the user may set it, never a file that comes with a repository".to_owned()
             }
             Self::TooWide { .. } => "a project file may lower this limit, not raise it".to_owned(),
         }

@@ -96,7 +96,7 @@ pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, R
             ("watch", "true") | ("required", "false") => options.push("watch".to_owned()),
             ("watch", "false") | ("required", "true") => {}
             _ => {
-                let why = format!("{what} = {value} is nothing that a gate has");
+                let why = format!("{what} = {value}: a gate has no such key");
                 return Err(Refusal::new(why, "there are command, timeout, order, passes (2of3), watch and required"));
             }
         }

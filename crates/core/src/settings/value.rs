@@ -131,7 +131,7 @@ fn count(text: &str, most: u32) -> Result<String, Refusal> {
 /// Reads `1h30m`: a number always has its unit, and none is zero.
 ///
 /// # Errors
-/// Why it is no duration, and what would be.
+/// Why it is not a duration, and what would be one.
 pub(super) fn duration_ms(text: &str) -> Result<u64, Refusal> {
     let hint = || "write it with a unit: 30s, 5m, 1h30m".to_owned();
     if text.parse::<f64>().is_ok() {
@@ -160,12 +160,12 @@ pub fn millis(text: &str) -> Option<u64> {
 /// Reads `10GiB`: a whole number with its unit, and not zero.
 ///
 /// # Errors
-/// Why it is no size, and what would be.
+/// Why it is not a size, and what would be one.
 fn size(text: &str) -> Result<u64, Refusal> {
     let hint = || "write it with a unit: 500MiB, 10GiB".to_owned();
     let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
     let Ok(number) = number.parse::<u64>() else {
-        return Err(Refusal::new("it is no whole number with a unit", hint()));
+        return Err(Refusal::new("it is not a whole number with a unit", hint()));
     };
     let shift = match unit.trim_start() {
         "KiB" => 10,
@@ -229,7 +229,7 @@ fn word(text: &str) -> Result<String, Refusal> {
 fn command(text: &str) -> Result<String, Refusal> {
     let says = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     if !text.lines().any(says) || text.trim() == "!" {
-        return Err(Refusal::new("an empty command says nothing", "give a shell command, for example \"make test\""));
+        return Err(Refusal::new("the command is empty", "give a shell command, for example \"make test\""));
     }
     if text.contains('\0') {
         return Err(Refusal::new("it holds a NUL byte", "take it out"));

@@ -110,7 +110,7 @@ fn a_wrong_price_is_named_with_its_model() {
     .join("\n");
     expect![[r#"
         gpt: output is missing
-        gpt: output: it is no amount of dollars
+        gpt: output: it is not an amount of dollars
         gpt: output: an amount of money is never below zero
         gpt: there is no price called inptu
         gpt: input stands there twice
@@ -172,8 +172,8 @@ fn tables_of_a_toml_file_are_the_same_prices_in_their_order() {
     });
     expect![[r#"
         config.toml:1: prices cannot be "a": a: output is missing
-        config.toml:2: prices cannot be "a": a: input: it is no amount of dollars
-        config.toml:1: prices cannot be "a": a: input: it is no amount of dollars
+        config.toml:2: prices cannot be "a": a: input: it is not an amount of dollars
+        config.toml:1: prices cannot be "a": a: input: it is not an amount of dollars
         config.toml:1: prices cannot be "a": input must be a number and is boolean
         config.toml:2: prices cannot be "a": it must be a table and is integer
         config.toml:1: prices cannot be "a b": "a b" is not a name of a model"#]]

@@ -1,5 +1,5 @@
-//! The agents that are driven by the protocol: their programs below our own process, and what each needs to be asked
-//! before it does a thing.
+//! The agents that are driven by the protocol: their programs, which our own process starts, and how each is made to
+//! ask before it acts.
 use serde_json::{Value, json};
 
 use super::reader::reader_of;

@@ -1,4 +1,5 @@
-//! Our side of the talk with an agent, from the first message to the end of one prompt. Pure: lines in, messages out.
+//! Our side of the conversation with an agent, from the first message to the end of one prompt. Pure: lines in,
+//! messages out.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `aider`: edits by text, no tools; its exit code says nothing.
+//! `aider`: edits by text, without tools. Its exit code does not show whether it failed.
 mod output;
 
 use self::output::AiderReader;

@@ -2,7 +2,7 @@
 //!
 //! Found are: the value as it is; escaped once or twice for JSON, with letters beyond ASCII and slashes escaped or not;
 //! percent-encoded; in base64 of either alphabet, also inside something longer; and the long lines of a value of
-//! many lines. Not found are a value in hex, compressed, encrypted, or cut into pieces by somebody.
+//! many lines. Not found are values in hex, compressed, encrypted, or cut into pieces.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Which files of the workspace a gate's line *runs*. What a line only reads (`grep -q done notes.txt`) is most often
-//! what the agent shall write, so that it is none of them.
+//! Which files of the workspace a gate's line *runs*. A file that a line only reads (`grep -q done notes.txt`) is
+//! not one of them: most often it is a file that the agent has to write.
 /// A line in a line in a line is looked into so deep.
 const DEPTH_MAX: usize = 4;
 /// So many files are named at most.
