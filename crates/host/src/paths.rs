@@ -210,7 +210,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
     let found = target.symlink_metadata().ok();
     if found.as_ref().is_some_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let mut beside = target.clone().into_os_string();
     beside.push(format!(".{}.new", crate::fs::fresh_id()?));
@@ -237,7 +237,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 pub fn can_write(path: &Path) -> io::Result<()> {
     let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
     if target.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(Into::into)

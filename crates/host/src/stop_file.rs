@@ -99,7 +99,7 @@ impl StopFile {
     fn word(&self) -> Result<Option<String>, &'static str> {
         let Ok(found) = self.path.symlink_metadata() else { return Ok(None) };
         if !found.is_file() {
-            return Err("nothing: it is no plain file");
+            return Err("nothing: it is not a plain file");
         }
         if found.len() == 0 {
             return Ok(None); // Being written.

@@ -149,7 +149,7 @@ fn check_permissions(settings: &AgentSettings, agent: &Agent) -> Result<(), Laun
     let wanted = settings.allowed();
     if !agent.can(wanted) {
         let name = agent.name();
-        return Err(LaunchRefusal::wrong(format!("{name} cannot be held to --permissions {}", wanted.word()))
+        return Err(LaunchRefusal::wrong(format!("{name} cannot be limited to --permissions {}", wanted.word()))
             .because("its command does what its own flags say")
             .hint("leave it out, and give the command the flags that limit it"));
     }

@@ -1,4 +1,4 @@
-//! The loop around `step`: wait for an event, decide, record, apply, hand orders to the executor. It has no opinions.
+//! The loop around `step`: wait for an event, decide, record, apply, hand orders to the executor.
 //!
 //! | file | does |
 //! |---|---|

@@ -89,13 +89,13 @@ impl RunGuard {
         match self.report(order, checkpoints) {
             Ok(report) => Answer::Guard(Box::new(report)),
             Err(GuardError::Files(error)) => {
-                Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
+                Answer::Failed { what: format!("the protected files cannot be stored: {error}") }
             }
             Err(GuardError::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
-                Answer::Failed { what: format!("the tree with changed protected files cannot be kept: {why}") }
+                Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") }
             }
             Err(GuardError::Checkpoint(CheckpointError::Cancelled)) => {
-                Answer::Failed { what: "keeping the workspace was stopped".to_owned() }
+                Answer::Failed { what: "the checkpoint of the workspace was cancelled".to_owned() }
             }
         }
     }
@@ -185,8 +185,8 @@ fn restore(
 ) -> std::io::Result<Vec<Vec<u8>>> {
     let restored = originals.restore(found, Some(copies))?;
     report.restored = restored.could_not.is_empty();
-    report.remarks = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
-    report.remarks.extend(restored.aside.iter().map(|(path, to)| format!("what stood at {path} is now {to}")));
+    report.remarks = restored.could_not.iter().map(|why| format!("could not be restored: {why}")).collect();
+    report.remarks.extend(restored.aside.iter().map(|(path, to)| format!("what was at {path} is now at {to}")));
     Ok(restored.aside.iter().map(|(_, to)| unescape_path(to)).collect())
 }
 

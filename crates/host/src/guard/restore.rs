@@ -63,7 +63,8 @@ impl Originals {
         unsynced.sync(&self.workspace)?;
         let wrong = self.check(&done.files);
         done.files.retain(|path| !wrong.contains(path));
-        done.could_not.extend(wrong.iter().map(|path| format!("{path}: it was put back and is not as it was")));
+        done.could_not
+            .extend(wrong.iter().map(|path| format!("{path}: it was restored but differs from the original")));
         self.write()?;
         Ok(done)
     }

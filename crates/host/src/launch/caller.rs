@@ -1,5 +1,5 @@
-//! Who asks for a launch: hears notes, answers questions, has the task where it is not in the request. The launch itself
-//! neither reads stdin nor prints.
+//! The caller of a launch: it gets notes, answers questions, and gives the task where it is not in the request. The
+//! launch itself neither reads stdin nor prints.
 use std::io;
 
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //! ```text
 //! start:   prepare(request)          → Prepared     → create → ReadyRun → drive → DrivenRun, with the final state
 //! resume:  prepare_resume(request)   → ResumableRun → reopen → ReadyRun → drive
-//! offline: carry_out_request(event)  → RequestOutcome, for a run that nobody drives
+//! offline: carry_out_request(event)  → RequestOutcome, for a run that has no driver
 //! ```
 //!
 //! What is wrong comes back as a [`LaunchRefusal`](crate::refusal::LaunchRefusal). Questions to a person go to the

@@ -94,7 +94,7 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
     let cancelled = state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Cancelled);
     let id = &held.folder.id;
     let refusal = if cancelled {
-        LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("that is for good")
+        LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("a cancelled loop cannot be resumed")
     } else {
         LaunchRefusal::wrong(format!("loop {id} is completed"))
             .because("its promise passes; there is nothing to resume")

@@ -45,7 +45,7 @@ pub(super) fn set_up(
     let mut given = gather(&home.config, project)?;
     given.extend(flags);
     for vain in too_wide(&given) {
-        caller.note(LaunchNote::progress(format!("warning: {vain}: it is not taken ({})", vain.why())));
+        caller.note(LaunchNote::progress(format!("warning: {vain}: it is ignored ({})", vain.why())));
     }
     let settings = resolve(given)?;
     let (path, place) = workspace::inspect(&asked, user_home().as_deref(), settings.values.start.allow_any_workspace)?;

@@ -165,7 +165,7 @@ pub(super) fn ours(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
     let folder = open_inside(above, name)?;
     let stat = fstat(&folder)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to somebody else"));
+        return Err(io::Error::other("it belongs to another user"));
     }
     if stat.st_mode & 0o077 != 0 {
         return Err(io::Error::other("others can reach it: it must have the permissions 0700"));

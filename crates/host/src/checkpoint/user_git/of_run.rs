@@ -38,7 +38,7 @@ pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
 pub(in crate::checkpoint) fn missing(context: &CheckpointContext) -> Option<String> {
     let gone = folder_of(context).is_dir() && !context.workspace.join(".git").exists();
     gone.then(|| {
-        format!("your repository (.git) is gone; it comes back by: loop rollback {} initial --restore-git", context.run)
+        format!("your repository (.git) is gone; to restore it: loop rollback {} initial --restore-git", context.run)
     })
 }
 

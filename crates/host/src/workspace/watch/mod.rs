@@ -117,7 +117,7 @@ impl Watch {
         };
         let kind = fstatfs(workspace)?.f_type;
         if !u64::try_from(kind).is_ok_and(|kind| LOCAL.contains(&kind)) {
-            watch.turn_off("its file system may change without this machine's doing".to_owned());
+            watch.turn_off("other machines may change its file system".to_owned());
             return Ok(watch);
         }
         watch.begin();
