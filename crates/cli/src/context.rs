@@ -1,4 +1,4 @@
-//! What every command has: the user's folders and the way out.
+//! What every command has: the user's folders and the printer.
 use loop_core::settings::SettingsError;
 use loop_host::journal::ReadError;
 use loop_host::launch::LaunchNote;

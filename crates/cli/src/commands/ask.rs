@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, CommandError> {
     let Some(holder) = folder.holder() else {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} is not running", folder.id))
-            .because("no process drives it, so nothing can be asked of it")
+            .because("no process drives it, so it cannot take a request")
             .hint(format!("loop status {}", folder.id)));
     };
     if holder.socket.is_empty() {

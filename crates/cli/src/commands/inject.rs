@@ -1,4 +1,4 @@
-//! `loop inject`: tell the agent of a loop something, in its next prompt.
+//! `loop inject`: add a text to the next prompt of a loop.
 use std::io::Read;
 use std::path::PathBuf;
 

@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
     let row = ask::wait(&folder, |row| row.status == Status::Paused || is_lifted(&folder))?;
     if row.as_ref().is_some_and(|row| row.status == Status::Running) {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} was not paused", folder.id))
-            .because("somebody resumed it before that")
+            .because("it was resumed before that")
             .hint(format!("loop pause {} --wait", folder.id)));
     }
     let status = row.map_or("left", |row| row.status.name());
