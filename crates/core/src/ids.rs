@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a run: lower-case letters and digits, so it can stand in a path or a shell line.
+/// The name of a run: lower-case letters and digits, so it can be used in a path or a shell line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);

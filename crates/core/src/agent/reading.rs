@@ -105,11 +105,11 @@ pub struct Reading {
     pub session: Option<String>,
     /// The session that was to be continued does not exist.
     pub session_lost: bool,
-    /// The model, as the program told it.
+    /// The model, as the program reported it.
     pub model: Option<String>,
     /// What it used.
     pub usage: Usage,
-    /// How many tools were called; none where that cannot be told.
+    /// How many tools were called; none where that is not known.
     pub tool_calls: Option<u32>,
     /// What the program refused.
     pub denials: Denials,

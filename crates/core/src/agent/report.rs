@@ -65,7 +65,7 @@ pub struct StreamReport {
     /// The session that was to be continued does not exist.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub session_lost: bool,
-    /// The model, as the program told it.
+    /// The model, as the program reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it used.

@@ -152,7 +152,7 @@ impl Agent {
         }
     }
 
-    /// Files below HOME any of which says that somebody signed in.
+    /// Files below HOME any of which shows that the user is signed in.
     #[must_use]
     pub fn signed_in_files(&self) -> &'static [&'static str] {
         match self {
@@ -242,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// Whether a program of ours stands between us and it, and speaks to it by a protocol.
+    /// Whether a program of ours is between us and it, and uses a protocol to talk to it.
     #[must_use]
     pub fn is_behind_bridge(&self) -> bool {
         match self {

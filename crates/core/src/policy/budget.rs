@@ -62,7 +62,7 @@ pub fn money_text(micros: u64) -> String {
     format!("${}.{:02}", cents / 100, cents % 100)
 }
 
-/// An amount as it stands in settings: exact, without a sign, with two digits after the point at least.
+/// An amount as it is written in settings: exact, without a sign, with two digits after the point at least.
 #[must_use]
 pub fn money_exact(micros: u64) -> String {
     let rest = format!("{:06}", micros % MICROS);

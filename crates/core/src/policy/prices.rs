@@ -9,7 +9,7 @@ use crate::machine::Deciding;
 use crate::refusal::Refusal;
 use crate::text::nearest;
 
-/// So many prices may be told: they stand in the first fact of a run.
+/// At most so many prices: they are in the first fact of a run.
 pub const PRICES_MAX: usize = 32;
 /// And so long may they be together.
 const BYTES_MAX: usize = 2048;
@@ -152,7 +152,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// What a call cost in millionths of a dollar: what its program told, else by the table; none where neither says it.
+/// What a call cost in millionths of a dollar: what its program reported, else by the table; none where neither has it.
 #[must_use]
 pub fn cost_of(usage: &Usage, model: Option<&str>, prices: &Prices, _: &Deciding) -> Option<u64> {
     usage.cost_micros.or_else(|| prices.of(model)?.cost_micros(usage))

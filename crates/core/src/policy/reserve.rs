@@ -21,7 +21,7 @@ pub fn next_day_in_ms(wall_ms: u64) -> u64 {
     DAY_MS - wall_ms % DAY_MS
 }
 
-/// One call that somebody wants to make. No cap is *none*, not zero.
+/// One call that a run wants to make. No cap is *none*, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Calls in any hour, of the same project and agent.
@@ -173,7 +173,7 @@ impl CallCost {
     }
 }
 
-/// Which cap of the day stands in the way of one more call, and for how long. `open` is that part of `day` which calls
+/// Which cap of the day prevents one more call, and for how long. `open` is that part of `day` which calls
 /// that still run have reserved.
 #[must_use]
 pub fn day_cap(wanted: &Wanted, day: Day, open: Day, wall_ms: u64) -> Option<(Cap, Option<u64>)> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 /// So many short iterations in a row are a pattern; one may just have had little to do.
 pub const SHORT_MAX: u32 = 3;
 
-/// How grave it is, the least first.
+/// How serious it is, the least serious first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Severity {
@@ -52,7 +52,7 @@ pub struct RunawayEvidence {
 /// The warning that a person gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alarm {
-    /// How grave it is.
+    /// How serious it is.
     pub severity: Severity,
     /// unlimited_iterations, identical_outputs or short_iterations.
     pub kind: &'static str,

@@ -21,7 +21,7 @@ pub struct Checkpoints {
 /// How well the workspace is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Known {
-    /// Something ran or somebody had time since the newest checkpoint.
+    /// It may have changed since the newest checkpoint: something ran, or a person had time to edit.
     #[default]
     MayDiffer,
     /// It was compared with the newest checkpoint since the gates ran.
@@ -128,7 +128,7 @@ impl Checkpoints {
         format!("undo-{}", self.rollback.count + 1)
     }
 
-    /// Whether somebody went back after the run had ended.
+    /// Whether there was a rollback after the run had ended.
     #[must_use]
     pub fn left_its_end(&self) -> bool {
         self.rollback.left_its_end

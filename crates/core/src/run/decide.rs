@@ -118,7 +118,7 @@ fn host_failure(state: &RunState, _: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, ReasonCode::HostFailure, what.to_owned())
 }
 
-/// A person who goes back does not want to be told that what is thrown away was done.
+/// A rollback comes before *done*: the work that would be reported as done is undone by it.
 fn rollback_asked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let (target, _) = judge::rollback_target(state)?;
     // One that was begun comes first of all: the workspace is half-restored.
@@ -192,7 +192,7 @@ fn claimed(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Claimed, ReasonCode::GoalComplete, text)
 }
 
-/// What the agent said in the iteration that is judged; nothing where somebody went back or opened it again since.
+/// What the agent said in the iteration that is judged; nothing where it was rolled back or opened again since.
 fn newest_report(state: &RunState) -> Option<&AgentReport> {
     let judged = state.phase.point() == Some(GatePoint::Iteration(state.iteration));
     state.agent.report().filter(|_| state.agent_ended() && judged)
@@ -373,7 +373,7 @@ fn login_or_billing(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, code, format!("{agent} {what}{said}"))
 }
 
-/// The delay lies between iterations: not before the first, and not before another attempt.
+/// The delay is between iterations: not before the first, and not before another attempt.
 fn delay(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let between = state.agent_ended() && !state.agent.is_delayed();
     let delay = state.settings.read(deciding).values.limits.delay;

@@ -10,7 +10,7 @@ use crate::time::At;
 /// One thing that happened, and when the driver saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// When the driver saw it. In the journal it stands once per line, beside the fact.
+    /// When the driver saw it. In the journal it is once in each line, beside the fact.
     #[serde(skip)]
     pub at: At,
     /// What happened.

@@ -22,9 +22,9 @@ pub type Entry = JournalEntry<Fact>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// The world told us something.
+    /// An event.
     Happened(Input),
-    /// We want something done; exactly one answer will come.
+    /// Something is to be done; exactly one answer will come.
     Ordered {
         /// Its number.
         id: OrderId,
@@ -46,7 +46,7 @@ pub enum Fact {
         outcome: Outcome,
         /// Why.
         reason: Reason,
-        /// What stands for it, where it is done.
+        /// The proof, where it is done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<Box<Proof>>,
     },
@@ -354,10 +354,10 @@ pub enum HoldCause {
     Calls,
 }
 
-/// A pause lasts until somebody ends it: no run outlives this.
+/// A pause lasts until a person ends it: it is longer than any run.
 pub const PAUSE_MS_MAX: u64 = 10 * 365 * 24 * 3600 * 1000;
 
-/// How a checkpoint is called.
+/// The name of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointName {
@@ -395,7 +395,7 @@ pub enum GatePoint {
     Interrupted(u32, u32),
     /// When an ended run was opened again after this many iterations.
     Reopened(u32),
-    /// When somebody went back to a checkpoint after this many iterations.
+    /// After a rollback to a checkpoint, when this many iterations had begun.
     RolledBack(u32),
 }
 

@@ -251,11 +251,11 @@ impl ReasonCode {
     }
 }
 
-/// What stands for an end that is done. Commands stand in the first fact.
+/// The proof that a run is done. The commands are in the first fact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Proof {
-    /// The gates were run by the harness and held; else the agent only claims it.
+    /// The gates were run by the harness and passed; else the agent only claims it.
     pub verified: bool,
     /// The checkpoint of the tree that was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -301,6 +301,6 @@ pub struct Ending {
     pub reason: Reason,
     /// When.
     pub at: At,
-    /// What stands for it, where it is done.
+    /// The proof, where it is done.
     pub proof: Option<Box<Proof>>,
 }

@@ -107,7 +107,7 @@ impl Progress {
         &self.regressed
     }
 
-    /// Whether somebody closed the breaker since it tripped.
+    /// Whether the breaker was closed since it tripped.
     #[must_use]
     pub fn breaker_closed(&self) -> bool {
         self.breaker_closed

@@ -1,4 +1,4 @@
-//! Where a run stands: the fold of its facts. Bounded, whatever the length of the run.
+//! The state of a run: the fold of its facts. Its size is bounded, however long the run is.
 use std::sync::Arc;
 
 use super::agent::AgentMemory;
@@ -298,8 +298,8 @@ impl RunState {
         judgement.is_some_and(|judgement| judgement.refused)
     }
 
-    /// Whether `loop resume` may continue it, now that it has an end: also one whose gates passed, when somebody
-    /// has gone back since.
+    /// Whether `loop resume` may continue it after its end. This holds also for a run whose gates passed, if it was
+    /// rolled back since.
     #[must_use]
     pub fn resumable(&self) -> bool {
         let verified = self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Verified);

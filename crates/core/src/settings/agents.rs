@@ -88,7 +88,7 @@ pub fn agents_from_toml(text: &str, file: &str) -> Result<Vec<Described>, Settin
     Ok(agents)
 }
 
-/// The same from YAML, where a place is the line on which the key stands first.
+/// The same from YAML, where a place is the first line with the key.
 ///
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
@@ -263,7 +263,7 @@ fn list(key: &'static str, words: Option<Words>) -> Result<Option<Vec<String>>, 
     Ok(Some(words))
 }
 
-/// Words in which only these names stand in braces.
+/// Words in which only these names are in braces.
 fn filled_with(key: &'static str, words: Option<Words>, allowed: &[&str]) -> Result<Option<Vec<String>>, Fault> {
     let words = list(key, words)?;
     let is_allowed = |name: &&str| allowed.contains(name);

@@ -7,7 +7,7 @@ pub enum SettingsError {
     /// The catalogue does not have it.
     #[error("{place}: unknown key {key}")]
     UnknownKey {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// What it says.
         key: String,
@@ -17,7 +17,7 @@ pub enum SettingsError {
     /// The value does not fit the key.
     #[error("{place}: {key} cannot be {value:?}")]
     BadValue {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -31,7 +31,7 @@ pub enum SettingsError {
     /// No file may say this.
     #[error("{place}: {key} may not stand in a file")]
     NotInFile {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -39,7 +39,7 @@ pub enum SettingsError {
     /// A project file may not say this.
     #[error("{place}: {key} may not stand in a project file")]
     NotInProject {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -47,7 +47,7 @@ pub enum SettingsError {
     /// A project file may only make this narrower.
     #[error("{place}: {key} = {value} is wider than {allowed}")]
     TooWide {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -59,7 +59,7 @@ pub enum SettingsError {
     /// An agent that is described there cannot be taken.
     #[error("{place}: {key} is wrong")]
     BadAgent {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key with its table: `agents.mine.output`.
         key: String,

@@ -184,7 +184,7 @@ fn yaml(text: &str, file: &str) -> Result<YamlMap, SettingsError> {
     })
 }
 
-/// The line on which a key stands first.
+/// The first line with a key.
 pub(super) fn line_of_yaml(text: &str, file: &str, name: &str) -> String {
     let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1))

@@ -7,7 +7,7 @@ use crate::time::duration_text;
 
 /// How many gates a loop may have.
 const GATES_MAX: usize = 32;
-/// All of them stand in the first fact of a run, which is bounded.
+/// All of them are in the first fact of a run, which is bounded.
 const GATES_BYTES_MAX: usize = 6 * 1024;
 /// How often a gate is asked at most.
 const TRIES_MAX: u32 = 20;

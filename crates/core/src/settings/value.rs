@@ -12,7 +12,7 @@ pub const UNLIMITED: &str = "unlimited";
 const COMMAND_BYTES_MAX: usize = 3072;
 /// No loop is meant to take longer.
 const LONGEST_MS: u64 = 10 * 365 * 24 * 3600 * 1000;
-/// Texts stand in the first fact of a run, which is bounded.
+/// Texts are in the first fact of a run, which is bounded.
 const LONG_TEXT_BYTES_MAX: usize = 2048;
 /// A path or a word.
 const TEXT_BYTES_MAX: usize = 4096;

@@ -28,7 +28,7 @@ const SETTINGS: [&Key; 12] = [
 /// So much of a hash is enough for people.
 const HASH_LETTERS: usize = 12;
 
-/// What stands for an end that is done.
+/// The proof that a run is done.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
     /// The version of this form.

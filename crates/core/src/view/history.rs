@@ -27,7 +27,7 @@ pub struct History {
     /// What others changed before iteration 1: the gates most likely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_by_the_agent: Option<Changes>,
-    /// When somebody went back, and to what.
+    /// The rollbacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rollbacks: Vec<RollbackRow>,
     #[serde(skip)]
@@ -56,7 +56,7 @@ pub struct Baseline {
     pub duration_seconds: f64,
 }
 
-/// One time that somebody went back.
+/// One rollback.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RollbackRow {
     /// How many iterations had begun.

@@ -56,7 +56,7 @@ pub struct RunResult {
     pub rate_limit_hit: bool,
     /// Whether it ended because money, tokens or the calls of a day were used up.
     pub budget_hit: bool,
-    /// What stands for it; null where it is not done.
+    /// The proof; null where it is not done.
     pub certificate: Option<Certificate>,
 }
 

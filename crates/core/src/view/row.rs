@@ -44,7 +44,7 @@ impl Listing {
 pub struct Row {
     /// Its id.
     pub id: String,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// The iteration begun last.
     pub iteration: u32,

@@ -135,7 +135,7 @@ pub struct Again {
     pub tries: u32,
     /// The last of them.
     pub report: GateReport,
-    /// The tests that it told of.
+    /// The tests that it reported.
     pub tests: Option<Tests>,
 }
 

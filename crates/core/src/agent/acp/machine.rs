@@ -106,7 +106,7 @@ enum Awaiting {
     NewSession,
     /// A session being continued, without its earlier messages.
     Resume,
-    /// The same, with all that was said in it told again.
+    /// The same, and the agent sends its earlier messages again.
     Load,
     Setting {
         needed: bool,

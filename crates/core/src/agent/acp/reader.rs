@@ -171,7 +171,7 @@ impl AcpReader {
         }
     }
 
-    /// From here on counts what is said: before it an agent may have told an old conversation again.
+    /// What is said counts from here on: before it, an agent may have sent an old conversation again.
     fn prompt_sent(&mut self, message: &Value) {
         if self.session.is_none() {
             self.session = text_at(message, &["params", "sessionId"]).map(str::to_owned);

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 #[derive(Debug, Deserialize)]
 pub(in crate::agent) struct Word<'a>(#[serde(borrow)] pub(in crate::agent) Cow<'a, str>);
 
-/// What somebody said: the model, a sub-agent, or the program in the model's place.
+/// A message: of the model, of a sub-agent, or of the program in the model's name.
 #[derive(Debug, Deserialize)]
 pub(in crate::agent) struct Assistant<'a> {
     #[serde(borrow)]
@@ -22,7 +22,7 @@ pub(in crate::agent) struct Assistant<'a> {
 }
 
 impl<'a> Assistant<'a> {
-    /// Reads a line. Where its fields stand in the order of the real program, most of it is passed over.
+    /// Reads a line. Where its fields are in the order of the real program, most of the line is skipped.
     pub(in crate::agent) fn read(line: &'a [u8], marks: &LineFinders) -> Option<Self> {
         Self::in_order(line, marks).or_else(|| serde_json::from_slice(line).ok())
     }

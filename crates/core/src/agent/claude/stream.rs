@@ -25,7 +25,7 @@ use crate::text;
 pub(in crate::agent) struct Habits {
     /// Tools by which it asks a person something.
     pub(in crate::agent) asks: &'static [&'static str],
-    /// How a message begins that is an error of the provider's, told as if the model had said it.
+    /// How a message begins that is an error of the provider, sent as a message of the model.
     pub(in crate::agent) error_as_message: Option<&'static str>,
     /// Its input tokens include those from a cache, and it counts over the whole session.
     pub(in crate::agent) counts_all: bool,

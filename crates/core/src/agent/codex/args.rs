@@ -66,7 +66,7 @@ pub enum SplitArgsError {
     /// Two words could be it.
     #[error("there are two prompts: {0:?} and {1:?}")]
     Two(String, String),
-    /// A word stands behind a flag that we do not know.
+    /// A word is after a flag that we do not know.
     #[error("is {word:?} the value of {flag}, or the prompt?")]
     Unclear {
         /// The flag.
@@ -106,7 +106,7 @@ fn is_flag(word: &str, flag: &str) -> bool {
 /// Finds the prompt.
 ///
 /// # Errors
-/// When it cannot be told.
+/// When that is not clear.
 pub fn split(words: &[String]) -> Result<SplitArgs, SplitArgsError> {
     let mut parted = SplitArgs::default();
     let mut words = words.iter().peekable();

@@ -51,7 +51,7 @@ impl Failure {
         FAILURES.iter().find(|(failure, _)| *failure == self).map_or("crash", |(_, word)| *word)
     }
 
-    /// Whether it is over after a while without anybody doing anything.
+    /// Whether it ends after a while by itself.
     #[must_use]
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::RateLimit | Self::Overload)

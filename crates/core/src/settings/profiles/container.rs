@@ -38,7 +38,7 @@ pub(super) const DEFAULTS: Table = &[
 /// One name of the document for keys of ours.
 #[derive(Debug, Clone, Copy)]
 pub struct Name {
-    /// As it stands in files; with dashes it is a flag.
+    /// The name in files; with dashes it is a flag.
     pub name: &'static str,
     /// The keys that it sets.
     pub keys: &'static [&'static str],
@@ -117,7 +117,7 @@ impl Name {
     /// The same, checked.
     ///
     /// # Errors
-    /// When it does not fit, or may not stand there.
+    /// When it does not fit, or is not allowed in this source.
     pub fn read(&self, text: &str, origin: &Origin) -> Result<Vec<Given>, SettingsError> {
         let values = self.values(text, origin)?;
         let known = values.iter().filter_map(|(name, value)| Some((key(name)?, value)));

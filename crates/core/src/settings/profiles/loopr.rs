@@ -7,7 +7,7 @@ use crate::settings::layers::{Given, Layer, Origin};
 use crate::settings::value::{self, Kind};
 use crate::text;
 
-/// Where the file lies in the root.
+/// Where the file is in the root.
 pub const CONFIG: &str = ".loopr/config";
 
 /// The defaults. The circuit breaker has the four reasons of the Loopr specification and no other.
@@ -71,7 +71,7 @@ pub struct LooprError {
     pub hint: String,
 }
 
-/// Reads `.loopr/config`. A value stands in the place of the default; one that the user's own file has set may only be
+/// Reads `.loopr/config`. A value replaces the default; one that the user's own file has set may only be
 /// lowered, as by any file that a repository brings along.
 ///
 /// # Errors
