@@ -26,7 +26,7 @@ use crate::prompt_file;
 use crate::run_folder::RunFolder;
 use crate::secrets;
 
-/// How much of an agent's own text stands in its report.
+/// How much of an agent's own text is in its report.
 const LAST_TEXT_BYTES_MAX: usize = 2048;
 /// How much of what an agent wrote last is read to see which tool it uses.
 const LIVE_BYTES_MAX: u64 = 256 * 1024;

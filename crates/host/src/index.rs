@@ -142,7 +142,7 @@ impl<M: Indexed> Listed<M> {
     }
 }
 
-/// All runs, the newest first. A run that cannot be read stands at the end.
+/// All runs, the newest first. A run that cannot be read is at the end.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read.

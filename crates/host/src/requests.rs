@@ -67,7 +67,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
     Ok(request)
 }
 
-/// The sender's name as one short line: it stands in a fact and on the screen.
+/// The sender's name as one short line: it is stored in a fact and shown.
 pub(crate) fn name_of(by: &str) -> String {
     text::one_line(by, 40)
 }

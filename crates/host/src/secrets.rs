@@ -1,4 +1,4 @@
-//! Secret values, which must not stand in any file: those of variables declared secret, and the keys of agents.
+//! Secret values, which must not be in any file: those of variables declared secret, and the keys of agents.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;

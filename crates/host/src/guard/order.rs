@@ -16,7 +16,7 @@ pub(crate) struct RunGuard {
     run: PathBuf,
     context: CheckpointContext,
     originals: Option<Originals>,
-    /// What stood in the way of an original and was moved aside: not work of the agent either.
+    /// What was in the place of an original and was moved aside. It does not count as work of the agent.
     moved_aside: Vec<Vec<u8>>,
 }
 
@@ -176,7 +176,7 @@ fn release(originals: &mut Originals) -> std::io::Result<GuardReport> {
     Ok(GuardReport { remarks, ..GuardReport::default() })
 }
 
-/// Puts the originals back and stores what stood there in `copies`. Gives the paths that had to be moved aside.
+/// Restores the originals and stores what was there in `copies`. Gives the paths that had to be moved aside.
 fn restore(
     originals: &mut Originals,
     found: &TamperFound,

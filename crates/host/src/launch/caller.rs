@@ -33,7 +33,7 @@ pub enum PersonAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteLevel {
-    /// May be left out where somebody wants silence.
+    /// May be left out where the user asked for less output.
     Progress,
     /// Must be shown.
     Important,

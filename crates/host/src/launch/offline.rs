@@ -22,7 +22,7 @@ pub enum RequestOutcome {
     RolledBack(Box<RollbackReport>),
     /// Nothing was changed.
     Refused(String),
-    /// It is not done, and somebody must fix something.
+    /// It is not done, and a person must fix something.
     Blocked(String),
 }
 
@@ -53,7 +53,7 @@ impl RequestOutcome {
 /// Opens a run that has no driver for one request that needs its workspace, and returns the answer.
 ///
 /// # Errors
-/// When somebody drives it, its workspace cannot be claimed, or its journal cannot be written.
+/// When another process drives it, its workspace cannot be claimed, or its journal cannot be written.
 pub fn carry_out_request(
     home: &Home,
     folder: &RunFolder,
@@ -76,7 +76,7 @@ pub fn carry_out_request(
 /// Opens a run that has no driver for one request that is only recorded: its workspace is not touched.
 ///
 /// # Errors
-/// When somebody drives it, or its journal cannot be written.
+/// When another process drives it, or its journal cannot be written.
 pub fn record_request(home: &Home, folder: &RunFolder, by: &str, event: Event) -> Result<(), LaunchRefusal> {
     let held = folder.clone().hold()?;
     let mut reporter = RequestReporter { outcome: None, notes: &mut |_| {} };

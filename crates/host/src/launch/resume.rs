@@ -16,7 +16,7 @@ use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
 use crate::workspace::{WorkspaceError, claim};
 
-/// A resume as anybody asks for it.
+/// The request for a resume.
 #[derive(Debug, Clone)]
 pub struct ResumeRequest {
     /// Settings that change, as typed: a value that begins with `+` is added to the value of now.
@@ -49,7 +49,7 @@ pub struct ResumableRun {
 /// Holds the run and checks everything that its resume needs.
 ///
 /// # Errors
-/// When somebody drives it, it has ended for good, or a change cannot be made.
+/// When another process drives it, it has ended for good, or a change cannot be made.
 pub fn prepare_resume(
     folder: RunFolder,
     request: ResumeRequest,

@@ -22,7 +22,7 @@ use crate::secrets;
 use crate::usable_agent::{UsableAgent, find_agent};
 use crate::workspace::claim;
 
-/// A start as anybody asks for it.
+/// The request for a start.
 #[derive(Debug, Clone)]
 pub struct LaunchRequest {
     /// What was typed, over files and variables.

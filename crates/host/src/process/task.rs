@@ -55,7 +55,7 @@ pub struct TaskSpec<'a> {
     pub stdin: Option<PathBuf>,
     /// The folder in which `stdout` and `stderr` are stored.
     pub output: PathBuf,
-    /// What is taken out of its output before anybody sees it.
+    /// What is removed from its output before it is stored or shown.
     pub secrets: Arc<Secrets>,
 }
 

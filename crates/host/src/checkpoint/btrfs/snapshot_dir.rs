@@ -52,7 +52,7 @@ impl SnapshotDir {
         open_inside(self.above.as_fd(), BESIDE.as_bytes())
     }
 
-    /// Where it lies.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

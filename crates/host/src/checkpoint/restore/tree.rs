@@ -92,7 +92,7 @@ pub struct RestoreResult {
 /// Makes the workspace equal to a checkpoint. The cache must be that of the checkpoint taken just before.
 ///
 /// # Errors
-/// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
+/// When something cannot be read or written. Then the workspace is half-restored; doing it
 /// again goes on.
 pub fn restore(
     store: &Store,

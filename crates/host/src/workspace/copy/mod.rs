@@ -49,7 +49,7 @@ pub enum CopyMethod {
     Checkout,
 }
 
-/// What copies shall be of.
+/// What is to be copied.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyRequest<'a> {
     /// The checkpoint.

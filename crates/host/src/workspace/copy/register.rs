@@ -45,7 +45,7 @@ pub struct Swept {
     pub removed: Vec<String>,
     /// Owners that live.
     pub living: Vec<String>,
-    /// Owners of whom something could not be removed, and why.
+    /// Owners whose copies could not all be removed, and why.
     pub failed: Vec<(String, String)>,
 }
 
