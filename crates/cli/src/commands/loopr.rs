@@ -45,7 +45,7 @@ Exit codes: 0 complete · 1 ended without it · 2 stopped by you · 3 could not 
 enum LooprVerb {
     /// Run the loop
     Loop(LoopArgs),
-    /// Show where the newest loop of this root stands
+    /// Show the state of the newest loop of this root
     Status(LooprStatusArgs),
 }
 

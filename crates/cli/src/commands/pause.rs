@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
     ask::told(context, &folder, status, seq)
 }
 
-/// Whether somebody else has ended the pause.
+/// Whether another person or process has ended the pause.
 fn is_lifted(folder: &RunFolder) -> bool {
     loop_host::journal::read(&folder.path).is_ok_and(|reading| reading.fold().requests.pause.is_none())
 }

@@ -31,7 +31,7 @@ pub(crate) struct VerifyArgs {
     /// Make the copy here, in a new or empty folder, and leave it there
     #[arg(long, value_name = "DIR")]
     keep_copy: Option<PathBuf>,
-    /// Bring along what checkpoints leave out (`node_modules`, `target` …), as it lies in the workspace now
+    /// Bring along what checkpoints leave out (`node_modules`, `target` …), as it is in the workspace now
     #[arg(long)]
     with_ignored: bool,
     /// Bring along the workspace's own repository, as it is now

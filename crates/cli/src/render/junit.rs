@@ -29,7 +29,7 @@ struct Suite {
 }
 
 impl Suite {
-    /// The gate itself is the first case; the tests that it told of are the others.
+    /// The gate itself is the first case; the tests that it reported are the others.
     fn of(found: &Verification, gate: &VerifiedGate) -> Self {
         let (class, time) = (escaped(&format!("loop.{}.{}", found.id, gate.name)), gate.duration_seconds);
         let tests = gate.cases.iter().map(|(name, mark)| (name.as_str(), 0.0, of_test(gate, *mark)));

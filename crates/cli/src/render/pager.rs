@@ -11,7 +11,7 @@ use super::printer::{Printer, stdout_is_terminal};
 const PIECE_BYTES: usize = 64 * 1024;
 /// What a shell ends with when it could not run the pager.
 const NOT_RUN: [i32; 2] = [126, 127];
-/// What `less` should do unless the user has told it: end if all fits, show colours, leave the screen as it is.
+/// What `less` should do unless the user has set it: end if all fits, show colours, leave the screen as it is.
 const LESS: &str = "FRX";
 
 /// Where a long answer goes. A write fails once the reader has closed it.

@@ -42,7 +42,7 @@ pub(crate) enum Paint {
     Bad,
     Warn,
     Dim,
-    /// What stands above other things.
+    /// A heading.
     Head,
     /// Where something is.
     Place,
@@ -113,7 +113,7 @@ impl Printer {
         }
     }
 
-    /// Something that must be heard.
+    /// Shows a message that is never left out.
     pub(crate) fn error(&self, text: &str) {
         let mut err = io::stderr().lock();
         err.write_all(text.as_bytes()).and_then(|()| err.flush()).ok();
