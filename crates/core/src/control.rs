@@ -36,9 +36,9 @@ pub enum Ask {
         /// The name.
         name: Option<String>,
     },
-    /// Go back to a checkpoint.
+    /// Restore a checkpoint.
     Rollback(Target),
-    /// End now, for good, and go back to where it began.
+    /// End now, for good, and restore the initial checkpoint.
     CancelRollback,
     /// Close the breaker: every count of it is gone.
     Reset {

@@ -68,7 +68,7 @@ pub struct Adapter {
     pub worst_cost_micros: u64,
     /// Why it will not be allowed everything as root, and the variable with which it will; none where root makes no difference.
     pub as_root: Option<(&'static str, &'static str)>,
-    /// What to allow it more by, for the line that tells of refused commands.
+    /// How to allow it more, for the message about refused commands.
     pub allow_hint: &'static str,
     /// It speaks the Agent Client Protocol: a program of ours is between us and it.
     pub behind_bridge: bool,

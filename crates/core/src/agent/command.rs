@@ -12,7 +12,7 @@ pub enum Permissions {
     /// Change files in the workspace and run commands there, by the program's own lists and sandbox.
     #[default]
     Work,
-    /// Whatever it wants.
+    /// Everything.
     All,
 }
 

@@ -189,7 +189,7 @@ impl Agent {
         }
     }
 
-    /// Whether it can be held to this. A shell command does what its own flags say, whatever is asked for.
+    /// Whether it can be limited to this. A shell command does what its own flags say.
     #[must_use]
     pub fn can(&self, permissions: Permissions) -> bool {
         match self {

@@ -81,7 +81,7 @@ pub struct Day {
     pub cost_micros: u64,
     /// Their tokens.
     pub tokens: u64,
-    /// Calls of which the cost is only assumed: their program did not tell, or they still run.
+    /// Calls of which the cost is only assumed: their program did not report it, or they still run.
     #[serde(default)]
     pub untold: u32,
 }

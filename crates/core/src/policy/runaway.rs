@@ -60,7 +60,7 @@ pub struct Alarm {
     pub text: String,
 }
 
-/// Looks at all three and tells the gravest; among equals the first.
+/// Checks all three and returns the most serious; among equals the first.
 ///
 /// ```
 /// use loop_core::policy::runaway::{Severity, Limits, RunawayEvidence, judge};

@@ -8,12 +8,12 @@ use crate::time::{self, At};
 
 /// The first wait where the provider does not say how long to wait.
 const FIRST_MS: u64 = 5_000;
-/// The most that is added to a wait, so that many loops do not come back in the same moment.
+/// The most that is added to a wait, so that many loops do not try again in the same moment.
 const JITTER_MS_MAX: u64 = 5_000;
 /// A wait longer than this may be added more to.
 const LONG_MS: u64 = 10 * 60 * 1000;
 const LONG_JITTER_MS_MAX: u64 = 60_000;
-/// A reset further away than this is not believed.
+/// A reset further away than this is ignored.
 const BELIEVED_MS_MAX: u64 = 32 * 24 * 3600 * 1000;
 /// A wait longer than this is preceded by the gates: the work may be done.
 pub const WORTH_A_GATE_MS: u64 = 60_000;

@@ -21,7 +21,7 @@ pub struct AgentMemory {
     choice: AgentChoice,
     /// The agent that the person's own settings describe, as it was when it was named.
     described: Option<Arc<Described>>,
-    /// The next attempt continues the conversation whatever is set: the one before did not come to its own end.
+    /// The next attempt continues the conversation whatever the setting is: the one before did not end by itself.
     continue_session: bool,
     /// It was asked for the status block of this iteration.
     status_asked: bool,
@@ -76,7 +76,7 @@ impl AgentMemory {
         self.report.as_ref()
     }
 
-    /// What kept the newest iteration's agent from its work.
+    /// Why the agent of the newest iteration could not work.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.failure

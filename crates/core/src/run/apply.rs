@@ -129,7 +129,7 @@ impl RunState {
         self.checkpoints.allow_rollback(true);
     }
 
-    /// A person does not want to wait: neither for the provider nor for an answer.
+    /// A person asked to continue at once: the run waits neither for the provider nor for an answer.
     fn end_wait(&mut self) {
         match self.main_order().and_then(|(_, open)| open.order.hold_cause()) {
             Some(HoldCause::Limit) => self.provider.stop_waiting(),

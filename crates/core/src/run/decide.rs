@@ -473,7 +473,7 @@ fn unverifiable_streak(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)
 }
 
-/// Last of all: nothing speaks against going on.
+/// The last rule: nothing prevents the next iteration.
 fn next_iteration(_: &RunState, _: &Deciding) -> Option<Next> {
     Some(Next::Iterate)
 }

@@ -44,7 +44,7 @@ pub enum Event {
         /// What came of it.
         answer: Answer,
     },
-    /// A person wants something.
+    /// A request of a person.
     Requested {
         /// What.
         request: Request,
@@ -108,9 +108,9 @@ pub enum Request {
         /// The name.
         name: String,
     },
-    /// Go back to a checkpoint.
+    /// Restore a checkpoint.
     Rollback(Target),
-    /// Stop now, for good, and go back to where it began.
+    /// Stop now, for good, and restore the initial checkpoint.
     CancelRollback,
     /// Close the breaker: every count of it is gone.
     Reset {
@@ -119,7 +119,7 @@ pub enum Request {
     },
 }
 
-/// Where to go back to.
+/// The target of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The checkpoint's name.

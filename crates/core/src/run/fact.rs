@@ -31,7 +31,7 @@ pub enum Fact {
         /// What is to be done.
         order: Order,
     },
-    /// We no longer want it; its answer still comes.
+    /// It is cancelled; its answer still comes.
     OrderCancelled {
         /// Which order.
         id: OrderId,
@@ -65,9 +65,9 @@ pub enum Decision {
     },
     /// What an attempt of the agent was.
     Attempt(Box<AttemptJudgement>),
-    /// Whether the workspace goes back after an interrupted attempt.
+    /// Whether the workspace is rolled back after an interrupted attempt.
     Interruption {
-        /// The checkpoint that it goes back to.
+        /// The checkpoint that is restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rollback_to: Option<String>,
     },
@@ -147,11 +147,11 @@ pub enum CancelCause {
     TimeLimit,
     /// The same, and it has had the time to end in order.
     TimeUp,
-    /// A person wants to stop now.
+    /// A person asked to stop now.
     Abort,
-    /// A person wants it to go on, or to come to its end: a hold is over.
+    /// A person asked to resume or to stop: a hold ends.
     Request,
-    /// A person wants to go back, now.
+    /// A person asked for a rollback now.
     Rollback,
     /// The agent waits for its provider by itself.
     Retrying,
@@ -180,7 +180,7 @@ pub enum Order {
         /// Which agent and model it uses: decided just before.
         #[serde(default)]
         choice: AgentChoice,
-        /// What the prompt has to tell beside goal and gates.
+        /// What the prompt has to say beside goal and gates.
         notes: Vec<PromptNote>,
         /// The numbers of the first and the last injected text that is new in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,12 +222,12 @@ pub enum Order {
         /// The iteration.
         iteration: u32,
     },
-    /// Keep the workspace as it is now because a person asked, beside whatever is under way.
+    /// Take a checkpoint because a person asked for it, while other orders run.
     ManualCheckpoint {
         /// Its name.
         name: String,
     },
-    /// Make the workspace what a checkpoint says. What is there before is kept first.
+    /// Restore a checkpoint. A checkpoint of the present state is taken first.
     Rollback {
         /// Which checkpoint.
         to: String,
@@ -346,7 +346,7 @@ pub enum HoldCause {
     Delay,
     /// A person must fix something first.
     Blocked,
-    /// The provider wants us to wait, or cannot be reached; until when the state says.
+    /// The provider asks to wait, or cannot be reached. The state has the end of the wait.
     Limit,
     /// The agent asked something that a person is to answer.
     Question,
@@ -367,7 +367,7 @@ pub enum CheckpointName {
     Iteration(u32),
     /// What an interrupted attempt left: iteration, attempt.
     Interrupted(u32, u32),
-    /// What others made of it after this iteration, kept only if it differs.
+    /// The workspace after changes by others after this iteration; taken only if it differs.
     BetweenIterations(u32),
 }
 
@@ -403,7 +403,7 @@ pub enum GatePoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardPoint {
-    /// Before anything: they are kept as they are.
+    /// Before anything else: they are stored as they are.
     Start,
     /// After an attempt of the agent: iteration, attempt.
     Agent(u32, u32),
@@ -413,7 +413,7 @@ pub enum GuardPoint {
     People,
 }
 
-/// What the next prompt has to tell.
+/// What the next prompt has to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptNote {
@@ -432,7 +432,7 @@ pub enum PromptNote {
         /// Which attempt.
         attempt: u32,
     },
-    /// Somebody went back to a checkpoint.
+    /// A checkpoint was restored.
     RolledBack {
         /// Which.
         to: String,
@@ -468,7 +468,7 @@ pub enum PromptNote {
     Tampered {
         /// Which, a bounded number.
         files: Vec<String>,
-        /// They were put back.
+        /// They were restored.
         restored: bool,
         /// It happened while the gates ran.
         by_gates: bool,
@@ -477,7 +477,7 @@ pub enum PromptNote {
     Regressed {
         /// Tests or gates, a bounded number.
         what: Vec<String>,
-        /// The workspace went back to before the iteration.
+        /// The workspace was restored to before the iteration.
         reverted: bool,
     },
     /// The gates hold, but with weaker tests than at the start.

@@ -140,7 +140,7 @@ pub(super) fn blocked_stops(state: &RunState, deciding: &Deciding) -> bool {
     state.settings.read(deciding).values.agent.on_blocked == OnBlocked::Stop
 }
 
-/// It was asked for its status block: whatever came of that, the iteration is what it was before.
+/// The agent was asked for its status block. Its answer does not change what the iteration was.
 fn status_answered(state: &RunState, answer: &StreamReport, deciding: &Deciding) -> AttemptJudgement {
     let mut judgement = plain(AttemptResult::StatusAnswered);
     let Some(first) = state.agent.report() else { return judgement };
@@ -209,7 +209,7 @@ pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Opti
     SessionUse::of(state, settings, session, state.now).continues().then(|| session.id.clone())
 }
 
-/// Where the workspace goes back to after an interrupted attempt, where that is set.
+/// The checkpoint that is restored after an interrupted attempt, where the setting says so.
 pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
     let cut_off =
         state.provider.wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();
@@ -538,7 +538,7 @@ pub(super) fn best_to_keep(state: &RunState, deciding: &Deciding) -> Option<Stri
     (state.checkpoints.newest() != Some(best.as_str())).then_some(best)
 }
 
-/// Whether a person's request is one that goes back.
+/// The rollback that is due, and why.
 pub(super) fn rollback_target(state: &RunState) -> Option<(Target, super::checkpoints::RollbackCause)> {
     state.checkpoints.target(state.requests.rollback.as_ref())
 }

@@ -100,7 +100,7 @@ impl Status {
 pub enum LooprState {
     /// It works.
     Running,
-    /// It waits, for whatever reason.
+    /// It waits, for any reason.
     Waiting,
     /// It is done.
     Complete,

@@ -21,7 +21,7 @@ pub enum Phase {
     AttemptGuard(AfterAttempt),
     /// The checkpoint of what an interrupted attempt left is taken.
     InterruptedCheckpoint,
-    /// That checkpoint exists; whether the workspace goes back is not judged yet.
+    /// That checkpoint exists; whether the workspace is rolled back is not judged yet.
     InterruptedSaved,
     /// The checkpoint of the iteration is taken.
     IterationCheckpoint,

@@ -166,7 +166,7 @@ pub struct GuardReport {
     /// The checkpoint of the tree as it was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// They were put back.
+    /// They were restored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
     /// What else a person should read, a bounded number.

@@ -177,7 +177,7 @@ impl Trouble {
         self.blocked = Some(why.to_owned());
     }
 
-    /// What the run was blocked by before it went back: it holds until a person has looked at it.
+    /// What the run was blocked by before a rollback: it stays blocked until a person has looked at it.
     #[must_use]
     pub fn held(&self) -> Option<&str> {
         self.held.as_deref()

@@ -106,7 +106,7 @@ choice! {
 }
 
 choice! {
-    /// How the processes of an agent or a gate are kept together.
+    /// How loop finds all processes of an agent or a gate.
     ContainmentMode {
         /// The best that this machine has.
         #[default]
@@ -187,7 +187,7 @@ choice! {
         /// They stay.
         #[default]
         Keep = "keep",
-        /// The workspace goes back to where the iteration began.
+        /// The workspace is restored to where the iteration began.
         Rollback = "rollback",
     }
 }

@@ -190,7 +190,7 @@ pub(super) fn line_of_yaml(text: &str, file: &str, name: &str) -> String {
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1))
 }
 
-/// What is run is never taken from a file that a repository brings along.
+/// A command is never taken from a file that comes with a repository.
 fn may_describe(at: &Origin) -> Result<(), SettingsError> {
     if at.layer == Layer::Project {
         return Err(SettingsError::NotInProject { place: at.place.clone(), key: agents::TABLE });

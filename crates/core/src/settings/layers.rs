@@ -16,7 +16,7 @@ pub enum Layer {
     Default,
     /// The user's own file.
     User,
-    /// A file that the project brings along.
+    /// The project's own file.
     Project,
     /// A template.
     Template,

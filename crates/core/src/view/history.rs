@@ -90,7 +90,7 @@ pub struct IterationRow {
     pub agent: String,
     /// What became of it.
     pub outcome: IterationOutcome,
-    /// What kept its agent from the work; null where nothing did.
+    /// Why its agent could not work; null where it could.
     pub failure: Option<&'static str>,
     /// When the provider said that it goes on.
     pub reset_at: Option<String>,
@@ -238,7 +238,7 @@ pub struct AttemptRow {
     pub started_at: String,
     /// How long it took; null while it runs, or where it was cut off unseen.
     pub duration_seconds: Option<f64>,
-    /// What kept the agent from its work; null where nothing did.
+    /// Why the agent could not work; null where it could.
     pub failure: Option<&'static str>,
     /// When the provider said that it goes on.
     pub reset_at: Option<String>,

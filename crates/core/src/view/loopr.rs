@@ -90,7 +90,7 @@ pub struct LooprFold {
 }
 
 impl LooprFold {
-    /// Takes a line of the journal in; `state` has it taken in. What comes back is a line for the log.
+    /// Takes a line of the journal in; `state` has it taken in. Returns a line for the log.
     pub fn take(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
         match &entry.fact {
             Fact::Happened(input) => {

@@ -9,7 +9,7 @@ use super::permission::{Policy, Tools, option};
 use super::text_at;
 use crate::agent::command::Permissions;
 
-/// The version of the protocol that we speak.
+/// The version of the protocol that we use.
 const PROTOCOL_VERSION: u64 = 1;
 /// JSON-RPC: no such method.
 const NO_METHOD: i64 = -32601;
@@ -48,7 +48,7 @@ pub enum FinishReason {
     SessionLost,
     /// We were asked to stop before there was a prompt to cancel.
     Cancelled,
-    /// It does not speak as it should.
+    /// It does not follow the protocol.
     Protocol,
     /// The answer to the prompt is too long to be read.
     Malformed,
@@ -91,7 +91,7 @@ impl Finish {
         self.why == FinishReason::Answered && self.detail == "end_turn"
     }
 
-    /// The last line of a transcript. Its first word tells what it is even where the rest is lost.
+    /// The last line of a transcript. Its first word says what it is, even where the rest is lost.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{{\"dir\":\"end\",\"why\":\"{}\",\"detail\":{}}}", self.why.word(), json!(self.detail))
@@ -227,7 +227,7 @@ impl Conversation {
         vec![json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params})]
     }
 
-    /// What the agent wants to know from us.
+    /// Requests of the agent to us.
     fn answer(&mut self, method: &str, id: &Value, message: &Value) -> Value {
         let params = message.get("params").unwrap_or(&Value::Null);
         let result = match method {

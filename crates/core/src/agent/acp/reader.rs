@@ -66,10 +66,10 @@ struct AcpReader {
     session_lost: bool,
     model: Option<String>,
     text: String,
-    /// The message that the text is of, where the agent tells them apart.
+    /// The message that the text is of, where the agent says which one it is.
     message: Option<String>,
     usage: Usage,
-    /// Sums of what single answers of the model used, where an agent tells that.
+    /// Sums of what single answers of the model used, where an agent reports that.
     summed: Usage,
     cost_before: Option<u64>,
     cost: Option<u64>,
@@ -367,7 +367,7 @@ impl AcpReader {
         }
     }
 
-    /// What kept it from its work, and the words for it.
+    /// Why it could not work, as a class and in words.
     fn failure(&self, terminal: Terminal, end: &End<'_>) -> (Option<Failure>, Option<String>) {
         let by_us = *end.ended == Ended::ByUs;
         if terminal == Terminal::Success && (by_us || *end.ended == Ended::Exit(0)) {

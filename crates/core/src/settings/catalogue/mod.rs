@@ -127,7 +127,7 @@ pub struct Values {
     pub checkpoint: CheckpointSettings,
     /// What a start takes.
     pub start: StartSettings,
-    /// How a loop ends and what it tells.
+    /// How a loop ends and what it reports.
     pub output: OutputSettings,
 }
 
