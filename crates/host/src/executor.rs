@@ -59,7 +59,7 @@ struct AgentWork {
     reader: AttemptReader,
     /// The watch over its signs of life, where there is a limit.
     silence: Option<Silence>,
-    /// What is settled at its end, where the ledger wants it.
+    /// What is settled at its end, where the call is in the ledger.
     call: Option<CallRecord>,
     /// Whether it was reported that it waits for its provider by itself.
     reported_retry: bool,

@@ -51,7 +51,7 @@ impl StopFile {
         fs::remove_file(&self.path)
     }
 
-    /// When it wants to be looked at.
+    /// When it must be checked next.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Duration {
         self.look_at.saturating_duration_since(now)

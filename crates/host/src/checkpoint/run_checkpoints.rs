@@ -89,7 +89,7 @@ pub enum CheckpointError {
     /// Something has to be fixed first.
     #[error("{0}")]
     Blocked(String),
-    /// A person did not want to wait.
+    /// A person cancelled it.
     #[error("it was stopped")]
     Cancelled,
 }

@@ -42,7 +42,7 @@ pub struct TakeRequest<'a> {
     pub depth: Depth,
     /// Nothing is written if the state is that of this checkpoint.
     pub unless: Option<Id>,
-    /// Checked before every file: a person may not want to wait.
+    /// Checked before every file: a person may have cancelled it.
     pub cancel: &'a AtomicBool,
 }
 

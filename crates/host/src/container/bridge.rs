@@ -15,7 +15,7 @@ use super::http::Upgraded;
 const WRITE_BYTES_MAX: usize = 4096;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
-/// Why the bridge wants attention.
+/// Why the bridge returned from waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
     /// The exec has closed its streams, and all of it has been passed on.

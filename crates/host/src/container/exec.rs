@@ -84,7 +84,7 @@ impl Call {
     }
 }
 
-/// Does all of it; what comes back is how the program ends.
+/// Does all of it. Returns how the program ends.
 #[must_use]
 pub fn main(words: &[OsString]) -> u8 {
     let done = Call::read(words).and_then(|call| {

@@ -28,7 +28,7 @@ pub struct ContainerRequest<'a> {
     pub network: bool,
 }
 
-/// Makes and starts it; its id comes back. One that is there already for the run is removed first.
+/// Makes and starts it. Returns its id. One that is there already for the run is removed first.
 ///
 /// # Errors
 /// When the image is not there, or the engine refuses.

@@ -39,7 +39,7 @@ pub trait Reporter<M: Machine = Run> {
     fn on_output(&mut self, bytes: &[u8]);
     /// What is known from the live stream of the agent; comes before each drawing while an agent works.
     fn on_live(&mut self, _live: &LiveDigest) {}
-    /// How often it wants to be asked to draw; none means never.
+    /// How often it must be called to draw; none means never.
     fn tick(&self) -> Option<Duration>;
     /// Time to draw.
     fn draw(&mut self, state: &M::State, now: At);
@@ -47,7 +47,7 @@ pub trait Reporter<M: Machine = Run> {
 
 /// Carries out the orders of a machine. Exactly one answer comes for each of them.
 pub trait Executes<M: Machine> {
-    /// Begins an order; `state` has it taken in. What comes back is its start or its answer.
+    /// Begins an order; `state` has it taken in. Returns its start or its answer.
     fn begin(&mut self, id: OrderId, order: &M::Order, state: &M::State) -> Option<M::Event>;
     /// Ends an order early; its answer still comes.
     fn cancel(&mut self, id: OrderId);
@@ -104,7 +104,7 @@ pub struct Driver<M: Machine, E, S> {
     drawn: Instant,
 }
 
-/// What one step left behind.
+/// What one step left to do.
 struct Recorded<M: Machine> {
     entries: Vec<JournalEntry<M::Fact>>,
     /// What followed from it at once.

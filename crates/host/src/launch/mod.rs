@@ -6,7 +6,7 @@
 //! offline: carry_out_request(event)  → RequestOutcome, for a run that has no driver
 //! ```
 //!
-//! What is wrong comes back as a [`LaunchRefusal`](crate::refusal::LaunchRefusal). Questions to a person go to the
+//! An error is returned as a [`LaunchRefusal`](crate::refusal::LaunchRefusal). Questions to a person go to the
 //! [`LaunchCaller`], and so do notes. Nothing here prints, and nothing reads stdin.
 //!
 //! | file | topic |

@@ -48,7 +48,7 @@ pub struct Prepared {
     pub goal: String,
     /// The texts of the injected files.
     pub inject: Vec<String>,
-    /// How checkpoints are kept.
+    /// How checkpoints are stored.
     pub checkpoints: BackendChoice,
     pub agent: UsableAgent,
     /// What agents leave in a workspace, as globs: of all agents that could work here.

@@ -187,7 +187,7 @@ impl Task {
         pipes.chain([self.order.as_fd()]).collect()
     }
 
-    /// When it wants to be woken even if nothing comes.
+    /// When it must be woken even if nothing comes.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
         self.lost_at.map(|at| at.saturating_duration_since(now))

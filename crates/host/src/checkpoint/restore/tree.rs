@@ -63,7 +63,7 @@ impl io::Write for Holes<'_> {
 /// Where from and where to.
 #[derive(Debug, Clone, Copy)]
 pub struct RestorePlan<'a> {
-    /// The checkpoint to go back to.
+    /// The checkpoint to restore.
     pub target: Id,
     /// The checkpoint of what is there now, just taken with the cache.
     pub before: Id,
