@@ -111,7 +111,7 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
         &start("true", "  ", &[]),
         &expect![[r#"
         error: --promise: promise cannot be "  "
-          because: an empty command says nothing
+          because: the command is empty
         hint: give a shell command, for example "make test"
     "#]],
     );
