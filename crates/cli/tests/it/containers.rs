@@ -126,7 +126,7 @@ fn a_container_that_cannot_be_worked_in_is_found_out_before_anything_begins() {
     assert!(refused("../../info").what.contains("../../info"), "a name is no path of the API");
     let elsewhere = container::check(&socket, BOX, place.user.root()).unwrap_err();
     assert!(
-        elsewhere.why.contains("is mounted nowhere in it") && elsewhere.hint.contains("docker run -v"),
+        elsewhere.why.contains("is not mounted in it") && elsewhere.hint.contains("docker run -v"),
         "{elsewhere:?}"
     );
     place.engine.container("frozen", &work, &[]);
