@@ -1,4 +1,4 @@
-//! What every command has: the user's folders and the way out.
+//! What every command has: the user's folders and the printer.
 use loop_core::settings::SettingsError;
 use loop_host::journal::ReadError;
 use loop_host::launch::LaunchNote;
@@ -11,7 +11,7 @@ use crate::person::{Person, print_note};
 use crate::render::error::CommandError;
 use crate::render::printer::Printer;
 
-/// What a command comes back with: the exit code, or what went wrong.
+/// What a command returns: the exit code, or what went wrong.
 pub(crate) type Done = Result<u8, CommandError>;
 
 /// The surroundings of a command.

@@ -20,7 +20,7 @@ impl LaunchCaller for Person {
     fn answer(&mut self, question: &LaunchQuestion) -> PersonAnswer {
         let text = match question {
             LaunchQuestion::ApproveProjectFile { wants, .. } => {
-                let question = "This project's file wants to run or allow, and nobody has approved it as it is now";
+                let question = "This project's file asks for the following, and you have not approved it in this form";
                 format!("{question}:\n  {}\nApprove it?", wants.join("\n  "))
             }
             LaunchQuestion::AllowEverything => {
@@ -46,7 +46,7 @@ pub(crate) fn print_note(printer: Printer, note: &LaunchNote) {
     }
 }
 
-/// Asks on a terminal. Elsewhere nobody is there.
+/// Asks on a terminal. Without one, the answer is that no person is there.
 pub(crate) fn ask(printer: Printer, question: &str) -> PersonAnswer {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return PersonAnswer::NobodyThere;

@@ -1,4 +1,4 @@
-//! What is said over a run's control socket: one line of JSON each way.
+//! The messages of a run's control socket: one line of JSON each way.
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Change, Target};
@@ -36,9 +36,9 @@ pub enum Ask {
         /// The name.
         name: Option<String>,
     },
-    /// Go back to a checkpoint.
+    /// Restore a checkpoint.
     Rollback(Target),
-    /// End now, for good, and go back to where it began.
+    /// End now, for good, and restore the initial checkpoint.
     CancelRollback,
     /// Close the breaker: every count of it is gone.
     Reset {

@@ -35,6 +35,6 @@ pub struct Output {
     pub stdout_bytes: u64,
     /// How many bytes came on stderr.
     pub stderr_bytes: u64,
-    /// The hash of what was kept: stdout, then stderr.
+    /// The hash of the stored output: stdout, then stderr.
     pub sha256: String,
 }

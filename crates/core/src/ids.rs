@@ -1,9 +1,9 @@
-//! Names of things: opaque, never paths, never guessed from.
+//! Ids: opaque texts and numbers. They are never paths, and no meaning is read from them.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a run: lower-case letters and digits, so it can stand in a path or a shell line.
+/// The name of a run: lower-case letters and digits, so it can be used in a path or a shell line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
@@ -58,7 +58,7 @@ impl From<RunId> for String {
     }
 }
 
-/// The text is no id.
+/// The text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id has only lower-case letters and digits")]
 pub struct BadId;

@@ -1,4 +1,4 @@
-//! What a loop is, with no way to touch the world.
+//! The rules of a loop, without any access to the machine.
 //!
 //! Rooms: [`run`] the life of one run · [`policy`] pure judgements · [`agent`] how agents are called and read ·
 //! [`prompt`] what they are asked · [`test_output`] what a gate's output says about tests · [`settings`] the catalogue

@@ -116,15 +116,15 @@ pub fn duration_text(ms: u64) -> String {
 /// The milliseconds of `30d`, `2h`, `1h30m` or `1 month`.
 ///
 /// # Errors
-/// Why it is no duration.
+/// Why it is not a duration.
 pub fn parse_duration_ms(text: &str) -> Result<u64, String> {
     if text.trim() == "0" {
         return Ok(0);
     }
     match duration_before(text.trim(), |unit| common_unit(unit).or_else(|| rare_unit(unit))) {
         Some((ms, "")) => Ok(ms),
-        Some((_, rest)) => Err(format!("it is no duration: nothing is known of {:?}", crate::text::head(rest, 40))),
-        None => Err("it is no duration: it begins with a number and a unit".to_owned()),
+        Some((_, rest)) => Err(format!("it is not a duration: {:?} is not known", crate::text::head(rest, 40))),
+        None => Err("it is not a duration: it must begin with a number and a unit".to_owned()),
     }
 }
 

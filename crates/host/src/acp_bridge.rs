@@ -47,7 +47,7 @@ pub struct BridgeRequest {
     pub prompt_file: PathBuf,
     /// The file with what else the agent is to know; it goes below the prompt.
     pub system_file: Option<PathBuf>,
-    /// The session to go on with.
+    /// The session to resume.
     pub session: Option<String>,
     /// How much the agent may do.
     pub permissions: Permissions,

@@ -138,7 +138,7 @@ impl VersionQuery {
         let line = said.iter().flat_map(|said| said.lines()).map(str::trim).find(|line| number(line).is_some());
         match line {
             Some(line) if self.succeeded => Ok(text::one_line(line, VERSION_LETTERS_MAX)),
-            Some(_) | None => Err("its answer to --version is no version".to_owned()),
+            Some(_) | None => Err("its answer to --version is not a version".to_owned()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which project files the user has approved: by place and by content, kept outside any workspace.
+//! Which project files the user has approved: by path and by content, stored outside any workspace.
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -26,7 +26,7 @@ use crate::prompt_file;
 use crate::run_folder::RunFolder;
 use crate::secrets;
 
-/// How much of an agent's own text stands in its report.
+/// How much of an agent's own text is in its report.
 const LAST_TEXT_BYTES_MAX: usize = 2048;
 /// How much of what an agent wrote last is read to see which tool it uses.
 const LIVE_BYTES_MAX: u64 = 256 * 1024;
@@ -320,10 +320,17 @@ impl AttemptReader {
 pub struct Meaning(Option<Stream>);
 
 impl Meaning {
-    /// For the agent of this run.
+    /// For the agent that works, or worked last.
     #[must_use]
     pub fn of(state: &RunState) -> Self {
-        let known = state.agent_in_use().filter(|agent| !matches!(agent, Agent::Custom(_)));
+        Self::of_agent(state, state.agent_name())
+    }
+
+    /// For an agent of this run by its name.
+    #[must_use]
+    pub fn of_agent(state: &RunState, name: &str) -> Self {
+        let agent = state.agent_named(name, state.settings.shown());
+        let known = agent.filter(|agent| !matches!(agent, Agent::Custom(_)));
         Self(known.map(|agent| Stream::new(agent.reader(Begin::default()))))
     }
 

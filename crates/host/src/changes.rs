@@ -13,14 +13,14 @@ use crate::paths::Home;
 use crate::process::{Mode, try_out};
 use crate::refusal::LaunchRefusal;
 use crate::settings_files;
-use crate::usable_agent::find_agent;
+use crate::usable_agent::{KNOWN_AGENT_LIMITS, find_agent};
 
 /// What the run does while its settings change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunActivity {
-    /// Somebody drives it: the iteration that is at work may still be the last one.
+    /// A driver is running: the current iteration may still be the last one.
     AtWork,
-    /// Nobody drives it: what is done is done.
+    /// No driver is running: the counts do not change any more.
     Stopped,
 }
 
@@ -90,7 +90,8 @@ pub fn check_changes(
 const OF_AGENT: [&Key; 4] = [keys::agent(), keys::agent_cmd(), keys::agent_model(), keys::agent_args()];
 
 /// What a change of the agent means for the settings beside it: a command alone is the custom agent, and command, model
-/// and arguments of another agent do not fit the new one.
+/// and arguments of another agent do not fit the new one. Time limits that are the defaults of one kind of agent become
+/// those of the other kind.
 fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
     let given = |changes: &[Change], key: &Key| {
         changes.iter().find(|change| change.key == key.name).map(|change| change.value.clone())
@@ -105,6 +106,14 @@ fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
             changes.push(Change::new(key.name, String::new()));
         }
     }
+    let was_custom = before.values.agent.agent == "custom";
+    let is_custom = given(changes, keys::agent()).is_some_and(|agent| agent == "custom");
+    for (key, known) in KNOWN_AGENT_LIMITS.into_iter().filter(|_| is_another && was_custom != is_custom) {
+        let (old, new) = if was_custom { (key.default, known) } else { (known, key.default) };
+        if given(changes, key).is_none() && before.resolved.text(key) == old {
+            changes.push(Change::new(key.name, new.to_owned()));
+        }
+    }
 }
 
 /// Whether the agent can work that these changes name. Its description is recorded with them.
@@ -114,8 +123,14 @@ fn check_agent(settings: &Settings, changes: &mut [Change], state: &RunState) ->
     }
     let home = Home::find(|name| std::env::var_os(name))?;
     let mut described = settings_files::described(&home.config)?;
-    // One that only the project describes is known from the start.
-    described.extend(state.agent.described().cloned());
+    // Those that are recorded in the run: the one that works, and the one of the start.
+    let recorded =
+        state.agent.described().into_iter().chain(state.spec.as_ref().and_then(|spec| spec.described.as_ref()));
+    for one in recorded {
+        if described.iter().all(|known| known.name != one.name) {
+            described.push(one.clone());
+        }
+    }
     let id = state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default();
     let found = find_agent(settings, &described, &format!("loop resume {id}"))?;
     if let Some(change) = changes.iter_mut().find(|change| change.key == keys::agent().name) {
@@ -133,6 +148,10 @@ fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, L
         Some(more) => added(key, more, state)?,
         None => change.value.clone(),
     };
+    // Implied changes empty a setting, and come here again when the run itself checks them.
+    if text.is_empty() && OF_AGENT[1..].contains(&key) {
+        return Ok(Change::new(key.name, text));
+    }
     let given = Given::read(key, &text, form.origin(key))?;
     if key == keys::containment() {
         check_containment_word(&given.value)?;

@@ -116,7 +116,7 @@ impl Control {
     }
 
     fn refusal(&self, stream: &UnixStream) -> Option<String> {
-        let Ok(peer) = socket_peercred(stream) else { return Some("nobody knows who is asking".to_owned()) };
+        let Ok(peer) = socket_peercred(stream) else { return Some("cannot find out which user is asking".to_owned()) };
         if peer.uid != rustix::process::geteuid() {
             return Some("another user is asking".to_owned());
         }
@@ -124,7 +124,7 @@ impl Control {
         let pid = peer.pid.as_raw_nonzero().get();
         let before = identity(pid);
         let inside = before.is_none() || descends_from_us(pid, &self.run) || identity(pid) != before;
-        inside.then(|| "a process inside the loop has no say over it".to_owned())
+        inside.then(|| "a process inside the loop may not send it requests".to_owned())
     }
 }
 
@@ -216,7 +216,7 @@ pub fn call(path: &Path, call: &Call) -> Result<Reply, CallError> {
     ask().map_err(|source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let why =
-                format!("nothing came within {} s; what was asked is not taken after that", ANSWER_WITHIN.as_secs());
+                format!("no answer came within {} s; the request is not taken after that", ANSWER_WITHIN.as_secs());
             CallError::NoAnswer { source: io::Error::new(io::ErrorKind::TimedOut, why) }
         }
         _ => CallError::NoAnswer { source },

@@ -59,7 +59,7 @@ struct AgentWork {
     reader: AttemptReader,
     /// The watch over its signs of life, where there is a limit.
     silence: Option<Silence>,
-    /// What is settled at its end, where the ledger wants it.
+    /// What is settled at its end, where the call is in the ledger.
     call: Option<CallRecord>,
     /// Whether it was reported that it waits for its provider by itself.
     reported_retry: bool,
@@ -190,7 +190,7 @@ impl Executor {
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
         let Order::RunAgent { choice, notes, injected, session, .. } = order else {
-            return Err(Answer::Failed { what: "a bug of loop: this is no order for an agent".to_owned() });
+            return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
         let (task, reader) = self.contained(state, |executor, containment| {
             let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };

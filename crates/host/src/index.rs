@@ -142,7 +142,7 @@ impl<M: Indexed> Listed<M> {
     }
 }
 
-/// All runs, the newest first. A run that cannot be read stands at the end.
+/// All runs, the newest first. A run that cannot be read is at the end.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read.
@@ -203,8 +203,8 @@ fn journal_bytes(run: &RunFolder) -> u64 {
     fs::metadata(run.path.join(journal::FILE)).map_or(0, |found| found.len())
 }
 
-/// What the records of all runs take together that nobody drives. One look at the folder and one at
-/// the index; only what is not in the index yet is read.
+/// The size of the records of all runs that have no driver. It lists the folder and the index once; only what is
+/// not in the index yet is read.
 ///
 /// # Errors
 /// When the folder of the runs cannot be read.

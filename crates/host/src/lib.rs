@@ -30,7 +30,7 @@ pub mod process;
 mod prompt_file;
 pub mod publish;
 pub mod refusal;
-pub mod requests;
+mod requests;
 pub mod retention;
 pub mod reverify;
 pub mod run_folder;

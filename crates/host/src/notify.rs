@@ -6,7 +6,7 @@ use loop_core::run::{Answer, Ended, RunState};
 
 use crate::process::{Containment, Task, TaskEnd, TaskSpec};
 
-/// Starts the notification. The command gets two arguments, a title and a text; values never stand in the command.
+/// Starts the notification. The command gets two arguments, a title and a text; values are never part of the command.
 pub(crate) fn start(
     state: &RunState,
     result: &str,

@@ -195,7 +195,7 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         }
         let mut fds = [PollFd::new(file.get_ref(), PollFlags::IN)];
         if poll(&mut fds, (!writer_came).then_some(&within))? == 0 {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it is a pipe, and nobody writes into it"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it is a pipe, and no program writes into it"));
         }
         writer_came = true;
     }
@@ -210,7 +210,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
     let found = target.symlink_metadata().ok();
     if found.as_ref().is_some_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let mut beside = target.clone().into_os_string();
     beside.push(format!(".{}.new", crate::fs::fresh_id()?));
@@ -237,7 +237,7 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 pub fn can_write(path: &Path) -> io::Result<()> {
     let target = if path.symlink_metadata().is_ok() { path.canonicalize()? } else { path.to_owned() };
     if target.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(Into::into)

@@ -97,11 +97,11 @@ impl From<&HomeError> for LaunchRefusal {
             HomeError::Homeless => refusal
                 .because("there is no place for the records of loops")
                 .hint("set HOME, or LOOP_HOME to an absolute path"),
-            HomeError::Relative => {
-                refusal.because("it would be another folder for every caller").hint("set LOOP_HOME to an absolute path")
-            }
+            HomeError::Relative => refusal
+                .because("a relative path would be another folder for each caller")
+                .hint("set LOOP_HOME to an absolute path"),
             HomeError::NotPrivate { .. } => refusal
-                .because("prompts and outputs are kept there, and must be yours alone")
+                .because("prompts and outputs are stored there, and only you may read them")
                 .hint("set LOOP_HOME to a folder of your own"),
             HomeError::Io { .. } => refusal.hint("make the folder writable, or set LOOP_HOME to another one"),
         }
@@ -140,7 +140,7 @@ impl From<&RunsError> for LaunchRefusal {
                 .because("promise, agent command and other settings together are too long")
                 .hint("put long commands into scripts"),
             RunsError::Journal(JournalError::ReadOnly { .. }) => Self::of(RefusalKind::Unable, error)
-                .because("going on could undo what it means")
+                .because("continuing with an older version could damage it")
                 .hint("use the newer version of loop"),
             RunsError::Journal(JournalError::Read(error)) => error.into(),
             RunsError::Journal(JournalError::Io { .. }) | RunsError::Io { .. } => {
@@ -164,7 +164,7 @@ impl From<&FilesError> for LaunchRefusal {
                 .because(source.to_string())
                 .hint("make it a readable file, or move it away"),
             FilesError::Both { .. } => Self::wrong(error.to_string())
-                .because("only one of them can hold")
+                .because("only one of them can be used")
                 .hint(format!("move your settings into {USER_FILE} and remove the other")),
         }
     }
@@ -182,7 +182,7 @@ impl From<&WorkspaceError> for LaunchRefusal {
                 .because("two loops in one folder, or one inside the other, would undo each other's work")
                 .hint("wait for it, or work in another folder"),
             WorkspaceError::Another { .. } => refusal
-                .because("it was moved away, or created again; what is there now is not the loop's to change")
+                .because("it was moved away, or created again; the loop must not change what is there now")
                 .hint("put the folder back where it was, or start a new loop"),
             WorkspaceError::Held { id, .. } => refusal
                 .because("two loops in one folder, or one inside the other, would undo each other's work")

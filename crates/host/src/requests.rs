@@ -67,7 +67,7 @@ pub(crate) fn request_of(call: &Call, state: &RunState, texts: &mut Texts) -> Re
     Ok(request)
 }
 
-/// The sender's name as one short line: it stands in a fact and on the screen.
+/// The sender's name as one short line: it is stored in a fact and shown.
 pub(crate) fn name_of(by: &str) -> String {
     text::one_line(by, 40)
 }
@@ -85,7 +85,7 @@ fn rollback(target: &Target, state: &RunState) -> Result<Request, String> {
     let pending = state.requests.rollback.as_ref().filter(|_| !state.checkpoints.rolling_back());
     match pending {
         Some(pending) if pending.to != target.to => {
-            Err(format!("somebody asked for a rollback to {} already, which is not done yet", pending.to))
+            Err(format!("a rollback to {} was requested already and is not done yet", pending.to))
         }
         Some(_) | None => Ok(Request::Rollback(target.clone())),
     }
@@ -100,7 +100,7 @@ fn checkpoint(name: Option<&str>, state: &RunState) -> Result<Request, String> {
 
 fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Result<Request, String> {
     if words.trim().is_empty() {
-        return Err("an empty text says nothing".to_owned());
+        return Err("the text is empty".to_owned());
     }
     if words.len() > INJECT_BYTES_MAX {
         return Err(format!("a text is at most {INJECT_BYTES_MAX} bytes long"));
@@ -113,10 +113,10 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Resul
         waiting.filter_map(|number| fs::metadata(texts.folder.injected(number)).ok()).map(|found| found.len()).sum();
     let bytes = u64::try_from(words.len()).unwrap_or(u64::MAX);
     if waiting + bytes > WAITING_BYTES_MAX {
-        return Err("too much waits for the next prompt already".to_owned());
+        return Err("too many texts wait for the next prompt already".to_owned());
     }
     let number = state.prompt.injections().newest + 1;
-    let file = write(&texts.folder, number, words).map_err(|error| format!("it cannot be kept: {error}"))?;
+    let file = write(&texts.folder, number, words).map_err(|error| format!("it cannot be stored: {error}"))?;
     texts.files.push(file);
     Ok(Request::Inject(Injected { number, bytes, keep }))
 }
@@ -126,7 +126,7 @@ fn inject(words: &str, keep: bool, state: &RunState, texts: &mut Texts) -> Resul
 ///
 /// # Errors
 /// Why the text is refused.
-pub fn injection(folder: &RunFolder, state: &RunState, text: &str, keep: bool) -> Result<Request, String> {
+pub(crate) fn injection(folder: &RunFolder, state: &RunState, text: &str, keep: bool) -> Result<Request, String> {
     let mut texts = Texts::new(folder);
     let request = inject(text, keep, state, &mut texts)?;
     texts.sync().map_err(|error| format!("it cannot be stored: {error}"))?;

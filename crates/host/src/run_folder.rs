@@ -32,7 +32,7 @@ pub(crate) const THINNED: &str = "thinned";
 pub struct RunFolder {
     /// Its id.
     pub id: RunId,
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
 }
 

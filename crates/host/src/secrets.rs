@@ -1,17 +1,17 @@
-//! Secret values, which must not stand in any file: those of variables declared secret, and the keys of agents.
+//! Secret values, which must not be in any file: those of variables declared secret, and the keys of agents.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
-use loop_core::agent::Secrets;
+use loop_core::agent::{ADAPTERS, Secrets};
 use loop_core::run::RunState;
 use loop_core::settings::AgentSettings;
 
 /// What is secret in a run, by what is set now.
 pub(crate) fn of(state: &RunState) -> Arc<Secrets> {
     let declared = state.settings.shown().values.agent.secret_names().map(str::to_owned);
-    let agent = state.agent_in_use();
-    let keys = agent.iter().flat_map(|agent| agent.keys()).map(|key| (*key).to_owned());
+    // Of all agents: a run can change its agent, and its gates see the variables of the person.
+    let keys = ADAPTERS.iter().flat_map(|adapter| adapter.keys).map(|key| (*key).to_owned());
     Arc::new(named(declared.chain(keys)))
 }
 

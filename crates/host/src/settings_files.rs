@@ -19,10 +19,10 @@ pub const PROJECT_FILE: &str = ".loop.toml";
 /// The same, in sight.
 pub const PROJECT_FILE_SEEN: &str = "loop.toml";
 
-/// A file this long is no settings file.
+/// A file that is longer cannot be a settings file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Why settings cannot be had.
+/// Why settings cannot be read.
 #[derive(Debug, Error)]
 pub enum FilesError {
     /// One of them is wrong.

@@ -13,7 +13,7 @@ use crate::paths::{path_of, text_of};
 
 /// How often it is looked for: well within the second that is promised.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
-/// More than this is no word.
+/// Longest word, in bytes; a longer text is not read as a word.
 const WORD_BYTES_MAX: u64 = 64;
 
 /// A stop file that is watched.
@@ -51,7 +51,7 @@ impl StopFile {
         fs::remove_file(&self.path)
     }
 
-    /// When it wants to be looked at.
+    /// When it must be checked next.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Duration {
         self.look_at.saturating_duration_since(now)
@@ -99,7 +99,7 @@ impl StopFile {
     fn word(&self) -> Result<Option<String>, &'static str> {
         let Ok(found) = self.path.symlink_metadata() else { return Ok(None) };
         if !found.is_file() {
-            return Err("nothing: it is no plain file");
+            return Err("nothing: it is not a plain file");
         }
         if found.len() == 0 {
             return Ok(None); // Being written.

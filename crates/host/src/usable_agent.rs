@@ -1,6 +1,6 @@
 //! Which agent works and whether it can: found, installed, allowed what is asked for, its arguments and variables fit.
 use loop_core::agent::{ADAPTERS, Agent, AgentEnv, Described, Permissions, shell_words};
-use loop_core::settings::{AgentSettings, Layer, Resolved, Settings, keys};
+use loop_core::settings::{AgentSettings, Key, Layer, Resolved, Settings, keys};
 use loop_core::text;
 
 use crate::attempt::ambient;
@@ -11,6 +11,9 @@ use crate::refusal::LaunchRefusal;
 const SECRET_BYTES_MIN: usize = 6;
 /// More agents than this are not proposed: loop agents lists them.
 const HINTS_MAX: usize = 4;
+
+/// How long a known agent may work, and be silent, where no setting says it.
+pub(crate) const KNOWN_AGENT_LIMITS: [(&Key, &str); 2] = [(keys::timeout(), "30m"), (keys::idle_timeout(), "10m")];
 
 /// An agent that can work here.
 #[derive(Debug, Clone)]
@@ -149,7 +152,7 @@ fn check_permissions(settings: &AgentSettings, agent: &Agent) -> Result<(), Laun
     let wanted = settings.allowed();
     if !agent.can(wanted) {
         let name = agent.name();
-        return Err(LaunchRefusal::wrong(format!("{name} cannot be held to --permissions {}", wanted.word()))
+        return Err(LaunchRefusal::wrong(format!("{name} cannot be limited to --permissions {}", wanted.word()))
             .because("its command does what its own flags say")
             .hint("leave it out, and give the command the flags that limit it"));
     }

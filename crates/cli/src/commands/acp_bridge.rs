@@ -18,7 +18,7 @@ pub(crate) struct AcpBridgeArgs {
     /// Let it fetch from the network
     #[arg(long)]
     network: bool,
-    /// The session to go on with
+    /// The session to resume
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// The model

@@ -132,7 +132,7 @@ fn overview(context: &Context, rows: &[Row]) -> String {
     text.push_str(&format!("containment: {}; not caught: {}\n", mode.name(), mode.misses()));
     for socket in engine_sockets() {
         text.push_str(&format!(
-            "{} is open to you, and so to any program of yours: an agent that uses it can start what outlives the loop\n",
+            "you can use {}, and so can an agent: the processes that it starts there outlive the loop\n",
             text_of(&socket)
         ));
     }
@@ -210,7 +210,7 @@ fn calls_in_words(agent: &Agent) -> String {
         let title = if permissions == Permissions::default() { format!("{word} (default)") } else { word.to_owned() };
         text.push_str(&format!("  --permissions {title}\n"));
         if !agent.can(permissions) {
-            text.push_str("    not available: it is not known how the agent is held to this\n");
+            text.push_str("    not available: it is not known how to limit the agent to this\n");
             continue;
         }
         let call = call(agent, permissions);

@@ -19,11 +19,11 @@ use crate::render::printer::Loudness;
 /// How often a waiting command looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Asks a run that is at work; what comes back is the number of the journal's line that took it in.
+/// Sends a request to a running loop. Returns the number of the journal's line that recorded it.
 pub(crate) fn ask(folder: &RunFolder, ask: Ask, by: &str) -> Result<u64, CommandError> {
     let Some(holder) = folder.holder() else {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} is not running", folder.id))
-            .because("no process drives it, so nothing can be asked of it")
+            .because("no process drives it, so it cannot take a request")
             .hint(format!("loop status {}", folder.id)));
     };
     if holder.socket.is_empty() {
@@ -54,7 +54,7 @@ pub(crate) fn wait(folder: &RunFolder, is_so: impl Fn(&Row) -> bool) -> Result<O
     Ok(None)
 }
 
-/// Waits for the answer to the order that a request led to; none if a person does not want to wait.
+/// Waits for the answer to the order that a request led to; none if the person did not ask to wait.
 pub(crate) fn came(
     folder: &RunFolder,
     seq: u64,

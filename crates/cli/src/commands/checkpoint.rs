@@ -1,4 +1,4 @@
-//! `loop checkpoint`: keep a workspace as it is now, and see what is kept.
+//! `loop checkpoint`: take a checkpoint of a workspace, and list, show or remove checkpoints.
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};

@@ -12,7 +12,7 @@ use crate::render::error::{CommandError, Kind};
 /// How many checkpoints an error names.
 const NAMED_MAX: usize = 12;
 
-/// The checkpoints of a loop and where it stands; refused where none are kept.
+/// The checkpoints of a loop and its state; refused where it has no checkpoints.
 pub(crate) fn checkpoints_of(folder: &RunFolder) -> Result<(CheckpointContext, RunState), CommandError> {
     let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let Some(spec) = state.spec.clone().filter(|spec| spec.has_checkpoints()) else {

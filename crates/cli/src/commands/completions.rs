@@ -1,4 +1,4 @@
-//! `loop completions`: what a shell needs to complete our words.
+//! `loop completions`: the script with which a shell completes our commands and flags.
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
@@ -17,7 +17,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Done {
     let shell = Shell::from_str(&args.shell, true).map_err(|_| {
         CommandError::new(Kind::Wrong, format!("no completions for {:?}", args.shell))
-            .because("it is no shell that is known here")
+            .because("loop has no completions for this shell")
             .hint("bash, zsh, fish, elvish or powershell")
     })?;
     let mut text = Vec::new();

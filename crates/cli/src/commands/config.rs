@@ -81,12 +81,12 @@ fn here(context: &Context) -> Result<Resolved, CommandError> {
     let project = workspace.map_or(Ok(None), |workspace| launch::approved_project(&context.home, &workspace))?;
     if let Some(project) = project.as_ref().filter(|project| !project.wants.is_empty() && !project.approved) {
         for what in &project.wants {
-            context.printer.progress(&format!("note: not approved, and not taken: {what}\n"));
+            context.printer.progress(&format!("note: not approved, and so ignored: {what}\n"));
         }
     }
     let given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
     for vain in too_wide(&given) {
-        context.printer.progress(&format!("warning: {vain}: it is not taken ({})\n", vain.why()));
+        context.printer.progress(&format!("warning: {vain}: it is ignored ({})\n", vain.why()));
     }
     Ok(launch::resolve(given)?.resolved)
 }
@@ -107,7 +107,7 @@ fn set(context: &Context, key: &'static Key, value: Option<&str>) -> Result<(), 
     let named = path_text(&file);
     if !key.in_file {
         return Err(CommandError::new(Kind::Wrong, format!("{} may not stand in a file", key.name))
-            .because("it is a matter of one start")
+            .because("it is only for a single start")
             .hint(format!("loop start … --{}", key.flag.long)));
     }
     if folder.join(USER_YAML).exists() {

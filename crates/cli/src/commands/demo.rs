@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context) -> Done {
     let shown = loop_host::paths::text_of(&folder);
     context.printer.progress(&format!(
         "A sample project with failing tests is in {shown}\n\
-         A scripted agent (part of loop, no model, no key) mends one thing an iteration; everything else is the real loop.\n\
+         A scripted agent (part of loop, no model, no key) fixes one error an iteration; all else is the real loop.\n\
          You could type the same: loop start \"make the tests pass\" --promise \"sh test.sh\" --agent-cmd '…'\n\n"
     ));
     let agent = format!("{} demo-agent", quoted(&program.to_string_lossy()));

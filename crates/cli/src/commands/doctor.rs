@@ -60,11 +60,7 @@ fn checkpoints(context: &Context) -> Finding {
     let kept = text::size(bytes_of(&context.home.checkpoints()));
     let finding =
         finding("checkpoints", Health::Fine, format!("{backend} in this folder{why}; those of all loops take {kept}"));
-    if backend == "none" {
-        finding.next("an iteration cannot be gone back to: commit your work first")
-    } else {
-        finding
-    }
+    if backend == "none" { finding.next("no iteration can be rolled back: commit your work first") } else { finding }
 }
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {

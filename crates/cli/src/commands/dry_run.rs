@@ -14,6 +14,9 @@ use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 use crate::render::header;
 
+/// The exit code of a command that a person stopped.
+const STOPPED: u8 = 2;
+
 pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done {
     launch::check_not_claimed(&context.home, prepared)?;
     let settings = &prepared.settings;
@@ -25,6 +28,10 @@ pub(crate) fn run(context: &Context, prepared: &Prepared, as_json: bool) -> Done
             .because(error.to_string())
             .hint("look at the promise and at the workspace")
     })?;
+    let Some(seen) = seen else {
+        context.printer.progress("stopped; the gates were not all run\n");
+        return Ok(STOPPED);
+    };
     let seen: Vec<(&GateSpec, Rehearsal)> = settings.gates.iter().zip(seen).collect();
     let prompt = prompt(prepared, settings, &seen);
     if as_json {

@@ -68,8 +68,8 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
     if context.printer.loudness == Loudness::Verbose {
         let entries = reading.entries.clone();
         let state = reading.fold();
-        for (iteration, attempt) in attempts(&entries) {
-            context.printer.answer(&said(&folder, &state, iteration, attempt));
+        for attempt in attempts(&entries) {
+            context.printer.answer(&said(&folder, &state, &attempt));
         }
         if folder.is_thinned() {
             context.printer.answer("\noutputs were removed to make room for those of other loops (keep_bytes)\n");
@@ -196,9 +196,18 @@ fn beside(history: &History, id: &str) -> String {
     lines
 }
 
-fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {
+/// An attempt, and the agent that worked in it.
+struct AttemptOf<'a> {
+    iteration: u32,
+    attempt: u32,
+    agent: &'a str,
+}
+
+fn attempts(entries: &[Entry]) -> Vec<AttemptOf<'_>> {
     let asked = entries.iter().filter_map(|entry| match &entry.fact {
-        Fact::Ordered { order: Order::RunAgent { iteration, attempt, .. }, .. } => Some((*iteration, *attempt)),
+        Fact::Ordered { order: Order::RunAgent { iteration, attempt, choice, .. }, .. } => {
+            Some(AttemptOf { iteration: *iteration, attempt: *attempt, agent: &choice.agent })
+        }
         Fact::Happened(_)
         | Fact::Ordered { .. }
         | Fact::OrderCancelled { .. }
@@ -208,13 +217,17 @@ fn attempts(entries: &[Entry]) -> Vec<(u32, u32)> {
     asked.collect()
 }
 
-fn said(folder: &RunFolder, state: &RunState, iteration: u32, attempt: u32) -> String {
+fn said(folder: &RunFolder, state: &RunState, of: &AttemptOf<'_>) -> String {
+    let AttemptOf { iteration, attempt, agent } = *of;
     let place = folder.attempt(iteration, attempt);
     let prompt = std::fs::read(place.join("prompt.md")).unwrap_or_default();
     let mut text = format!("\n━━ iteration {iteration}, attempt {attempt} ━━\n");
     let pieces = [
         ("prompt", prompt),
-        ("stdout", Meaning::of(state).shown(&tail_of(&place.join("stdout"), SHOWN_BYTES_MAX)).into_owned()),
+        (
+            "stdout",
+            Meaning::of_agent(state, agent).shown(&tail_of(&place.join("stdout"), SHOWN_BYTES_MAX)).into_owned(),
+        ),
         ("stderr", tail_of(&place.join("stderr"), SHOWN_BYTES_MAX)),
     ];
     for (name, bytes) in pieces {

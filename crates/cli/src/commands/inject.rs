@@ -1,18 +1,16 @@
-//! `loop inject`: tell the agent of a loop something, in its next prompt.
+//! `loop inject`: add a text to the next prompt of a loop.
 use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
 use loop_core::control::{Ask, INJECT_BYTES_MAX};
-use loop_core::run::Event;
 use loop_host::launch;
 use loop_host::paths::read_bounded;
-use loop_host::requests;
 use loop_host::run_folder::RunFolder;
 
 use super::ask;
 use crate::args::IdArg;
-use crate::context::{Context, Done, read_error};
+use crate::context::{Context, Done};
 use crate::render::error::{CommandError, Kind};
 
 /// Tell the agent something in its next prompt
@@ -47,20 +45,7 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Done {
 
 /// Records the text for a loop that no process drives: the prompt after `loop resume` has it.
 fn record(context: &Context, folder: &RunFolder, text: &str, keep: bool) -> Done {
-    let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
-    if state.spec.is_none() {
-        return Err(CommandError::new(Kind::Wrong, "the loop never began").hint("loop list"));
-    }
-    if !state.resumable() {
-        return Err(CommandError::new(Kind::Wrong, format!("loop {} has ended and cannot be resumed", folder.id))
-            .because("there will be no next prompt")
-            .hint(format!("loop history {}", folder.id)));
-    }
-    let request = requests::injection(folder, &state, text, keep).map_err(|why| {
-        CommandError::new(Kind::Wrong, "the text cannot be used").because(why).hint("loop inject --help")
-    })?;
-    let event = Event::Requested { request, by: "loop inject".to_owned() };
-    launch::record_request(&context.home, folder, "loop inject", event)?;
+    launch::inject(&context.home, folder, text, keep)?;
     let id = &folder.id;
     context
         .printer

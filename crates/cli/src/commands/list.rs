@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     if args.json {
         context.printer.json(&Listing::new(rows));
     } else if rows.is_empty() && all > 0 {
-        context.printer.answer(&format!("none of {all} loops is like that\n"));
+        context.printer.answer(&format!("none of {all} loops matches\n"));
     } else if rows.is_empty() {
         context.printer.answer("no loops\nsee one work:  loop demo\n");
     } else {
@@ -97,6 +97,6 @@ pub(crate) fn since(text: &str) -> Result<u64, CommandError> {
         return Ok(now.saturating_sub(ago));
     }
     Err(CommandError::new(Kind::Wrong, format!("--since cannot be {text:?}"))
-        .because("it is no duration, date or time")
+        .because("it is not a duration, a date or a time")
         .hint("for example 2h, 2026-11-15 or 2026-11-15T20:00:00Z"))
 }

@@ -1,4 +1,4 @@
-//! `loopr`: the same engine under the flags, files and words of its own document.
+//! `loopr`: the same engine with the flags, files and words of the Loopr specification.
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ Exit codes: 0 complete · 1 ended without it · 2 stopped by you · 3 could not 
 enum LooprVerb {
     /// Run the loop
     Loop(LoopArgs),
-    /// Show where the newest loop of this root stands
+    /// Show the state of the newest loop of this root
     Status(LooprStatusArgs),
 }
 
@@ -198,7 +198,7 @@ fn unclear(error: &SplitArgsError) -> CommandError {
     let told = CommandError::new(Kind::Wrong, error.to_string());
     match error {
         SplitArgsError::Unclear { flag, .. } if ["--max-iterations", "--loopr-root"].contains(&flag.as_str()) => told
-            .because("what stands behind the first argument of codex is codex's")
+            .because("everything after the first argument of codex is passed to codex")
             .hint(format!("put {flag} before it")),
         SplitArgsError::Unclear { .. } => told.because("this version does not know the flag").hint(error.hint()),
         SplitArgsError::Two(..) => told.because("codex exec takes one").hint(error.hint()),

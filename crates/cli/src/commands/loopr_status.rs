@@ -1,4 +1,4 @@
-//! `loopr status`: where the newest loop of a root stands, from its journal.
+//! `loopr status`: the state of the newest loop of a root, from its journal.
 use clap::Args;
 use loop_core::run::{LooprState, RunState, Status};
 use loop_core::settings::Profile;
@@ -9,7 +9,7 @@ use loop_host::paths::text_of;
 use super::loopr::{RootArg, root};
 use crate::context::{Context, Done, read_error, runs_error};
 
-/// Show where the newest loop of this root stands
+/// Show the state of the newest loop of this root
 #[derive(Debug, Args)]
 pub(super) struct LooprStatusArgs {
     #[command(flatten)]

@@ -116,7 +116,7 @@ fn dispatch(cli: Cli) -> Done {
     }
 }
 
-/// Those that clean up behind a loop that was killed before they look; some do it later and more thoroughly.
+/// Commands that first end what a killed loop left running; some do it later and more thoroughly.
 fn looks_at_loops(verb: &Verb) -> bool {
     match verb {
         Verb::Status(_)

@@ -28,14 +28,14 @@ pub(crate) fn run(context: &Context, args: &PauseArgs) -> Done {
     let row = ask::wait(&folder, |row| row.status == Status::Paused || is_lifted(&folder))?;
     if row.as_ref().is_some_and(|row| row.status == Status::Running) {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} was not paused", folder.id))
-            .because("somebody resumed it before that")
+            .because("it was resumed before that")
             .hint(format!("loop pause {} --wait", folder.id)));
     }
     let status = row.map_or("left", |row| row.status.name());
     ask::told(context, &folder, status, seq)
 }
 
-/// Whether somebody else has ended the pause.
+/// Whether another person or process has ended the pause.
 fn is_lifted(folder: &RunFolder) -> bool {
     loop_host::journal::read(&folder.path).is_ok_and(|reading| reading.fold().requests.pause.is_none())
 }

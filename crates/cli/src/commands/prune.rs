@@ -70,7 +70,7 @@ fn most(context: &Context, args: &PruneArgs) -> Result<Option<u64>, CommandError
     Ok(launch::records_max(&launch::resolve(all)?))
 }
 
-/// Removes those that ended long ago, or says which; comes back with them and how large they were.
+/// Removes those that ended long ago, or only lists them. Returns them and their size.
 fn remove_old(context: &Context, args: &PruneArgs, age_ms: u64) -> Result<(Vec<RunId>, u64), CommandError> {
     let now = clock::now().wall_ms;
     let (mut removed, mut bytes) = (Vec::new(), 0);

@@ -77,7 +77,7 @@ fn report(args: &ResetArgs, state: &RunState, session: bool) -> String {
     text
 }
 
-/// On a terminal a person is asked; elsewhere the conversation is kept unless it was confirmed beforehand.
+/// On a terminal a person is asked; elsewhere the conversation stays unless `--auto-confirm` is given.
 fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bool, CommandError> {
     let own = launch::own_settings(&context.home)?.values.start.auto_confirm;
     if args.auto_confirm || own || state.settings.shown().values.start.auto_confirm {
@@ -87,7 +87,7 @@ fn confirmed(context: &Context, args: &ResetArgs, state: &RunState) -> Result<bo
     if answer == PersonAnswer::NobodyThere {
         context
             .printer
-            .progress("note: nobody can be asked here, so the conversation is not forgotten (--auto-confirm)\n");
+            .progress("note: there is no terminal to ask on, so the conversation is not forgotten (--auto-confirm)\n");
     }
     Ok(answer == PersonAnswer::Yes)
 }

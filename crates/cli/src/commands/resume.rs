@@ -56,7 +56,9 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
 fn ask_it(context: &Context, args: &ResumeArgs, folder: &RunFolder) -> Done {
     let reading = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?;
     let state = reading.fold();
-    let changes = check_changes(&args.changes(), &state, RunActivity::AtWork, ChangeForm::Flags)?.changes;
+    // Checked here too, so that a refusal names the flags. The run itself adds, and finds what is implied.
+    let changes = args.changes();
+    check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Flags)?;
     let holds = state.main_order().is_some_and(|(_, open)| matches!(open.order, Order::Hold { .. }));
     if !holds && state.requests.pause.is_none() && changes.is_empty() {
         return Err(runs_error(&RunsError::Driven {

@@ -31,7 +31,7 @@ pub(crate) struct VerifyArgs {
     /// Make the copy here, in a new or empty folder, and leave it there
     #[arg(long, value_name = "DIR")]
     keep_copy: Option<PathBuf>,
-    /// Bring along what checkpoints leave out (`node_modules`, `target` …), as it lies in the workspace now
+    /// Bring along what checkpoints leave out (`node_modules`, `target` …), as it is in the workspace now
     #[arg(long)]
     with_ignored: bool,
     /// Bring along the workspace's own repository, as it is now
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     }
     let (Some(checkpoint), Some(tree)) = (certificate.checkpoint.clone(), certificate.tree.clone()) else {
         return Err(CommandError::new(Kind::Wrong, format!("loop {} has no checkpoints", folder.id))
-            .because("it was started with --checkpoint none: the tree that was judged is not there to judge again")
+            .because("it was started with --checkpoint none: the tree that was judged is not stored")
             .hint("start with --checkpoint auto to be able to verify later"));
     };
     let Some(spec) = &state.spec else { return Err(no_proof(&folder, "it never began")) };
@@ -82,7 +82,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     let again = match reverify(&request, &mut |progress| show(context.printer, &progress)) {
         Ok(again) => again,
         Err(ReverifyError::Stopped) => {
-            context.printer.error("stopped: nothing was found out, and nothing is left of it\n");
+            context.printer.error("stopped: there is no result, and nothing is left behind\n");
             return Ok(2);
         }
         Err(error) => return Err(not_verified(&folder, &error)),

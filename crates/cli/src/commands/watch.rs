@@ -110,8 +110,8 @@ impl Watch {
         self.show_output()
     }
 
-    /// Shows some of what the agent wrote; true if there may be more. Whoever writes faster than we
-    /// show must not keep us from seeing anything else.
+    /// Shows some of what the agent wrote; true if there may be more. It stops after a while, so that an agent that
+    /// writes faster than we show does not keep us from seeing anything else.
     fn show_output(&mut self) -> std::io::Result<bool> {
         let mut more = false;
         for (stream, meaning) in &mut self.streams {

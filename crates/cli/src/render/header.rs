@@ -48,10 +48,11 @@ fn fitted(line: &str) -> String {
 
 /// How many of the person's variables the agent does not get, and how to see which.
 fn withheld(state: &RunState) -> String {
-    let Some(agent) = state.agent_in_use().filter(|agent| !matches!(agent, Agent::Custom(_))) else {
+    let settings = state.settings.shown();
+    let Some(agent) = state.agent_of(settings).filter(|agent| !matches!(agent, Agent::Custom(_))) else {
         return String::new();
     };
-    let settings = &state.settings.shown().values.agent;
+    let settings = &settings.values.agent;
     if settings.in_container() {
         return String::new();
     }

@@ -29,7 +29,7 @@ struct Suite {
 }
 
 impl Suite {
-    /// The gate itself is the first case; the tests that it told of are the others.
+    /// The gate itself is the first case; the tests that it reported are the others.
     fn of(found: &Verification, gate: &VerifiedGate) -> Self {
         let (class, time) = (escaped(&format!("loop.{}.{}", found.id, gate.name)), gate.duration_seconds);
         let tests = gate.cases.iter().map(|(name, mark)| (name.as_str(), 0.0, of_test(gate, *mark)));
@@ -52,7 +52,7 @@ impl Suite {
         Self { text, tests: cases.len(), failures, errors }
     }
 
-    /// Of a run that nobody verified: a claim, which is no test that passes.
+    /// Of a run without a verified result: it is only a claim, so it does not count as a test that passes.
     fn claim(found: &Verification) -> Self {
         let text = format!(
             "  <testsuite name=\"claim\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"0.000\" timestamp=\"{}\">\n    <testcase classname=\"loop.{}\" name=\"claim\" time=\"0.000\"><failure message=\"{}\"/></testcase>\n  </testsuite>\n",

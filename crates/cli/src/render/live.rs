@@ -24,7 +24,7 @@ pub(crate) struct Live {
     printer: Printer,
     json: bool,
     drawn: bool,
-    /// What was heard last did not end its line.
+    /// The last output did not end its line.
     mid_line: bool,
     out: Outbox,
     err: Outbox,
@@ -53,12 +53,12 @@ impl Live {
         }
     }
 
-    /// Plain lines on stdout with all that agents write: for a loop that somebody else drives.
+    /// Plain lines on stdout with all that agents write: for a loop that another process drives.
     pub(crate) fn onto_stdout(printer: Printer) -> Self {
         Self { err: Outbox::new(To::Stdout), ..Self::new(printer.for_answers(), false) }
     }
 
-    /// What happened before anybody listened.
+    /// Takes in what happened before this view began.
     pub(crate) fn saw(&mut self, entry: &Entry, state: &RunState) {
         self.monitor.saw(entry, state);
     }
@@ -68,10 +68,10 @@ impl Live {
         self.monitor.claims()
     }
 
-    /// Something about the work, unless nobody wants to hear it.
+    /// Shows a message about the work, unless the user asked for none.
     fn show(&mut self, text: &str) {
         if self.printer.loudness != Loudness::Quiet {
-            self.err.send(text, |count| format!("[{count} pieces skipped: nobody read them]\n"));
+            self.err.send(text, |count| format!("[{count} pieces skipped: they were not read in time]\n"));
         }
     }
 
@@ -324,7 +324,7 @@ impl Live {
         }
     }
 
-    /// Another agent or model than before. The first one stands in the header.
+    /// Another agent or model than before. The first one is in the header.
     fn chosen(&mut self, choice: &AgentChoice) {
         if self.choice.as_ref().is_some_and(|before| before != choice) {
             let model = choice.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));

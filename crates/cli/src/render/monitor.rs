@@ -39,7 +39,7 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// What happened before anybody listened.
+    /// Takes in what happened before this view began.
     pub(crate) fn saw(&mut self, entry: &Entry, state: &RunState) {
         self.record.apply(entry);
         self.alarm = self.alarm.max(self.record.runaway().map(|alarm| alarm.severity));

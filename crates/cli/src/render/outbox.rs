@@ -1,5 +1,5 @@
-//! What waits to be shown while a run works. A reader that pauses must never stop the harness: its
-//! deadlines, its signals and its agent wait for nobody.
+//! What waits to be shown while a run works. A reader that pauses must never stop the harness: deadlines, signals
+//! and the agent go on meanwhile.
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Long answers on a terminal go through the user's pager. Quitting it early is no error.
+//! Long answers on a terminal go through the user's pager. Quitting it early is not an error.
 use std::env;
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
@@ -11,10 +11,10 @@ use super::printer::{Printer, stdout_is_terminal};
 const PIECE_BYTES: usize = 64 * 1024;
 /// What a shell ends with when it could not run the pager.
 const NOT_RUN: [i32; 2] = [126, 127];
-/// What `less` should do unless the user has told it: end if all fits, show colours, leave the screen as it is.
+/// What `less` should do unless the user has set it: end if all fits, show colours, leave the screen as it is.
 const LESS: &str = "FRX";
 
-/// Where a long answer goes. A write fails once nobody reads any more.
+/// Where a long answer goes. A write fails once the reader has closed it.
 pub(crate) struct Sink<'a> {
     printer: &'a Printer,
     pager: Option<Child>,
@@ -24,7 +24,7 @@ pub(crate) struct Sink<'a> {
 /// Shows what `produce` writes, through a pager where that is wanted and there is one.
 ///
 /// # Errors
-/// What `produce` failed with, unless nobody read any more.
+/// What `produce` failed with, unless the reader had closed it.
 pub(crate) fn show(
     printer: &Printer,
     wanted: bool,

@@ -42,7 +42,7 @@ pub(crate) enum Paint {
     Bad,
     Warn,
     Dim,
-    /// What stands above other things.
+    /// A heading.
     Head,
     /// Where something is.
     Place,
@@ -106,14 +106,14 @@ impl Printer {
         self.answer(&format!("{value}\n"));
     }
 
-    /// Something about the work, unless nobody wants to hear it.
+    /// Shows a message about the work, unless the user asked for none.
     pub(crate) fn progress(&self, text: &str) {
         if self.loudness != Loudness::Quiet {
             self.error(text);
         }
     }
 
-    /// Something that must be heard.
+    /// Shows a message that is never left out.
     pub(crate) fn error(&self, text: &str) {
         let mut err = io::stderr().lock();
         err.write_all(text.as_bytes()).and_then(|()| err.flush()).ok();

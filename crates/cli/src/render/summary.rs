@@ -74,7 +74,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     )
 }
 
-/// What the agent claimed, whether limits were met, and where the counts of a breaker stand that has tripped.
+/// What the agent claimed, whether limits were met, and the counts of a breaker that has tripped.
 fn claims_and_limits(state: &RunState, claims: &Claims) -> String {
     let mut text = String::new();
     if let Some(claims) = monitor::claims(claims) {
@@ -133,7 +133,7 @@ fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
     format!("details:    loop history {id} --verbose\n{second}\n")
 }
 
-/// The command that resumes a run in a way that can succeed. What stands after three blanks is a remark.
+/// The command that resumes a run in a way that can succeed. The text after three blanks is a remark.
 pub(crate) fn next_command(state: &RunState, id: &str) -> String {
     let breaker = &state.settings.shown().values.breaker;
     let Some(code) = state.over.as_ref().map(|over| over.reason.code) else { return format!("loop resume {id}") };

@@ -1,4 +1,4 @@
-//! Tables whose columns stand straight, also with wide letters.
+//! Tables with aligned columns, also with wide letters.
 use unicode_width::UnicodeWidthStr;
 
 /// Columns separated by two spaces; the last one is not padded.

@@ -5,7 +5,7 @@ use loop_core::view::{Verification, VerifiedGate, short_hash};
 
 use super::printer::{Paint, Printer};
 
-/// How much of a command stands in a line.
+/// How much of a command is shown in a line.
 const COMMAND_LETTERS_MAX: usize = 100;
 /// How many lines of what a gate said are shown.
 const SAID_LINES_MAX: usize = 12;

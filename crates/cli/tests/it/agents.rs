@@ -70,7 +70,7 @@ fn a_program_that_hangs_floods_or_fails_does_not_hold_the_answer() {
     let all = json(&ran.out());
     assert_eq!(one(&all, "claude")["version_error"], "no answer to --version within 10 s");
     assert_eq!(one(&all, "codex")["version"], Value::Null);
-    assert_eq!(one(&all, "gemini")["version_error"], "its answer to --version is no version");
+    assert_eq!(one(&all, "gemini")["version_error"], "its answer to --version is not a version");
     assert_eq!(one(&all, "opencode")["version"], "1.18.33");
 }
 

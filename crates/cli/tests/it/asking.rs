@@ -167,7 +167,7 @@ fn a_process_inside_the_loop_has_no_say_over_it() {
     );
     let ran = user.run(&start(&agent, "test -e said", &["-n", "2"])).expect_code(0);
     let said = user.read("work/said");
-    assert_eq!(said.matches("a process inside the loop has no say over it").count(), 2, "{said} {}", ran.text());
+    assert_eq!(said.matches("a process inside the loop may not send it requests").count(), 2, "{said} {}", ran.text());
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn waiting_for_a_pause_ends_when_somebody_else_ends_the_pause() {
     user.wait_for_fact("\"pause\"");
     user.run(&["resume", &user.id()]).expect_code(0);
     let ran = waiter.end().expect_code(4);
-    assert!(ran.err().contains("somebody resumed it before that"), "{}", ran.text());
+    assert!(ran.err().contains("it was resumed before that"), "{}", ran.text());
     user.write("work/go-1", "");
     running.end().expect_code(0);
 }
@@ -277,7 +277,7 @@ fn a_pipe_is_read_to_its_end_and_one_that_nobody_writes_into_is_not_waited_for()
     let pipe = user.root().join("pipe").display().to_string();
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let ran = user.run(&start("true", "true", &["--inject", &pipe])).expect_code(4);
-    assert!(ran.err().contains("nobody writes into it"), "{}", ran.text());
+    assert!(ran.err().contains("no program writes into it"), "{}", ran.text());
     let running = user.begin(&start(TURN, "test -e at-2", &[]));
     user.wait_for_file("work/at-1");
     user.run(&["inject", &user.id(), "--file", &pipe]).expect_code(4);

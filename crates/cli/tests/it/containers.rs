@@ -106,7 +106,7 @@ fn files_can_be_put_where_an_agent_in_a_container_reads_them() {
     let ran = place.ran(&["sh", "-c", "cat /loop-files/a/one; cat \"$0\"", &long], b"").expect_code(0);
     assert_eq!(ran.stdout, [b"1\n".repeat(400), b"other".to_vec()].concat());
     let wrong = container::put(&place.engine.socket(), BOX, &[("/a/../etc/passwd".to_owned(), Vec::new())]);
-    assert!(wrong.unwrap_err().to_string().contains("no absolute path"));
+    assert!(wrong.unwrap_err().to_string().contains("is not an absolute path"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_container_that_cannot_be_worked_in_is_found_out_before_anything_begins() {
     assert!(refused("../../info").what.contains("../../info"), "a name is no path of the API");
     let elsewhere = container::check(&socket, BOX, place.user.root()).unwrap_err();
     assert!(
-        elsewhere.why.contains("is mounted nowhere in it") && elsewhere.hint.contains("docker run -v"),
+        elsewhere.why.contains("is not mounted in it") && elsewhere.hint.contains("docker run -v"),
         "{elsewhere:?}"
     );
     place.engine.container("frozen", &work, &[]);

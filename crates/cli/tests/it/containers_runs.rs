@@ -313,7 +313,7 @@ fn a_container_in_which_nobody_can_work_is_refused_before_anything_is_made() {
     known(&acp, &["opencode-acp cannot work in a container"]);
     fs::create_dir(place.user.root().join("other")).unwrap();
     let other = place.user.root().join("other").display().to_string();
-    no(&["--container", BOX, "--workspace", &other], &["is mounted nowhere in it"]);
+    no(&["--container", BOX, "--workspace", &other], &["is not mounted in it"]);
     drop(place.engine.run(&["stop", "--time", "0", BOX]));
     no(&["--container", BOX], &["the container box does not run", "docker start box"]);
     assert_eq!(place.containers(), [BOX]);

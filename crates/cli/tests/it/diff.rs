@@ -204,7 +204,7 @@ fn a_checkpoint_that_is_not_there_is_named_with_those_that_are() {
     .assert_eq(&refused(&["--diff", "1..7"]));
     expect![[r#"
         error: no checkpoint "../../../x" of loop $ID
-          because: "../../../x" is no name of a checkpoint
+          because: "../../../x" is not a valid name of a checkpoint
         hint: there are: initial, iter-001, iter-001+, iter-002 (loop checkpoint list $ID)
     "#]]
     .assert_eq(&refused(&["--diff", "initial..../../../x"]));

@@ -95,7 +95,7 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
         &["start", "--promise", "true", "--agent-cmd", "true"],
         &expect![[r#"
         error: the prompt is missing
-          because: the agent must be told what to do
+          because: the agent needs a task
         hint: loop start "fix the failing tests" …, or --prompt-file FILE, or - for stdin
     "#]],
     );
@@ -111,7 +111,7 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
         &start("true", "  ", &[]),
         &expect![[r#"
         error: --promise: promise cannot be "  "
-          because: an empty command says nothing
+          because: the command is empty
         hint: give a shell command, for example "make test"
     "#]],
     );
@@ -119,7 +119,7 @@ fn a_missing_or_empty_prompt_or_promise_is_refused() {
         &["start", " ", "-p", "true", "--agent-cmd", "true"],
         &expect![[r#"
         error: the prompt is empty
-          because: the agent must be told what to do
+          because: the agent needs a task
         hint: loop start "fix the failing tests" …
     "#]],
     );

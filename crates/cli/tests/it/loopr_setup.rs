@@ -84,7 +84,7 @@ fn an_unknown_key_or_a_bad_value_is_refused_with_file_line_and_key() {
             [".loopr/config:2: MAX_ITERATIONS stands here a second time", "it is set at .loopr/config:1"],
         ),
         ("agent_cmd=rm -rf /\n", [".loopr/config:1: unknown key agent_cmd", "there are MAX_CALLS_PER_HOUR"]),
-        ("max iterations\n", [".loopr/config:1: \"max iterations\" is no KEY=VALUE", "hint"]),
+        ("max iterations\n", [".loopr/config:1: \"max iterations\" is not KEY=VALUE", "hint"]),
     ] {
         let env = loopr(DONE);
         env.write("work/.loopr/config", config);

@@ -69,6 +69,65 @@ fn a_loop_at_work_takes_another_agent_from_its_next_attempt_on() {
 }
 
 #[test]
+fn a_paused_loop_with_a_command_is_resumed_with_a_named_agent() {
+    let env = user();
+    agent(&env, "claude");
+    let waits = "touch began; while [ ! -e go ]; do sleep 0.02; done; echo x >> log";
+    let running = env.begin(&start(waits, "test $(wc -l < log) = 2", &["-n", "3"]));
+    env.wait_for_file("work/began");
+    env.run(&["pause", &env.id()]).expect_code(0);
+    env.write("work/go", "");
+    env.wait_for_fact("\"paused\"");
+    env.run(&["resume", &env.id(), "--agent", "claude"]).expect_code(0);
+    let ran = running.end().expect_code(0);
+    assert!(ran.err().contains("claude at work, up to 30m"), "the limits of a known agent: {}", ran.text());
+    assert_eq!(choices(&env), ["custom settings", "claude person"]);
+}
+
+#[test]
+fn additions_at_the_same_time_are_all_counted() {
+    let env = user();
+    let running = env.begin(&start("touch began; while [ ! -e go ]; do sleep 0.02; done", "false", &["-n", "1"]));
+    env.wait_for_file("work/began");
+    let id = env.id();
+    let sets: Vec<_> = (0..3).map(|_| env.begin(&["set", &id, "max_iterations=+1"])).collect();
+    sets.into_iter().for_each(|set| drop(set.end().expect_code(0)));
+    env.write("work/go", "");
+    let ran = running.end().expect_code(1);
+    assert!(ran.out().contains("4 iterations done"), "{}", ran.text());
+}
+
+#[test]
+fn texts_that_are_injected_at_the_same_time_are_stored_or_refused_never_lost() {
+    let env = user();
+    env.run(&start("cat > prompt; echo x >> log", "false", &["-n", "1"])).expect_code(1);
+    let id = env.id();
+    let begun: Vec<_> = (0..4)
+        .map(|number| {
+            let text = format!("TEXT-{number}");
+            let running = env.begin(&["inject", &id, &text]);
+            (text, running)
+        })
+        .collect();
+    let stored: Vec<String> =
+        begun.into_iter().filter_map(|(text, running)| (running.end().code == Some(0)).then_some(text)).collect();
+    env.run(&["resume", &id, "-n", "+1"]).expect_code(1);
+    let prompt = env.read("work/prompt");
+    assert!(!stored.is_empty() && stored.iter().all(|text| prompt.contains(text)), "{stored:?}: {prompt}");
+}
+
+#[test]
+fn a_dry_run_that_is_stopped_runs_no_further_gate() {
+    let env = user();
+    let words = ["--gate", "b=touch second", "--dry-run"];
+    let running = env.begin(&start("true", "touch first; sleep 300", &words));
+    env.wait_for_file("work/first");
+    running.signal("INT");
+    running.end().expect_code(2);
+    assert!(!env.root().join("work/second").exists());
+}
+
+#[test]
 fn a_command_alone_is_the_custom_agent() {
     let env = user();
     agent(&env, "claude");

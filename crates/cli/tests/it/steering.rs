@@ -107,7 +107,7 @@ fn something_else_at_the_place_of_the_stop_file_is_reported_and_left() {
     let running = user.begin(&start(WAITING, "test -e log", &["--stop-file", "STOP"]));
     user.wait_for_file("work/began");
     std::fs::create_dir(user.work().join("STOP")).unwrap();
-    user.wait_for_fact("it is no plain file");
+    user.wait_for_fact("it is not a plain file");
     user.write("work/go", "");
     running.end().expect_code(0);
     assert!(user.work().join("STOP").is_dir());

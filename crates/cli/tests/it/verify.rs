@@ -276,7 +276,7 @@ fn ctrl_c_ends_the_gates_and_leaves_neither_process_nor_copy() {
     assert_eq!(left(&user), 1);
     running.signal("INT");
     let ran = running.end().expect_code(2);
-    assert!(ran.err().contains("nothing is left of it"), "{}", ran.text());
+    assert!(ran.err().contains("nothing is left behind"), "{}", ran.text());
     assert_eq!((seen(&user), left(&user)), (before, 0));
     assert_eq!(user.marked(&format!("verify-{own}")), Vec::<u32>::new());
     // One that was killed leaves a copy, which the next removes.

@@ -10,7 +10,7 @@ use super::reading::{Reader, Usage};
 pub enum SystemBy {
     /// The adapter passes it by a flag, a file or a setting.
     Call,
-    /// There is no other way: it stands at the end of the prompt.
+    /// There is no other way: it is put at the end of the prompt.
     Prompt,
 }
 
@@ -62,15 +62,15 @@ pub struct Adapter {
     pub markers: &'static [&'static str],
     /// Names of variables any of which signs it in.
     pub keys: &'static [&'static str],
-    /// Files below HOME any of which says that somebody signed in.
+    /// Files below HOME any of which shows that the user is signed in.
     pub signed_in_files: &'static [&'static str],
-    /// What one run of it is taken to cost at worst where nothing is told, in millionths of a dollar.
+    /// The assumed worst cost of one run where the agent reports none, in millionths of a dollar.
     pub worst_cost_micros: u64,
     /// Why it will not be allowed everything as root, and the variable with which it will; none where root makes no difference.
     pub as_root: Option<(&'static str, &'static str)>,
-    /// What to allow it more by, for the line that tells of refused commands.
+    /// How to allow it more, for the message about refused commands.
     pub allow_hint: &'static str,
-    /// It speaks the Agent Client Protocol: a program of ours stands between us and it.
+    /// It speaks the Agent Client Protocol: a program of ours is between us and it.
     pub behind_bridge: bool,
     /// From an ask to a program.
     pub call: fn(&AttemptSpec<'_>) -> AgentCommand,

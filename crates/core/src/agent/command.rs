@@ -12,7 +12,7 @@ pub enum Permissions {
     /// Change files in the workspace and run commands there, by the program's own lists and sandbox.
     #[default]
     Work,
-    /// Whatever it wants.
+    /// Everything.
     All,
 }
 
@@ -51,7 +51,7 @@ pub struct AttemptSpec<'a> {
     pub system: &'a str,
     /// The file that holds the same.
     pub system_file: &'a str,
-    /// The session to go on with; none begins a new one.
+    /// The session to resume; none begins a new one.
     pub session: Option<&'a str>,
     /// How much it may do.
     pub permissions: Permissions,

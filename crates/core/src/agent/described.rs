@@ -43,7 +43,7 @@ pub enum OutputFormat {
     Acp,
 }
 
-/// How it is told whether it did its work.
+/// How to know whether it did its work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Success {
@@ -57,7 +57,7 @@ pub enum Success {
 /// Arguments for each way of working.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByPermissions {
-    /// For *edit*; without them nobody can say that it keeps its hands off the shell.
+    /// For *edit*; without them it is not known that the agent does not use the shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Vec<String>>,
     /// For *work*.
@@ -91,7 +91,7 @@ pub struct Described {
     pub permissions: ByPermissions,
     /// What it prints.
     pub output: OutputFormat,
-    /// How it is told whether it did its work.
+    /// How to know whether it did its work.
     pub success: Success,
     /// The signal that it ends on in order is SIGINT.
     pub interrupt: bool,

@@ -6,7 +6,7 @@ use crate::text;
 
 /// The end of a text that is kept: a status block stands last.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
-/// What is longer without an end of line is no line of a message.
+/// Longest line of a message, in bytes; what is longer is not read as a line.
 const LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// Keeps the end of what comes.

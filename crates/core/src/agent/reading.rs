@@ -22,7 +22,7 @@ pub enum Terminal {
     Error,
 }
 
-/// What an attempt used. What a program does not tell is unknown, not zero.
+/// What an attempt used. What a program does not report is unknown, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens that went in, those from a cache not counted.
@@ -46,7 +46,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Both together; what neither tells stays unknown.
+    /// Both together; what neither reports stays unknown.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
@@ -64,7 +64,7 @@ impl Usage {
         }
     }
 
-    /// Tokens in and out, where either was told.
+    /// Tokens in and out, where either was reported.
     #[must_use]
     pub fn tokens(self) -> Option<u64> {
         match (self.input_tokens, self.output_tokens) {
@@ -93,7 +93,8 @@ pub struct Denials {
     pub first: Option<String>,
 }
 
-/// Everything that a reader finds in a stream. The texts are as long as they came; whoever keeps them bounds them.
+/// Everything that a reader finds in a stream. The texts are as long as they came; the code that stores them shortens
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The agent's own final message. Never tool output, a sub-agent's words or thoughts.
@@ -104,17 +105,17 @@ pub struct Reading {
     pub session: Option<String>,
     /// The session that was to be continued does not exist.
     pub session_lost: bool,
-    /// The model, as the program told it.
+    /// The model, as the program reported it.
     pub model: Option<String>,
     /// What it used.
     pub usage: Usage,
-    /// How many tools were called; none where that cannot be told.
+    /// How many tools were called; none where that is not known.
     pub tool_calls: Option<u32>,
     /// What the program refused.
     pub denials: Denials,
     /// A question that it asked by a tool.
     pub question: Option<String>,
-    /// What kept it from its work.
+    /// Why it could not work.
     pub failure: Option<Failure>,
     /// When the provider goes on.
     pub reset: Option<Reset>,
@@ -147,7 +148,7 @@ pub struct End<'a> {
     pub asked: &'a str,
     /// The wall clock when it ended.
     pub now_ms: u64,
-    /// How far local time is ahead of UTC, in seconds: some programs tell a reset by the clock on the wall.
+    /// How far local time is ahead of UTC, in seconds: some programs report a reset in local time.
     pub utc_offset_s: i32,
     /// Whether a session was to be continued.
     pub continued: bool,
@@ -184,7 +185,7 @@ pub enum Live {
 pub trait Reader: std::fmt::Debug + Send {
     /// Takes one line, without its end.
     fn line(&mut self, line: &[u8], live: &mut Vec<Live>);
-    /// A line was longer than the cap. Its beginning is given, to tell what it would have been.
+    /// A line was longer than the cap. Its beginning is given, to find out which event it would have been.
     fn long_line(&mut self, head: &[u8]);
     /// The session, as soon as it is known.
     fn session(&self) -> Option<&str>;
@@ -196,9 +197,9 @@ pub trait Reader: std::fmt::Debug + Send {
     fn line_bytes_max(&self) -> usize {
         LINE_BYTES_MAX
     }
-    /// Takes a piece of its stderr, where some tell that they wait.
+    /// Takes a piece of its stderr: some programs write there that they wait.
     fn stderr(&mut self, _bytes: &[u8]) {}
-    /// Whether its stderr is for us alone, and nothing that a person would want to see.
+    /// Whether its stderr is only for us and is not shown to a person.
     fn stderr_is_private(&self) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use super::plain_text::TextReader;
 use super::reading::Reader;
 use super::{acp, aider, claude, cline, codex, cursor, gemini, opencode, qwen};
 
-/// Every agent that is driven, the default first. A command of the user's is no entry: see [`super::Agent`].
+/// Every agent that is driven, the default first. A command of the user's is not an entry: see [`super::Agent`].
 pub static ADAPTERS: &[Adapter] = ALL;
 
 const ALL: &[Adapter] = &[

@@ -19,7 +19,7 @@ pub struct AgentReport {
     /// How many processes it had left running, which we ended.
     #[serde(default)]
     pub left_running: u32,
-    /// Why what it wrote could not be kept, a full disk for instance.
+    /// Why its output could not be stored, for example because of a full disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_stored: Option<String>,
     /// What its words amounted to.
@@ -50,7 +50,7 @@ const PROGRESS_MAX: usize = 8;
 pub struct StreamReport {
     /// How the stream ended by the agent's own account.
     pub terminal: Terminal,
-    /// What kept it from its work.
+    /// Why it could not work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// When the provider goes on.
@@ -65,7 +65,7 @@ pub struct StreamReport {
     /// The session that was to be continued does not exist.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub session_lost: bool,
-    /// The model, as the program told it.
+    /// The model, as the program reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it used.
@@ -144,7 +144,7 @@ impl StreamReport {
         }
     }
 
-    /// What it wants to know, where a tool or its status block says so.
+    /// Its question, where a tool or its status block has one.
     #[must_use]
     pub fn asked(&self) -> Option<String> {
         let blocked = self.claimed.as_ref().filter(|claim| claim.status == "BLOCKED");

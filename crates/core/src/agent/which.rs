@@ -63,7 +63,7 @@ impl Agent {
         }
     }
 
-    /// How to install it; empty where nobody said.
+    /// How to install it; empty where this is not known.
     #[must_use]
     pub fn install(&self) -> &str {
         match self {
@@ -73,7 +73,7 @@ impl Agent {
         }
     }
 
-    /// How to sign in; empty where nobody said.
+    /// How to sign in; empty where this is not known.
     #[must_use]
     pub fn sign_in(&self) -> &str {
         match self {
@@ -152,7 +152,7 @@ impl Agent {
         }
     }
 
-    /// Files below HOME any of which says that somebody signed in.
+    /// Files below HOME any of which shows that the user is signed in.
     #[must_use]
     pub fn signed_in_files(&self) -> &'static [&'static str] {
         match self {
@@ -161,7 +161,7 @@ impl Agent {
         }
     }
 
-    /// What one run of it is taken to cost at worst where nothing is told, in millionths of a dollar.
+    /// The assumed worst cost of one run where the agent reports none, in millionths of a dollar.
     #[must_use]
     pub fn worst_cost_micros(&self) -> u64 {
         match self {
@@ -189,7 +189,7 @@ impl Agent {
         }
     }
 
-    /// Whether it can be held to this. A shell command does what its own flags say, whatever is asked for.
+    /// Whether it can be limited to this. A shell command does what its own flags say.
     #[must_use]
     pub fn can(&self, permissions: Permissions) -> bool {
         match self {
@@ -242,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// Whether a program of ours stands between us and it, and speaks to it by a protocol.
+    /// Whether a program of ours is between us and it, and uses a protocol to talk to it.
     #[must_use]
     pub fn is_behind_bridge(&self) -> bool {
         match self {

@@ -34,7 +34,7 @@ pub const FACT_BYTES_MAX: usize = 16 * 1024;
 
 /// A machine: events in, facts out.
 pub trait Machine: Sized + 'static {
-    /// Its name. It stands in the first line of its journals, so that no other machine reads them.
+    /// Its name. It is in the first line of its journals, so that no other machine reads them.
     const NAME: &'static str;
 
     /// What can happen.
@@ -43,7 +43,7 @@ pub trait Machine: Sized + 'static {
     type Order;
     /// What is recorded.
     type Fact: Clone + Serialize + DeserializeOwned;
-    /// Where it stands.
+    /// Its state: the fold of its facts.
     type State: Default + Clone;
 
     /// Decides. Total: no event makes it fail.

@@ -73,7 +73,7 @@ impl<O: Clone, C: Copy> Orders<O, C> {
         self.open.get(&id)
     }
 
-    /// All that are open. When a machine is opened, they are those whose end nobody saw.
+    /// All orders that are open. When a machine is opened after a crash, these are the orders whose end is not known.
     pub fn iter(&self) -> impl Iterator<Item = (OrderId, &OpenOrder<O, C>)> {
         self.open.iter().map(|(id, open)| (*id, open))
     }
@@ -93,7 +93,7 @@ impl<O: Clone, C: Copy> Orders<O, C> {
     /// The number of the next order.
     #[must_use]
     pub fn next_id(&self) -> OrderId {
-        OrderId(self.count + 1)
+        OrderId(self.count.saturating_add(1))
     }
 
     /// An order was given.

@@ -29,7 +29,7 @@ pub struct Thresholds {
     pub missing_status: Option<u32>,
     /// Iterations that say done without the signal, where there is no gate.
     pub done_claims: Option<u32>,
-    /// Whether tests are told by the agent's word, and not by the files.
+    /// Whether the agent's report says that an iteration changed only tests; else the changed files do.
     pub tests_by_word: bool,
     /// Whether ever shorter answers count even with progress.
     pub decline_alone: bool,

@@ -19,7 +19,7 @@ const DECIMALS: usize = 6;
 /// ```
 ///
 /// # Errors
-/// Why it is no amount of money, and what would be.
+/// Why it is not an amount of money, and what would be one.
 pub fn parse_money(text: &str) -> Result<u64, Refusal> {
     let hint = || "for example 2.50, $2.50 or 2.50 USD".to_owned();
     let wrong = |why: String| Err(Refusal::new(why, hint()));
@@ -34,7 +34,7 @@ pub fn parse_money(text: &str) -> Result<u64, Refusal> {
         return wrong("an amount of money is never below zero".to_owned());
     }
     if !digits(whole) || !digits(rest) {
-        return wrong("it is no amount of dollars".to_owned());
+        return wrong("it is not an amount of dollars".to_owned());
     }
     let rest = rest.trim_end_matches('0');
     if rest.len() > DECIMALS {
@@ -62,7 +62,7 @@ pub fn money_text(micros: u64) -> String {
     format!("${}.{:02}", cents / 100, cents % 100)
 }
 
-/// An amount as it stands in settings: exact, without a sign, with two digits after the point at least.
+/// An amount as it is written in settings: exact, without a sign, with two digits after the point at least.
 #[must_use]
 pub fn money_exact(micros: u64) -> String {
     let rest = format!("{:06}", micros % MICROS);

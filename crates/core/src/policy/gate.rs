@@ -1,18 +1,26 @@
-//! What the end of a gate means: pass, fail, or unverifiable.
+//! The verdict of a gate, from how its process ended.
+//!
+//! | verdict | meaning |
+//! |---|---|
+//! | pass | the condition holds |
+//! | fail | the condition does not hold |
+//! | unverifiable | the gate could not check it: it did not start, was ended, or reported an error of its own |
+//!
+//! A gate that is tried several times (`2of3`) gets one verdict from all its tries ([`Tally`]).
 use serde::{Deserialize, Serialize};
 
 use crate::ended::Ended;
 use crate::machine::Deciding;
 
-/// The three answers of a gate.
+/// The result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The condition holds.
     Pass,
-    /// It does not hold.
+    /// The condition does not hold.
     Fail,
-    /// Nobody knows: the gate itself could not do its work.
+    /// It is not known: the gate could not check the condition.
     Unverifiable,
 }
 
@@ -28,7 +36,16 @@ impl Verdict {
     }
 }
 
-/// What several tries of one gate said so far.
+/// How many tries of a gate must pass: `2of3` is 2 passes of 3 tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassesNeeded {
+    /// So many tries must pass.
+    pub passes: u32,
+    /// So many tries there are at most.
+    pub tries: u32,
+}
+
+/// The verdicts of the tries of one gate so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     passed: u32,
@@ -54,15 +71,15 @@ impl Tally {
         self.passed + self.failed + self.unverifiable
     }
 
-    /// The answer, as soon as no further try can change it. `need` of `all` tries must hold.
+    /// The verdict, as soon as no further try can change it.
     #[must_use]
-    pub fn verdict(self, (need, all): (u32, u32), _: &Deciding) -> Option<Verdict> {
-        let left = all.saturating_sub(self.tries());
-        if self.passed >= need {
+    pub fn verdict(self, needed: PassesNeeded, _: &Deciding) -> Option<Verdict> {
+        let left = needed.tries.saturating_sub(self.tries());
+        if self.passed >= needed.passes {
             Some(Verdict::Pass)
-        } else if self.passed + left + self.unverifiable < need {
+        } else if self.passed + left + self.unverifiable < needed.passes {
             Some(Verdict::Fail)
-        } else if left == 0 || self.passed + left < need {
+        } else if left == 0 || self.passed + left < needed.passes {
             Some(Verdict::Unverifiable)
         } else {
             None
@@ -76,27 +93,27 @@ pub const UNVERIFIABLE_MAX: u32 = 2;
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const SIGKILL: i32 = 9;
-/// How a shell says that a signal ended its command.
+/// A shell adds the number of the signal that ended its command.
 const SHELL_SIGNAL_BASE: i32 = 128;
 
-/// A promise as it is run: the harness itself turns the answer of a leading `!` round, because the
-/// shell's own `!` calls a command that cannot run a success.
+/// A promise as it is run. The harness itself negates the verdict for a leading `!`, because the shell's own `!` makes
+/// a success of a command that cannot run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise<'a> {
     /// What `sh -c` gets.
     pub command: &'a str,
-    /// Whether the answer is turned round.
+    /// Whether the verdict is negated.
     pub negated: bool,
-    /// Whether a program has a part in it that says 2 or more when it could not search.
+    /// Whether one of its programs exits with 2 or more when it could not search.
     pub searches: bool,
-    /// Whether `timeout` has a part in it, which says 124 or 125 when the command gave no answer.
+    /// Whether `timeout` is one of its programs: it exits with 124 or 125 when the command did not end by itself.
     pub times: bool,
-    /// A `!` before several commands would be the shell's own, to which a failure to run is success.
+    /// Whether a `!` stands before several commands. It is the shell's own, for which a failure to run is a success.
     pub left_to_shell: bool,
 }
 
 impl<'a> Promise<'a> {
-    /// Reads a promise. The line itself is never changed but for the leading `!`.
+    /// Reads a promise. A line without a leading `!` is only trimmed.
     ///
     /// ```
     /// use loop_core::machine::consult;
@@ -106,7 +123,7 @@ impl<'a> Promise<'a> {
     /// let promise = Promise::parse("! grep -q TODO src/main.rs");
     /// assert_eq!(promise.command, "grep -q TODO src/main.rs");
     /// assert_eq!(consult(|deciding| promise.judge(&Ended::Exit(1), true, deciding)), Verdict::Pass);
-    /// // The file is not there: nobody knows, and that is not a pass.
+    /// // The file is not there: the result is not known, and that is not a pass.
     /// assert_eq!(consult(|deciding| promise.judge(&Ended::Exit(2), true, deciding)), Verdict::Unverifiable);
     /// ```
     #[must_use]
@@ -119,7 +136,7 @@ impl<'a> Promise<'a> {
             Shape::Pipe { last } => Self {
                 command: rest,
                 negated: true,
-                searches: says_two_for_trouble(last),
+                searches: exit_2_is_error(last),
                 times: programs(last).any(|program| program == "timeout"),
                 left_to_shell: false,
             },
@@ -127,8 +144,8 @@ impl<'a> Promise<'a> {
         }
     }
 
-    /// What the end of its process means. `ran_before`: it has run to an end in this run already, so
-    /// that a timeout or a crash is news about the work and not about the gate.
+    /// The verdict for the end of its process. `ran_before`: the gate has completed in this run before, so that a
+    /// timeout or a crash comes from the work and not from the gate.
     #[must_use]
     pub fn judge(&self, ended: &Ended, ran_before: bool, _: &Deciding) -> Verdict {
         if self.negated { self.judge_negated(ended) } else { judge_plain(ended, ran_before) }
@@ -157,8 +174,8 @@ fn judge_plain(ended: &Ended, ran_before: bool) -> Verdict {
     }
 }
 
-/// Whether the gate did its work, whatever its answer. The shell's word for a child that was killed
-/// (137, most likely out of memory) is no end.
+/// Whether the gate completed, with any verdict. Exit code 137 (a child of the shell was killed, most likely out of
+/// memory) does not count as completed.
 #[must_use]
 pub fn ran_to_an_end(ended: &Ended, _: &Deciding) -> bool {
     completed(ended)
@@ -181,7 +198,7 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// Looks at a shell line from afar: quotes, escapes and brackets, and what stands between commands.
+    /// Scans roughly: only quotes, escapes, brackets and what separates commands.
     fn of(line: &'a str) -> Self {
         let bytes = line.as_bytes();
         let (mut depth, mut quote, mut from, mut at) = (0_u32, None, 0, 0);
@@ -217,17 +234,17 @@ fn is_redirection(bytes: &[u8], at: usize) -> bool {
     matches!(before, Some(b'>' | b'<' | b'|')) || bytes.get(at + 1) == Some(&b'>')
 }
 
-/// Programs whose 1 is an answer and whose 2 is a failure to answer.
-const SAY_TWO_FOR_TROUBLE: [&str; 7] = ["rg", "ag", "ack", "diff", "cmp", "test", "["];
+/// Programs that exit with 1 for *no* and with 2 for an error.
+const EXIT_2_IS_ERROR: [&str; 7] = ["rg", "ag", "ack", "diff", "cmp", "test", "["];
 
 fn starts_a_word(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(1).and_then(|at| bytes.get(at)).is_none_or(|before| b" \t\n;|&()".contains(before))
 }
 
-/// Whether a program has a part in the command whose 2 is a failure to answer, also behind `env`,
-/// `timeout 5`, quotes or brackets. One too many costs an *unverifiable*; one missed would be a false *kept*.
-fn says_two_for_trouble(command: &str) -> bool {
-    programs(command).any(|program| program.ends_with("grep") || SAY_TWO_FOR_TROUBLE.contains(&program))
+/// Whether one of the programs of a command exits with 2 for an error, also after `env`, `timeout 5`, quotes or
+/// brackets. One that is found wrongly makes a gate *unverifiable*; one that is missed would be a false pass.
+fn exit_2_is_error(command: &str) -> bool {
+    programs(command).any(|program| program.ends_with("grep") || EXIT_2_IS_ERROR.contains(&program))
 }
 
 /// Everything in a line that could be a program.

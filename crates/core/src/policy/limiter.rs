@@ -1,7 +1,7 @@
 //! How many calls were made in the last hour: a sliding window over two clocks.
 //!
-//! The window is a list of moments, kept by somebody else. Nothing is reset by the clock of the world, so a jump of
-//! it neither frees nor holds a call of this start of the machine.
+//! The window is a list of times that the caller stores. The wall clock resets nothing: if it jumps, calls since the
+//! last boot are neither freed nor held.
 use crate::time::At;
 
 /// How long a call counts.
@@ -19,12 +19,12 @@ pub struct Window {
     pub free_in_ms: u64,
     /// The oldest of them.
     pub oldest: Option<At>,
-    /// Calls that lie in the future: the clock was set back since. They do not count, and whoever keeps the calls
-    /// forgets them, or they would come back when the clock gets there.
+    /// Calls that lie in the future: the clock was set back since. They do not count. The caller must remove them, else
+    /// they would count again when the clock reaches that time.
     pub dropped: u32,
 }
 
-/// How long ago a call was; none where it lies in the future, so that nobody can tell.
+/// How long ago a call was; none where it lies in the future, so that this is not known.
 #[must_use]
 pub fn age_ms(call: At, now: At) -> Option<u64> {
     // Far ahead on the boot clock is no call of this start, whatever it is called: where the kernel's name for it

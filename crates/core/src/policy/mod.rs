@@ -1,4 +1,19 @@
-//! Small pure judgements. They keep no state of their own: they get the run's state as an argument.
+//! Small pure decisions. They have no state of their own: they get what they need as arguments.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | `gate` | the verdict of a gate, from how its process ended and from its tries |
+//! | `rank` | which of two states of the workspace is better, by the results of the gates |
+//! | `breaker` | when to stop because there is no progress: counts of bad iterations |
+//! | `crash` | when to stop because the agent crashes again and again |
+//! | `runaway` | when to warn a person that a loop may run away |
+//! | `wait` | how long to wait after the provider refused |
+//! | `limiter` | how many calls were made in the last hour, and when the next one is free |
+//! | `reserve` | what a call reserves in the ledger of all runs |
+//! | `budget` | amounts of money and tokens, and what is left of a limit |
+//! | `prices` | the cost of tokens, by the user's table |
+//! | `time_budget` | how the time that is left is divided between agent and gates |
+//! | `protect` | which files an agent must not change |
 pub mod breaker;
 pub mod budget;
 pub mod crash;

@@ -9,7 +9,7 @@ use crate::machine::Deciding;
 use crate::refusal::Refusal;
 use crate::text::nearest;
 
-/// So many prices may be told: they stand in the first fact of a run.
+/// At most so many prices: they are in the first fact of a run.
 pub const PRICES_MAX: usize = 32;
 /// And so long may they be together.
 const BYTES_MAX: usize = 2048;
@@ -54,7 +54,7 @@ impl Prices {
             let mut told = BTreeMap::new();
             for word in words {
                 let Some((what, amount)) = word.split_once('=') else {
-                    return Err(Refusal::new(format!("{model}: {word:?} is no price"), EXAMPLE));
+                    return Err(Refusal::new(format!("{model}: {word:?} is not a price"), EXAMPLE));
                 };
                 if told.insert(what, amount).is_some() {
                     return Err(Refusal::new(format!("{model}: {what} stands there twice"), "take one out"));
@@ -79,7 +79,7 @@ impl Prices {
         Ok(())
     }
 
-    /// The price of a model. One that nobody named has that of `*`.
+    /// The price of a model. A model without a line of its own has the price of `*`.
     #[must_use]
     pub fn of(&self, model: Option<&str>) -> Option<&Price> {
         self.0.iter().find(|price| glob_fits(&price.model, model.unwrap_or_default()))
@@ -101,14 +101,14 @@ impl fmt::Display for Prices {
 }
 
 impl Price {
-    /// Reads a price from the amounts that were told.
+    /// Reads a price from the amounts of a line.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn of(model: &str, told: &BTreeMap<&str, &str>) -> Result<Self, Refusal> {
         let fits = |letter: char| !letter.is_whitespace() && !letter.is_control() && letter != '=';
         if model.is_empty() || model.len() > MODEL_BYTES_MAX || model.starts_with('#') || !model.chars().all(fits) {
-            return Err(Refusal::new(format!("{model:?} is no name of a model"), EXAMPLE));
+            return Err(Refusal::new(format!("{model:?} is not a name of a model"), EXAMPLE));
         }
         if let Some(what) = told.keys().find(|what| !WORDS.contains(what)) {
             let hint = match nearest(what, WORDS) {
@@ -152,7 +152,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// What a call cost in millionths of a dollar: what its program told, else by the table; none where neither says it.
+/// What a call cost in millionths of a dollar: what its program reported, else by the table; none where neither has it.
 #[must_use]
 pub fn cost_of(usage: &Usage, model: Option<&str>, prices: &Prices, _: &Deciding) -> Option<u64> {
     usage.cost_micros.or_else(|| prices.of(model)?.cost_micros(usage))

@@ -13,9 +13,9 @@ pub struct GateScore {
     pub verdict: Verdict,
     /// Whether anything depends on it.
     pub required: bool,
-    /// Tests that passed, where its output tells.
+    /// Tests that passed, where its output shows it.
     pub passed: u32,
-    /// Tests that failed, where its output tells.
+    /// Tests that failed, where its output shows it.
     pub failed: u32,
 }
 

@@ -1,7 +1,7 @@
 //! What a call asks of the ledger of all runs before it is made, and the answer. Only values.
 //!
 //! The rule for money and tokens: a call is made while less than the cap is spent and reserved, and it reserves its
-//! worst case. So whatever runs at the same time, only the last call that was let in can go beyond the cap.
+//! worst case. So, whatever runs at the same time, only the last call that was allowed can go over the cap.
 use serde::{Deserialize, Serialize};
 
 use super::budget::remainder;
@@ -21,7 +21,7 @@ pub fn next_day_in_ms(wall_ms: u64) -> u64 {
     DAY_MS - wall_ms % DAY_MS
 }
 
-/// One call that somebody wants to make. No cap is *none*, not zero.
+/// One call that a run wants to make. No cap is *none*, not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Calls in any hour, of the same project and agent.
@@ -36,7 +36,7 @@ pub struct Wanted {
     /// Tokens a day, of all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
-    /// What the call counts until it is known what it cost, and for ever where nobody tells.
+    /// What the call counts until its cost is known, and for ever where the agent does not report it.
     pub worst_micros: u64,
     /// The same in tokens.
     pub worst_tokens: u64,
@@ -81,7 +81,7 @@ pub struct Day {
     pub cost_micros: u64,
     /// Their tokens.
     pub tokens: u64,
-    /// Calls of which the cost is only assumed: their program did not tell, or they still run.
+    /// Calls of which the cost is only assumed: their program did not report it, or they still run.
     #[serde(default)]
     pub untold: u32,
 }
@@ -162,7 +162,7 @@ pub struct CallCost {
 }
 
 impl CallCost {
-    /// What was told, and the worst case for what was not.
+    /// The reported amounts, and the worst case for what was not reported.
     #[must_use]
     pub fn of(cost: Option<u64>, tokens: Option<u64>, worst: &Wanted) -> Self {
         Self {
@@ -173,7 +173,7 @@ impl CallCost {
     }
 }
 
-/// Which cap of the day stands in the way of one more call, and for how long. `open` is that part of `day` which calls
+/// Which cap of the day prevents one more call, and for how long. `open` is that part of `day` which calls
 /// that still run have reserved.
 #[must_use]
 pub fn day_cap(wanted: &Wanted, day: Day, open: Day, wall_ms: u64) -> Option<(Cap, Option<u64>)> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 /// So many short iterations in a row are a pattern; one may just have had little to do.
 pub const SHORT_MAX: u32 = 3;
 
-/// How grave it is, the least first.
+/// How serious it is, the least serious first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Severity {
@@ -49,10 +49,10 @@ pub struct RunawayEvidence {
     pub short: u32,
 }
 
-/// What a person is told.
+/// The warning that a person gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alarm {
-    /// How grave it is.
+    /// How serious it is.
     pub severity: Severity,
     /// unlimited_iterations, identical_outputs or short_iterations.
     pub kind: &'static str,
@@ -60,7 +60,7 @@ pub struct Alarm {
     pub text: String,
 }
 
-/// Looks at all three and tells the gravest; among equals the first.
+/// Checks all three and returns the most serious; among equals the first.
 ///
 /// ```
 /// use loop_core::policy::runaway::{Severity, Limits, RunawayEvidence, judge};

@@ -1,4 +1,4 @@
-//! How the time that is left is shared: the agent must end in time, so that the gates still get their part.
+//! How the time that is left is shared: the agent must end in time, so that there is time left for the gates.
 
 use crate::machine::Deciding;
 

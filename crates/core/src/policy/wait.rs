@@ -6,14 +6,14 @@ use crate::agent::{Failure, ResetSource};
 use crate::machine::Deciding;
 use crate::time::{self, At};
 
-/// The first wait of which nobody says how long it is.
+/// The first wait where the provider does not say how long to wait.
 const FIRST_MS: u64 = 5_000;
-/// The most that is added to a wait, so that many loops do not come back in the same moment.
+/// The most that is added to a wait, so that many loops do not try again in the same moment.
 const JITTER_MS_MAX: u64 = 5_000;
 /// A wait longer than this may be added more to.
 const LONG_MS: u64 = 10 * 60 * 1000;
 const LONG_JITTER_MS_MAX: u64 = 60_000;
-/// A reset further away than this is not believed.
+/// A reset further away than this is ignored.
 const BELIEVED_MS_MAX: u64 = 32 * 24 * 3600 * 1000;
 /// A wait longer than this is preceded by the gates: the work may be done.
 pub const WORTH_A_GATE_MS: u64 = 60_000;
@@ -39,7 +39,7 @@ pub enum WaitSource {
     Provider,
     /// It was read from the words of an error.
     Text,
-    /// Nobody said it: ever longer.
+    /// The provider did not say it: each wait is longer than the last.
     BackOff,
 }
 
@@ -92,8 +92,8 @@ impl Wait {
     }
 }
 
-/// What the next attempt waits for; none where the failure does not pass by itself. `tries` is how many attempts
-/// in a row came to nothing, this one included; `salt` tells runs and attempts apart.
+/// What the next attempt waits for; none where the failure does not pass by itself. `tries` is how many attempts in a
+/// row failed, this one included; `salt` differs between runs and attempts.
 #[must_use]
 pub fn wait_for(stream: &StreamReport, now: At, tries: u32, salt: u64, _: &Deciding) -> Option<Wait> {
     let failure = stream.failure?;

@@ -97,7 +97,7 @@ fn opening(material: &Material<'_>) -> String {
     )
 }
 
-/// The tag is described, not shown: what stands here could not be told from what the agent says.
+/// The tag is described, not shown: a tag here could be mistaken for one that the agent writes.
 fn claims(claiming: Claiming<'_>) -> String {
     let times = match claiming.times {
         0 | 1 => "once".to_owned(),

@@ -21,7 +21,7 @@ pub struct AgentMemory {
     choice: AgentChoice,
     /// The agent that the person's own settings describe, as it was when it was named.
     described: Option<Arc<Described>>,
-    /// The next attempt continues the conversation whatever is set: the one before did not come to its own end.
+    /// The next attempt continues the conversation whatever the setting is: the one before did not end by itself.
     continue_session: bool,
     /// It was asked for the status block of this iteration.
     status_asked: bool,
@@ -45,7 +45,7 @@ pub struct Session {
 /// An attempt that ended and is not judged yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct EndedAttempt {
-    /// What came of it; none where nobody saw its end.
+    /// Its report; none where its end is not known.
     pub(super) report: Option<AgentReport>,
     pub(super) cancelled: Option<CancelCause>,
     pub(super) kind: AttemptKind,
@@ -76,13 +76,13 @@ impl AgentMemory {
         self.report.as_ref()
     }
 
-    /// What kept the newest iteration's agent from its work.
+    /// Why the agent of the newest iteration could not work.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// What it asked, which nobody has answered.
+    /// A question of the agent that has no answer yet.
     #[must_use]
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()
@@ -110,7 +110,12 @@ impl AgentMemory {
         self.choice = choice.clone();
     }
 
+    /// A description of the same name with another content is another agent: it cannot continue the conversation.
     pub(super) fn describe(&mut self, described: &Described) {
+        let of_it = |session: &Session| session.agent == described.name;
+        if self.session.as_ref().is_some_and(of_it) && self.described() != Some(described) {
+            self.session = None;
+        }
         self.described = Some(Arc::new(described.clone()));
     }
 

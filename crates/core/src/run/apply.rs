@@ -129,7 +129,7 @@ impl RunState {
         self.checkpoints.allow_rollback(true);
     }
 
-    /// A person does not want to wait: neither for the provider nor for an answer.
+    /// A person asked to continue at once: the run waits neither for the provider nor for an answer.
     fn end_wait(&mut self) {
         match self.main_order().and_then(|(_, open)| open.order.hold_cause()) {
             Some(HoldCause::Limit) => self.provider.stop_waiting(),
@@ -146,6 +146,11 @@ impl RunState {
     fn change(&mut self, changes: &[Change]) {
         for change in changes {
             self.settings.change(change);
+            if change.is_about_agent() {
+                // Another agent, or another model, has a provider of its own.
+                self.provider.stop_waiting();
+                self.provider.answered();
+            }
             if let Some(described) = &change.described {
                 self.agent.describe(described);
             }
@@ -176,7 +181,7 @@ impl RunState {
         self.budget.forget_call();
     }
 
-    /// As if a driver had been killed: nobody continues it until it is opened again.
+    /// As after the end of a driver: the run does not continue until it is opened again.
     fn opened_for_request(&mut self, at: At) {
         self.opened(at);
         self.clock.open_for_request();
@@ -293,7 +298,7 @@ impl RunState {
         self.orders.add(id, order, self.now);
     }
 
-    /// Nobody saw how the order ended.
+    /// It is not known how the order ended.
     fn order_dropped(&mut self, id: OrderId, then: DroppedOrder) {
         let Some(open) = self.orders.close(id) else { return };
         match then {
@@ -410,7 +415,9 @@ impl RunState {
                 self.trouble.may_run(open.process);
                 self.trouble.host_failed(&format!("could not be ended: {}", left.join(", ")));
             }
-            (_, answer) => self.trouble.host_failed(&format!("a bug of loop: {answer:?} is no answer to this order")),
+            (_, answer) => {
+                self.trouble.host_failed(&format!("a bug of loop: {answer:?} is not an answer to this order"))
+            }
         }
     }
 

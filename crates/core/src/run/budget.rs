@@ -23,9 +23,9 @@ pub struct Spent {
     pub usage: Usage,
     /// Attempts that did not report any usage.
     pub untold: u32,
-    /// Attempts whose cost nobody knows.
+    /// Attempts whose cost is not known.
     pub cost_untold: u32,
-    /// Attempts whose tokens nobody knows.
+    /// Attempts whose tokens are not known.
     pub tokens_untold: u32,
     /// Calls of an agent.
     pub calls: u32,
@@ -71,7 +71,7 @@ impl Budget {
         self.spent.calls += 1;
     }
 
-    /// Nobody knows what the call cost.
+    /// It is not known what the call cost.
     pub(super) fn call_lost(&mut self) {
         self.spent.cost_untold += 1;
         self.spent.tokens_untold += 1;

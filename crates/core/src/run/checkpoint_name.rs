@@ -54,7 +54,7 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
         // Of one that was cut off, too: what was there before it.
         ("undo", _) if state.checkpoints.rolling_back() => Ok(state.checkpoints.undo_name()),
         ("undo", _) => {
-            state.checkpoints.undo().map(str::to_owned).ok_or_else(|| "nobody has rolled back yet".to_owned())
+            state.checkpoints.undo().map(str::to_owned).ok_or_else(|| "there was no rollback yet".to_owned())
         }
         (_, Some(number)) if others => Ok(CheckpointName::BetweenIterations(number).to_string()),
         (_, Some(number)) => Ok(CheckpointName::Iteration(number).to_string()),
@@ -64,7 +64,7 @@ pub fn meant(word: &str, state: &RunState) -> Result<String, String> {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+".contains(&byte);
             let path =
                 word.is_empty() || word.contains("..") || word.starts_with(['.', '-']) || !word.bytes().all(fits);
-            if path { Err(format!("{word:?} is no name of a checkpoint")) } else { Ok(word.to_owned()) }
+            if path { Err(format!("{word:?} is not a valid name of a checkpoint")) } else { Ok(word.to_owned()) }
         }
     }
 }

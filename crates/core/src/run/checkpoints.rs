@@ -21,7 +21,7 @@ pub struct Checkpoints {
 /// How well the workspace is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Known {
-    /// Something ran or somebody had time since the newest checkpoint.
+    /// It may have changed since the newest checkpoint: something ran, or a person had time to edit.
     #[default]
     MayDiffer,
     /// It was compared with the newest checkpoint since the gates ran.
@@ -39,7 +39,7 @@ struct Rollback {
     /// A wanted rollback may be tried now: it is tried once for each request.
     may_try: bool,
     undo: Option<String>,
-    /// Somebody went back after the run had ended.
+    /// There was a rollback after the run had ended.
     left_its_end: bool,
     refused: Option<String>,
 }
@@ -62,7 +62,7 @@ struct OwnRollback {
     cause: RollbackCause,
 }
 
-/// Why the workspace goes back.
+/// Why the workspace is rolled back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RollbackCause {
@@ -128,13 +128,13 @@ impl Checkpoints {
         format!("undo-{}", self.rollback.count + 1)
     }
 
-    /// Whether somebody went back after the run had ended.
+    /// Whether there was a rollback after the run had ended.
     #[must_use]
     pub fn left_its_end(&self) -> bool {
         self.rollback.left_its_end
     }
 
-    /// Whether the loop goes back because the iteration broke something.
+    /// Whether the loop rolls back because the iteration broke something.
     #[must_use]
     pub fn is_reverting(&self) -> bool {
         self.rollback.own.as_ref().is_some_and(|own| own.cause == RollbackCause::Regression)
@@ -152,8 +152,8 @@ impl Checkpoints {
         self.known == Known::Unwatched
     }
 
-    /// Where the workspace goes back to, and why: what a person asked for, else what the loop decided, else the end of
-    /// a rollback that was begun.
+    /// Which checkpoint is restored, and why: what a person asked for, else what the loop decided, else the target of a
+    /// rollback that was begun.
     pub(super) fn target(&self, asked: Option<&Target>) -> Option<(Target, RollbackCause)> {
         let own = |to: String, cause| (Target { to, now: true, git: false }, cause);
         match (asked, &self.rollback.own, self.rollback.begun) {

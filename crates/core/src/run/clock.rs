@@ -190,7 +190,7 @@ impl RunState {
         counts && (self.clock.ended_gate() || self.time_left(deciding) == Some(0))
     }
 
-    /// A person who opened a run again, or went back in it, wants to know how it stands: these gates are not cut off.
+    /// After a person opened a run again or rolled it back, its gates are not cut off: the person needs their result.
     fn counts_time(&self, point: GatePoint) -> bool {
         let own = matches!(point, GatePoint::Baseline | GatePoint::Iteration(_));
         own && self.clock.share != TimeShare::GatesFirst

@@ -1,4 +1,4 @@
-//! What happens next, when several things could: one list, read from the top.
+//! What happens next, when several things are possible: one list of rules, read from the top.
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;
@@ -38,7 +38,7 @@ pub enum Next {
 pub struct Rule {
     /// What it is called.
     pub name: &'static str,
-    /// Whether it is looked at between any two orders, and not only when the gates have spoken.
+    /// Whether the rule applies between any two orders, and not only when all gates have a verdict.
     pub at_once: bool,
     /// Whether it is a limit past which an agent is not called again, not even for its status block.
     pub ends_calls: bool,
@@ -80,7 +80,7 @@ pub fn at_once(state: &RunState, deciding: &Deciding) -> Option<Next> {
     PRECEDENCE.iter().filter(|rule| rule.at_once).find_map(|rule| (rule.judge)(state, deciding))
 }
 
-/// When the gates have spoken: what is next?
+/// What is next, when all gates have a verdict.
 #[must_use]
 pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
     PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate)
@@ -119,7 +119,7 @@ fn host_failure(state: &RunState, _: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, ReasonCode::HostFailure, what.to_owned())
 }
 
-/// A person who goes back does not want to be told that what is thrown away was done.
+/// A rollback comes before *done*: the work that would be reported as done is undone by it.
 fn rollback_asked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let (target, _) = judge::rollback_target(state)?;
     // One that was begun comes first of all: the workspace is half-restored.
@@ -193,7 +193,7 @@ fn claimed(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Claimed, ReasonCode::GoalComplete, text)
 }
 
-/// What the agent said in the iteration that is judged; nothing where somebody went back or opened it again since.
+/// What the agent said in the iteration that is judged; nothing where it was rolled back or opened again since.
 fn newest_report(state: &RunState) -> Option<&AgentReport> {
     let judged = state.phase.point() == Some(GatePoint::Iteration(state.iteration));
     state.agent.report().filter(|_| state.agent_ended() && judged)
@@ -220,7 +220,7 @@ fn wait(state: &RunState, deciding: &Deciding) -> Option<Next> {
 fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let wait = state.provider.wait()?;
     if state.provider.refused() > wait.tries_max(deciding) {
-        let text = format!("{} attempts in a row came to nothing: {}", state.provider.refused(), wait.why);
+        let text = format!("{} attempts in a row failed: {}", state.provider.refused(), wait.why);
         return conclude(Outcome::Unable, ReasonCode::ProviderDown, text);
     }
     let ms = wait.until_ms.saturating_sub(state.now.wall_ms);
@@ -235,7 +235,7 @@ fn provider(state: &RunState, deciding: &Deciding) -> Option<Next> {
     (ms > 0).then_some(Next::Hold(HoldCause::Limit, ms))
 }
 
-/// A question waits for a person only where somebody wants that; else the next prompt says that nobody answers.
+/// A question waits for a person only where the setting says so; else the next prompt says that no answer comes.
 fn answer(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let question = state.agent.question()?;
     match state.settings.read(deciding).values.agent.on_question {
@@ -319,7 +319,7 @@ fn agent_blocked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Blocked, ReasonCode::AgentBlocked, format!("the agent says that it is blocked{said}"))
 }
 
-/// Money and tokens: what was told, and the worst of what was not.
+/// Money and tokens: the reported amounts, and the worst case for what was not reported.
 fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let settings = state.settings.read(deciding);
     let caps = &settings.caps;
@@ -352,7 +352,7 @@ fn money_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Exhausted, ReasonCode::BudgetLimit, text)
 }
 
-/// Nothing but a person can mend these.
+/// Only a person can fix these.
 fn login_or_billing(state: &RunState, _: &Deciding) -> Option<Next> {
     let failure = state.agent.failure().filter(|_| state.agent_ended())?;
     let agent = state.agent_name();
@@ -374,7 +374,7 @@ fn login_or_billing(state: &RunState, _: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, code, format!("{agent} {what}{said}"))
 }
 
-/// The delay lies between iterations: not before the first, and not before another attempt.
+/// The delay is between iterations: not before the first, and not before another attempt.
 fn delay(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let between = state.agent_ended() && !state.agent.is_delayed();
     let delay = state.settings.read(deciding).values.limits.delay;
@@ -474,7 +474,7 @@ fn unverifiable_streak(state: &RunState, deciding: &Deciding) -> Option<Next> {
     conclude(Outcome::Unable, ReasonCode::GateUnverifiable, text)
 }
 
-/// Last of all: nothing speaks against going on.
+/// The last rule: nothing prevents the next iteration.
 fn next_iteration(_: &RunState, _: &Deciding) -> Option<Next> {
     Some(Next::Iterate)
 }

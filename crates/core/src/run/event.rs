@@ -1,16 +1,17 @@
-//! What the world can tell a run. Closed on purpose: to know what can happen, read these enums.
+//! The events of a run. The list is closed on purpose: to know what can happen, read these enums.
 use serde::{Deserialize, Serialize};
 
 use super::report::Answer;
 use super::spec::RunSpec;
 use crate::agent::Described;
 use crate::ids::{OrderId, ProcessId};
+use crate::settings::keys;
 use crate::time::At;
 
 /// One thing that happened, and when the driver saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// When the driver saw it. In the journal it stands once per line, beside the fact.
+    /// When the driver saw it. In the journal it is once in each line, beside the fact.
     #[serde(skip)]
     pub at: At,
     /// What happened.
@@ -32,19 +33,19 @@ pub enum Event {
         /// Settings that are to hold from now on.
         changes: Vec<Change>,
     },
-    /// A person's command opened it for one request and does not go on with it.
+    /// A person's command opened it for one request; the run does not continue.
     OpenedForRequest {
         /// Which command.
         by: String,
     },
-    /// The hands' one answer to an order.
+    /// The executor's one answer to an order.
     Answered {
         /// Which order.
         order: OrderId,
         /// What came of it.
         answer: Answer,
     },
-    /// A person wants something.
+    /// A request of a person.
     Requested {
         /// What.
         request: Request,
@@ -74,6 +75,11 @@ impl Change {
     #[must_use]
     pub fn new(key: &str, value: String) -> Self {
         Self { key: key.to_owned(), value, described: None }
+    }
+
+    /// Whether another agent, command or model works from now on.
+    pub(super) fn is_about_agent(&self) -> bool {
+        [keys::agent(), keys::agent_cmd(), keys::agent_model()].iter().any(|key| key.name == self.key)
     }
 
     /// Whether it is the limit of time that changes.
@@ -108,9 +114,9 @@ pub enum Request {
         /// The name.
         name: String,
     },
-    /// Go back to a checkpoint.
+    /// Restore a checkpoint.
     Rollback(Target),
-    /// Stop now, for good, and go back to where it began.
+    /// Stop now, for good, and restore the initial checkpoint.
     CancelRollback,
     /// Close the breaker: every count of it is gone.
     Reset {
@@ -119,7 +125,7 @@ pub enum Request {
     },
 }
 
-/// Where to go back to.
+/// The target of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The checkpoint's name.
@@ -164,7 +170,7 @@ pub enum Notice {
         /// Which order.
         order: OrderId,
     },
-    /// The agent told the name of its session: who to go on with if we are killed now.
+    /// The agent reported the id of its session. It is resumed if we are killed now.
     Session {
         /// Which order.
         order: OrderId,

@@ -1,4 +1,4 @@
-//! What a run writes down. The journal holds nothing else.
+//! The facts of a run: what is recorded. The journal holds nothing else.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -22,16 +22,16 @@ pub type Entry = JournalEntry<Fact>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// The world told us something.
+    /// An event.
     Happened(Input),
-    /// We want something done; exactly one answer will come.
+    /// Something is to be done; exactly one answer will come.
     Ordered {
         /// Its number.
         id: OrderId,
         /// What is to be done.
         order: Order,
     },
-    /// We no longer want it; its answer still comes.
+    /// It is cancelled; its answer still comes.
     OrderCancelled {
         /// Which order.
         id: OrderId,
@@ -46,7 +46,7 @@ pub enum Fact {
         outcome: Outcome,
         /// Why.
         reason: Reason,
-        /// What stands for it, where it is done.
+        /// The proof, where it is done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<Box<Proof>>,
     },
@@ -56,7 +56,7 @@ pub enum Fact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// What becomes of an order whose end nobody saw.
+    /// What becomes of an order whose end is not known.
     OrderDropped {
         /// Which order.
         id: OrderId,
@@ -65,9 +65,9 @@ pub enum Decision {
     },
     /// What an attempt of the agent was.
     Attempt(Box<AttemptJudgement>),
-    /// Whether the workspace goes back after an interrupted attempt.
+    /// Whether the workspace is rolled back after an interrupted attempt.
     Interruption {
-        /// The checkpoint that it goes back to.
+        /// The checkpoint that is restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rollback_to: Option<String>,
     },
@@ -147,11 +147,11 @@ pub enum CancelCause {
     TimeLimit,
     /// The same, and it has had the time to end in order.
     TimeUp,
-    /// A person wants to stop now.
+    /// A person asked to stop now.
     Abort,
-    /// A person wants it to go on, or to come to its end: a hold is over.
+    /// A person asked to resume or to stop: a hold ends.
     Request,
-    /// A person wants to go back, now.
+    /// A person asked for a rollback now.
     Rollback,
     /// The agent waits for its provider by itself.
     Retrying,
@@ -180,12 +180,12 @@ pub enum Order {
         /// Which agent and model it uses: decided just before.
         #[serde(default)]
         choice: AgentChoice,
-        /// What the prompt has to tell beside goal and gates.
+        /// What the prompt has to say beside goal and gates.
         notes: Vec<PromptNote>,
         /// The numbers of the first and the last injected text that is new in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         injected: Option<(u32, u32)>,
-        /// The agent's own session to go on with; none begins a new one.
+        /// The agent's own session to resume; none begins a new one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
         /// It is only asked for the status block that it left out.
@@ -222,12 +222,12 @@ pub enum Order {
         /// The iteration.
         iteration: u32,
     },
-    /// Keep the workspace as it is now because a person asked, beside whatever is under way.
+    /// Take a checkpoint because a person asked for it, while other orders run.
     ManualCheckpoint {
         /// Its name.
         name: String,
     },
-    /// Make the workspace what a checkpoint says. What is there before is kept first.
+    /// Restore a checkpoint. A checkpoint of the present state is taken first.
     Rollback {
         /// Which checkpoint.
         to: String,
@@ -344,9 +344,9 @@ pub enum HoldCause {
     Paused,
     /// The delay that is set.
     Delay,
-    /// Something that a person must mend.
+    /// A person must fix something first.
     Blocked,
-    /// The provider wants us to wait, or cannot be reached; until when the state says.
+    /// The provider asks to wait, or cannot be reached. The state has the end of the wait.
     Limit,
     /// The agent asked something that a person is to answer.
     Question,
@@ -365,10 +365,10 @@ impl HoldCause {
     }
 }
 
-/// A pause lasts until somebody ends it: no run outlives this.
+/// A pause lasts until a person ends it: it is longer than any run.
 pub const PAUSE_MS_MAX: u64 = 10 * 365 * 24 * 3600 * 1000;
 
-/// How a checkpoint is called.
+/// The name of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointName {
@@ -378,7 +378,7 @@ pub enum CheckpointName {
     Iteration(u32),
     /// What an interrupted attempt left: iteration, attempt.
     Interrupted(u32, u32),
-    /// What others made of it after this iteration, kept only if it differs.
+    /// The workspace after changes by others after this iteration; taken only if it differs.
     BetweenIterations(u32),
 }
 
@@ -406,7 +406,7 @@ pub enum GatePoint {
     Interrupted(u32, u32),
     /// When an ended run was opened again after this many iterations.
     Reopened(u32),
-    /// When somebody went back to a checkpoint after this many iterations.
+    /// After a rollback to a checkpoint, when this many iterations had begun.
     RolledBack(u32),
 }
 
@@ -414,7 +414,7 @@ pub enum GatePoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardPoint {
-    /// Before anything: they are kept as they are.
+    /// Before anything else: they are stored as they are.
     Start,
     /// After an attempt of the agent: iteration, attempt.
     Agent(u32, u32),
@@ -424,7 +424,7 @@ pub enum GuardPoint {
     People,
 }
 
-/// What the next prompt has to tell.
+/// What the next prompt has to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptNote {
@@ -443,7 +443,7 @@ pub enum PromptNote {
         /// Which attempt.
         attempt: u32,
     },
-    /// Somebody went back to a checkpoint.
+    /// A checkpoint was restored.
     RolledBack {
         /// Which.
         to: String,
@@ -453,12 +453,12 @@ pub enum PromptNote {
         /// How many.
         files: u32,
     },
-    /// An attempt at this iteration came to nothing because of the provider; its edits are still there.
+    /// An attempt of this iteration failed because of the provider; its edits are still there.
     Limited {
         /// Which attempt.
         attempt: u32,
     },
-    /// It asked something, and nobody answers.
+    /// It asked something, and no answer comes.
     NobodyAnswers {
         /// What.
         question: String,
@@ -479,7 +479,7 @@ pub enum PromptNote {
     Tampered {
         /// Which, a bounded number.
         files: Vec<String>,
-        /// They were put back.
+        /// They were restored.
         restored: bool,
         /// It happened while the gates ran.
         by_gates: bool,
@@ -488,7 +488,7 @@ pub enum PromptNote {
     Regressed {
         /// Tests or gates, a bounded number.
         what: Vec<String>,
-        /// The workspace went back to before the iteration.
+        /// The workspace was restored to before the iteration.
         reverted: bool,
     },
     /// The gates hold, but with weaker tests than at the start.

@@ -186,13 +186,12 @@ impl Gates {
     #[must_use]
     pub fn next_try(&self, gate: GateIndex) -> Option<u32> {
         let gate = self.get(gate)?;
-        let (_, all) = gate.spec.needs();
-        (all > 1).then(|| gate.tally.tries() + 1)
+        (gate.spec.needs().tries > 1).then(|| gate.tally.tries() + 1)
     }
 
     /// How long they took when they ran last, with all their tries.
     pub(super) fn duration_ms(&self) -> u64 {
-        let one = |gate: &Gate| Some(gate.last()?.report.duration_ms * u64::from(gate.spec.needs().1));
+        let one = |gate: &Gate| Some(gate.last()?.report.duration_ms * u64::from(gate.spec.needs().tries));
         self.list.iter().filter_map(one).sum()
     }
 

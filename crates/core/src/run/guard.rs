@@ -1,4 +1,4 @@
-//! What is known about the protected files: when they are checked, what was found, and whether gates can be believed.
+//! What is known about the protected files: when they are checked, what was found, and whether verdicts of gates count.
 use super::fact::GuardPoint;
 use super::judgement::{GuardJudgement, Tamper};
 use super::report::GuardReport;
@@ -146,7 +146,7 @@ impl Guard {
         self.unjudged = Some((point, report.clone()));
     }
 
-    /// Stores what was decided. Says whether the gates are not believed because of it.
+    /// Stores what was decided. Returns whether the verdicts of the gates do not count because of it.
     pub(super) fn judged(&mut self, judgement: &GuardJudgement) -> bool {
         let Some((point, report)) = self.unjudged.take() else { return false };
         if point != GuardPoint::People {

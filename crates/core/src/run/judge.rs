@@ -1,5 +1,5 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
-//! read off the state and becomes a fact.
+//! made from the state and becomes a fact.
 use super::agent::AttemptKind;
 use super::decide;
 use super::event::Target;
@@ -31,7 +31,7 @@ const ERROR_BYTES_MAX: usize = 4096;
 /// How many regressions are named.
 const REGRESSED_MAX: usize = 20;
 
-/// What becomes of an order when nobody knows how far it got.
+/// What becomes of an order when it is not known how far it got.
 pub(super) fn dropped(order: &Order) -> DroppedOrder {
     match order {
         Order::RunAgent { .. } => DroppedOrder::CutOff,
@@ -140,7 +140,7 @@ pub(super) fn blocked_stops(state: &RunState, deciding: &Deciding) -> bool {
     state.settings.read(deciding).values.agent.on_blocked == OnBlocked::Stop
 }
 
-/// It was asked for its status block: whatever came of that, the iteration is what it was before.
+/// The agent was asked for its status block. Its answer does not change what the iteration was.
 fn status_answered(state: &RunState, answer: &StreamReport, deciding: &Deciding) -> AttemptJudgement {
     let mut judgement = plain(AttemptResult::StatusAnswered);
     let Some(first) = state.agent.report() else { return judgement };
@@ -154,7 +154,7 @@ fn status_answered(state: &RunState, answer: &StreamReport, deciding: &Deciding)
     judgement
 }
 
-/// Whether the attempt came to nothing for a reason that is not the agent's: it is not an iteration, and another follows.
+/// Whether the attempt failed for a reason that is not the agent's: it is not an iteration, and another one follows.
 fn came_to_nothing(
     state: &RunState,
     report: &AgentReport,
@@ -184,7 +184,8 @@ fn lacks_status(state: &RunState, report: &AgentReport, deciding: &Deciding) -> 
     let wanted = settings.values.agent.status_block != StatusBlock::None && !state.agent.was_asked_for_status();
     let stream = &report.stream;
     let said = stream.claimed.is_some() || stream.promise.is_some() || stream.question.is_some();
-    let can = state.agent.session().is_some() && state.agent_of(settings).is_some_and(|agent| agent.continues());
+    let can =
+        state.agent.session().is_some_and(|session| SessionUse::of(state, settings, session, state.now).supported);
     let busy = state.requests != Requests::default() || state.checkpoints.target(None).is_some();
     wanted && can && !(state.gated() || said || busy || report.failed() || decide::capped(state, deciding))
 }
@@ -209,7 +210,7 @@ pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Opti
     SessionUse::of(state, settings, session, state.now).continues().then(|| session.id.clone())
 }
 
-/// Where the workspace goes back to after an interrupted attempt, where that is set.
+/// The checkpoint that is restored after an interrupted attempt, where the setting says so.
 pub(super) fn interruption(state: &RunState, deciding: &Deciding) -> Option<String> {
     let cut_off =
         state.provider.wait().is_none() && state.checkpoints.target(state.requests.rollback.as_ref()).is_none();

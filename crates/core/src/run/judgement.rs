@@ -12,7 +12,7 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// What becomes of an order whose end nobody saw, when a run is opened again.
+/// What becomes of an order whose end is not known, when a run is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DroppedOrder {
@@ -52,7 +52,7 @@ pub struct AttemptJudgement {
     /// What it cost, in millionths of a dollar, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
-    /// What kept the agent from its work.
+    /// Why the agent could not work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// What it asks.
@@ -82,7 +82,7 @@ pub struct MeasurementJudgement {
     /// It changed nothing and asks in words.
     #[serde(skip_serializing_if = "is_false")]
     pub asks: bool,
-    /// What kept the agent from its work.
+    /// Why the agent could not work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// What it asks, by its words alone.
@@ -149,7 +149,7 @@ pub struct IterationJudgement {
     /// What fails now and had passed, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regressed: Vec<String>,
-    /// The checkpoint that the workspace goes back to because of that.
+    /// The checkpoint that is restored because of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revert_to: Option<String>,
     /// A required gate could not be run.

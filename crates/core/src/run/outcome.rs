@@ -10,13 +10,13 @@ use crate::time::At;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Every gate was kept, on a tree with no agent at work.
+    /// Every gate passed, on a tree with no agent at work.
     Verified,
     /// There is no gate, and the agent says that it is done.
     Claimed,
     /// A limit was reached without it.
     Exhausted,
-    /// The breaker: it got nowhere.
+    /// The breaker tripped: there was no progress.
     Tripped,
     /// The agent says that it cannot go on without a person.
     Blocked,
@@ -100,7 +100,7 @@ impl Status {
 pub enum LooprState {
     /// It works.
     Running,
-    /// It waits, for whatever reason.
+    /// It waits, for any reason.
     Waiting,
     /// It is done.
     Complete,
@@ -138,7 +138,7 @@ pub struct Standing {
     pub loopr_state: LooprState,
     /// The exit code of the command that drove it.
     pub exit_code: u8,
-    /// Whether `loop resume` may go on with it.
+    /// Whether `loop resume` may continue it.
     pub resumable: bool,
 }
 
@@ -215,7 +215,7 @@ pub enum ReasonCode {
     AgentLost,
     /// The gate cannot be run.
     GateUnverifiable,
-    /// The machine would not let us.
+    /// The operating system refused.
     HostFailure,
 }
 
@@ -251,11 +251,11 @@ impl ReasonCode {
     }
 }
 
-/// What stands for an end that is done. Commands stand in the first fact.
+/// The proof that a run is done. The commands are in the first fact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Proof {
-    /// The gates were run by the harness and held; else the agent only claims it.
+    /// The gates were run by the harness and passed; else the agent only claims it.
     pub verified: bool,
     /// The checkpoint of the tree that was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -301,6 +301,6 @@ pub struct Ending {
     pub reason: Reason,
     /// When.
     pub at: At,
-    /// What stands for it, where it is done.
+    /// The proof, where it is done.
     pub proof: Option<Box<Proof>>,
 }

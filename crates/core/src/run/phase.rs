@@ -3,7 +3,7 @@ use super::fact::GatePoint;
 
 /// Which step of an iteration is under way, or comes next.
 ///
-/// A step that is *not judged yet* ends with a decision; a journal that was cut before that decision goes on with it.
+/// A step that is *not judged yet* ends with a decision; if a journal was cut before it, the decision is made first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing was recorded yet.
@@ -21,7 +21,7 @@ pub enum Phase {
     AttemptGuard(AfterAttempt),
     /// The checkpoint of what an interrupted attempt left is taken.
     InterruptedCheckpoint,
-    /// That checkpoint exists; whether the workspace goes back is not judged yet.
+    /// That checkpoint exists; whether the workspace is rolled back is not judged yet.
     InterruptedSaved,
     /// The checkpoint of the iteration is taken.
     IterationCheckpoint,

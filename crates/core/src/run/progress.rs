@@ -1,4 +1,4 @@
-//! Whether a run gets anywhere: its best state, the counts of the breaker, what the newest iteration changed.
+//! Whether a run makes progress: its best state, the counts of the breaker, what the newest iteration changed.
 use super::fact::GatePoint;
 use super::judgement::{BestJudgement, IterationJudgement, ProofJudgement, RoundJudgement};
 use super::report::{CertifyReport, Measurement};
@@ -107,7 +107,7 @@ impl Progress {
         &self.regressed
     }
 
-    /// Whether somebody closed the breaker since it tripped.
+    /// Whether the breaker was closed since it tripped.
     #[must_use]
     pub fn breaker_closed(&self) -> bool {
         self.breaker_closed
@@ -192,7 +192,7 @@ impl Progress {
         self.streaks.record(&judgement.evidence, &judgement.streaks);
     }
 
-    /// The gates are not believed: neither is what they said of the best state.
+    /// The verdicts of the gates do not count, and so the best state by them does not count either.
     pub(super) fn best_is_void(&mut self) {
         self.best = self.best_before.clone();
     }
@@ -209,7 +209,7 @@ impl Progress {
         self.breaker_closed = true;
     }
 
-    /// The workspace went back: what was counted of the states since says nothing about it.
+    /// The workspace was rolled back: counts of the states since then do not apply any more.
     pub(super) fn rolled_back(&mut self) {
         self.crash_streak = 0;
         self.changes = None;

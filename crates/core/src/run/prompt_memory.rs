@@ -68,7 +68,7 @@ impl PromptMemory {
         self.notes.retain(|note| !matches!(note, PromptNote::NobodyAnswers { .. }));
     }
 
-    /// The workspace went back: what was noted since says nothing about it, but why it went back does.
+    /// The workspace was rolled back: notes about the states since then are dropped, the reason for it stays.
     pub(super) fn rolled_back(&mut self, reverted: bool) {
         let why = |note: &PromptNote| matches!(note, PromptNote::Regressed { .. } | PromptNote::Tampered { .. });
         self.notes.retain(|note| reverted && why(note));

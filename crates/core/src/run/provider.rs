@@ -15,7 +15,7 @@ impl Provider {
         self.wait.as_ref()
     }
 
-    /// Attempts in a row that came to nothing because of the provider.
+    /// Attempts in a row that failed because of the provider.
     #[must_use]
     pub fn refused(&self) -> u32 {
         self.refused

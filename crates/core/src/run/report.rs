@@ -1,4 +1,4 @@
-//! What comes of orders: digests, never the bytes themselves.
+//! The answers to orders: digests, never the bytes themselves.
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentReport;
@@ -42,12 +42,12 @@ pub enum Answer {
         /// Why.
         why: String,
     },
-    /// It cannot be done until somebody mends something; it is safe to try again.
+    /// It cannot be done until a person fixes something; it is safe to try again.
     Blocked {
-        /// What stands in the way.
+        /// What prevents it.
         why: String,
     },
-    /// The person was told.
+    /// The person was notified.
     Notified {
         /// The exit code of the notification command, if it ended by itself.
         exit_code: Option<i32>,
@@ -85,7 +85,7 @@ pub struct CheckpointReport {
     pub remarks: Vec<String>,
 }
 
-/// The workspace after somebody went back.
+/// The result of a rollback.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackReport {
     /// To which checkpoint.
@@ -98,7 +98,7 @@ pub struct RollbackReport {
     pub written: u64,
     /// How many names were removed.
     pub removed: u64,
-    /// Where things were put that stood in the way or that somebody changed meanwhile, a bounded number.
+    /// Where files were moved that were in the way or were changed meanwhile, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<String>,
     /// What else a person should read, a bounded number.
@@ -132,7 +132,7 @@ pub struct Measurement {
     /// Something changed that is in no count of files: files that checkpoints leave out, or empty folders.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
-    /// The user's repository stands at another commit.
+    /// The user's repository is at another commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub head_moved: bool,
     /// Where nothing is counted: whether something is not what it was.
@@ -166,7 +166,7 @@ pub struct GuardReport {
     /// The checkpoint of the tree as it was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// They were put back.
+    /// They were restored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
     /// What else a person should read, a bounded number.

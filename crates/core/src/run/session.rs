@@ -4,10 +4,10 @@ use super::state::RunState;
 use crate::settings::{SessionMode, Settings};
 use crate::time::At;
 
-/// What speaks for and against continuing a conversation.
+/// The reasons for and against continuing a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionUse {
-    /// It is set so, or the attempt before did not come to its own end.
+    /// The setting says so, or the attempt before did not end by itself.
     pub wanted: bool,
     /// The conversation is older than the settings allow.
     pub expired: bool,

@@ -5,7 +5,7 @@ use crate::agent::Described;
 use crate::ids::RunId;
 use crate::settings::Resolved;
 
-/// A text this long or shorter stands in the fact itself.
+/// A text of at most so many bytes is in the fact itself.
 pub const INLINE_BYTES_MAX: usize = 2048;
 
 /// Everything that holds from the start of a run on.
@@ -17,7 +17,7 @@ pub struct RunSpec {
     pub program: String,
     /// What the agent is asked to reach.
     pub goal: StoredText,
-    /// Texts that stand in every prompt beside the goal.
+    /// Texts that are in every prompt beside the goal.
     pub inject: Vec<StoredText>,
     /// Where it works.
     pub workspace: WorkspaceRef,
@@ -61,7 +61,7 @@ pub struct GuardSpec {
 pub struct WorkspaceRef {
     /// Its path, written by [`crate::text::escape_path`].
     pub path: String,
-    /// The device it lies on.
+    /// The device it is on.
     pub device: u64,
     /// Its inode there: the same folder by any path.
     pub inode: u64,

@@ -1,4 +1,4 @@
-//! Where a run stands: the fold of its facts. Bounded, whatever the length of the run.
+//! The state of a run: the fold of its facts. Its size is bounded, however long the run is.
 use std::sync::Arc;
 
 use super::agent::AgentMemory;
@@ -177,7 +177,7 @@ impl Trouble {
         self.blocked = Some(why.to_owned());
     }
 
-    /// What the run was blocked by before it went back: it holds until a person has looked at it.
+    /// What the run was blocked by before a rollback: it stays blocked until a person has looked at it.
     #[must_use]
     pub fn held(&self) -> Option<&str> {
         self.held.as_deref()
@@ -309,8 +309,8 @@ impl RunState {
         judgement.is_some_and(|judgement| judgement.refused)
     }
 
-    /// Whether `loop resume` may continue it, now that it has an end: also one whose gates passed, when somebody
-    /// has gone back since.
+    /// Whether `loop resume` may continue it after its end. This holds also for a run whose gates passed, if it was
+    /// rolled back since.
     #[must_use]
     pub fn resumable(&self) -> bool {
         let verified = self.over.as_ref().is_some_and(|over| over.outcome == Outcome::Verified);

@@ -1,11 +1,11 @@
-//! The decision: where a run stands and what happened, to what is recorded and what is next.
+//! From state and event to facts and orders.
 use super::budget;
 use super::checkpoints::RollbackCause;
 use super::choice;
 use super::clock::{self, DriverMode};
 use super::decide::{self, Next};
 use super::event::{Change, Event, Input, Notice, Request};
-use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, GuardPoint, Order};
+use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, GuardPoint, HoldCause, Order};
 use super::guard::Ran;
 use super::judge;
 use super::outcome::{Outcome, Reason, standing};
@@ -95,7 +95,7 @@ pub fn next_deadline(state: &RunState) -> Option<Deadline> {
     machine::next_deadline::<Run>(state)
 }
 
-/// The most that a reason is long: it stands in two facts.
+/// Longest reason, in bytes. It is stored in two facts.
 const REASON_BYTES_MAX: usize = 2048;
 
 /// Collects the facts of one step and what they make of the state.
@@ -129,7 +129,7 @@ impl Turn<'_> {
             Event::Requested { request: Request::Rollback(target), .. } => self.cancel_for_rollback(target.now),
             Event::Requested { request: Request::Checkpoint { name }, .. } => self.manual_checkpoint(name),
             Event::Requested { request: Request::Stop | Request::Pause | Request::Resume, .. } => self.end_hold(),
-            Event::Requested { request: Request::Set(changes), .. } => self.end_wait_for_calls(&changes),
+            Event::Requested { request: Request::Set(changes), .. } => self.end_wait(&changes),
             Event::Noticed(Notice::Silent { order }) => self.cancel_agent(order, CancelCause::Silent),
             Event::Noticed(Notice::Retrying { order }) => self.cancel_agent(order, CancelCause::Retrying),
             Event::DeadlinePassed => {
@@ -187,7 +187,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A driver died: nobody knows how its orders ended.
+    /// A driver died: how its orders ended is not known.
     fn drop_orders(&mut self) {
         let open: Vec<Fact> = self
             .after
@@ -231,7 +231,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A person wants something else than to wait: what that is the list will say.
+    /// A person asked for something: the hold ends, `decide` chooses.
     fn end_hold(&mut self) {
         let held = self.after.main_order().is_some_and(|(_, open)| open.order.hold_cause().is_some());
         let requests = &self.after.requests;
@@ -242,15 +242,21 @@ impl Turn<'_> {
         }
     }
 
-    /// With another limit there may be a call free: it is asked for again.
-    fn end_wait_for_calls(&mut self, changes: &[Change]) {
-        let waits = self.after.calls_free_at().is_some();
-        if waits && changes.iter().any(|change| Cap::ALL.iter().any(|cap| cap.key() == change.key)) {
+    /// Ends a wait that these changes make needless: for a free call after a change of its limit, or for the provider of
+    /// an agent that does not work any more.
+    fn end_wait(&mut self, changes: &[Change]) {
+        let other_limit = |change: &Change| Cap::ALL.iter().any(|cap| cap.key() == change.key);
+        let needless = match self.after.main_order().and_then(|(_, open)| open.order.hold_cause()) {
+            Some(HoldCause::Calls) => changes.iter().any(other_limit),
+            Some(HoldCause::Limit) => changes.iter().any(Change::is_about_agent),
+            Some(HoldCause::Paused | HoldCause::Delay | HoldCause::Blocked | HoldCause::Question) | None => false,
+        };
+        if needless {
             self.cancel_main(CancelCause::Request);
         }
     }
 
-    /// A hold ends; what is at work is ended too where somebody wants to go back at once.
+    /// A hold ends; a running agent or gate is ended too where the person wants the rollback now.
     fn cancel_for_rollback(&mut self, now: bool) {
         let order = self.after.main_order().map(|(_, open)| open.order.clone());
         match order {
@@ -464,7 +470,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether the gates would judge a workspace that no checkpoint holds: somebody may have edited while nobody watched.
+/// Whether the gates would judge a workspace that no checkpoint holds: it may have been edited while nothing ran.
 fn must_checkpoint_first(state: &RunState) -> bool {
     state.has_checkpoints() && state.checkpoints.is_unwatched() && state.checkpoints.newest().is_some()
 }

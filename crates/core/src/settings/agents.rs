@@ -88,7 +88,7 @@ pub fn agents_from_toml(text: &str, file: &str) -> Result<Vec<Described>, Settin
     Ok(agents)
 }
 
-/// The same from YAML, where a place is the line on which the key stands first.
+/// The same from YAML, where a place is the first line with the key.
 ///
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
@@ -241,7 +241,7 @@ fn check(agent: &Described) -> Result<(), Fault> {
     let is_bad = |name: &&String| name.contains('=') || AgentEnv::parse(name).is_err();
     if let Some(name) = agent.env.iter().find(is_bad) {
         let hint = "name variables whose values are passed, for example [\"MY_API_KEY\", \"MY_*\"]";
-        return fault("env", format!("{name:?} is no name of a variable"), hint);
+        return fault("env", format!("{name:?} is not a name of a variable"), hint);
     }
     if serde_json::to_vec(agent).map_or(0, |bytes| bytes.len()) > BYTES_MAX {
         return fault("command", format!("the agent is described by more than {BYTES_MAX} bytes"), "use a script");
@@ -263,7 +263,7 @@ fn list(key: &'static str, words: Option<Words>) -> Result<Option<Vec<String>>, 
     Ok(Some(words))
 }
 
-/// Words in which only these names stand in braces.
+/// Words in which only these names are in braces.
 fn filled_with(key: &'static str, words: Option<Words>, allowed: &[&str]) -> Result<Option<Vec<String>>, Fault> {
     let words = list(key, words)?;
     let is_allowed = |name: &&str| allowed.contains(name);

@@ -36,12 +36,12 @@ macro_rules! choice {
 choice! {
     /// What becomes of an iteration after which something fails that had passed.
     OnRegression {
-        /// It is kept, and nothing is said.
+        /// It is kept, and the agent gets no note.
         Keep = "keep",
-        /// It is kept, and the agent is told what fails.
+        /// It is kept, and the next prompt says what fails.
         #[default]
         Tell = "tell",
-        /// The agent is told, and the workspace goes back to before the iteration.
+        /// The next prompt says what fails, and the workspace is restored to before the iteration.
         Revert = "revert",
     }
 }
@@ -84,7 +84,7 @@ choice! {
 choice! {
     /// What becomes of a question of the agent.
     OnQuestion {
-        /// The agent is told to decide by itself.
+        /// The next prompt asks the agent to decide by itself.
         #[default]
         Decide = "decide",
         /// The loop waits for the person.
@@ -106,7 +106,7 @@ choice! {
 }
 
 choice! {
-    /// How the processes of an agent or a gate are kept together.
+    /// How loop finds all processes of an agent or a gate.
     ContainmentMode {
         /// The best that this machine has.
         #[default]
@@ -123,7 +123,7 @@ choice! {
 choice! {
     /// What becomes of a protected file that was changed.
     OnTamper {
-        /// It is restored before the gates run, and the agent is told.
+        /// It is restored before the gates run, and the next prompt says so.
         #[default]
         Restore = "restore",
         /// The loop stops.
@@ -187,7 +187,7 @@ choice! {
         /// They stay.
         #[default]
         Keep = "keep",
-        /// The workspace goes back to where the iteration began.
+        /// The workspace is restored to where the iteration began.
         Rollback = "rollback",
     }
 }

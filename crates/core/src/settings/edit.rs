@@ -8,7 +8,7 @@ use super::value::Kind;
 /// The text with the key set. The value was read by the catalogue before.
 ///
 /// # Errors
-/// When the text is no TOML.
+/// When the text is not TOML.
 pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String, SettingsError> {
     let mut document = parse(text, file)?;
     let number = canonical.parse::<i64>().ok().filter(|_| matches!(key.kind, Kind::CountOrUnlimited(_)));
@@ -46,7 +46,7 @@ pub fn set(text: &str, file: &str, key: &Key, canonical: &str) -> Result<String,
 /// The text without the key.
 ///
 /// # Errors
-/// When the text is no TOML.
+/// When the text is not TOML.
 pub fn unset(text: &str, file: &str, key: &Key) -> Result<String, SettingsError> {
     let mut document = parse(text, file)?;
     document.remove(key.name);

@@ -7,7 +7,7 @@ pub enum SettingsError {
     /// The catalogue does not have it.
     #[error("{place}: unknown key {key}")]
     UnknownKey {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// What it says.
         key: String,
@@ -17,7 +17,7 @@ pub enum SettingsError {
     /// The value does not fit the key.
     #[error("{place}: {key} cannot be {value:?}")]
     BadValue {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -31,7 +31,7 @@ pub enum SettingsError {
     /// No file may say this.
     #[error("{place}: {key} may not stand in a file")]
     NotInFile {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -39,7 +39,7 @@ pub enum SettingsError {
     /// A project file may not say this.
     #[error("{place}: {key} may not stand in a project file")]
     NotInProject {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -47,7 +47,7 @@ pub enum SettingsError {
     /// A project file may only make this narrower.
     #[error("{place}: {key} = {value} is wider than {allowed}")]
     TooWide {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key.
         key: &'static str,
@@ -59,7 +59,7 @@ pub enum SettingsError {
     /// An agent that is described there cannot be taken.
     #[error("{place}: {key} is wrong")]
     BadAgent {
-        /// Where it stands.
+        /// File and line, or the name of the source.
         place: String,
         /// The key with its table: `agents.mine.output`.
         key: String,
@@ -85,9 +85,9 @@ impl SettingsError {
         match self {
             Self::UnknownKey { .. } => "no setting has this name".to_owned(),
             Self::BadValue { why, .. } | Self::BadAgent { why, .. } | Self::Syntax { why, .. } => why.clone(),
-            Self::NotInFile { .. } => "it is a matter of one start".to_owned(),
+            Self::NotInFile { .. } => "it is only for a single start".to_owned(),
             Self::NotInProject { .. } => {
-                "it is the user's own affair, never taken from a file that a repository brings along".to_owned()
+                "only the user may set it, never a file that comes with a repository".to_owned()
             }
             Self::TooWide { .. } => "a project file may lower this limit, not raise it".to_owned(),
         }
@@ -103,7 +103,7 @@ impl SettingsError {
             Self::NotInFile { key, .. } => format!("give it as a flag: --{}", key.replace('_', "-")),
             Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
             Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),
-            Self::Syntax { .. } => "mend the line, then run `loop config check`".to_owned(),
+            Self::Syntax { .. } => "fix the line, then run `loop config check`".to_owned(),
         }
     }
 }

@@ -184,13 +184,13 @@ fn yaml(text: &str, file: &str) -> Result<YamlMap, SettingsError> {
     })
 }
 
-/// The line on which a key stands first.
+/// The first line with a key.
 pub(super) fn line_of_yaml(text: &str, file: &str, name: &str) -> String {
     let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1))
 }
 
-/// What is run is never taken from a file that a repository brings along.
+/// A command is never taken from a file that comes with a repository.
 fn may_describe(at: &Origin) -> Result<(), SettingsError> {
     if at.layer == Layer::Project {
         return Err(SettingsError::NotInProject { place: at.place.clone(), key: agents::TABLE });

@@ -1,13 +1,13 @@
 //! Gates as a text: `NAME=CMD` or `NAME[2of3,timeout=2m,order=1,watch]=CMD`, one a line.
 use super::amounts::SettingValue;
 use super::value;
-use crate::policy::gate::Promise;
+use crate::policy::gate::{PassesNeeded, Promise};
 use crate::refusal::Refusal;
 use crate::time::duration_text;
 
 /// How many gates a loop may have.
 const GATES_MAX: usize = 32;
-/// All of them stand in the first fact of a run, which is bounded.
+/// All of them are in the first fact of a run, which is bounded.
 const GATES_BYTES_MAX: usize = 6 * 1024;
 /// How often a gate is asked at most.
 const TRIES_MAX: u32 = 20;
@@ -29,7 +29,7 @@ pub struct GateSpec {
     pub timeout_ms: Option<u64>,
     /// Lower ones are asked first.
     pub order: u32,
-    /// So many of the tries must hold: `2of3`. None is one of one.
+    /// So many of the tries must pass: `2of3`. None is one of one.
     pub tries: Option<(u32, u32)>,
     /// It is shown, and nothing depends on it.
     pub watch: bool,
@@ -48,10 +48,11 @@ impl GateSpec {
         Promise::parse(&self.command)
     }
 
-    /// How many tries must hold, and how many there are.
+    /// How many tries must pass, and how many there are.
     #[must_use]
-    pub fn needs(&self) -> (u32, u32) {
-        self.tries.unwrap_or((1, 1))
+    pub fn needs(&self) -> PassesNeeded {
+        let (passes, tries) = self.tries.unwrap_or((1, 1));
+        PassesNeeded { passes, tries }
     }
 }
 
@@ -84,7 +85,7 @@ pub(super) fn read(text: &str) -> Result<Vec<GateSpec>, Refusal> {
     Ok(gates)
 }
 
-/// A gate that is told by its parts, as a line.
+/// A gate that is given as a table, as a line.
 pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, Refusal> {
     let (mut command, mut options) = (None, Vec::new());
     for (what, value) in told {
@@ -95,7 +96,7 @@ pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, R
             ("watch", "true") | ("required", "false") => options.push("watch".to_owned()),
             ("watch", "false") | ("required", "true") => {}
             _ => {
-                let why = format!("{what} = {value} is nothing that a gate has");
+                let why = format!("{what} = {value}: a gate has no such key");
                 return Err(Refusal::new(why, "there are command, timeout, order, passes (2of3), watch and required"));
             }
         }
@@ -117,7 +118,7 @@ fn gate(line: &str) -> Result<GateSpec, Refusal> {
     };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
-        let why = format!("{name:?} is no name of a gate: letters, digits, dots, dashes and underscores");
+        let why = format!("{name:?} is not a name of a gate: use letters, digits, dots, dashes and underscores");
         return Err(Refusal::new(why, hint()));
     }
     if name == PROMISE {
@@ -144,7 +145,7 @@ fn split(line: &str) -> Option<(&str, &str)> {
 
 fn take(gate: &mut GateSpec, option: &str) -> Result<(), Refusal> {
     let unknown = || {
-        let why = format!("{option:?} is no option of a gate");
+        let why = format!("{option:?} is not an option of a gate");
         Err(Refusal::new(why, "there are watch, required, timeout=2m, order=1 and 2of3"))
     };
     match option.split_once('=') {
@@ -166,7 +167,7 @@ fn take(gate: &mut GateSpec, option: &str) -> Result<(), Refusal> {
         }
         Some(("order", text)) => match text.trim().parse() {
             Ok(order) => gate.order = order,
-            Err(_) => return Err(Refusal::new(format!("{text:?} is no number"), "for example order=1")),
+            Err(_) => return Err(Refusal::new(format!("{text:?} is not a number"), "for example order=1")),
         },
         Some(_) => return unknown(),
     }

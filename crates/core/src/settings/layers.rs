@@ -16,7 +16,7 @@ pub enum Layer {
     Default,
     /// The user's own file.
     User,
-    /// A file that the project brings along.
+    /// The project's own file.
     Project,
     /// A template.
     Template,
@@ -53,14 +53,14 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// A value that somebody gave.
+/// A value of one source.
 #[derive(Debug, Clone)]
 pub struct Given {
     /// For which key.
     pub key: &'static Key,
     /// Its canonical text.
     pub value: String,
-    /// By whom.
+    /// From which source.
     pub origin: Origin,
 }
 
@@ -68,7 +68,7 @@ impl Given {
     /// Reads a value for a key.
     ///
     /// # Errors
-    /// When it does not fit, or may not stand there.
+    /// When it does not fit, or is not allowed in this source.
     pub fn read(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
         allow(key, &origin)?;
         match value::parse(key.kind, text) {
@@ -81,13 +81,13 @@ impl Given {
     /// judge.
     ///
     /// # Errors
-    /// When it does not fit, or may not stand there.
+    /// When it does not fit, or is not allowed in this source.
     pub fn read_for_start(key: &'static Key, text: &str, origin: Origin) -> Result<Self, SettingsError> {
         allow(key, &origin)?;
         Self::read_approved(key, text, origin)
     }
 
-    /// The same where the user has approved what stands there.
+    /// The same where the user has approved the file.
     ///
     /// # Errors
     /// When it does not fit.

@@ -5,7 +5,7 @@
 //!
 //! | file | what is there |
 //! |---|---|
-//! | `catalogue/` | every setting once, by topic: type, default, flag, help, where it may stand |
+//! | `catalogue/` | every setting once, by topic: type, default, flag, help, where it is allowed |
 //! | `choices` `amounts` `value` | settings that are one of a few words; amounts with a unit; kinds of values |
 //! | `layers` `resolved` | where values come from and which one wins; the result |
 //! | `files` `edit` `gates` `prices` `agents` | texts of files read; one line of a file changed; tables in files |

@@ -23,7 +23,7 @@ impl SettingValue for Prices {
     }
 }
 
-/// The prices that a TOML file tells in tables, in their order; empty where it tells none.
+/// The prices in the tables of a TOML file, in their order; empty where it has none.
 ///
 /// # Errors
 /// The first thing that is wrong, with file, line and model.

@@ -143,9 +143,9 @@ pub struct Caps {
     pub tokens: Option<u64>,
     /// The same in a day, by all runs together.
     pub tokens_per_day: Option<u64>,
-    /// What a call counts as that does not tell its cost, where somebody has set it.
+    /// The cost of a call that does not report its cost, where it is set.
     pub worst_micros: Option<u64>,
-    /// What a call counts as that does not tell its tokens.
+    /// The tokens of a call that does not report its tokens.
     pub worst_tokens: u64,
 }
 
@@ -163,7 +163,7 @@ impl Caps {
         }
     }
 
-    /// Whether a call must be asked for at the ledger of all runs.
+    /// Whether a call must be reserved in the ledger of all runs.
     #[must_use]
     pub fn shared(&self) -> bool {
         self.calls_per_hour.is_some()

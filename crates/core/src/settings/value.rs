@@ -12,7 +12,7 @@ pub const UNLIMITED: &str = "unlimited";
 const COMMAND_BYTES_MAX: usize = 3072;
 /// No loop is meant to take longer.
 const LONGEST_MS: u64 = 10 * 365 * 24 * 3600 * 1000;
-/// Texts stand in the first fact of a run, which is bounded.
+/// Texts are in the first fact of a run, which is bounded.
 const LONG_TEXT_BYTES_MAX: usize = 2048;
 /// A path or a word.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -131,7 +131,7 @@ fn count(text: &str, most: u32) -> Result<String, Refusal> {
 /// Reads `1h30m`: a number always has its unit, and none is zero.
 ///
 /// # Errors
-/// Why it is no duration, and what would be.
+/// Why it is not a duration, and what would be one.
 pub(super) fn duration_ms(text: &str) -> Result<u64, Refusal> {
     let hint = || "write it with a unit: 30s, 5m, 1h30m".to_owned();
     if text.parse::<f64>().is_ok() {
@@ -139,7 +139,7 @@ pub(super) fn duration_ms(text: &str) -> Result<u64, Refusal> {
     }
     let units = text.split(|letter: char| letter.is_ascii_digit() || letter.is_whitespace() || letter == '.');
     if let Some(unit) = units.filter(|unit| !unit.is_empty()).find(|unit| !["ms", "s", "m", "h", "d"].contains(unit)) {
-        return Err(Refusal::new(format!("{unit:?} is no unit of time here"), hint()));
+        return Err(Refusal::new(format!("{unit:?} is not a unit of time here"), hint()));
     }
     let ms = time::parse_duration_ms(text).map_err(|why| Refusal::new(why, hint()))?;
     if ms > LONGEST_MS {
@@ -160,12 +160,12 @@ pub fn millis(text: &str) -> Option<u64> {
 /// Reads `10GiB`: a whole number with its unit, and not zero.
 ///
 /// # Errors
-/// Why it is no size, and what would be.
+/// Why it is not a size, and what would be one.
 fn size(text: &str) -> Result<u64, Refusal> {
     let hint = || "write it with a unit: 500MiB, 10GiB".to_owned();
     let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
     let Ok(number) = number.parse::<u64>() else {
-        return Err(Refusal::new("it is no whole number with a unit", hint()));
+        return Err(Refusal::new("it is not a whole number with a unit", hint()));
     };
     let shift = match unit.trim_start() {
         "KiB" => 10,
@@ -173,7 +173,9 @@ fn size(text: &str) -> Result<u64, Refusal> {
         "GiB" => 30,
         "TiB" => 40,
         "" => return Err(Refusal::new("a size needs a unit", format!("did you mean {number}MiB or {number}GiB?"))),
-        unit => return Err(Refusal::new(format!("{unit:?} is no unit of size here (KiB, MiB, GiB, TiB are)"), hint())),
+        unit => {
+            return Err(Refusal::new(format!("{unit:?} is not a unit of size here (KiB, MiB, GiB, TiB are)"), hint()));
+        }
     };
     match number.checked_mul(1 << shift) {
         Some(0) => Err(Refusal::new("a size of zero would keep nothing", hint())),
@@ -227,7 +229,7 @@ fn word(text: &str) -> Result<String, Refusal> {
 fn command(text: &str) -> Result<String, Refusal> {
     let says = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     if !text.lines().any(says) || text.trim() == "!" {
-        return Err(Refusal::new("an empty command says nothing", "give a shell command, for example \"make test\""));
+        return Err(Refusal::new("the command is empty", "give a shell command, for example \"make test\""));
     }
     if text.contains('\0') {
         return Err(Refusal::new("it holds a NUL byte", "take it out"));

@@ -19,7 +19,7 @@ pub struct Compared {
     pub newly_skipped: Vec<String>,
 }
 
-/// What stands between a suite and what is in it.
+/// The separator between a suite and what is in it.
 const SEPARATORS: [&str; 5] = [" > ", " › ", "::", " ", "/"];
 
 impl Tests {

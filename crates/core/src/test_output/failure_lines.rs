@@ -1,7 +1,7 @@
 //! Which lines of a gate's output are about a failure, and which are noise.
 use super::scan::{counted, indented};
 
-/// What a line is worth to somebody who must fix what failed.
+/// How useful a line is for fixing what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Worth {
     /// What passed, what was downloaded, what the machinery does.

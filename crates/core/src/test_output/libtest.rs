@@ -23,7 +23,7 @@ pub(super) struct Libtest {
     captured: bool,
     /// What follows is the list of names that failed.
     listing: bool,
-    /// A test whose end stands on a later line.
+    /// A test whose end is on a later line.
     pending: Option<String>,
     kept: usize,
     over: bool,

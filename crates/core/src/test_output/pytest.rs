@@ -11,7 +11,7 @@ pub(super) struct Pytest {
     letters: Counts,
     /// The first line of a session was there.
     session: bool,
-    /// The details of failures: what tests print stands there too.
+    /// The details of failures: what tests print is there too.
     details: bool,
     /// The short summary, one line a test.
     short: bool,

@@ -18,14 +18,14 @@ pub(super) fn is_duration(word: &str) -> bool {
     unit.len() < word.len() && matches!(unit, "ms" | "s" | "m" | "h" | "μs" | "µs" | "us" | "ns")
 }
 
-/// A name without the `(12 ms)` that stands behind it.
+/// A name without the `(12 ms)` after it.
 pub(super) fn without_parens_duration(name: &str) -> &str {
     let name = name.trim_end();
     let Some((before, inside)) = name.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) else { return name };
     if is_duration(&inside.replace(' ', "")) { before.trim_end() } else { name }
 }
 
-/// A name without the `12ms` that stands behind it.
+/// A name without the `12ms` after it.
 pub(super) fn without_duration(name: &str) -> &str {
     let name = name.trim_end();
     match name.rsplit_once(' ') {

@@ -22,7 +22,7 @@ impl Tests {
         out
     }
 
-    /// The tests that such a text tells of; none where it is not one, or is torn.
+    /// The tests in such a text; none where it is not one, or is cut off.
     #[must_use]
     pub fn from_text(kept: &str) -> Option<Self> {
         let mut lines = kept.strip_suffix('\n')?.split('\n');

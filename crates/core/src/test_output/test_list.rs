@@ -114,12 +114,12 @@ impl TestList {
         self.named.values().fold(self.beyond, |sum, status| sum.plus(Counts::of(*status, 1)))
     }
 
-    /// The same test told twice: the later word holds.
+    /// If a test is reported twice, the later status counts.
     pub(super) fn set(&mut self, id: &str, status: TestStatus) {
         self.insert(bounded(id), status);
     }
 
-    /// The same test told twice: the worse word holds.
+    /// If a test is reported twice, the worse status counts.
     pub(super) fn worst(&mut self, id: &str, status: TestStatus) {
         let id = bounded(id);
         let held = self.named.get(&id).copied();
@@ -128,7 +128,7 @@ impl TestList {
         }
     }
 
-    /// An id told twice means two tests: the second gets a number.
+    /// If an id is reported twice, these are two tests: the second gets a number.
     pub(super) fn numbered(&mut self, id: &str, status: TestStatus) {
         let id = bounded(id);
         if !self.named.contains_key(&id) {

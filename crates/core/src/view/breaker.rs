@@ -7,7 +7,7 @@ use crate::time;
 /// The breaker at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BreakerView {
-    /// Whether it has tripped, and nobody closed it since.
+    /// Whether it has tripped and was not closed since.
     pub tripped: bool,
     /// The name of the reason; null while it has not tripped.
     pub reason: Option<&'static str>,
@@ -79,7 +79,7 @@ pub struct BreakerThresholds {
 /// So many declines in a row trip.
 const DECLINES: u32 = 2;
 
-/// Whether the breaker has tripped, and nobody closed it since. An agent that says it is blocked trips it at once.
+/// Whether the breaker has tripped and was not closed since. An agent that says it is blocked trips it at once.
 #[must_use]
 pub fn is_tripped(state: &RunState) -> bool {
     let tripped = state.over.as_ref().is_some_and(|over| matches!(over.outcome, Outcome::Tripped | Outcome::Blocked));

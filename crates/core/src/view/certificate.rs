@@ -28,7 +28,7 @@ const SETTINGS: [&Key; 12] = [
 /// So much of a hash is enough for people.
 const HASH_LETTERS: usize = 12;
 
-/// What stands for an end that is done.
+/// The proof that a run is done.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
     /// The version of this form.
@@ -39,7 +39,7 @@ pub struct Certificate {
     pub verified: bool,
     /// After how many iterations.
     pub iterations: u32,
-    /// The checkpoint of the tree that was judged; null where none is kept.
+    /// The checkpoint of the tree that was judged; null where there is none.
     pub checkpoint: Option<String>,
     /// The hash of that tree.
     pub tree: Option<String>,
@@ -78,7 +78,7 @@ pub struct CertifiedGate {
     pub ended: String,
     /// How long it took.
     pub duration_seconds: f64,
-    /// The hash of its kept output: stdout, then stderr.
+    /// The hash of its stored output: stdout, then stderr.
     pub output_sha256: String,
     /// What its output says about tests; null where it says nothing.
     pub tests: Option<TestCounts>,

@@ -27,7 +27,7 @@ pub struct History {
     /// What others changed before iteration 1: the gates most likely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_by_the_agent: Option<Changes>,
-    /// When somebody went back, and to what.
+    /// The rollbacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rollbacks: Vec<RollbackRow>,
     #[serde(skip)]
@@ -56,7 +56,7 @@ pub struct Baseline {
     pub duration_seconds: f64,
 }
 
-/// One time that somebody went back.
+/// One rollback.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RollbackRow {
     /// How many iterations had begun.
@@ -90,7 +90,7 @@ pub struct IterationRow {
     pub agent: String,
     /// What became of it.
     pub outcome: IterationOutcome,
-    /// What kept its agent from the work; null where nothing did.
+    /// Why its agent could not work; null where it could.
     pub failure: Option<&'static str>,
     /// When the provider said that it goes on.
     pub reset_at: Option<String>,
@@ -108,7 +108,7 @@ pub struct IterationRow {
     pub attempts: Vec<AttemptRow>,
 }
 
-/// What was used; null where nobody told.
+/// What was used; null where it is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct UsageRow {
     /// Tokens that went in, those from a cache not counted.
@@ -238,7 +238,7 @@ pub struct AttemptRow {
     pub started_at: String,
     /// How long it took; null while it runs, or where it was cut off unseen.
     pub duration_seconds: Option<f64>,
-    /// What kept the agent from its work; null where nothing did.
+    /// Why the agent could not work; null where it could.
     pub failure: Option<&'static str>,
     /// When the provider said that it goes on.
     pub reset_at: Option<String>,
@@ -525,7 +525,7 @@ impl History {
         }
         let Some(row) = self.iterations.last_mut() else { return };
         row.promise = Some(verdict);
-        self.spent_ms += duration_ms;
+        self.spent_ms = self.spent_ms.saturating_add(duration_ms);
         row.duration_seconds = Some(seconds(self.spent_ms));
         let last = row.attempts.last().and_then(|attempt| attempt.outcome.of_failed_iteration());
         row.outcome = match verdict {

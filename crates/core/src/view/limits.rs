@@ -65,7 +65,7 @@ pub fn used(state: &RunState, now: At) -> Vec<Used> {
     .collect()
 }
 
-/// What all runs together used today, as far as this one was told: as it stood before its newest call, and that call.
+/// What all runs together used today, as far as this run knows: the sum before its newest call, and that call.
 fn day(state: &RunState) -> Day {
     let working = state.main_order().is_some_and(|(_, open)| open.order.runs_agent());
     match state.budget.call().or(state.budget.window()) {
@@ -105,7 +105,7 @@ fn hour_calls(state: &RunState, now: At) -> Option<u32> {
 pub struct CallsView {
     /// All calls that it made.
     pub total: u32,
-    /// Calls in the last hour, of the same project and worker where they have names; null where nobody counts.
+    /// Calls in the last hour, of the same project and worker where they have names; null where calls are not counted.
     pub last_hour: Option<u32>,
     /// The most in any hour; null means no limit.
     pub limit: Option<u32>,
@@ -131,10 +131,10 @@ impl CallsView {
     }
 }
 
-/// What was spent, with the worst of what nobody told where a limit must be kept.
+/// What was spent. Where a limit must hold, a call without a reported cost counts with its worst case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BudgetView {
-    /// In dollars; null where nobody told and no limit wants it.
+    /// In dollars; null where no cost was reported and no limit needs one.
     pub cost_usd: Option<f64>,
     /// The most; null means no limit.
     pub max_cost_usd: Option<f64>,
@@ -142,7 +142,7 @@ pub struct BudgetView {
     pub tokens: Option<u64>,
     /// The most; null means no limit.
     pub max_tokens: Option<u64>,
-    /// Calls whose cost nobody told.
+    /// Calls whose cost was not reported.
     pub untold_calls: u32,
     /// Every limit on money, tokens, calls and time, with what is used of it.
     pub used: Vec<Used>,

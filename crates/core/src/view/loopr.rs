@@ -17,7 +17,7 @@ const LINE_TEXT_MAX: usize = 300;
 /// `status.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LooprStatus {
-    /// Where it stands.
+    /// Its state.
     pub state: LooprState,
     /// The iteration that was begun last.
     pub iteration: u32,
@@ -90,7 +90,7 @@ pub struct LooprFold {
 }
 
 impl LooprFold {
-    /// Takes a line of the journal in; `state` has it taken in. What comes back is a line for the log.
+    /// Takes a line of the journal in; `state` has it taken in. Returns a line for the log.
     pub fn take(&mut self, entry: &Entry, state: &RunState) -> Option<String> {
         match &entry.fact {
             Fact::Happened(input) => {
@@ -204,8 +204,8 @@ fn state_of(state: &RunState) -> LooprState {
     }
 }
 
-/// Calls in the last hour, as the ledger of all runs told it with the newest call, or when it refused one; where it was
-/// never asked, those of this run. A call that is only granted is not made yet.
+/// Calls in the last hour, as the ledger of all runs reported it for the newest call, or when it refused one; where the
+/// ledger was not used, those of this run. A call that is only granted is not made yet.
 fn calls(state: &RunState) -> u32 {
     let refused = state.budget.call().filter(|call| matches!(call, Reserved::Denied { .. }));
     match refused.or(state.budget.window()) {
@@ -282,7 +282,7 @@ impl LooprExitReason {
     }
 }
 
-/// The Loopr specification's word for a reason. Reasons that it does not know stand under the nearest that it does.
+/// The Loopr specification's word for a reason. Reasons that it does not have become the nearest one that it has.
 #[must_use]
 pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
     match code {

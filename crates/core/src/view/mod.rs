@@ -8,7 +8,7 @@
 //! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
 //! | `events` | the events of `loop start --json` |
-//! | `loopr` | what the Loopr specification wants published |
+//! | `loopr` | what the Loopr specification asks to publish |
 //!
 //! A view is never read back to decide anything.
 mod breaker;

@@ -1,7 +1,7 @@
 //! What a run is doing now. Every face formats this view: the live line, `loop status`, `loop watch`.
 //!
-//! It is read off the state and the time. What only the agent's live stream tells, such as the tool that is in use, the
-//! caller adds by a [`LiveDigest`] where it has that stream.
+//! It is made from the state and the time. What only the agent's live stream shows, such as the tool in use, the caller
+//! adds by a [`LiveDigest`] where it has that stream.
 use serde::{Serialize, Serializer};
 
 use super::row::Waiting;
@@ -60,7 +60,7 @@ pub enum Activity {
     Measure,
     /// The protected files are checked.
     Guard,
-    /// The workspace goes back to a checkpoint.
+    /// A checkpoint is being restored.
     Rollback {
         /// Which.
         checkpoint: String,
@@ -130,7 +130,7 @@ pub struct GateActivity {
 pub struct ToolUse {
     /// What the agent calls it.
     pub name: String,
-    /// The argument that tells most, on one line.
+    /// The most useful argument, on one line.
     pub argument: String,
 }
 
@@ -277,7 +277,7 @@ fn activity(state: &RunState, order: &Order, live: &LiveDigest) -> Activity {
                 number: gate.saturating_add(1),
                 gates: u32::try_from(state.gates.len()).unwrap_or(u32::MAX),
                 try_number: again.unwrap_or(1),
-                tries: spec.map_or(1, |spec| spec.needs().1),
+                tries: spec.map_or(1, |spec| spec.needs().tries),
             })
         }
         Order::Checkpoint { name } => Activity::Checkpoint { checkpoint: name.to_string() },

@@ -105,7 +105,7 @@ pub struct CircuitEvent {
     pub to: BreakerState,
     /// Why, or by whom.
     pub reason: String,
-    /// The counts as they stood.
+    /// The counts at that time.
     pub no_progress: u32,
     /// The same.
     pub same_error: u32,

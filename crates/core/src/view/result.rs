@@ -56,7 +56,7 @@ pub struct RunResult {
     pub rate_limit_hit: bool,
     /// Whether it ended because money, tokens or the calls of a day were used up.
     pub budget_hit: bool,
-    /// What stands for it; null where it is not done.
+    /// The proof; null where it is not done.
     pub certificate: Option<Certificate>,
 }
 
@@ -73,7 +73,7 @@ pub struct GateResult {
     pub verdict: Option<Verdict>,
     /// How long it took.
     pub duration_seconds: Option<f64>,
-    /// The hash of its kept output: stdout, then stderr.
+    /// The hash of its stored output: stdout, then stderr.
     pub output_sha256: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl RunResult {
         })
     }
 
-    /// With what only the whole journal tells.
+    /// With what only the whole journal shows.
     #[must_use]
     pub fn with(self, claims: &Claims) -> Self {
         Self {

@@ -44,7 +44,7 @@ impl Listing {
 pub struct Row {
     /// Its id.
     pub id: String,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// The iteration begun last.
     pub iteration: u32,
@@ -68,7 +68,7 @@ pub struct Row {
     pub reason: Option<String>,
     /// The reason in a sentence.
     pub why: Option<String>,
-    /// Whether `loop resume` may go on with it.
+    /// Whether `loop resume` may continue it.
     pub resumable: bool,
     /// What it cost, where known.
     pub cost_usd: Option<f64>,
@@ -84,10 +84,10 @@ pub struct Row {
     /// What the provider makes it wait for; null while it does not.
     #[serde(default)]
     pub waiting: Option<Waiting>,
-    /// What the project is called; null where nobody said.
+    /// The name of the project; null where it has none.
     #[serde(default)]
     pub project: Option<String>,
-    /// What the worker is called; null where nobody said.
+    /// The name of the worker; null where it has none.
     #[serde(default)]
     pub agent_name: Option<String>,
     /// Whether outputs of it were removed to keep the records of all loops within their bound.
@@ -103,7 +103,7 @@ pub enum WaitingSource {
     Provider,
     /// The words of an error.
     Text,
-    /// Nobody said it: ever longer.
+    /// The provider did not say it: each wait is longer than the last.
     BackOff,
     /// A limit of the loop's own.
     Limit,

@@ -66,7 +66,7 @@ pub struct VerifiedGate {
     pub tries: u32,
     /// How long the last time took.
     pub duration_seconds: f64,
-    /// The hash of its kept output: stdout, then stderr.
+    /// The hash of its stored output: stdout, then stderr.
     pub output_sha256: String,
     /// Whether that is what was recorded. Times and paths in an output differ without meaning anything.
     pub same_output: bool,
@@ -135,7 +135,7 @@ pub struct Again {
     pub tries: u32,
     /// The last of them.
     pub report: GateReport,
-    /// The tests that it told of.
+    /// The tests that it reported.
     pub tests: Option<Tests>,
 }
 

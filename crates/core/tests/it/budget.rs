@@ -110,12 +110,12 @@ fn a_wrong_price_is_named_with_its_model() {
     .join("\n");
     expect![[r#"
         gpt: output is missing
-        gpt: output: it is no amount of dollars
+        gpt: output: it is not an amount of dollars
         gpt: output: an amount of money is never below zero
         gpt: there is no price called inptu
         gpt: input stands there twice
-        gpt: "cheap" is no price
-        "input=1" is no name of a model
+        gpt: "cheap" is not a price
+        "input=1" is not a name of a model
         a has a price already
         there are more than 32 prices
         they are longer than 2048 bytes"#]]
@@ -172,11 +172,11 @@ fn tables_of_a_toml_file_are_the_same_prices_in_their_order() {
     });
     expect![[r#"
         config.toml:1: prices cannot be "a": a: output is missing
-        config.toml:2: prices cannot be "a": a: input: it is no amount of dollars
-        config.toml:1: prices cannot be "a": a: input: it is no amount of dollars
+        config.toml:2: prices cannot be "a": a: input: it is not an amount of dollars
+        config.toml:1: prices cannot be "a": a: input: it is not an amount of dollars
         config.toml:1: prices cannot be "a": input must be a number and is boolean
         config.toml:2: prices cannot be "a": it must be a table and is integer
-        config.toml:1: prices cannot be "a b": "a b" is no name of a model"#]]
+        config.toml:1: prices cannot be "a b": "a b" is not a name of a model"#]]
     .assert_eq(&wrong[..6].join("\n"));
     assert!(wrong[6].contains("not a valid settings file"));
 }

@@ -81,6 +81,29 @@ fn the_model_that_was_reported_is_forgotten_with_another_choice() {
 }
 
 #[test]
+fn another_agent_does_not_wait_for_the_provider_of_the_one_before() {
+    for words in ["set agent=codex", "reopened agent=codex"] {
+        let mut story = Story::new(&[("agent", "claude")]);
+        story.say("opened / saved / fail / agent-heard rate_limit=9000000 / saved / fail");
+        assert!(story.last().starts_with("hold limit"), "{}", story.told);
+        story.say(words);
+        if words.starts_with("set") {
+            story.say("held");
+        } else {
+            story.say("fail");
+        }
+        assert!(story.last().starts_with("agent 1.2 with codex"), "{words}: {}", story.told);
+    }
+}
+
+#[test]
+fn another_agent_is_not_asked_for_the_status_block_of_the_one_before() {
+    let mut story = Story::new(&[("agent", "claude"), ("promise", "")]);
+    story.say("opened / saved / set agent=codex / agent-heard session=s1 / saved / changed 1");
+    assert_eq!(story.last(), "agent 2.1 with codex", "{}", story.told);
+}
+
+#[test]
 fn what_agents_leave_in_a_workspace_is_the_same_for_every_agent() {
     let all = Agent::litter_of_all(&[]);
     for adapter in ADAPTERS {

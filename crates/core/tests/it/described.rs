@@ -195,7 +195,7 @@ fn a_mistake_is_told_with_file_line_key_and_what_to_do() {
           because: there is no such way of working
         hint: use one of: edit, work, all
         config.toml:3: agents.mine.env is wrong
-          because: "A=1" is no name of a variable
+          because: "A=1" is not a name of a variable
         hint: name variables whose values are passed, for example ["MY_API_KEY", "MY_*"]
         config.toml:1: agents.claude is wrong
           because: loop has an agent of that name

@@ -138,9 +138,9 @@ fn agent_env_passes_sets_and_matches_but_never_our_own_tokens() {
         ("LOOPD_KEY", "a token of this program's own"),
         ("LOOP_WEB_TOKEN=x", "a token of this program's own"),
         ("1A=secretvalue", "begins with a digit"),
-        ("A B=secretvalue", "is no name"),
-        ("A-B", "is no name"),
-        ("A*=secretvalue", "is no name"),
+        ("A B=secretvalue", "is not a name"),
+        ("A-B", "is not a name"),
+        ("A*=secretvalue", "is not a name"),
         ("=secretvalue", "has no name"),
         ("A=secretvalue\0", "NUL"),
     ] {

@@ -1,6 +1,6 @@
 //! The three answers of a gate, and the leading `!`.
 use loop_core::machine::consult;
-use loop_core::policy::gate::{Promise, Tally, Verdict};
+use loop_core::policy::gate::{PassesNeeded, Promise, Tally, Verdict};
 use loop_core::run::Ended;
 
 fn judge(line: &str, ended: &Ended, ran_before: bool) -> Verdict {
@@ -123,7 +123,8 @@ fn several_tries_are_one_answer_as_soon_as_no_further_one_can_change_it() {
     let after = |tries: &[Verdict], needs: (u32, u32)| {
         let tally = tries.iter().fold(Tally::default(), |tally, one| tally.with(*one));
         assert_eq!(tally.tries() as usize, tries.len());
-        consult(|deciding| tally.verdict(needs, deciding))
+        let (passes, tries) = needs;
+        consult(|deciding| tally.verdict(PassesNeeded { passes, tries }, deciding))
     };
     for (tries, wanted) in [
         (&[][..], None),

@@ -127,7 +127,7 @@ fn a_wait_that_nobody_states_grows_and_has_an_end() {
     assert!(waits.iter().all(|ms| *ms <= 6 * 60_000), "{waits:?}");
     expect![[r#"
         31 tries
-        8196068 END unable (fatal_error): 31 attempts in a row came to nothing: the provider is overloaded
+        8196068 END unable (fatal_error): 31 attempts in a row failed: the provider is overloaded
     "#]]
     .assert_eq(&format!("{} tries\n{}\n", waits.len() + 1, last.join("\n")));
 }

@@ -89,7 +89,7 @@ pub enum CheckpointError {
     /// Something has to be fixed first.
     #[error("{0}")]
     Blocked(String),
-    /// A person did not want to wait.
+    /// A person cancelled it.
     #[error("it was stopped")]
     Cancelled,
 }
@@ -311,7 +311,7 @@ impl RunCheckpoints {
         let aside = done.moved_aside.iter().chain(&done.changed_since).map(|(_, to)| to.clone()).collect::<Vec<_>>();
         self.mark(None)?;
         let left = done.left.iter().take(NAMED_MAX);
-        let left = left.map(|path| format!("{} stays: no checkpoint of then could have held it", short(path)));
+        let left = left.map(|path| format!("{} stays: a checkpoint could not have stored it", short(path)));
         let (whole, of_git) = match git {
             true => of_run::restore(&self.context, to),
             false => (true, of_run::missing(&self.context).into_iter().collect()),

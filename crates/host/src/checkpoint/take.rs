@@ -42,7 +42,7 @@ pub struct TakeRequest<'a> {
     pub depth: Depth,
     /// Nothing is written if the state is that of this checkpoint.
     pub unless: Option<Id>,
-    /// Checked before every file: a person may not want to wait.
+    /// Checked before every file: a person may have cancelled it.
     pub cancel: &'a AtomicBool,
 }
 
@@ -266,7 +266,7 @@ fn gather(arena: &Arena, index: u32, path: &[u8], sink: &Sink<'_>, wanted: &mut 
     }
 }
 
-/// Forgets a name that cannot be had.
+/// Forgets a name that cannot be opened.
 fn drop_entry(arena: &mut Arena, path: &[u8]) {
     let (above, name) = crate::fs::handle::split(path);
     let (index, rest) = arena.nearest(above);

@@ -15,7 +15,7 @@ use super::http::Upgraded;
 const WRITE_BYTES_MAX: usize = 4096;
 const READ_BYTES_MAX: usize = 64 * 1024;
 
-/// Why the bridge wants attention.
+/// Why the bridge returned from waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
     /// The exec has closed its streams, and all of it has been passed on.
@@ -26,7 +26,7 @@ pub(super) enum Came {
     Unread,
     /// The time given is over.
     Late,
-    /// What came is no stream of an exec.
+    /// The bytes that came are not the stream of an exec.
     Garbled,
 }
 

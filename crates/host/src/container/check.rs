@@ -103,7 +103,7 @@ impl Missing {
         let hint = format!("docker run -v {folder}:{folder} …   mounts it; or --image IMAGE instead of --container");
         let why = match self {
             Self::NotMounted => {
-                format!("{folder} is mounted nowhere in it, so what an agent does there would be seen by nobody")
+                format!("{folder} is not mounted in it, so what an agent does there would not be seen outside")
             }
             Self::ReadOnly(path_inside) => format!("{folder} is there as {path_inside}, but read-only"),
         };

@@ -55,8 +55,9 @@ impl Call {
     fn read(words: &[OsString]) -> Result<Self, String> {
         let mut call = Self::default();
         let mut words = words.iter();
-        let text =
-            |word: &OsString| word.to_str().map(str::to_owned).ok_or_else(|| format!("{} is no text", word.display()));
+        let text = |word: &OsString| {
+            word.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8 text", word.display()))
+        };
         while let Some(word) = words.next() {
             let name = text(word)?;
             if name == "--" {
@@ -83,7 +84,7 @@ impl Call {
     }
 }
 
-/// Does all of it; what comes back is how the program ends.
+/// Does all of it. Returns how the program ends.
 #[must_use]
 pub fn main(words: &[OsString]) -> u8 {
     let done = Call::read(words).and_then(|call| {
@@ -185,7 +186,7 @@ fn pass_on(bridge: &mut Bridge<'_>, signals: &UnixStream, has_ended: impl Fn() -
             Came::Closed => return Ok(Over::Ended),
             Came::Asked => return Ok(Over::Asked),
             Came::Unread => return Ok(Over::Orphaned),
-            Came::Garbled => return Err("what came from the container engine is no stream of an exec".to_owned()),
+            Came::Garbled => return Err("what came from the container engine is not the stream of an exec".to_owned()),
             // A child that holds the streams keeps them open when the agent itself has ended.
             Came::Late if bridge.received() == before && has_ended() => return Ok(Over::Ended),
             Came::Late => {}

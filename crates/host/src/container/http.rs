@@ -157,7 +157,7 @@ impl Reading {
                 let rest = self.bytes.split_off(end + 4);
                 let head = std::mem::replace(&mut self.bytes, rest);
                 let text = String::from_utf8_lossy(&head);
-                return Head::read(text.trim_end()).ok_or_else(|| malformed("is no HTTP"));
+                return Head::read(text.trim_end()).ok_or_else(|| malformed("is not HTTP"));
             }
             if self.bytes.len() > HEAD_BYTES_MAX {
                 return Err(malformed("has no end of its head"));
@@ -273,7 +273,7 @@ mod tests {
             body("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello").unwrap_err(),
             "the answer is shorter than announced"
         );
-        assert_eq!(body("SSH-2.0\r\n\r\n").unwrap_err(), "the answer is no HTTP");
+        assert_eq!(body("SSH-2.0\r\n\r\n").unwrap_err(), "the answer is not HTTP");
         assert_eq!(body("HTTP/1.1 200").unwrap_err(), "the answer ended in its head");
         let long = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffff\r\n";
         assert_eq!(body(long).unwrap_err(), "the answer is too long");

@@ -28,7 +28,7 @@ pub struct ContainerRequest<'a> {
     pub network: bool,
 }
 
-/// Makes and starts it; its id comes back. One that is there already for the run is removed first.
+/// Makes and starts it. Returns its id. One that is there already for the run is removed first.
 ///
 /// # Errors
 /// When the image is not there, or the engine refuses.
@@ -104,7 +104,7 @@ fn refusal(image: &str, error: &EngineError) -> ContainerRefusal {
 /// Removes a container, whatever runs in it.
 ///
 /// # Errors
-/// When the engine refuses. One that is gone already is no error.
+/// When the engine refuses. It is not an error if the container is gone already.
 pub fn remove(socket: &Path, id: &str) -> Result<(), EngineError> {
     Engine::at(socket).remove(id)
 }

@@ -23,7 +23,7 @@ fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
     let mut folders = BTreeSet::new();
     for (path, _) in files {
         let inside = path.strip_prefix('/').filter(|inside| !inside.split('/').any(|part| part == ".."));
-        let inside = inside.ok_or_else(|| io::Error::other(format!("{path} is no absolute path")))?;
+        let inside = inside.ok_or_else(|| io::Error::other(format!("{path} is not an absolute path")))?;
         folders.extend(inside.match_indices('/').filter_map(|(at, _)| inside.get(..=at)));
     }
     for folder in folders {

@@ -7,7 +7,7 @@ use super::check::ContainerRefusal;
 /// The engine's socket. `setting` is what the user named: a path, or `unix://` and a path.
 ///
 /// # Errors
-/// When none is there, or what is named is no unix socket.
+/// When there is none, or `DOCKER_HOST` does not name a unix socket.
 pub fn find(setting: Option<&str>, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, ContainerRefusal> {
     let host = || lookup("DOCKER_HOST").filter(|host| !host.is_empty());
     if let Some(named) = setting.map(OsString::from).or_else(host) {
@@ -35,7 +35,7 @@ fn named_path(named: &str) -> Result<PathBuf, ContainerRefusal> {
     if path.starts_with('/') {
         return Ok(PathBuf::from(path));
     }
-    let why = format!("{named} is no unix socket, and an engine elsewhere does not see the workspace");
+    let why = format!("{named} is not a unix socket, and an engine on another machine does not see the workspace");
     Err(ContainerRefusal::new(
         "cannot reach the container engine",
         why,

@@ -39,7 +39,7 @@ pub trait Reporter<M: Machine = Run> {
     fn on_output(&mut self, bytes: &[u8]);
     /// What is known from the live stream of the agent; comes before each drawing while an agent works.
     fn on_live(&mut self, live: &LiveDigest);
-    /// How often it wants to be asked to draw; none means never.
+    /// How often it must be called to draw; none means never.
     fn tick(&self) -> Option<Duration>;
     /// Time to draw.
     fn draw(&mut self, state: &M::State, now: At);

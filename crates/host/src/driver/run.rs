@@ -82,7 +82,7 @@ impl RunSources {
         state.waiting().is_some() && terminal::is_ours(rustix::stdio::stdin())
     }
 
-    /// Enter, while the run waits for a provider: a person wants to try.
+    /// Enter, while the run waits for a provider: a person asks to try at once.
     fn key(state: &RunState) -> Option<Event> {
         let pressed = Self::takes_keys(state) && terminal::line_is_there(rustix::stdio::stdin());
         pressed.then(|| Event::Requested { request: Request::Resume, by: "a key".to_owned() })

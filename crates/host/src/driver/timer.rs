@@ -27,7 +27,7 @@ impl Timers {
         [&self.boot, &self.wall].into_iter().flatten().map(AsFd::as_fd)
     }
 
-    /// Sets both. What comes back is how long `poll` may sleep, where there is no timer of the boot clock.
+    /// Sets both. Returns how long `poll` may sleep, where there is no timer of the boot clock.
     pub(super) fn set(&self, deadline: Option<Deadline>, wall_ms: Option<u64>) -> Option<Duration> {
         self.set_wall(wall_ms);
         let by_timer = self.set_boot(deadline);

@@ -48,7 +48,7 @@ pub(crate) fn open_below(folder: BorrowedFd<'_>, path: &[u8]) -> io::Result<Owne
 pub(crate) fn open_file(folder: impl AsFd, path: &[u8]) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat2(folder, path, flags, Mode::empty(), WITHIN)?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file any more")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file any more")) }
 }
 
 /// The content of a plain file in a folder, if it is not longer than this.

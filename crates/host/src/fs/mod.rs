@@ -1,5 +1,5 @@
-//! Tools for files that other rooms share. Nothing here knows runs, checkpoints or workspaces, and nothing here
-//! uses another room.
+//! Tools for files that other modules share. Nothing here knows runs, checkpoints or workspaces, and nothing here
+//! uses another module of this crate.
 //!
 //! | file | what it has |
 //! |---|---|

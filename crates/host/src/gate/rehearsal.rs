@@ -30,11 +30,11 @@ pub struct Rehearsal {
     pub stderr: Vec<u8>,
 }
 
-/// Runs each gate of these settings once, in their order. Ctrl-C ends the one that runs.
+/// Runs each gate of these settings once, in their order. None when a signal stopped it, such as Ctrl-C.
 ///
 /// # Errors
 /// When one cannot be started.
-pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Vec<Rehearsal>> {
+pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Option<Vec<Rehearsal>>> {
     let mut signals = Signals::listen()?;
     become_reaper()?;
     let outputs = std::env::temp_dir().join(format!("loop-rehearsal-{}", crate::fs::fresh_id()?));
@@ -43,18 +43,22 @@ pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Vec<Rehearsal>
     let context = GateContext { run: "rehearsal", iteration: 0, folder, is_copy: false, secrets: Arc::default() };
     let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs.clone(), containment, &mut signals);
     let rehearsed = settings.gates.iter().map(|gate| {
-        let report = runner.try_once(gate, &mut |_| {}).map_err(io::Error::other)?.report;
+        let tried = runner.try_once(gate, &mut |_| {});
+        if runner.was_stopped() {
+            return Ok(None);
+        }
+        let report = tried.map_err(io::Error::other)?.report;
         let ended = report.ended;
         if let Ended::NotStarted(why) = ended {
             return Err(io::Error::other(why));
         }
-        Ok(Rehearsal {
+        Ok(Some(Rehearsal {
             verdict: consult(|deciding| gate.promise().judge(&ended, false, deciding)),
             ended,
             duration_ms: report.duration_ms,
             stdout: tail_of(&runner.output().join("stdout"), TAIL_BYTES_MAX),
             stderr: tail_of(&runner.output().join("stderr"), TAIL_BYTES_MAX),
-        })
+        }))
     });
     let rehearsed = rehearsed.collect();
     if outputs.exists() {

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 
-/// How much of a gate's output stands in its report.
+/// How much of a gate's output is in its report.
 const EXCERPT_BYTES_MAX: usize = 1024;
 
 /// Where and with what gates are run.

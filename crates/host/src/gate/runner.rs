@@ -62,6 +62,12 @@ impl<'a> GateRunner<'a> {
         self.outputs.join(self.tries.to_string())
     }
 
+    /// Whether a signal stopped the newest try.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.was_stopped
+    }
+
     /// Runs a gate as often as its verdict needs. `completed`: it has run to its end before, so that a time-out is a
     /// failure of the work. None when a signal stopped it.
     ///

@@ -49,7 +49,7 @@ const LEFT_OUT_NAMED_MAX: usize = 50;
 /// A NUL among so many first bytes: it is no script, as git sees it.
 const SCRIPT_CHECK_BYTES: u64 = 8000;
 
-/// What shall be protected.
+/// What is to be protected.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProtectRequest<'a> {
     /// Patterns in the style of `.gitignore`; `!` takes out again.
@@ -211,7 +211,7 @@ impl Originals {
         ProtectedFiles { files, bytes: self.bytes, left_out }
     }
 
-    /// Everything that shall be protected and is there.
+    /// Everything that is to be protected and exists.
     fn matching(&self, wanted: ProtectRequest<'_>, left_out: &mut Vec<String>) -> Vec<Vec<u8>> {
         let mut paths = self.patterns.scripts(&self.workspace, wanted.scripts, left_out);
         paths.retain(|path| self.is_script(path));

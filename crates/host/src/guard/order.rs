@@ -16,7 +16,7 @@ pub(crate) struct RunGuard {
     run: PathBuf,
     context: CheckpointContext,
     originals: Option<Originals>,
-    /// What stood in the way of an original and was moved aside: not work of the agent either.
+    /// What was in the place of an original and was moved aside. It does not count as work of the agent.
     moved_aside: Vec<Vec<u8>>,
 }
 
@@ -89,13 +89,13 @@ impl RunGuard {
         match self.report(order, checkpoints) {
             Ok(report) => Answer::Guard(Box::new(report)),
             Err(GuardError::Files(error)) => {
-                Answer::Failed { what: format!("the protected files cannot be kept: {error}") }
+                Answer::Failed { what: format!("the protected files cannot be stored: {error}") }
             }
             Err(GuardError::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
-                Answer::Failed { what: format!("the tree with changed protected files cannot be kept: {why}") }
+                Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") }
             }
             Err(GuardError::Checkpoint(CheckpointError::Cancelled)) => {
-                Answer::Failed { what: "keeping the workspace was stopped".to_owned() }
+                Answer::Failed { what: "the checkpoint of the workspace was cancelled".to_owned() }
             }
         }
     }
@@ -158,7 +158,7 @@ fn adopt(originals: &mut Originals) -> std::io::Result<GuardReport> {
     let mut remarks = Vec::new();
     if !found.changed.is_empty() {
         let names = report_of(&found).tampered.words();
-        remarks.push(format!("changed while nobody worked, and protected as it is now: {names}"));
+        remarks.push(format!("changed while no agent worked, and protected in its new form: {names}"));
     }
     remarks.extend(originals.adopt(&found)?);
     Ok(GuardReport { remarks, ..GuardReport::default() })
@@ -176,7 +176,7 @@ fn release(originals: &mut Originals) -> std::io::Result<GuardReport> {
     Ok(GuardReport { remarks, ..GuardReport::default() })
 }
 
-/// Puts the originals back and stores what stood there in `copies`. Gives the paths that had to be moved aside.
+/// Restores the originals and stores what was there in `copies`. Gives the paths that had to be moved aside.
 fn restore(
     originals: &mut Originals,
     found: &TamperFound,
@@ -185,8 +185,8 @@ fn restore(
 ) -> std::io::Result<Vec<Vec<u8>>> {
     let restored = originals.restore(found, Some(copies))?;
     report.restored = restored.could_not.is_empty();
-    report.remarks = restored.could_not.iter().map(|why| format!("could not be put back: {why}")).collect();
-    report.remarks.extend(restored.aside.iter().map(|(path, to)| format!("what stood at {path} is now {to}")));
+    report.remarks = restored.could_not.iter().map(|why| format!("could not be restored: {why}")).collect();
+    report.remarks.extend(restored.aside.iter().map(|(path, to)| format!("what was at {path} is now at {to}")));
     Ok(restored.aside.iter().map(|(_, to)| unescape_path(to)).collect())
 }
 

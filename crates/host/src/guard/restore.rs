@@ -63,7 +63,8 @@ impl Originals {
         unsynced.sync(&self.workspace)?;
         let wrong = self.check(&done.files);
         done.files.retain(|path| !wrong.contains(path));
-        done.could_not.extend(wrong.iter().map(|path| format!("{path}: it was put back and is not as it was")));
+        done.could_not
+            .extend(wrong.iter().map(|path| format!("{path}: it was restored but differs from the original")));
         self.write()?;
         Ok(done)
     }
@@ -186,7 +187,7 @@ impl Work<'_> {
         self.all.record.folders.get(&escape_path(folder)).copied()
     }
 
-    /// Takes away what is no original: a link or an empty folder goes, all else is stored.
+    /// Removes what is not an original: a link or an empty folder is deleted, all else is stored first.
     fn make_room(&mut self, folder: &OwnedFd, path: &[u8], stat: &Stat) -> io::Result<()> {
         let (above, name) = split(path);
         let is_empty_folder = is_folder(stat) && unlinkat(folder, name, AtFlags::REMOVEDIR).is_ok();

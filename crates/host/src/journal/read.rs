@@ -43,7 +43,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The first line is missing or no header.
-    #[error("{} is no journal", path.display())]
+    #[error("{} is not a journal", path.display())]
     NoJournal {
         /// The file.
         path: PathBuf,

@@ -5,7 +5,7 @@ use loop_core::settings::Values;
 use super::caller::{LaunchCaller, LaunchQuestion, PersonAnswer};
 use crate::refusal::LaunchRefusal;
 
-/// A person is asked before an agent may do anything. Where nobody can be asked, the flag is the answer.
+/// A person is asked before an agent may do anything. Where no person can be asked, the flag is the answer.
 pub(super) fn confirm_permissions(settings: &Values, caller: &mut dyn LaunchCaller) -> Result<(), LaunchRefusal> {
     if settings.agent.allowed() != Permissions::All || settings.start.auto_confirm {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A project's settings file may say what is run, but only its user allows that: asked once for every content.
+//! A project's settings file may say what is run, but only the user can allow that: asked once for each content.
 use std::path::Path;
 
 use loop_core::settings::{Given, Project, keys};
@@ -13,7 +13,7 @@ use crate::settings_files::ProjectFile;
 /// How many of the wanted things are shown.
 const SHOWN_MAX: usize = 20;
 
-/// What the file of a workspace says, as far as it was approved before. Asks nobody.
+/// What the file of a workspace says, as far as it was approved before. It asks no question.
 ///
 /// # Errors
 /// When the file cannot be read, or says something wrong.
@@ -42,7 +42,7 @@ pub(super) fn project(
     }
     home.make()?;
     approvals::approve(&home.state, workspace, &file.text)
-        .map_err(|error| LaunchRefusal::unable("the approval cannot be kept").because(error.to_string()))?;
+        .map_err(|error| LaunchRefusal::unable("the approval cannot be stored").because(error.to_string()))?;
     Ok(Some(file.read(true)?))
 }
 
@@ -57,6 +57,6 @@ fn ask(file: &ProjectFile, project: &Project, caller: &mut dyn LaunchCaller) -> 
         return Ok(());
     }
     Err(LaunchRefusal::wrong(format!("{} is not approved as it is now", file.name))
-        .because(format!("it says what is run, and a repository grants itself nothing:\n  {lines}"))
+        .because(format!("it says what is run, and a repository may not allow itself anything:\n  {lines}"))
         .hint("read it, then say --approve; it is asked again when the file changes"))
 }

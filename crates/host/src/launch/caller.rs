@@ -1,5 +1,5 @@
-//! Who asks for a launch: hears notes, answers questions, has the task where it is not in the request. The launch itself
-//! neither reads stdin nor prints.
+//! The caller of a launch: it gets notes, answers questions, and gives the task where it is not in the request. The
+//! launch itself neither reads stdin nor prints.
 use std::io;
 
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub enum LaunchQuestion {
 pub enum PersonAnswer {
     Yes,
     No,
-    /// Nobody can be asked. Each question says what this means.
+    /// No person can be asked. Each question says what this means.
     #[default]
     NobodyThere,
 }
@@ -33,7 +33,7 @@ pub enum PersonAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteLevel {
-    /// May be left out where somebody wants silence.
+    /// May be left out where the user asked for less output.
     Progress,
     /// Must be shown.
     Important,

@@ -22,7 +22,7 @@ pub(super) fn check_containment(mode: ContainmentMode) -> Result<(), LaunchRefus
     check_containment_word(mode.word())
 }
 
-/// How checkpoints of the workspace are kept. What was asked for and is not available is refused.
+/// How checkpoints of the workspace are stored. What was asked for and is not available is refused.
 pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendChoice, LaunchRefusal> {
     let asked = setup.settings.values.checkpoint.checkpoint;
     if asked != CheckpointBackend::None {
@@ -36,7 +36,7 @@ pub(super) fn checkpoint_backend(home: &Home, setup: &Setup) -> Result<BackendCh
     choose(asked, &setup.path).map_err(|why| {
         LaunchRefusal::wrong(format!("--checkpoint {} is not available here", asked.word()))
             .because(why)
-            .hint("leave it out: auto takes what can be had")
+            .hint("leave it out: auto takes what is available")
     })
 }
 

@@ -158,12 +158,12 @@ fn make_own(
 }
 
 fn write(record: &ContainerRecord, folder: &RunFolder) -> Result<(), LaunchRefusal> {
-    record.write(&folder.path).map_err(|error| {
-        LaunchRefusal::unable("it cannot be written down where the agent works").because(error.to_string())
-    })
+    record
+        .write(&folder.path)
+        .map_err(|error| LaunchRefusal::unable("cannot record where the agent works").because(error.to_string()))
 }
 
-/// The drive is over, or the run is to be removed: nothing of it stays in a container. What comes back is a warning.
+/// The drive is over, or the run is to be removed: nothing of it stays in a container. Returns a warning.
 #[must_use]
 pub fn end_container(folder: &RunFolder, state: Option<&RunState>) -> Option<LaunchNote> {
     let record = ContainerRecord::read(&folder.path)?;

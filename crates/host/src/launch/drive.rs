@@ -126,7 +126,7 @@ pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<
             let warning = result.write(&state);
             notes.extend(warning.map(|note| LaunchNote::important(note.text)));
             let refusal = LaunchRefusal::of(RefusalKind::Unable, &error)
-                .because("what cannot be recorded must not continue; everything under way was ended")
+                .because("a loop that cannot be recorded must not continue; everything under way was ended")
                 .hint(format!("make room or fix the disk, then: loop resume {}", folder.id));
             Err(Box::new(DriveRefusal { refusal, notes }))
         }

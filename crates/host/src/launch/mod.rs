@@ -3,10 +3,10 @@
 //! ```text
 //! start:   prepare(request)          → Prepared     → create → ReadyRun → drive → DrivenRun, with the final state
 //! resume:  prepare_resume(request)   → PreparedResume → reopen → ReadyRun → drive
-//! offline: carry_out_request(event)  → RequestOutcome, for a run that nobody drives
+//! offline: carry_out_request(event)  → RequestOutcome, for a run that has no driver
 //! ```
 //!
-//! What is wrong comes back as a [`LaunchRefusal`](crate::refusal::LaunchRefusal). Questions to a person go to the
+//! An error is returned as a [`LaunchRefusal`](crate::refusal::LaunchRefusal). Questions to a person go to the
 //! [`LaunchCaller`], and so do notes. Nothing here prints, and nothing reads stdin.
 //!
 //! | file | topic |
@@ -39,7 +39,7 @@ pub use self::container::{LaunchContainer, end_container};
 pub use self::disk_limits::records_max;
 pub use self::drive::{DriveRefusal, DrivenRun, ReadyRun, drive};
 pub use self::leftovers::{end_orphans, end_registered};
-pub use self::offline::{RequestOutcome, carry_out_request, record_request};
+pub use self::offline::{RequestOutcome, carry_out_request, inject};
 pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};
 pub use self::settings::{own_settings, resolve};
 pub use self::start::{LaunchRequest, Prepared, check_not_claimed, create, prepare};

@@ -1,4 +1,4 @@
-//! A request to a run that nobody drives: the run is opened for this one request and does not continue.
+//! A request to a run that has no driver: the run is opened for this one request and does not continue.
 use std::time::Duration;
 
 use loop_core::run::{Answer, CheckpointReport, Entry, Event, Fact, Request, RollbackReport, RunState};
@@ -10,6 +10,7 @@ use crate::driver::{DriveError, Reporter, drive};
 use crate::index;
 use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
+use crate::requests;
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
 use crate::signals::Signals;
 use crate::workspace::claim;
@@ -23,7 +24,7 @@ pub enum RequestOutcome {
     RolledBack(Box<RollbackReport>),
     /// Nothing was changed.
     Refused(String),
-    /// It is not done, and somebody must fix something.
+    /// It is not done, and a person must fix something.
     Blocked(String),
 }
 
@@ -51,10 +52,33 @@ impl RequestOutcome {
     }
 }
 
-/// Opens a run that nobody drives for one request that needs its workspace, and returns the answer.
+/// Stores a text for the next prompt of a run that has no driver. The run is locked from the first check to the record,
+/// so that no text gets the number of another.
 ///
 /// # Errors
-/// When somebody drives it, its workspace cannot be claimed, or its journal cannot be written.
+/// When a process drives the run, it cannot be resumed, or the text is refused.
+pub fn inject(home: &Home, folder: &RunFolder, text: &str, keep: bool) -> Result<(), LaunchRefusal> {
+    let held = folder.clone().hold()?;
+    let id = &held.folder.id;
+    if held.state.spec.is_none() {
+        return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
+    }
+    if !held.state.resumable() {
+        return Err(LaunchRefusal::wrong(format!("loop {id} has ended and cannot be resumed"))
+            .because("there will be no next prompt")
+            .hint(format!("loop history {id}")));
+    }
+    let request = requests::injection(&held.folder, &held.state, text, keep)
+        .map_err(|why| LaunchRefusal::wrong("the text cannot be used").because(why).hint("loop inject --help"))?;
+    let by = "loop inject";
+    let event = Event::Requested { request, by: by.to_owned() };
+    open(home, held, by, event, &mut RequestReporter { outcome: None, notes: &mut |_| {} })
+}
+
+/// Opens a run that has no driver for one request that needs its workspace, and returns the answer.
+///
+/// # Errors
+/// When another process drives it, its workspace cannot be claimed, or its journal cannot be written.
 pub fn carry_out_request(
     home: &Home,
     folder: &RunFolder,
@@ -74,11 +98,11 @@ pub fn carry_out_request(
     reporter.outcome.ok_or_else(|| LaunchRefusal::unable("it was cancelled").hint(format!("loop status {}", folder.id)))
 }
 
-/// Opens a run that nobody drives for one request that is only recorded: its workspace is not touched.
+/// Opens a run that has no driver for one request that is only recorded: its workspace is not touched.
 ///
 /// # Errors
-/// When somebody drives it, or its journal cannot be written.
-pub fn record_request(home: &Home, folder: &RunFolder, by: &str, event: Event) -> Result<(), LaunchRefusal> {
+/// When another process drives it, or its journal cannot be written.
+pub(super) fn record_request(home: &Home, folder: &RunFolder, by: &str, event: Event) -> Result<(), LaunchRefusal> {
     let held = folder.clone().hold()?;
     let mut reporter = RequestReporter { outcome: None, notes: &mut |_| {} };
     open(home, held, by, event, &mut reporter)

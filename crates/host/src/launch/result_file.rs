@@ -25,7 +25,7 @@ impl ResultFile {
         }
     }
 
-    /// Writes it. What comes back is a warning.
+    /// Writes it. Returns a warning.
     pub(super) fn write(&self, state: &RunState) -> Option<LaunchNote> {
         let setting = state.settings.shown().values.output.result.as_ref()?;
         let mut result = RunResult::of(state)?;

@@ -16,7 +16,7 @@ use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
 use crate::workspace::{WorkspaceError, claim};
 
-/// A resume as anybody asks for it.
+/// The request for a resume.
 #[derive(Debug, Clone)]
 pub struct ResumeRequest {
     /// Settings that change, as typed: a value that begins with `+` is added to the value of now.
@@ -34,7 +34,7 @@ pub enum PreparedResume {
     ResultWritten { exit_code: u8, note: LaunchNote },
 }
 
-/// A run that can be resumed. Nobody else can drive it while this exists.
+/// A run that can be resumed. No other process can drive it while this exists.
 #[derive(Debug)]
 pub struct ResumableRun {
     held: HeldRun,
@@ -49,7 +49,7 @@ pub struct ResumableRun {
 /// Holds the run and checks everything that its resume needs.
 ///
 /// # Errors
-/// When somebody drives it, it has ended for good, or a change cannot be made.
+/// When another process drives it, it has ended for good, or a change cannot be made.
 pub fn prepare_resume(
     folder: RunFolder,
     request: ResumeRequest,
@@ -94,7 +94,7 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
     let cancelled = state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Cancelled);
     let id = &held.folder.id;
     let refusal = if cancelled {
-        LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("that is for good")
+        LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("a cancelled loop cannot be resumed")
     } else {
         LaunchRefusal::wrong(format!("loop {id} is completed"))
             .because("its promise passes; there is nothing to resume")

@@ -3,17 +3,15 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Described;
 use loop_core::run::WorkspaceRef;
-use loop_core::settings::{Given, Key, Layer, Origin, Settings, keys, settle, too_wide};
+use loop_core::settings::{Given, Layer, Origin, Settings, keys, settle, too_wide};
 
 use super::approval;
 use super::caller::{LaunchCaller, LaunchNote};
 use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::settings_files::{described, gather};
+use crate::usable_agent::KNOWN_AGENT_LIMITS;
 use crate::workspace;
-
-/// How long a known agent may work, and be silent, where nobody says anything.
-const KNOWN_AGENT_LIMITS: [(&Key, &str); 2] = [(keys::timeout(), "30m"), (keys::idle_timeout(), "10m")];
 
 /// Where a run is to work, and its settings.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ pub(super) fn set_up(
     let mut given = gather(&home.config, project)?;
     given.extend(flags);
     for vain in too_wide(&given) {
-        caller.note(LaunchNote::progress(format!("warning: {vain}: it is not taken ({})", vain.why())));
+        caller.note(LaunchNote::progress(format!("warning: {vain}: it is ignored ({})", vain.why())));
     }
     let settings = resolve(given)?;
     let (path, place) = workspace::inspect(&asked, user_home().as_deref(), settings.values.start.allow_any_workspace)?;
@@ -79,7 +77,7 @@ pub fn own_settings(home: &Home) -> Result<Settings, LaunchRefusal> {
     resolve(gather(&home.config, None)?)
 }
 
-/// The limits of an agent that is known or described, where nobody says anything.
+/// The limits of an agent that is known or described, where no setting says them.
 fn known_agent_limits(settings: &mut Settings) {
     if settings.values.agent.agent == "custom" {
         return;

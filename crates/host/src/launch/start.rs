@@ -22,7 +22,7 @@ use crate::secrets;
 use crate::usable_agent::{UsableAgent, find_agent};
 use crate::workspace::claim;
 
-/// A start as anybody asks for it.
+/// The request for a start.
 #[derive(Debug, Clone)]
 pub struct LaunchRequest {
     /// What was typed, over files and variables.
@@ -48,7 +48,7 @@ pub struct Prepared {
     pub goal: String,
     /// The texts of the injected files.
     pub inject: Vec<String>,
-    /// How checkpoints are kept.
+    /// How checkpoints are stored.
     pub checkpoints: BackendChoice,
     pub agent: UsableAgent,
     /// What agents leave in a workspace, as globs: of all agents that could work here.

@@ -39,7 +39,7 @@ pub(super) fn read(source: &TaskSource, caller: &mut dyn LaunchCaller) -> Result
         })?,
         TaskSource::Missing => {
             return Err(LaunchRefusal::wrong("the prompt is missing")
-                .because("the agent must be told what to do")
+                .because("the agent needs a task")
                 .hint("loop start \"fix the failing tests\" …, or --prompt-file FILE, or - for stdin"));
         }
     };
@@ -48,7 +48,7 @@ pub(super) fn read(source: &TaskSource, caller: &mut dyn LaunchCaller) -> Result
     })?;
     if task.trim().is_empty() {
         return Err(LaunchRefusal::wrong("the prompt is empty")
-            .because("the agent must be told what to do")
+            .because("the agent needs a task")
             .hint("loop start \"fix the failing tests\" …"));
     }
     Ok(task)

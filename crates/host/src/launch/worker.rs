@@ -60,10 +60,10 @@ pub(super) fn check_breaker(
     Ok(())
 }
 
-/// Closes the breaker of a run that nobody drives.
+/// Closes the breaker of a run that has no driver.
 ///
 /// # Errors
-/// When somebody drives it, or its journal cannot be written.
+/// When another process drives it, or its journal cannot be written.
 pub fn close_breaker(home: &Home, run: &RunFolder, session: bool, by: &str) -> Result<(), LaunchRefusal> {
     let event = Event::Requested { request: Request::Reset { session }, by: by.to_owned() };
     offline::record_request(home, run, by, event)

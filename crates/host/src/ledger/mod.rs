@@ -94,7 +94,7 @@ pub enum LedgerError {
         /// The file.
         path: PathBuf,
     },
-    /// The machine would not let us.
+    /// The operating system refused.
     #[error("cannot use {}: {why}", path.display())]
     Unusable {
         /// The file.

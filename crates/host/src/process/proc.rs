@@ -204,8 +204,8 @@ fn handle(pid: i32) -> Option<std::os::fd::OwnedFd> {
     Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
 }
 
-/// Signals those of a list of descendants of `root` that still are: a number that was given to somebody
-/// else meanwhile has another parent.
+/// Signals the processes of a list that are still descendants of `root`: if a number was reused meanwhile, that process
+/// has another parent.
 pub(super) fn signal_below(root: i32, pids: &[i32], signal: Signal) {
     for pid in pids {
         let Some(handle) = handle(*pid) else { continue };

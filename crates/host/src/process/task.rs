@@ -55,7 +55,7 @@ pub struct TaskSpec<'a> {
     pub stdin: Option<PathBuf>,
     /// The folder in which `stdout` and `stderr` are stored.
     pub output: PathBuf,
-    /// What is taken out of its output before anybody sees it.
+    /// What is removed from its output before it is stored or shown.
     pub secrets: Arc<Secrets>,
 }
 
@@ -187,7 +187,7 @@ impl Task {
         pipes.chain([self.order.as_fd()]).collect()
     }
 
-    /// When it wants to be woken even if nothing comes.
+    /// When it must be woken even if nothing comes.
     #[must_use]
     pub fn wakes_in(&self, now: Instant) -> Option<Duration> {
         self.lost_at.map(|at| at.saturating_duration_since(now))

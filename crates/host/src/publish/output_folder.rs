@@ -36,7 +36,7 @@ impl OutputFolder {
             Err(error) => return Err(error.into()),
         }
         openat(&workspace, self.name, folder | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| match error {
-            Errno::LOOP | Errno::NOTDIR => io::Error::other(format!("{} is no folder of its own", self.name)),
+            Errno::LOOP | Errno::NOTDIR => io::Error::other(format!("{} is not a plain folder", self.name)),
             error => error.into(),
         })
     }
@@ -72,7 +72,7 @@ impl OutputFolder {
         let stat = fstat(&file)?;
         // A second name of the same file could lie anywhere.
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink > 1 {
-            return Err(io::Error::other(format!("{name} is no plain file of its own")));
+            return Err(io::Error::other(format!("{name} is not a plain file with one name")));
         }
         if u64::try_from(stat.st_size).is_ok_and(|size| size > 0 && size.saturating_add(bytes(line)) > LOG_BYTES_MAX) {
             for number in (1..LOGS_MAX).rev() {

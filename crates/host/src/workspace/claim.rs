@@ -18,7 +18,7 @@ use crate::run_folder::{self, RunsError, StartLock};
 /// A workspace that is ours while this is held. It is freed by our death, whatever its cause.
 #[derive(Debug)]
 pub struct Claim {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     folder: File,
 }

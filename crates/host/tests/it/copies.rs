@@ -294,7 +294,7 @@ fn a_sweep_removes_the_copies_of_the_dead_and_touches_nothing_else() {
     let living = Copies::open(&scene.copies, "living").unwrap();
     let made = scene.make(&living, None, &["a"]);
     assert_eq!(made.method, CopyMethod::Overlay);
-    assert_eq!(made.why, "overlays over one checkout: the checkpoint is no snapshot");
+    assert_eq!(made.why, "overlays over one checkout: the checkpoint is not a snapshot");
     let dead = Copies::open(&scene.copies, "dead").unwrap();
     scene.make(&dead, None, &["a", "b"]);
     assert!(Copies::open(&scene.copies, "dead").is_err(), "somebody has them");

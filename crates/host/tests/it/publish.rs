@@ -180,7 +180,7 @@ fn a_log_with_a_second_name_is_not_written_and_it_is_said_once() {
     state.apply(&end);
     let mut loopr = Loopr::new(workspace.path());
     let said = loopr.on_entry(&entry(1, end.clone()), &state).unwrap();
-    assert!(said.contains("loop.log is no plain file of its own"), "{said}");
+    assert!(said.contains("loop.log is not a plain file with one name"), "{said}");
     assert_eq!(loopr.on_entry(&entry(2, end), &state), None);
     assert_eq!(fs::read_to_string(workspace.path().join("mine")).unwrap(), "mine");
     assert!(fs::read_to_string(folder.join("status.json")).unwrap().contains("stopped"), "the others are written");

@@ -1,5 +1,5 @@
-//! The agents that are driven by the protocol: their programs below our own process, and what each needs to be asked
-//! before it does a thing.
+//! The agents that are driven by the protocol: their programs, which our own process starts, and how each is made to
+//! ask before it acts.
 use serde_json::{Value, json};
 
 use super::reader::reader_of;
@@ -57,7 +57,7 @@ pub(in crate::agent) const CODEX: Adapter = Adapter {
 };
 
 /// Gemini CLI by the protocol. It loses a session that is loaded within the minute in which it began: its new file
-/// for it has the name of the old one. That is told like any other session that is not there.
+/// for it has the name of the old one. It is reported like any other session that is not there.
 pub(in crate::agent) const GEMINI: Adapter = Adapter {
     name: "gemini-acp",
     title: "Gemini CLI",
@@ -134,7 +134,7 @@ fn opencode(ask: &AttemptSpec<'_>) -> AgentCommand {
     call
 }
 
-/// It allows everything unless it is told to ask; then our answers hold. What the user denied stays denied.
+/// Opencode allows everything unless it is set to ask; then our answers decide. What the user denied stays denied.
 fn opencode_permission(ask: &AttemptSpec<'_>) -> Value {
     let mut keys = match ask.permissions {
         Permissions::All => json!({"*": "allow", "external_directory": "allow"}),

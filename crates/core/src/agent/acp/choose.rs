@@ -101,7 +101,7 @@ pub(super) fn model(session: &Value, asked: Option<&str>) -> Result<Option<Setti
     Ok((current != Some(asked)).then_some(Setting { method, params, needed: true }))
 }
 
-/// A way to sign in that needs nobody: a key that is in the environment.
+/// A way to sign in that needs no person: a key that is in the environment.
 pub(super) fn sign_in<'a>(initialized: &'a Value, variables: &BTreeSet<String>) -> Option<&'a str> {
     let able = |method: &&Value| {
         let named = list_at(method, &["vars"]);

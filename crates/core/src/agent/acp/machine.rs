@@ -1,4 +1,5 @@
-//! Our side of the talk with an agent, from the first message to the end of one prompt. Pure: lines in, messages out.
+//! Our side of the conversation with an agent, from the first message to the end of one prompt. Pure: lines in,
+//! messages out.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use super::permission::{Policy, Tools, option};
 use super::text_at;
 use crate::agent::command::Permissions;
 
-/// The version of the protocol that we speak.
+/// The version of the protocol that we use.
 const PROTOCOL_VERSION: u64 = 1;
 /// JSON-RPC: no such method.
 const NO_METHOD: i64 = -32601;
@@ -22,7 +23,7 @@ pub struct AcpTask {
     pub workspace: String,
     /// Everything it is asked.
     pub prompt: String,
-    /// The session to go on with.
+    /// The session to resume.
     pub session: Option<String>,
     /// How much it may do.
     pub permissions: Permissions,
@@ -43,11 +44,11 @@ pub enum FinishReason {
     Answered,
     /// The agent answered with an error.
     Error,
-    /// The session to go on with is not there.
+    /// The session to resume is not there.
     SessionLost,
     /// We were asked to stop before there was a prompt to cancel.
     Cancelled,
-    /// It does not speak as it should.
+    /// It does not follow the protocol.
     Protocol,
     /// The answer to the prompt is too long to be read.
     Malformed,
@@ -90,7 +91,7 @@ impl Finish {
         self.why == FinishReason::Answered && self.detail == "end_turn"
     }
 
-    /// The last line of a transcript. Its first word tells what it is even where the rest is lost.
+    /// The last line of a transcript. Its first word says what it is, even where the rest is lost.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{{\"dir\":\"end\",\"why\":\"{}\",\"detail\":{}}}", self.why.word(), json!(self.detail))
@@ -105,7 +106,7 @@ enum Awaiting {
     NewSession,
     /// A session being continued, without its earlier messages.
     Resume,
-    /// The same, with all that was said in it told again.
+    /// The same, and the agent sends its earlier messages again.
     Load,
     Setting {
         needed: bool,
@@ -226,7 +227,7 @@ impl Conversation {
         vec![json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params})]
     }
 
-    /// What the agent wants to know from us.
+    /// Requests of the agent to us.
     fn answer(&mut self, method: &str, id: &Value, message: &Value) -> Value {
         let params = message.get("params").unwrap_or(&Value::Null);
         let result = match method {
@@ -329,7 +330,7 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Begins a session, or goes on with one.
+    /// Begins a session, or resumes one.
     fn open(&mut self) -> Vec<Value> {
         if self.wish.session.is_none() {
             let params = json!({"cwd": self.wish.workspace, "mcpServers": []});
@@ -342,7 +343,7 @@ impl Conversation {
         if self.loads() {
             return self.load();
         }
-        self.finish(FinishReason::SessionLost, "the agent cannot go on with a session");
+        self.finish(FinishReason::SessionLost, "the agent cannot resume a session");
         Vec::new()
     }
 

@@ -1,6 +1,6 @@
 //! Agents that speak the Agent Client Protocol on their stdio: newline-delimited JSON-RPC.
 //!
-//! A process of our own stands between the harness and such an agent. What it says and answers is decided by
+//! A process of our own is between the harness and such an agent. What it says and answers is decided by
 //! [`Conversation`], what both sides said is its stdout, and [`reader`] reads that like the stream of any other agent.
 pub(super) mod agents;
 mod choose;

@@ -114,7 +114,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Whether a tool may be used. A place that is not told cannot be judged; the agent works in the workspace.
+    /// Whether a tool may be used. A call without a path cannot be judged; the agent works in the workspace.
     pub(super) fn allows(&self, tool: &ToolCall) -> bool {
         let inside = || tool.paths.iter().all(|path| inside(&self.workspace, path));
         match (self.permissions, tool.kind()) {
@@ -127,7 +127,7 @@ impl Policy {
     }
 }
 
-/// Whether a path lies in a folder, by its words alone.
+/// Whether a path is in a folder, by its names only.
 fn inside(folder: &str, path: &str) -> bool {
     let path = path.strip_prefix("file://").unwrap_or(path);
     if path.starts_with('~') {

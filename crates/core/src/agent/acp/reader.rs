@@ -20,7 +20,7 @@ use crate::text;
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// So many requests of either side may be open at a time.
 const OPEN_MAX: usize = 256;
-/// So many tool calls are told apart.
+/// So many ids of tool calls are remembered.
 const IDS_MAX: usize = 4096;
 
 /// One line of the transcript.
@@ -66,10 +66,10 @@ struct AcpReader {
     session_lost: bool,
     model: Option<String>,
     text: String,
-    /// The message that the text is of, where the agent tells them apart.
+    /// The message that the text is of, where the agent says which one it is.
     message: Option<String>,
     usage: Usage,
-    /// Sums of what single answers of the model used, where an agent tells that.
+    /// Sums of what single answers of the model used, where an agent reports that.
     summed: Usage,
     cost_before: Option<u64>,
     cost: Option<u64>,
@@ -171,7 +171,7 @@ impl AcpReader {
         }
     }
 
-    /// From here on counts what is said: before it an agent may have told an old conversation again.
+    /// What is said counts from here on: before it, an agent may have sent an old conversation again.
     fn prompt_sent(&mut self, message: &Value) {
         if self.session.is_none() {
             self.session = text_at(message, &["params", "sessionId"]).map(str::to_owned);
@@ -346,7 +346,7 @@ impl AcpReader {
         self.model = model.map(str::to_owned).or(self.model.take());
     }
 
-    /// What this prompt used. The cost is told for the whole session.
+    /// What this prompt used. The agent reports the cost of the whole session.
     fn used(&self) -> Usage {
         let mut usage = if self.usage == Usage::default() { self.summed } else { self.usage };
         let before = self.cost_before.or(self.begin.cost_micros);
@@ -367,7 +367,7 @@ impl AcpReader {
         }
     }
 
-    /// What kept it from its work, and the words for it.
+    /// Why it could not work, as a class and in words.
     fn failure(&self, terminal: Terminal, end: &End<'_>) -> (Option<Failure>, Option<String>) {
         let by_us = *end.ended == Ended::ByUs;
         if terminal == Terminal::Success && (by_us || *end.ended == Ended::Exit(0)) {

@@ -1,4 +1,4 @@
-//! `aider`: edits by text, no tools; its exit code says nothing.
+//! `aider`: edits by text, without tools. Its exit code does not show whether it failed.
 mod output;
 
 use self::output::AiderReader;
@@ -39,7 +39,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..BASE
 };
 
-/// Asked to say yes to everything, it would make a repository where there is none. So it is told whether there is one.
+/// With `--yes-always` aider would make a repository where there is none. So the script adds `--no-git` there.
 const START: &str = r#"at=$(pwd -P)
 until [ -f "$at/.git" ] || [ -e "$at/.git/HEAD" ] || [ "$at" = / ]; do at=$(dirname "$at"); done
 [ "$at" != / ] || set -- --no-git "$@"

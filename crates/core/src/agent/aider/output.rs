@@ -102,7 +102,7 @@ impl AiderReader {
 }
 
 impl Reader for AiderReader {
-    /// The log of what was said to the model, without which nobody could tell whose words are whose.
+    /// Stderr has the log of what was said to the model. It is needed to know which words are the agent's own.
     fn stderr_is_private(&self) -> bool {
         true
     }
@@ -240,7 +240,7 @@ fn answer(segment: &str) -> String {
     text::tail(rest.trim_end(), TEXT_BYTES_MAX).to_owned()
 }
 
-/// The last answer in its log, in which every line begins with the name of whoever said it. Its beginning may be cut off.
+/// The last answer in its log, in which every line begins with the speaker's role. The beginning may be cut off.
 fn logged(stderr: &[u8]) -> Option<String> {
     let log = text::clean(stderr);
     let lines: Vec<&str> = log.lines().collect();

@@ -48,21 +48,21 @@ pub fn find(text: &str, asked: &str) -> Markers {
     Markers { promise, progress }
 }
 
-/// A tag and where it stands.
+/// A tag and its place.
 #[derive(Debug)]
 struct Tag<'a> {
     /// What is between its ends.
     inner: &'a str,
-    /// What stands before it on its line.
+    /// The text before it on its line.
     before: &'a str,
-    /// What stands after it on its last line.
+    /// The text after it on its last line.
     after: &'a str,
     line: usize,
     last_line: usize,
 }
 
 impl Tag<'_> {
-    /// It stands in a piece of inline code: an odd number of ticks before it.
+    /// It is in inline code: an odd number of ticks is before it.
     fn is_code(&self) -> bool {
         self.before.matches('`').count() % 2 == 1
     }
@@ -73,7 +73,7 @@ impl Tag<'_> {
     }
 }
 
-/// A promise is said, not spoken of: it stands alone, or after the end of a sentence and last on its line.
+/// A promise is made and not only mentioned: it is alone, or after the end of a sentence and last on its line.
 fn counts(tag: &Tag<'_>, message: &MessageLines<'_>) -> bool {
     let after_sentence = bare(tag.before).ends_with(['.', '!', '>', '✅', '。']);
     let said = tag.is_alone() || (after_sentence && bare(tag.after).is_empty());
@@ -84,13 +84,13 @@ fn bare(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || letter == '*' || letter == '_')
 }
 
-/// What was asked, as far as an echo of it can be told.
+/// What was asked, as far as it is needed to recognise an echo.
 #[derive(Debug)]
 struct Asked {
-    /// Lines with a promise, and for one that stands alone the line before it as well: a prompt that names its promise is no
-    /// reason to refuse the same words from the agent.
+    /// Lines with a promise, and for a promise alone on its line the line before it as well: if a prompt names its
+    /// promise, the same words from the agent must still count.
     promises: BTreeSet<(String, String)>,
-    /// What stands between tags of progress.
+    /// The text between tags of progress.
     progress: BTreeSet<String>,
 }
 

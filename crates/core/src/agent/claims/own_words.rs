@@ -1,7 +1,7 @@
 //! Which parts of a message are its writer's own words, and which are only shown: fences, quotations, examples.
 //!
-//! Models like to put their true last block into a code fence, and they like to explain a block in one. The two are told apart
-//! by place: what is set apart counts only as the last thing of a message (`docs/decisions/0019-status-block.md`).
+//! Models often put their real last block into a code fence, and they also explain a block in one. The place decides
+//! which one it is: a fenced block counts only at the end of a message (`docs/decisions/0019-status-block.md`).
 
 use crate::text;
 
@@ -204,8 +204,8 @@ fn closes(mark: Mark, opened: Mark) -> bool {
     mark.bare && mark.letter == opened.letter && mark.length >= opened.length
 }
 
-/// For every line, whether what it opens is closed further down. A fence that nobody closes is a slip, often of a model
-/// that put one fence into another; it must not swallow the rest of the message.
+/// For every line, whether what it opens is closed further down. A fence without an end is a mistake, often of a model
+/// that put one fence into another; the rest of the message must still be read.
 fn closable(texts: &[&str]) -> Vec<bool> {
     let (mut ticks, mut tildes) = (0, 0);
     let mut closable: Vec<bool> = texts

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 #[derive(Debug, Deserialize)]
 pub(in crate::agent) struct Word<'a>(#[serde(borrow)] pub(in crate::agent) Cow<'a, str>);
 
-/// What somebody said: the model, a sub-agent, or the program in the model's place.
+/// A message: of the model, of a sub-agent, or of the program in the model's name.
 #[derive(Debug, Deserialize)]
 pub(in crate::agent) struct Assistant<'a> {
     #[serde(borrow)]
@@ -22,7 +22,7 @@ pub(in crate::agent) struct Assistant<'a> {
 }
 
 impl<'a> Assistant<'a> {
-    /// Reads a line. Where its fields stand in the order of the real program, most of it is passed over.
+    /// Reads a line. Where its fields are in the order of the real program, most of the line is skipped.
     pub(in crate::agent) fn read(line: &'a [u8], marks: &LineFinders) -> Option<Self> {
         Self::in_order(line, marks).or_else(|| serde_json::from_slice(line).ok())
     }
@@ -47,7 +47,7 @@ impl<'a> Assistant<'a> {
 }
 
 impl Assistant<'_> {
-    /// A sub-agent's words are told by the tool call that it works for.
+    /// Whether a sub-agent wrote it: its messages name the tool call that it works for.
     pub(in crate::agent) fn of_sub_agent(&self) -> bool {
         self.parent_tool_use_id.is_some()
     }

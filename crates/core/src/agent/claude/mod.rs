@@ -114,9 +114,9 @@ fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     }
 }
 
-/// In no mode may it move to a worktree of its own: what it does there no gate would see.
-/// A rule for every command leaves the shell on offer, so that a call of it is refused and told. Without the shell the
-/// model needs tools to look around, and these are on offer only where they are named.
+/// In no mode may it move to a worktree of its own: no gate would see what it does there.
+/// A rule for every command still offers the shell, so that a call of it is refused and reported. Without the shell the
+/// model needs tools to read files, and these are offered only where they are named.
 fn permissions(ask: &AttemptSpec<'_>) -> &'static [&'static str] {
     match (ask.permissions, ask.network) {
         (Permissions::Edit, _) => &[

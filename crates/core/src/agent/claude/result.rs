@@ -95,7 +95,7 @@ fn of_thread(result: &Value) -> Option<Usage> {
     })
 }
 
-/// Refused tool calls. A question that could not be put to anybody is none.
+/// Refused tool calls. A question without a person to answer it is not one of them.
 fn denials(result: &Value, asks: &[&str]) -> Denials {
     let all = result.get("permission_denials").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let tool = |denial: &Value| denial.get("tool_name").and_then(Value::as_str).unwrap_or_default().to_owned();

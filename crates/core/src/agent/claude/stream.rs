@@ -25,7 +25,7 @@ use crate::text;
 pub(in crate::agent) struct Habits {
     /// Tools by which it asks a person something.
     pub(in crate::agent) asks: &'static [&'static str],
-    /// How a message begins that is an error of the provider's, told as if the model had said it.
+    /// How a message begins that is an error of the provider, sent as a message of the model.
     pub(in crate::agent) error_as_message: Option<&'static str>,
     /// Its input tokens include those from a cache, and it counts over the whole session.
     pub(in crate::agent) counts_all: bool,
@@ -243,7 +243,7 @@ impl ClaudeStream {
                 live.push(Live::Note(format!("it tries again, {attempt} of {most}: {}", or_unknown(why))));
             }
             "model_fallback" => {
-                live.push(Live::Note(format!("it goes on with {}", or_unknown(told.fallback_model))));
+                live.push(Live::Note(format!("it continues with the model {}", or_unknown(told.fallback_model))));
             }
             "compact_boundary" => live.push(Live::Note("it shortened the conversation".to_owned())),
             subtype if subtype.starts_with("model_refusal") => self.refused = true,
@@ -382,7 +382,7 @@ impl ClaudeStream {
         }
     }
 
-    /// Says why it came to nothing. That we ended it is no failure, but what the provider said before may be one.
+    /// Sets why the attempt failed. That we ended it is not a failure, but an earlier error of the provider may be one.
     fn failed(&self, end: &End<'_>, reading: &mut Reading) {
         let stderr = text::clean(end.stderr);
         let words = self.error_said(&stderr);

@@ -1,12 +1,12 @@
 //! `cline`: Cline's command line.
 //!
-//! It prints events only where a prompt stands among its arguments, and reads its stdin only where that is a pipe: so a few
-//! fixed words stand there, and the prompt itself, which it puts after them, comes through `cat`. By itself it would leave a
-//! daemon behind; with its sessions kept by the process itself it starts none.
+//! It prints events only where a prompt is among its arguments, and reads its stdin only where that is a pipe. So a few
+//! fixed words are the argument, and the prompt itself comes through `cat`; cline puts it after them. By default it
+//! would leave a daemon behind; it starts none when the process itself keeps its sessions.
 //!
-//! It knows no more than all tools or none without asking: *work* is *all*. *edit* takes the shell away by a settings file
-//! of ours, in place of the user's own preferences for that run; where the user names such a file, everything is refused
-//! instead. Its retries (six requests, up to a minute) have no setting.
+//! Without asking a person it allows either all tools or none, so *work* is the same as *all*. *edit* removes the shell
+//! by a settings file of ours, which replaces the user's own preferences for that run; where the user names such a
+//! file, everything is refused instead. Its retries (six requests, up to a minute) have no setting.
 mod stream;
 
 use serde_json::json;

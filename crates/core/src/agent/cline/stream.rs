@@ -24,7 +24,7 @@ const KEPT_BACK: [&str; 6] = ["run_commands", "execute_command", "shell", "bash"
 pub(super) struct ClineReader {
     /// What was said since the last tool call, whole messages.
     said: String,
-    /// What is no event; it counts only where there was none at all.
+    /// Output that is not an event; it counts only where there was no event at all.
     plain: Vec<u8>,
     /// There was an event.
     seen: bool,
@@ -219,7 +219,7 @@ impl ClineReader {
         }
     }
 
-    /// By the last event, or as far as it was told until then.
+    /// From the last event, else the sum of what was reported until then.
     fn usage(&self, result: &Value) -> Usage {
         let whole = ["aggregateUsage", "usage"].iter().map(|name| &result[*name]).find(|usage| usage.is_object());
         let Some(whole) = whole else { return self.usage };
@@ -242,7 +242,7 @@ fn tokens(told: &Value, names: [&str; 4]) -> Usage {
     }
 }
 
-/// Why it came to nothing.
+/// Why the attempt failed.
 fn failure(code: &str, words: &str, ended: &Ended) -> Option<Failure> {
     // A refused tool call is told as an error too, and is none of the run.
     let words = if words.contains("tool call(s) failed") { "" } else { words };

@@ -60,13 +60,13 @@ pub struct SplitArgs {
     pub taken_for_images: Vec<String>,
 }
 
-/// Why nobody can tell which word is the prompt.
+/// Why it is not clear which word is the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SplitArgsError {
-    /// Two words are.
+    /// Two words could be it.
     #[error("there are two prompts: {0:?} and {1:?}")]
     Two(String, String),
-    /// A word stands behind a flag that we do not know.
+    /// A word is after a flag that we do not know.
     #[error("is {word:?} the value of {flag}, or the prompt?")]
     Unclear {
         /// The flag.
@@ -86,7 +86,7 @@ impl SplitArgsError {
         match self {
             Self::Two(..) => "give the prompt as one word, in quotes".to_owned(),
             Self::Unclear { flag, .. } => format!("write {flag}=VALUE, or put the prompt last, behind another --"),
-            Self::Command(_) => "give flags and the prompt alone: the loop itself goes on with sessions".to_owned(),
+            Self::Command(_) => "give flags and the prompt alone: the loop itself resumes sessions".to_owned(),
         }
     }
 }
@@ -106,7 +106,7 @@ fn is_flag(word: &str, flag: &str) -> bool {
 /// Finds the prompt.
 ///
 /// # Errors
-/// When it cannot be told.
+/// When that is not clear.
 pub fn split(words: &[String]) -> Result<SplitArgs, SplitArgsError> {
     let mut parted = SplitArgs::default();
     let mut words = words.iter().peekable();

@@ -34,7 +34,7 @@ pub(in crate::agent) fn retry(message: &str) -> Option<Retry<'_>> {
     Some(Retry { count, endless: rest.starts_with("waiting"), why })
 }
 
-/// What is told of refusals on stderr alone.
+/// Refusals that are reported on stderr only.
 #[derive(Debug, Default)]
 pub(in crate::agent) struct Refused {
     /// How many calls were refused.

@@ -24,8 +24,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..BASE
 };
 
-/// Its only switch is `--force`, without which it changes nothing when nobody watches. What may not be run even then stands in the
-/// person's own `cli-config.json`; by it alone could a shell be refused and files be changed, so *edit* is no narrower than that.
+/// Its only switch is `--force`. Without it, cursor changes nothing when no person watches. What may not be run even
+/// with it is in the user's own `cli-config.json`. Only that file could refuse the shell and still allow changes of
+/// files, so *edit* cannot be narrower than that.
 fn call(ask: &AttemptSpec<'_>) -> AgentCommand {
     let mut argv: Vec<String> =
         [ask.program, "--print", "--output-format", "stream-json", "--stream-partial-output"].map(str::to_owned).into();

@@ -295,7 +295,7 @@ const TOOLCHAINS: &[&str] = &[
 /// What a shell or we ourselves set again: not passed on, and not reported.
 pub(super) const FIXED: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_", "LOOP_MARK"];
 
-/// They lead to somebody who acts for the person: never passed by a family, only by name.
+/// They lead to a program that acts for the user: never passed by a family, only by name.
 pub(super) const SOCKETS: &[&str] = &[
     "*_SOCK",
     "*_SOCKET",
@@ -328,7 +328,7 @@ pub(super) const SOCKETS: &[&str] = &[
     "SYSTEMD_*",
 ];
 
-/// What several agents set for what they start. What one sets stands in its adapter.
+/// What several agents set for what they start. What one agent sets is in its adapter.
 pub(super) const MARKERS: &[&str] = &["AGENT", "AI_AGENT"];
 
 /// A word that makes a name that of a secret.

@@ -53,7 +53,7 @@ impl AgentEnv {
         Ok(Self { entries })
     }
 
-    /// The same from names alone, such as an agent that a person described may ask for. What is no name is left out.
+    /// The same from names alone, such as an agent that a person described may ask for. Invalid names are left out.
     #[must_use]
     pub fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self { entries: names.into_iter().filter_map(|name| entry(name).ok()).take(EXTRAS_MAX).collect() }
@@ -115,10 +115,10 @@ fn entry(written: &str) -> Result<Entry, AgentEnvError> {
         _ if name.is_empty() => refuse("has no name"),
         _ if name.starts_with(|letter: char| letter.is_ascii_digit()) => refuse("begins with a digit"),
         Some(value) if name.chars().all(plain) => Ok(Entry::Set(name.to_owned(), value.to_owned())),
-        Some(_) => refuse("is no name of a variable: letters, digits and _ are"),
+        Some(_) => refuse("is not a name of a variable: use letters, digits and _"),
         None if name.chars().all(plain) => Ok(Entry::Pass(name.to_owned())),
         None if name.chars().all(|letter| plain(letter) || letter == '*') => Ok(Entry::Glob(name.to_owned())),
-        None => refuse("is no name of a variable: letters, digits, _ and * are"),
+        None => refuse("is not a name of a variable: use letters, digits, _ and *"),
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! Found are: the value as it is; escaped once or twice for JSON, with letters beyond ASCII and slashes escaped or not;
 //! percent-encoded; in base64 of either alphabet, also inside something longer; and the long lines of a value of
-//! many lines. Not found are a value in hex, compressed, encrypted, or cut into pieces by somebody.
+//! many lines. Not found are values in hex, compressed, encrypted, or cut into pieces.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A value shorter than this stands in too many texts by chance.
 pub const SECRET_BYTES_MIN: usize = 6;
-/// A value longer than this is no secret but a document.
+/// A value longer than this is not a secret but a document.
 pub const SECRET_BYTES_MAX: usize = 16 * 1024;
 /// A line of a longer value counts by itself from this length on.
 const LINE_BYTES_MIN: usize = 16;

@@ -2,12 +2,14 @@
 //!
 //! Without a person it offers writing and shell tools only where its policy allows them. *work* and *edit* are its mode
 //! `auto_edit`, which keeps writes inside the workspace, and a policy file of ours: the rule that allows the shell is the
-//! weakest of the user's own tier, so that whatever the user denies stays denied; the one that refuses it is the strongest.
-//! A refused shell stays on offer, since a tool that is not offered is not asked for, and nobody would hear of it.
+//! weakest of the user's own tier, so that what the user denies stays denied. The rule that refuses it is the
+//! strongest. The refused shell tool is still offered: the model does not ask for a tool that is not offered, so the
+//! refusal would not be seen.
 //!
-//! What it retries silently by itself (ten times, some four minutes in all) is a setting without a flag. A file of default
-//! settings takes it down to none, but Gemini CLI reads one only where it and all folders above belong to root and nobody
-//! else can write there. Elsewhere `general.maxAttempts` in the user's own settings decides.
+//! It retries by itself without a message (ten times, about four minutes in all). That is a setting without a flag.
+//! A file of default settings sets it to none, but Gemini CLI reads such a file only where the file and all folders
+//! above it belong to root and no other user can write there. Elsewhere `general.maxAttempts` in the user's own
+//! settings decides.
 mod stream;
 
 use serde_json::json;

@@ -45,7 +45,7 @@ const NOISE: [&str; 9] = [
     "Security Warning: Skipping system defaults",
 ];
 
-/// The exit code by which it says that nobody is signed in.
+/// The exit code that means: not signed in.
 const SIGNED_OUT: i32 = 41;
 /// As long as the words that are looked for, and not much more.
 const STDERR_BYTES_KEPT: usize = 32;
@@ -57,7 +57,7 @@ pub(super) struct GeminiReader {
     model: Option<String>,
     /// What was said since the last tool call.
     said: String,
-    /// What is no event; it counts only where there was none at all, as another output format.
+    /// Output that is not an event; it counts only where there was no event at all, as in another output format.
     plain: Vec<u8>,
     /// There was an event.
     seen: bool,
@@ -67,7 +67,7 @@ pub(super) struct GeminiReader {
     calls: BTreeMap<String, String>,
     denials: Denials,
     question: Option<String>,
-    /// The last error that was told before the end.
+    /// The last error that was reported before the end.
     told: Option<String>,
     result: Option<Value>,
     /// The end of its stderr, to find words that came in two pieces.
@@ -281,7 +281,7 @@ impl GeminiReader {
     }
 }
 
-/// Why it came to nothing. `certain` says that the error is the run's own, not just the last words.
+/// Why the attempt failed. `certain` says that the error is the run's own, not just the last words.
 fn failure(certain: bool, body: Option<&Value>, words: &str, end: &End<'_>) -> Option<Failure> {
     let code = match end.ended {
         Ended::Exit(code) => Some(*code),

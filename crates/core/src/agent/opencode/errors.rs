@@ -17,7 +17,7 @@ pub(super) struct OpencodeError {
     pub(super) message: String,
 }
 
-/// Reads the `error` of an event that came at this moment, if it told one.
+/// Reads the `error` of an event that came at this moment, if it has one.
 pub(super) fn found(error: &Value, at_ms: Option<u64>, clock: Clock) -> OpencodeError {
     let data = &error["data"];
     let message = message(error);

@@ -13,7 +13,7 @@ use crate::text;
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// The longest words about a refused call.
 const FIRST_CHARS_MAX: usize = 200;
-/// How its tools begin to say that a rule forbids a call, and that nobody was there to be asked.
+/// How its tools begin their message that a rule forbids a call, or that no person could be asked.
 const REFUSED: [&str; 2] = ["The user has specified a rule which prevents", "The user rejected permission"];
 
 /// How the last step ended.

@@ -1,11 +1,11 @@
 //! Why an attempt failed: one list for all agents, and what each entry means for the loop.
 use serde::{Deserialize, Serialize};
 
-/// What kept an agent from its work.
+/// Why an agent could not work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// The provider wants us to wait: too many requests, a session or weekly limit.
+    /// The provider asks to wait: too many requests, a session or weekly limit.
     RateLimit,
     /// The provider cannot at the moment: 5xx, 529, at capacity.
     Overload,
@@ -51,7 +51,7 @@ impl Failure {
         FAILURES.iter().find(|(failure, _)| *failure == self).map_or("crash", |(_, word)| *word)
     }
 
-    /// Whether it is over after a while without anybody doing anything.
+    /// Whether it ends after a while by itself.
     #[must_use]
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::RateLimit | Self::Overload)

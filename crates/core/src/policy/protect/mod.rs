@@ -1,5 +1,5 @@
-//! What an agent must leave alone, said of names and texts only: the scripts that a gate runs, the usual tests, and which
-//! part of a project's own files defines how its tests are run.
+//! What an agent must not change, decided from names and texts only: the scripts that a gate runs, the usual tests, and
+//! which part of a project's own files defines how its tests are run.
 mod script;
 mod target;
 

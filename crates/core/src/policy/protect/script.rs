@@ -1,5 +1,5 @@
-//! Which files of the workspace a gate's line *runs*. What a line only reads (`grep -q done notes.txt`) is most often
-//! what the agent shall write, so that it is none of them.
+//! Which files of the workspace a gate's line *runs*. A file that a line only reads (`grep -q done notes.txt`) is
+//! not one of them: most often it is a file that the agent has to write.
 /// A line in a line in a line is looked into so deep.
 const DEPTH_MAX: usize = 4;
 /// So many files are named at most.
@@ -231,7 +231,7 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// The first word that is no option and no option's value, and what comes behind it.
+/// The first word that is neither an option nor the value of one, and the words after it.
 fn first_file(words: &[String]) -> Option<(&str, &[String])> {
     let mut rest = words;
     while let Some((word, behind)) = rest.split_first() {

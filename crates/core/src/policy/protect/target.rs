@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item};
 /// Files that a makefile or justfile includes, and how deep.
 const INCLUDED_MAX: usize = 50;
 const DEPTH_MAX: usize = 3;
-/// What npm writes where nobody said anything.
+/// What `npm init` writes where no test command is given.
 const NO_TEST: &str = "no test specified";
 
 /// The parts of a JSON file that test runners read.

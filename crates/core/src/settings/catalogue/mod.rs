@@ -127,7 +127,7 @@ pub struct Values {
     pub checkpoint: CheckpointSettings,
     /// What a start takes.
     pub start: StartSettings,
-    /// How a loop ends and what it tells.
+    /// How a loop ends and what it reports.
     pub output: OutputSettings,
 }
 
@@ -195,9 +195,9 @@ pub struct Key {
     pub flag: Flag,
     /// Its environment variable.
     pub env: Option<&'static str>,
-    /// Whether it may stand in the user's file.
+    /// Whether it is allowed in the user's file.
     pub in_file: bool,
-    /// Whether it may stand in a project's file.
+    /// Whether it is allowed in a project's file.
     pub in_project: InProject,
     /// Whether it may change when a run is resumed.
     pub may_change: bool,
@@ -212,14 +212,14 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// How a key is said on the command line.
+/// How a key is written on the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// `--long`.
     pub long: &'static str,
     /// `-s`.
     pub short: Option<char>,
-    /// What stands for the value in the help; switches have none.
+    /// The name of the value in the help; switches have none.
     pub value: &'static str,
 }
 

@@ -1,10 +1,10 @@
-//! How a loop ends, and what it tells to other programs.
+//! How a loop ends, and what it reports to other programs.
 use super::{InProject, flag};
 use crate::settings::amounts::Bytes;
 use crate::settings::value::Kind;
 
 topic! {
-    /// How a loop ends, and what it tells to other programs.
+    /// How a loop ends, and what it reports to other programs.
     OutputSettings {
         /// A file that stops the loop: with the word stop after the iteration, with abort at once. A relative path
         /// starts at the workspace. Off unless set.

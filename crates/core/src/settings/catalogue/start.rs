@@ -13,18 +13,18 @@ topic! {
             default: "loop",
             flag: flag("profile", "NAME"),
         }
-        /// What the project is called, for people and for lists.
+        /// The name of the project, for people and for lists.
         project: Option<String> {
             kind: Kind::Text,
             flag: flag("project", "NAME"),
             in_project: InProject::Yes,
         }
-        /// What this worker is called, for people and for lists. Which program works is --agent.
+        /// The name of this worker, for people and for lists. --agent says which program works.
         agent_name: Option<String> {
             kind: Kind::Text,
             flag: flag("agent-name", "NAME"),
         }
-        /// A file whose text stands in every prompt beside the task. May be given several times.
+        /// A file whose text is added to every prompt, beside the task. May be given several times.
         inject: Vec<String> {
             kind: Kind::Paths,
             flag: flag("inject", "FILE"),

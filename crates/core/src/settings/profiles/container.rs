@@ -5,8 +5,8 @@ use crate::settings::error::SettingsError;
 use crate::settings::layers::{Given, Origin};
 use crate::settings::value::UNLIMITED;
 
-/// What holds where nobody says anything. The document knows neither returns to earlier states nor equal words, and
-/// believes the agent's block alone.
+/// The defaults. The specification of the container profile does not count returns to earlier states or equal answers,
+/// and uses only the agent's status block.
 pub(super) const DEFAULTS: Table = &[
     ("agent", "claude"),
     ("session", "continue"),
@@ -38,7 +38,7 @@ pub(super) const DEFAULTS: Table = &[
 /// One name of the document for keys of ours.
 #[derive(Debug, Clone, Copy)]
 pub struct Name {
-    /// As it stands in files; with dashes it is a flag.
+    /// The name in files; with dashes it is a flag.
     pub name: &'static str,
     /// The keys that it sets.
     pub keys: &'static [&'static str],
@@ -117,7 +117,7 @@ impl Name {
     /// The same, checked.
     ///
     /// # Errors
-    /// When it does not fit, or may not stand there.
+    /// When it does not fit, or is not allowed in this source.
     pub fn read(&self, text: &str, origin: &Origin) -> Result<Vec<Given>, SettingsError> {
         let values = self.values(text, origin)?;
         let known = values.iter().filter_map(|(name, value)| Some((key(name)?, value)));

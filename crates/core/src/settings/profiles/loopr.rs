@@ -7,10 +7,10 @@ use crate::settings::layers::{Given, Layer, Origin};
 use crate::settings::value::{self, Kind};
 use crate::text;
 
-/// Where the file lies in the root.
+/// Where the file is in the root.
 pub const CONFIG: &str = ".loopr/config";
 
-/// What holds where nobody says anything. The circuit has the four trips of the document and no other.
+/// The defaults. The circuit breaker has the four reasons of the Loopr specification and no other.
 pub(super) const DEFAULTS: Table = &[
     ("agent", "codex"),
     ("status_block", "loopr"),
@@ -71,7 +71,7 @@ pub struct LooprError {
     pub hint: String,
 }
 
-/// Reads `.loopr/config`. A value stands in the place of the default; one that the user's own file has set may only be
+/// Reads `.loopr/config`. A value replaces the default; one that the user's own file has set may only be
 /// lowered, as by any file that a repository brings along.
 ///
 /// # Errors
@@ -87,7 +87,7 @@ pub fn from_config(text: &str, own: &[Given]) -> Result<Vec<Given>, LooprError> 
         let Some((name, text)) = line.split_once('=') else {
             return Err(LooprError {
                 place,
-                what: format!("{:?} is no KEY=VALUE", text::one_line(line, 60)),
+                what: format!("{:?} is not KEY=VALUE", text::one_line(line, 60)),
                 why: "every line is KEY=VALUE, empty, or a comment that begins with #".to_owned(),
                 hint: "for example MAX_ITERATIONS=50".to_owned(),
             });
@@ -132,7 +132,7 @@ fn read(name: &str, text: &str, place: &str) -> Result<(&'static Key, String), L
             what: format!("unknown key {}", text::one_line(name, 60)),
             why: format!("there are {all}"),
             hint: near
-                .map_or_else(|| "mend it, or take the line out".to_owned(), |near| format!("did you mean {near}?")),
+                .map_or_else(|| "correct it, or delete the line".to_owned(), |near| format!("did you mean {near}?")),
         });
     };
     let most = if let Kind::CountOrUnlimited(most) = key.kind { most } else { MINUTES_MAX };

@@ -24,7 +24,7 @@ impl Snapshot {
     /// One of its files.
     ///
     /// # Errors
-    /// When it is not there, or is no file.
+    /// When it is not there, or is not a file.
     pub fn file(&self, path: &[u8]) -> io::Result<File> {
         open_file(&self.folder, path)
     }

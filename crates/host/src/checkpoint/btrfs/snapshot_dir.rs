@@ -52,7 +52,7 @@ impl SnapshotDir {
         open_inside(self.above.as_fd(), BESIDE.as_bytes())
     }
 
-    /// Where it lies.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -148,7 +148,10 @@ impl SnapshotDir {
 pub(super) fn checked(name: &str) -> io::Result<&[u8]> {
     let odd = name.is_empty() || name.len() > NAME_BYTES_MAX || name.starts_with('.') || name.contains(['/', '\0']);
     if odd {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name for a checkpoint")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{name:?} is not a valid name of a checkpoint"),
+        ));
     }
     Ok(name.as_bytes())
 }
@@ -162,7 +165,7 @@ pub(super) fn ours(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
     let folder = open_inside(above, name)?;
     let stat = fstat(&folder)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to somebody else"));
+        return Err(io::Error::other("it belongs to another user"));
     }
     if stat.st_mode & 0o077 != 0 {
         return Err(io::Error::other("others can reach it: it must have the permissions 0700"));
@@ -183,7 +186,7 @@ pub(super) fn found(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Snapshot>
     let info = if btrfs::is_subvolume(&root)? { Some(btrfs::info(root.as_fd())?) } else { None };
     match info.filter(|info| info.is_snapshot) {
         Some(_) => Ok(Snapshot { folder: root }),
-        None => Err(io::Error::other(format!("{} is no snapshot", loop_core::text::escape_path(name)))),
+        None => Err(io::Error::other(format!("{} is not a snapshot", loop_core::text::escape_path(name)))),
     }
 }
 
@@ -193,7 +196,7 @@ pub(super) fn destroy(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
     let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let root = if stat.st_ino == btrfs::ROOT_INODE { Some(open_inside(folder, name)?) } else { None };
     let Some(root) = root else {
-        return Err(io::Error::other(format!("{} is no snapshot", loop_core::text::escape_path(name))));
+        return Err(io::Error::other(format!("{} is not a snapshot", loop_core::text::escape_path(name))));
     };
     let number = btrfs::info(root.as_fd())?.number;
     match btrfs::destroy(folder, name, number) {

@@ -252,7 +252,7 @@ impl Difference {
         self.changes.is_empty() && self.joined.is_empty() && self.parted.is_empty()
     }
 
-    /// The sums. What is no text or too large counts as a file without lines.
+    /// The sums. A file that is not text, or is too large, counts as a file without lines.
     #[must_use]
     pub fn totals(&self) -> Changes {
         let mut totals = Changes::default();
@@ -355,7 +355,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A side for a comparison: of what is no text, only as much as shows that.
+    /// A side for a comparison. Of a file that is not text, only as much is read as shows that.
     fn side(&mut self, side: Option<Side>) -> io::Result<Content> {
         let Some(id) = side.and_then(|side| side.id) else { return Ok(Content::Whole(Vec::new())) };
         let mut content = self.contents.read(&id, lines::BINARY_CHECK_BYTES.min(self.bounds.file_bytes))?;
@@ -391,7 +391,7 @@ impl ContentReader for Store {
         let mut bounded = Bounded { bytes: Vec::new(), bytes_max, full: false };
         match self.copy(id, &mut bounded) {
             Ok(ObjectKind::Blob) => Ok(Content::Whole(bounded.bytes)),
-            Ok(ObjectKind::Commit | ObjectKind::Tree) => Err(io::Error::other(format!("object {id} is no file"))),
+            Ok(ObjectKind::Commit | ObjectKind::Tree) => Err(io::Error::other(format!("object {id} is not a file"))),
             Err(_) if bounded.full => Ok(Content::Beginning(bounded.bytes)),
             Err(error) => Err(error),
         }

@@ -14,7 +14,7 @@ const FORM: u32 = 2;
 /// The permissions that most names of a kind have. Those that differ are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes {
-    /// Of a file that is no program.
+    /// Of a file that its owner may not run.
     pub file: u32,
     /// Of a file that its owner may run.
     pub program: u32,

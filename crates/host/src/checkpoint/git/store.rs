@@ -61,7 +61,7 @@ pub enum StoredKind {
     Folder,
 }
 
-/// A checkpoint as it can be gone back to.
+/// A checkpoint that can be restored.
 #[derive(Debug, Default)]
 pub struct Checkpoint {
     /// Every name.
@@ -183,7 +183,7 @@ impl Store {
     pub fn read(&self, id: &Id, kind: ObjectKind) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let found = self.copy(id, &mut bytes)?;
-        if found == kind { Ok(bytes) } else { Err(io::Error::other(format!("object {id} is no {kind:?}"))) }
+        if found == kind { Ok(bytes) } else { Err(io::Error::other(format!("object {id} is not a {kind:?}"))) }
     }
 
     /// The names in a folder.
@@ -191,7 +191,7 @@ impl Store {
     /// # Errors
     /// When it is not there, or damaged.
     pub fn tree(&self, id: &Id) -> io::Result<Vec<TreeEntry>> {
-        read_tree(&self.read(id, ObjectKind::Tree)?).ok_or_else(|| odd(&format!("{id} is no folder")))
+        read_tree(&self.read(id, ObjectKind::Tree)?).ok_or_else(|| odd(&format!("{id} is not a folder")))
     }
 
     /// The fields of a checkpoint's commit.
@@ -199,7 +199,8 @@ impl Store {
     /// # Errors
     /// When it is not there, or damaged.
     pub fn commit(&self, id: &Id) -> io::Result<CommitParts> {
-        read_commit(&self.read(id, ObjectKind::Commit)?).ok_or_else(|| odd(&format!("{id} is no checkpoint of ours")))
+        read_commit(&self.read(id, ObjectKind::Commit)?)
+            .ok_or_else(|| odd(&format!("{id} is not a checkpoint of loop")))
     }
 
     /// The parts of a checkpoint.
@@ -210,7 +211,7 @@ impl Store {
         let root = self.tree(&self.commit(id)?.tree)?;
         let of = |name: &[u8]| {
             let found = root.iter().find(|entry| entry.name == name).map(|entry| entry.id);
-            found.ok_or_else(|| odd(&format!("{id} is no checkpoint of ours")))
+            found.ok_or_else(|| odd(&format!("{id} is not a checkpoint of loop")))
         };
         Ok(Parts { files: of(FILES)?, manifest: of(MANIFEST)?, scope: of(SCOPE)? })
     }

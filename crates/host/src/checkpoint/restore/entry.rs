@@ -207,6 +207,6 @@ impl TargetName<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::Error::other("somebody puts something else there again and again"))
+        Err(io::Error::other("another process replaces it again and again"))
     }
 }

@@ -63,7 +63,7 @@ impl io::Write for Holes<'_> {
 /// Where from and where to.
 #[derive(Debug, Clone, Copy)]
 pub struct RestorePlan<'a> {
-    /// The checkpoint to go back to.
+    /// The checkpoint to restore.
     pub target: Id,
     /// The checkpoint of what is there now, just taken with the cache.
     pub before: Id,
@@ -92,7 +92,7 @@ pub struct RestoreResult {
 /// Makes the workspace equal to a checkpoint. The cache must be that of the checkpoint taken just before.
 ///
 /// # Errors
-/// When something cannot be read or written. Then some names are as they were and some as they shall be; doing it
+/// When something cannot be read or written. Then the workspace is half-restored; doing it
 /// again goes on.
 pub fn restore(
     store: &Store,
@@ -141,7 +141,7 @@ struct Work<'a> {
     /// Folders that get permissions at the end: what they have now.
     opened: BTreeMap<Vec<u8>, u32>,
     unsynced: Unsynced,
-    /// The checkpoint that is gone back to.
+    /// The checkpoint that is restored.
     target: Id,
 }
 

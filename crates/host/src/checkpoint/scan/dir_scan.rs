@@ -75,7 +75,7 @@ struct DirScan<'a> {
     rules: FolderRules,
     seen: Vec<bool>,
     added: Vec<CacheEntry>,
-    /// Known folders to go on with, and names of new ones.
+    /// Known folders to scan next, and names of new ones.
     below: Vec<(u32, Box<[u8]>)>,
     new_below: Vec<(Box<[u8]>, u16, Stamp)>,
     left_out: Vec<(Box<[u8]>, String)>,

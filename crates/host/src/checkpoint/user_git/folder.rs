@@ -46,7 +46,7 @@ impl GitFolder {
     pub(super) fn file(&self, path: &[u8]) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat2(&self.0, path, flags, Mode::empty(), beneath())?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a plain file")) }
     }
 
     /// What a plain file below it holds; none where there is none. One that is longer than `most` is an error.

@@ -34,11 +34,11 @@ pub(in crate::checkpoint) fn save(context: &CheckpointContext) -> Vec<String> {
     remarks.into_iter().take(REMARKS_MAX).map(|text| format!("of your repository: {text}")).collect()
 }
 
-/// What a person should know who goes back without it.
+/// What a person should know who rolls back without restoring the repository.
 pub(in crate::checkpoint) fn missing(context: &CheckpointContext) -> Option<String> {
     let gone = folder_of(context).is_dir() && !context.workspace.join(".git").exists();
     gone.then(|| {
-        format!("your repository (.git) is gone; it comes back by: loop rollback {} initial --restore-git", context.run)
+        format!("your repository (.git) is gone; to restore it: loop rollback {} initial --restore-git", context.run)
     })
 }
 

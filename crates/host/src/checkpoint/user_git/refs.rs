@@ -84,7 +84,7 @@ fn packed(text: &[u8], refs: &mut Refs, remarks: &mut Remarks) {
             (Some(id), Some(name)) if is_name(name) && refs.len() < REFS_MAX => {
                 refs.insert(name.to_vec(), RefValue::Id(id));
             }
-            _ => remarks.add(format!("packed-refs has a line that is no ref: {}", shown(line))),
+            _ => remarks.add(format!("packed-refs has a line that is not a ref: {}", shown(line))),
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct RestoredGit {
     pub refs: Vec<String>,
     /// Files of the repository that were written: HEAD, index, config …
     pub files: Vec<String>,
-    /// Whether objects were missing and were put back.
+    /// Whether objects were missing and were restored.
     pub objects: bool,
     /// Branches, tags and stashes that were made since: they stay.
     pub stayed: Vec<String>,

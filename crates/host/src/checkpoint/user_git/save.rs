@@ -25,8 +25,8 @@ const SHORT_FILE_BYTES: usize = 8 * 1024;
 /// What was saved of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedGit {
-    /// Whether there is anything that could be restored. If not, `remarks` has why; empty where there simply is no
-    /// repository.
+    /// Whether there is anything that could be restored. If not, `remarks` says why; `remarks` is empty where there is
+    /// no repository.
     pub saved: bool,
     /// How many refs.
     pub refs: usize,
@@ -44,7 +44,7 @@ pub struct SavedGit {
 /// Nothing in the repository is changed.
 ///
 /// # Errors
-/// When the folder cannot be written. What is odd about the repository is no error: it is reported.
+/// When the folder cannot be written. Something unusual in the repository is not an error: it is reported.
 pub fn save(workspace: &Path, folder: &Path, limits: Limits) -> Result<SavedGit, UserGitError> {
     save_parts(workspace, folder, Some(limits))
 }

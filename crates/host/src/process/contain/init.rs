@@ -55,7 +55,7 @@ pub(super) struct Given {
     pub(super) children: UnixStream,
 }
 
-/// Does all that an init does. Whatever comes back ends the process.
+/// Does all that an init does. The process ends with the value that it returns.
 pub(super) fn run(given: Given) -> ExitCode {
     let Given { order, means, children } = given;
     std::fs::write("/proc/self/comm", "loop-init").ok();

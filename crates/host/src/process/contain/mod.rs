@@ -110,7 +110,7 @@ impl Containment {
     /// about us if we are killed.
     ///
     /// # Errors
-    /// When the mode that was asked for by name cannot be had.
+    /// When the mode that was asked for by name is not available.
     pub fn new(run: &str, word: &str, register: Option<PathBuf>) -> io::Result<Self> {
         Self::with_program(Path::new("/proc/self/exe"), run, word, register)
     }
@@ -118,7 +118,7 @@ impl Containment {
     /// The same with another program as shim: tests are no shims.
     ///
     /// # Errors
-    /// When the mode that was asked for by name cannot be had.
+    /// When the mode that was asked for by name is not available.
     pub fn with_program(program: &Path, run: &str, word: &str, register: Option<PathBuf>) -> io::Result<Self> {
         check_proc().map_err(io::Error::other)?;
         let wanted = Mode::of(word);

@@ -54,7 +54,7 @@ impl Mode {
     }
 }
 
-/// Whether each mode can be had here, tried for real; else why not.
+/// Whether each mode is available here, by trying it; else why not.
 ///
 /// # Errors
 /// Why not, for people.

@@ -12,8 +12,8 @@ pub(super) fn own_proc() -> Result<(), String> {
     mount("proc", "/proc", "proc", flags, None).map_err(|error| format!("no /proc of its own: {error}"))
 }
 
-/// The user and the group that we are outside, inside too. All other users and groups are nobody there, which
-/// is why sudo does not work inside.
+/// The user and the group that we have outside exist inside too. All other users and groups are shown there as the
+/// overflow user (`nobody`), which is why sudo does not work inside.
 pub(super) fn same_user(user: u32, group: u32) -> Result<(), String> {
     let write = |file: &str, text: String| {
         fs::write(format!("/proc/self/{file}"), text).map_err(|error| format!("no user namespace ({file}): {error}"))

@@ -49,7 +49,7 @@ pub enum CopyMethod {
     Checkout,
 }
 
-/// What copies shall be of.
+/// What is to be copied.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyRequest<'a> {
     /// The checkpoint.
@@ -213,7 +213,7 @@ impl Copies {
 
     fn try_snapshot(&self, request: &CopyRequest<'_>) -> Result<(), String> {
         let ContentSource::Snapshot(snapshot) = request.source else {
-            return Err("the checkpoint is no snapshot".to_owned());
+            return Err("the checkpoint is not a snapshot".to_owned());
         };
         let folder = &self.own.folder;
         let same = btrfs::is_btrfs(folder).and_then(|is| {
@@ -372,7 +372,7 @@ pub fn copy_extras(request: &CopyRequest<'_>, to: &OwnedFd) -> io::Result<()> {
 /// A writable snapshot, without what was not asked for.
 fn snapshot_copy(request: &CopyRequest<'_>, own: &OwnedFd) -> io::Result<()> {
     let ContentSource::Snapshot(snapshot) = request.source else {
-        return Err(io::Error::other("the checkpoint is no snapshot"));
+        return Err(io::Error::other("the checkpoint is not a snapshot"));
     };
     btrfs::snapshot(snapshot.folder().as_fd(), own.as_fd(), TREE, false)?;
     let tree = open_inside(own.as_fd(), TREE)?;

@@ -45,7 +45,7 @@ pub(super) fn mount_overlay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io
     Err(failed)
 }
 
-/// Tries whether overlays can be had in a folder, by making one and removing it.
+/// Tries whether overlays work in a folder, by making one and removing it.
 pub(super) fn trial(folder: BorrowedFd<'_>) -> Result<(), String> {
     let tried = || -> io::Result<()> {
         let name = format!(".trial-{}", crate::fs::fresh_id()?).into_bytes();

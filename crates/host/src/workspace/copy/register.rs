@@ -45,7 +45,7 @@ pub struct Swept {
     pub removed: Vec<String>,
     /// Owners that live.
     pub living: Vec<String>,
-    /// Owners of whom something could not be removed, and why.
+    /// Owners whose copies could not all be removed, and why.
     pub failed: Vec<(String, String)>,
 }
 
@@ -53,7 +53,7 @@ pub struct Swept {
 pub(super) fn checked(name: &str) -> io::Result<&[u8]> {
     let odd = name.is_empty() || name.len() > 200 || name.starts_with('.') || name.contains(['/', '\0']);
     if odd {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name for a copy")))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not a valid name of a copy")))
     } else {
         Ok(name.as_bytes())
     }

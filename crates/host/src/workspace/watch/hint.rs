@@ -43,7 +43,7 @@ pub struct Changes {
 }
 
 impl WatchHint {
-    /// Whether a change at a path is no surprise.
+    /// Whether the hint says that a path changed or may have changed.
     #[must_use]
     pub fn covers(&self, path: &[u8]) -> bool {
         match self {

@@ -57,7 +57,7 @@ pub struct Watch {
     exclude: Option<ExcludeStamp>,
     inotify: Option<OwnedFd>,
     folders: Folders,
-    /// Why the next hint is no list.
+    /// Why the next hint has no list of paths.
     doubt: Option<NoListReason>,
     /// The folders known may not be those that are there.
     stale: bool,
@@ -75,11 +75,11 @@ struct FolderToWatch<'a> {
     depth: usize,
 }
 
-/// Why a list cannot be had.
+/// Why there is no list.
 enum Trouble {
-    /// This time.
+    /// Only this time.
     Doubt(NoListReason),
-    /// Ever.
+    /// For the rest of the run.
     Off(String),
 }
 
@@ -117,7 +117,7 @@ impl Watch {
         };
         let kind = fstatfs(workspace)?.f_type;
         if !u64::try_from(kind).is_ok_and(|kind| LOCAL.contains(&kind)) {
-            watch.turn_off("its file system may change without this machine's doing".to_owned());
+            watch.turn_off("other machines may change its file system".to_owned());
             return Ok(watch);
         }
         watch.begin();
