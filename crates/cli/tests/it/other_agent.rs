@@ -60,7 +60,9 @@ fn a_loop_at_work_takes_another_agent_from_its_next_attempt_on() {
     let running = env.begin(&start(waits, "test $(wc -l < log) = 2", &["-n", "3"]));
     env.wait_for_file("work/began");
     let ran = env.run(&["set", &env.id(), "agent=claude", "agent_model=haiku"]).expect_code(0);
-    assert!(ran.out().contains("agent = claude, agent_model = haiku from now on"), "{}", ran.text());
+    let implied =
+        "agent = claude, agent_model = haiku, agent_cmd = not set, timeout = 30m, idle_timeout = 10m from now on";
+    assert!(ran.out().contains(implied), "{}", ran.text());
     env.write("work/go", "");
     let ran = running.end().expect_code(0);
     assert!(ran.err().contains("claude (haiku) from now on"), "{}", ran.text());
