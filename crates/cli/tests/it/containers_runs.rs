@@ -177,7 +177,7 @@ fn the_timeout_of_an_agent_and_a_cancel_leave_nobody_in_the_container() {
     // Whoever is left by an agent that ended is ended before the promise is asked, and counted.
     let ran =
         place.user.run(&place.command("setsid sleep 302 & (env -i sleep 303 &); sleep 0.1", "false", &["-n", "1"]));
-    assert!(ran.err().contains("ended 2 of its processes"), "{}", ran.text());
+    assert!(ran.err().contains("ended 2 processes that it left running"), "{}", ran.text());
     place.nobody_but(&before);
 }
 
