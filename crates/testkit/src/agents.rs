@@ -187,7 +187,7 @@ fn aider(env: TestEnv, url: &str) -> TestEnv {
 
 fn cline(env: TestEnv, url: &str) -> TestEnv {
     let mut sign_in = Command::new(bin("cline"));
-    env.dress(&mut sign_in);
+    env.apply_env(&mut sign_in);
     let url = format!("{url}/v1");
     sign_in.args(["auth", "-p", "openai-compatible", "-k", "dummy-key", "-m", "scripted-model", "-b", &url]);
     let output = sign_in.output().expect("cline can be run");

@@ -113,12 +113,12 @@ impl TestEnv {
         let mut words = self.runner.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]);
         let mut command = Command::new(words.next().expect("a program"));
         command.args(words).args(arguments);
-        self.dress(&mut command);
+        self.apply_env(&mut command);
         command
     }
 
     /// Gives a command this user's environment and nothing else.
-    pub fn dress(&self, command: &mut Command) {
+    pub fn apply_env(&self, command: &mut Command) {
         command.env_clear().current_dir(self.work());
         command.env("HOME", self.root().join("home")).env("TMPDIR", self.root().join("tmp"));
         command.env("PATH", format!("{}:/usr/bin:/bin", self.root().join("bin").display()));
@@ -145,7 +145,7 @@ impl TestEnv {
         let screen = self.root().join("screen");
         let mut command = Command::new("script");
         command.args(["-qec", line]).arg(&screen);
-        self.dress(&mut command);
+        self.apply_env(&mut command);
         command.env("TERM", "xterm");
         let ran = Running::new(command.spawn().expect("script: run ./check --install"), self.root()).end();
         let seen = fs::read(&screen).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();

@@ -12,26 +12,26 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 pub mod agents;
-pub mod behaviours;
 mod census;
 mod engine;
 mod environment;
+mod escape_agents;
 mod flood;
 mod loop_image;
 pub mod model;
 mod parallel;
 mod ran;
+pub mod scripted_agents;
 mod strace;
 mod users_git;
-mod zoo;
 
 pub use census::{Being, Escapees, kill, processes_of, signal};
 pub use engine::{Engine, IDLE, IMAGE, IMAGE_WITHOUT_SHELL};
 pub use environment::{TestEnv, built, folder_in_memory, wait_at_most, wait_until};
+pub use escape_agents::{ESCAPE_KINDS, ODD_AGENTS, acp_agent, behaviour_program, escape_agents};
 pub use flood::{Memory, flood_program};
 pub use loop_image::{Format, LoopImage, MountScratch};
 pub use parallel::for_all;
 pub use ran::{Ran, Running};
 pub use strace::{Call, strace};
 pub use users_git::{GIT_STATES, SENTINELS, Sight, disagreeing_repository, fired, must, sight, trapped, with_git};
-pub use zoo::{ODD_AGENTS, ZOO, acp_agent, behaviour_program, zoo};

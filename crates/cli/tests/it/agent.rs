@@ -97,7 +97,7 @@ fn children_that_loop_inherited_are_not_ended() {
     );
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &line]);
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     // The inherited one holds the pipes too: they are of no interest here.
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();

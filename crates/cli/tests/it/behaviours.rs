@@ -2,7 +2,7 @@
 //!
 //! `cargo nextest run -p loop-cli behaviours` prints the tables, with `BEHAVIOURS_WHY=1` also the sentence of each end;
 //! `BEHAVIOUR=liar` plays one alone.
-use loop_testkit::behaviours::{Behaviour, GROUPS, judge, table};
+use loop_testkit::scripted_agents::{Behaviour, GROUPS, judge, table};
 use loop_testkit::{behaviour_program, for_all};
 
 /// Plays a group with all its agents, prints the table, and fails with all that is wrong.

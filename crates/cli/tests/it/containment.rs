@@ -169,7 +169,7 @@ mod with_cgroups_and_namespaces {
             let words = start("touch began", "false", &["-n", "1"]);
             let mut command = std::process::Command::new("sh");
             command.args(["-c", around, "sh", env!("CARGO_BIN_EXE_loop")]).args(&words);
-            user.dress(&mut command);
+            user.apply_env(&mut command);
             let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end().expect_code(4);
             assert!(ran.err().contains("what an agent starts could not be ended here"), "{}", ran.text());
             assert!(user.ids().is_empty() && !user.work().join("began").exists());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use loop_testkit::{Escapees, ODD_AGENTS, TestEnv, for_all, wait_at_most, zoo};
+use loop_testkit::{Escapees, ODD_AGENTS, TestEnv, escape_agents, for_all, wait_at_most};
 
 /// A run that takes longer hangs: a second for the agent, five to end, and much for a busy machine.
 const HANGS_AFTER: Duration = Duration::from_secs(30);
@@ -18,7 +18,7 @@ fn play(number: usize, name: &str, outcome: &str) -> Result<Duration, String> {
     let tag = format!("{}-{number}-{name}", std::process::id());
     user.write("prompt", &"all of this is to be done\n".repeat(PROMPT_BYTES / 26));
     let prompt = user.root().join("prompt").display().to_string();
-    let agent = format!("ZOO_TAG={tag} exec {} odd {name}", zoo(env!("CARGO_BIN_EXE_loop")).display());
+    let agent = format!("ZOO_TAG={tag} exec {} odd {name}", escape_agents(env!("CARGO_BIN_EXE_loop")).display());
     let mut words = vec!["start", "--promise", "false", "--agent-cmd", &agent, "--timeout", "1s", "-n", "1"];
     if ["never-reads", "ends-unread", "reads-for-ever"].contains(&name) {
         words.extend(["--prompt-file", &prompt]);

@@ -18,7 +18,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use cases::{CAUSES, Case, Cause, Verdict};
-use loop_testkit::{ZOO, for_all};
+use loop_testkit::{ESCAPE_KINDS, for_all};
 use modes::{Mode, Programs};
 use others::Others;
 
@@ -41,7 +41,7 @@ fn taken(mode: &Mode) -> Vec<Case> {
     let days = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs() / 86_400);
     let days = usize::try_from(days).unwrap();
     let mut cases = Vec::new();
-    for (row, kind) in ZOO.iter().enumerate() {
+    for (row, kind) in ESCAPE_KINDS.iter().enumerate() {
         for (column, cause) in CAUSES.into_iter().enumerate() {
             let is_taken = match wanted.split_once(',') {
                 Some((one, other)) => one == *kind && other == cause.name(),
@@ -89,7 +89,7 @@ fn table(mode: &Mode, cases: &[Case], verdicts: &[Verdict]) -> (String, Vec<Stri
     let head: Vec<&str> = CAUSES.iter().map(|cause| cause.name()).collect();
     let mut table =
         format!("### {}\n\n| kind | {} |\n|---|{}\n", mode.name, head.join(" | "), "---|".repeat(head.len()));
-    for kind in ZOO {
+    for kind in ESCAPE_KINDS {
         let row = CAUSES.map(|cause| cells.get(&(*kind, cause)).cloned().unwrap_or_default());
         if row.iter().any(|cell| !cell.is_empty()) {
             writeln!(table, "| {kind} | {} |", row.join(" | ")).unwrap();

@@ -46,7 +46,7 @@ fn traced(user: &TestEnv, options: &[&str], words: &[&str]) -> Ran {
     let log = user.root().join("calls");
     let mut command = strace(options, &log);
     command.arg(env!("CARGO_BIN_EXE_loop")).args(words);
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     Running::of(command.spawn().unwrap(), user.root()).end()
 }
 

@@ -41,7 +41,7 @@ fn looped(env: &TestEnv, more: &[&str]) -> Ran {
 pub(crate) fn plain_loop(env: &TestEnv, words: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loop"));
     command.args(words);
-    env.dress(&mut command);
+    env.apply_env(&mut command);
     Running::of(command.spawn().unwrap(), env.root()).end()
 }
 
@@ -348,7 +348,7 @@ fn a_loop_that_is_gone_on_with_publishes_on_and_a_killed_one_is_told() {
     env.write("work/hang", "");
     let mut command = Command::new(env!("CARGO_BIN_EXE_loop"));
     command.args(["resume", &env.id(), "-n", "+1"]);
-    env.dress(&mut command);
+    env.apply_env(&mut command);
     let running = Running::of(command.spawn().unwrap(), env.root());
     wait_until("it works", || env.read("work/.loopr/status.json").contains("\"iteration\": 5"));
     running.signal("KILL");

@@ -90,7 +90,7 @@ fn a_reader_that_goes_away_is_no_error() {
     );
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &line]);
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
     assert_eq!((ran.out().as_str(), ran.err().as_str()), ("{", ""));
 }

@@ -273,7 +273,7 @@ fn a_loop_that_did_not_sync_would_be_found_out() {
             let mut command = strace(&["-f", "-e", "trace=fsync,fdatasync,syncfs,sync_file_range", "-e", never], &log);
             let own = machine.user.command(&["checkpoint", &machine.id, &name]);
             command.arg(own.get_program()).args(own.get_args());
-            machine.user.dress(&mut command);
+            machine.user.apply_env(&mut command);
             assert!(command.output().unwrap().status.success());
             machine.cut();
             lost.extend(machine.lost(&name, &sight));

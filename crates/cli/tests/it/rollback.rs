@@ -277,7 +277,7 @@ fn a_rollback_that_was_cut_off_is_said_and_nobody_begins_in_its_midst() {
     let options = ["-f", "-e", "trace=unlinkat", "-e", "inject=unlinkat:signal=KILL:when=1"];
     let mut command = loop_testkit::strace(&options, &log);
     command.arg(env!("CARGO_BIN_EXE_loop")).args(["rollback", &id, "initial"]);
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     drop(loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end());
     let status = user.run(&["status", &id]).expect_code(0).out();
     assert!(status.contains(&format!("loop rollback {id} undo")), "{status}");

@@ -47,7 +47,7 @@ fn a_loop_that_was_started_to_ignore_a_hangup_ignores_it() {
     let user = user();
     let mut command = std::process::Command::new("nohup");
     command.arg(env!("CARGO_BIN_EXE_loop")).args(start(WAITING, "test -e log", &[]));
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     let running = loop_testkit::Running::of(command.spawn().unwrap(), user.root());
     user.wait_for_file("work/began");
     running.signal("HUP");
@@ -120,7 +120,7 @@ fn a_deadline_that_has_passed_wakes_nobody_again() {
     let mut command = loop_testkit::strace(&["-e", "trace=?poll,?ppoll"], &log);
     let agent = "trap '' TERM; while :; do sleep 1; done";
     command.arg(env!("CARGO_BIN_EXE_loop")).args(start(agent, "false", &["--timeout", "200ms", "-n", "1"]));
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     let ran = loop_testkit::Running::of(command.spawn().unwrap(), user.root()).end();
     assert_eq!(ran.code, Some(1), "{}", ran.text());
     let polls = loop_testkit::Call::read(&log).len();

@@ -10,7 +10,7 @@ fn calls(user: &TestEnv) -> Vec<Call> {
     let log = user.root().join("calls");
     let mut command = strace(&["-y", "-s", "4000", "-e", CALLS], &log);
     command.arg(env!("CARGO_BIN_EXE_loop")).args(start("echo x >> log", "test $(wc -l < log) = 2", &["--json"]));
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     let ran = Running::of(command.spawn().unwrap(), user.root()).end();
     assert_eq!(ran.code, Some(0), "{}", ran.text());
     Call::read(&log)
@@ -90,7 +90,7 @@ fn a_request_of_a_person_is_safe_before_it_is_acknowledged() {
     let mut command = strace(&["-y", "-s", "4000", "-e", CALLS], &log);
     let agent = "touch began; while [ ! -e go ]; do sleep 0.02; done";
     command.arg(env!("CARGO_BIN_EXE_loop")).args(start(agent, "false", &[]));
-    user.dress(&mut command);
+    user.apply_env(&mut command);
     let running = Running::of(command.spawn().unwrap(), user.root());
     user.wait_for_file("work/began");
     // strace does not pass the signal on: it goes to the harness itself.

@@ -12,7 +12,7 @@ use loop_host::checkpoint::{
 };
 
 use super::checkpoint_trees::{NEVER, ask, saved};
-use super::garden::{Dice, Garden, Sight, features, ignored, walk};
+use super::random_tree::{Dice, RandomTree, Sight, features, ignored, walk};
 
 const FOLDER: u32 = 0o040_000;
 
@@ -34,8 +34,8 @@ fn one(seed: u64) -> (Vec<String>, Vec<&'static str>) {
     // In memory: what is synced is another test's matter.
     let scratch = loop_testkit::folder_in_memory();
     let root = scratch.path().join("work");
-    let mut garden = Garden { root: &root, dice: Dice::new(seed) };
-    garden.plant();
+    let mut random_tree = RandomTree { root: &root, dice: Dice::new(seed) };
+    random_tree.plant();
     let workspace = open_folder(&root).unwrap();
     let rules = Rules::new(true, &[], false);
     let mut store = Store::open(&scratch.path().join("store")).unwrap();
@@ -43,8 +43,8 @@ fn one(seed: u64) -> (Vec<String>, Vec<&'static str>) {
     let before = walk(&root);
     let mut there = features(&root, &before);
     let (first, measured) = saved(store.save(&workspace, &mut cache, &ask("run/initial", &rules)).unwrap());
-    for _ in 0..garden.dice.roll(10) + 1 {
-        garden.change();
+    for _ in 0..random_tree.dice.roll(10) + 1 {
+        random_tree.change();
     }
     let changed = walk(&root);
     let is_edited = |path: &Vec<u8>| path.ends_with(b".gitignore") && before.get(path) != changed.get(path);
@@ -236,8 +236,8 @@ const FEATURES: &[&str] = &[
 fn a_tree_that_came_back_otherwise_would_be_found_out() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path().join("work");
-    let mut garden = Garden { root: &root, dice: Dice::new(7) };
-    garden.plant();
+    let mut random_tree = RandomTree { root: &root, dice: Dice::new(7) };
+    random_tree.plant();
     fs::write(root.join("file"), "as it was").unwrap();
     fs::write(root.join(".gitignore"), "x.log\n").unwrap();
     fs::write(root.join("x.log"), "ignored").unwrap();

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    loop_testkit::behaviours::play(&words).map_or(ExitCode::FAILURE, ExitCode::from)
+    loop_testkit::scripted_agents::play(&words).map_or(ExitCode::FAILURE, ExitCode::from)
 }

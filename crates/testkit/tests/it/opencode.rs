@@ -27,7 +27,7 @@ fn user(turns: impl IntoIterator<Item = Turn>) -> (TestEnv, ModelServer) {
 /// One attempt.
 fn attempt(env: &TestEnv, permissions: Permissions, session: Option<&str>) -> Reading {
     let mut command = Command::new("env");
-    env.dress(&mut command);
+    env.apply_env(&mut command);
     let text = |word: &std::ffi::OsStr| word.to_str().unwrap().to_owned();
     let ambient = command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
     let path = |name: &str| env.root().join("an attempt").join(name).display().to_string();

@@ -28,7 +28,7 @@ fn whole_turn(agent: RealAgent, api: Api, arguments: &[&str]) {
 
 fn run(env: &TestEnv, agent: RealAgent, arguments: &[&str]) -> String {
     let mut command = Command::new(env.root().join("bin").join(agent.program()));
-    env.dress(&mut command);
+    env.apply_env(&mut command);
     command.args(arguments).stdin(std::fs::File::open(env.root().join("prompt")).unwrap());
     let (out, log) = (env.root().join("out"), env.root().join("log"));
     command.stdout(std::fs::File::create(&out).unwrap()).stderr(std::fs::File::create(&log).unwrap());

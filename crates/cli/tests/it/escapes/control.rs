@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use loop_testkit::{Escapees, ZOO, for_all, wait_at_most, zoo};
+use loop_testkit::{ESCAPE_KINDS, Escapees, escape_agents, for_all, wait_at_most};
 
 /// Those whose group is still that of the agent: a runner that kills the group ends them.
 const DIES_BY_KILLPG: &[&str] = &["nohup", "deaf", "pipe-holder"];
@@ -14,7 +14,7 @@ fn left_by_killpg(kind: &str) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let tag = format!("control-{}-{kind}", std::process::id());
     let escapees = Escapees { tag: &tag, folder: folder.path() };
-    let mut command = Command::new(zoo(env!("CARGO_BIN_EXE_loop")));
+    let mut command = Command::new(escape_agents(env!("CARGO_BIN_EXE_loop")));
     command.arg(kind).arg(folder.path()).arg("stay").env("ZOO_TAG", &tag).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut agent = command.spawn().unwrap();
@@ -33,15 +33,16 @@ fn left_by_killpg(kind: &str) -> usize {
 
 #[test]
 fn the_kinds_of_the_zoo_outlive_the_killing_of_their_group_but_for_three_that_say_so() {
-    let left = for_all(ZOO, |kind| left_by_killpg(kind));
+    let left = for_all(ESCAPE_KINDS, |kind| left_by_killpg(kind));
     let mut table = "| kind | after killpg |\n|---|---|\n".to_owned();
-    for (kind, left) in ZOO.iter().zip(&left) {
+    for (kind, left) in ESCAPE_KINDS.iter().zip(&left) {
         let text = if *left == 0 { "dies by killpg".to_owned() } else { format!("{left} alive") };
         writeln!(table, "| {kind} | {text} |").unwrap();
     }
     let survivors = left.iter().filter(|left| **left > 0).count();
-    super::show(&format!("### Control: killpg\n\n{survivors} of {} kinds survive.\n\n{table}", ZOO.len()));
-    let dead: Vec<&str> = ZOO.iter().zip(&left).filter(|(_, left)| **left == 0).map(|(kind, _)| *kind).collect();
+    super::show(&format!("### Control: killpg\n\n{survivors} of {} kinds survive.\n\n{table}", ESCAPE_KINDS.len()));
+    let dead: Vec<&str> =
+        ESCAPE_KINDS.iter().zip(&left).filter(|(_, left)| **left == 0).map(|(kind, _)| *kind).collect();
     assert_eq!(dead, DIES_BY_KILLPG, "{table}");
     assert!(survivors >= 15, "{table}");
 }

@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use loop_testkit::{Being, TestEnv, zoo};
+use loop_testkit::{Being, TestEnv, escape_agents};
 
 use super::cases::{Case, Cause};
 
@@ -45,7 +45,7 @@ impl Programs {
         let folder = tempfile::Builder::new().prefix("loop-zoo-").tempdir().unwrap();
         let built = env!("CARGO_BIN_EXE_loop");
         fs::copy(built, folder.path().join("loop")).unwrap();
-        fs::copy(zoo(built), folder.path().join("zoo")).unwrap();
+        fs::copy(escape_agents(built), folder.path().join("zoo")).unwrap();
         fs::create_dir(folder.path().join("others")).unwrap();
         std::os::unix::fs::symlink("../zoo", folder.path().join("others/loop")).unwrap();
         for path in ["", "loop", "zoo", "others"] {

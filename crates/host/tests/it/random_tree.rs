@@ -103,12 +103,12 @@ impl Dice {
     }
 }
 
-pub(crate) struct Garden<'a> {
+pub(crate) struct RandomTree<'a> {
     pub(crate) root: &'a Path,
     pub(crate) dice: Dice,
 }
 
-impl Garden<'_> {
+impl RandomTree<'_> {
     /// A workspace: a plain folder, or one that git has made something of.
     pub(crate) fn plant(&mut self) {
         match self.dice.one_of(&["", "", "", "empty", "full", "super", "trees", "trees/linked"]) {
@@ -314,7 +314,7 @@ fn is_linked(root: &Path, path: &[u8]) -> bool {
     fs::symlink_metadata(root.join(OsStr::from_bytes(path))).unwrap().nlink() > 1
 }
 
-/// Whether the ignore files of a tree name a path or a folder above it: git's rules, as far as the garden uses them.
+/// Whether the ignore files of a tree name a path or a folder above it: git's rules, as far as the random_tree uses them.
 pub(crate) fn ignored(sight: &Sight, path: &[u8], is_folder: bool) -> bool {
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     (1..=parts.len()).any(|depth| {

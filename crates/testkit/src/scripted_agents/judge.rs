@@ -91,7 +91,7 @@ fn prepare(program: &str, player: &str, behaviour: &Behaviour, agent: &str) -> T
     let script = format!("set -e\n{PROJECT}\n{}", behaviour.project.join("\n"));
     let mut command = Command::new("sh");
     command.args(["-c", &script]);
-    env.dress(&mut command);
+    env.apply_env(&mut command);
     let made = command.output().expect("sh");
     assert!(made.status.success(), "{}: {}", behaviour.name, String::from_utf8_lossy(&made.stderr));
     let truth = env.root().join("truth.sh");
@@ -126,7 +126,7 @@ impl Seen<'_> {
     fn shell(&self, line: &str) -> bool {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
-        self.env.dress(&mut command);
+        self.env.apply_env(&mut command);
         command.output().is_ok_and(|out| out.status.success())
     }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// Every kind of escapee, as `zoo <kind> …` has them.
-pub const ZOO: &[&str] = &[
+pub const ESCAPE_KINDS: &[&str] = &[
     "setsid",
     "double-fork",
     "nohup",
@@ -59,9 +59,9 @@ pub const ODD_AGENTS: &[(&str, &str)] = &[
 ///
 /// Cargo tells a test where the programs of its own package are, and builds no others for it.
 #[must_use]
-pub fn zoo(program: &str) -> PathBuf {
-    static ZOO: OnceLock<PathBuf> = OnceLock::new();
-    ZOO.get_or_init(|| build(Path::new(program), "zoo")).clone()
+pub fn escape_agents(program: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build(Path::new(program), "zoo")).clone()
 }
 
 /// The agent that speaks the Agent Client Protocol by a script, likewise: `acp-agent SCENE`.
