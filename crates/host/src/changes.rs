@@ -4,9 +4,10 @@ use loop_core::agent::Agent;
 use loop_core::policy::budget::money_exact;
 use loop_core::run::{Change, RunState};
 use loop_core::settings::{
-    Given, Key, Kind, Layer, Origin, Settings, UNLIMITED, duration_text, key, keys, micros, millis, parse_value,
+    Given, Key, Kind, Layer, Origin, Settings, UNLIMITED, catalogue, duration_text, key, keys, micros, millis,
+    parse_value,
 };
-use loop_core::time;
+use loop_core::{text, time};
 
 use crate::clock;
 use crate::paths::Home;
@@ -76,7 +77,9 @@ pub fn check_changes(
     names.sort_unstable();
     names.dedup();
     if names.len() < changes.len() {
-        return Err(LaunchRefusal::wrong("each setting once"));
+        return Err(LaunchRefusal::wrong("a setting is given twice")
+            .because("it can have one value only")
+            .hint("name each setting once"));
     }
     add_implied(&mut changes, state.settings.shown());
     let mut settings = state.settings.shown().clone();
@@ -86,8 +89,8 @@ pub fn check_changes(
     Ok(CheckedChanges { changes, settings, agent })
 }
 
-/// The settings that name the agent and what its program is given.
-const OF_AGENT: [&Key; 4] = [keys::agent(), keys::agent_cmd(), keys::agent_model(), keys::agent_args()];
+/// What the program of one agent is given. It does not fit another agent.
+const GIVEN_TO_AGENT: [&Key; 3] = [keys::agent_cmd(), keys::agent_model(), keys::agent_args()];
 
 /// What a change of the agent means for the settings beside it: a command alone is the custom agent, and command, model
 /// and arguments of another agent do not fit the new one. Time limits that are the defaults of one kind of agent become
@@ -101,7 +104,7 @@ fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
         changes.push(Change::new(keys::agent().name, "custom".to_owned()));
     }
     let is_another = given(changes, keys::agent()).is_some_and(|agent| agent != before.values.agent.agent);
-    for key in OF_AGENT.into_iter().skip(1).filter(|_| is_another) {
+    for key in GIVEN_TO_AGENT.into_iter().filter(|_| is_another) {
         if given(changes, key).is_none() && !before.resolved.text(key).is_empty() {
             changes.push(Change::new(key.name, String::new()));
         }
@@ -118,7 +121,9 @@ fn add_implied(changes: &mut Vec<Change>, before: &Settings) {
 
 /// Whether the agent can work that these changes name. Its description is recorded with them.
 fn check_agent(settings: &Settings, changes: &mut [Change], state: &RunState) -> Result<Option<Agent>, LaunchRefusal> {
-    if !changes.iter().any(|change| OF_AGENT.iter().any(|key| key.name == change.key)) {
+    let is_about_agent =
+        |change: &Change| change.key == keys::agent().name || GIVEN_TO_AGENT.iter().any(|key| key.name == change.key);
+    if !changes.iter().any(is_about_agent) {
         return Ok(None);
     }
     let home = Home::find(|name| std::env::var_os(name))?;
@@ -140,16 +145,18 @@ fn check_agent(settings: &Settings, changes: &mut [Change], state: &RunState) ->
 }
 
 fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, LaunchRefusal> {
-    let key = key(&change.key).ok_or_else(|| LaunchRefusal::wrong(format!("there is no setting {}", change.key)))?;
+    let key = key(&change.key).ok_or_else(|| unknown(&change.key))?;
     if !key.may_change {
-        return Err(LaunchRefusal::wrong(format!("{} cannot change in a run", key.name)));
+        return Err(LaunchRefusal::wrong(format!("{} cannot change in a run", key.name))
+            .because("it holds from the start of a run to its end")
+            .hint("start another loop with it"));
     }
     let text = match change.value.strip_prefix('+') {
-        Some(more) => added(key, more, state)?,
+        Some(more) => added(key, more, state, form)?,
         None => change.value.clone(),
     };
-    // Implied changes empty a setting, and come here again when the run itself checks them.
-    if text.is_empty() && OF_AGENT[1..].contains(&key) {
+    // An empty text unsets it.
+    if text.is_empty() && GIVEN_TO_AGENT.contains(&key) {
         return Ok(Change::new(key.name, text));
     }
     let given = Given::read(key, &text, form.origin(key))?;
@@ -157,6 +164,15 @@ fn read(change: &Change, state: &RunState, form: ChangeForm) -> Result<Change, L
         check_containment_word(&given.value)?;
     }
     Ok(Change::new(key.name, given.value))
+}
+
+fn unknown(name: &str) -> LaunchRefusal {
+    let near = text::nearest(name, catalogue().filter(|key| key.may_change).map(|key| key.name));
+    let refusal = LaunchRefusal::wrong(format!("there is no setting {name}")).because("loop does not know this name");
+    match near {
+        Some(near) => refusal.hint(format!("did you mean {near}?")),
+        None => refusal.hint("loop config show"),
+    }
 }
 
 /// Refuses a containment that is asked for by name and is not available here.
@@ -214,13 +230,13 @@ fn check_limits(
 ///
 /// # Errors
 /// When nothing can be added to this setting, or not this.
-pub fn added(key: &'static Key, more: &str, state: &RunState) -> Result<String, LaunchRefusal> {
+fn added(key: &'static Key, more: &str, state: &RunState, form: ChangeForm) -> Result<String, LaunchRefusal> {
     let now = state.settings.shown().resolved.text(key);
     if now == UNLIMITED {
         return Ok(UNLIMITED.to_owned());
     }
     let wrong = |why: &str| {
-        LaunchRefusal::wrong(format!("--{} cannot be +{more}", key.flag.long))
+        LaunchRefusal::wrong(format!("{} cannot be +{more}", form.name(key)))
             .because(why.to_owned())
             .hint(format!("it is {now} now; give a whole value, or an addition such as +5 or +1h"))
     };

@@ -2,6 +2,7 @@
 use clap::Args;
 use loop_core::control::Ask;
 use loop_core::run::{Change, Event, Fact, Request};
+use loop_host::changes::{ChangeForm, RunActivity, check_changes};
 use loop_host::run_folder::RunFolder;
 
 use super::ask;
@@ -30,6 +31,11 @@ pub(crate) fn run(context: &Context, args: &SetArgs) -> Done {
         Ok(Change::new(&key.replace('-', "_"), value.to_owned()))
     };
     let changes = args.pairs.iter().map(change).collect::<Result<Vec<_>, CommandError>>()?;
+    if folder.holder().is_some() {
+        // Checked here too, so that a refusal has its hint. The run itself adds, and finds what is implied.
+        let state = loop_host::journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
+        check_changes(&changes, &state, RunActivity::AtWork, ChangeForm::Pairs)?;
+    }
     let seq = ask::ask(&folder, Ask::Set(changes), "loop set")?;
     let said: Vec<String> = recorded(&folder, seq)?.iter().map(in_words).collect();
     ask::told(context, &folder, &format!("{} from now on", said.join(", ")), seq)

@@ -167,3 +167,19 @@ fn an_agent_of_the_users_own_is_recorded_as_it_was_when_it_was_named() {
     env.run(&["resume", &id, "-n", "+1"]).expect_code(1);
     assert_eq!(called(&env), ["mine", "mine"]);
 }
+
+#[test]
+fn a_wrong_change_is_refused_in_the_words_that_were_typed() {
+    let env = user();
+    let running = env.begin(&start("touch began; while [ ! -e go ]; do sleep 0.02; done", "false", &["-n", "1"]));
+    env.wait_for_file("work/began");
+    let id = env.id();
+    for (pair, words) in
+        [("max_iteration=20", "did you mean max_iterations?"), ("max_iterations=+0", "max_iterations cannot be +0")]
+    {
+        let ran = env.run(&["set", &id, pair]).expect_code(4);
+        assert!(ran.err().contains(words), "{}", ran.text());
+    }
+    env.write("work/go", "");
+    running.end().expect_code(1);
+}
