@@ -115,6 +115,7 @@ impl CheckpointWorker {
             | Order::RunGate { .. }
             | Order::Reserve { .. }
             | Order::Certify { .. }
+            | Order::Judge { .. }
             | Order::Notify { .. } => return,
         };
         self.cancel.store(false, Ordering::Relaxed);

@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
+use loop_core::run::{
+    Answer, CheckpointName, CheckpointReport, Event, GateReport, JudgeReport, Notice, Order, RunState, Tool,
+};
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
@@ -152,6 +154,9 @@ impl Executor {
                 let (answer, messages) = self.ledger.reserve(state, wanted);
                 self.ready.extend(messages.into_iter().map(message));
                 Err(answer)
+            }
+            Order::Judge { .. } => {
+                Err(Answer::Judged(Box::new(JudgeReport::not_done("this is not built yet".to_owned()))))
             }
             Order::Certify { .. } => {
                 let output = self.run.gate(state.iteration, id);

@@ -78,6 +78,7 @@ fn end(home: &Home, id: &str) -> Option<Orphans> {
         | Answer::Reserved(_)
         | Answer::Guard(_)
         | Answer::Certify(_)
+        | Answer::Judged(_)
         | Answer::Notified { .. }
         | Answer::Failed { .. } => (0, Vec::new()),
     };

@@ -190,6 +190,7 @@ impl Live {
             | Answer::Held
             | Answer::Reserved(_)
             | Answer::Certify(_)
+            | Answer::Judged(_)
             | Answer::Notified { .. } => {}
         }
     }

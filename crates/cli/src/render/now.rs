@@ -1,4 +1,5 @@
 //! What a run is doing now, in words: the live line and `loop status` say the same.
+use loop_core::run::JudgedTree;
 use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::{Activity, AgentActivity, GateActivity, Now, PendingRequest};
@@ -37,6 +38,17 @@ pub(crate) fn requests(now: &Now) -> Option<String> {
     (!requests.is_empty()).then(|| requests.join(" · "))
 }
 
+/// What the gates are run for on a copy.
+fn judging(tree: JudgedTree) -> &'static str {
+    match tree {
+        JudgedTree::Final => "running the gates in a clean copy",
+        JudgedTree::Initial => "running the gates in a clean copy of the initial checkpoint",
+        JudgedTree::Canary => "adding a failing test to a copy: do the gates notice?",
+        JudgedTree::Undone => "taking the change back in a copy: do the gates notice?",
+        JudgedTree::Hunks { .. } => "taking single pieces of the change back in a copy: do the gates notice?",
+    }
+}
+
 fn activity(now: &Now, at: At, id: &str) -> String {
     let spent = time::compact(whole_seconds(now.elapsed_ms));
     let limit = now.limit_ms.map_or_else(String::new, |limit| format!(" of {}", time::compact(limit)));
@@ -49,6 +61,7 @@ fn activity(now: &Now, at: At, id: &str) -> String {
         Activity::Guard => "checking the protected files".to_owned(),
         Activity::Rollback { checkpoint } => format!("rolling back to {checkpoint} · {spent}"),
         Activity::CleanUp => "ending what is left of an interrupted attempt".to_owned(),
+        Activity::Judge { tree } => format!("{} · {spent}", judging(*tree)),
         Activity::Certify => "recording the proof".to_owned(),
         Activity::Reserve => "asking the ledger for a call".to_owned(),
         Activity::Wait { failure: Some(failure), .. } => {

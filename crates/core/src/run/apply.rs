@@ -290,6 +290,7 @@ impl RunState {
             | Order::Reserve { .. }
             | Order::Guard { .. }
             | Order::Certify { .. }
+            | Order::Judge { .. }
             | Order::CleanUp { .. }
             | Order::Checkpoint { .. }
             | Order::Measure { .. }

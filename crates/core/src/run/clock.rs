@@ -173,6 +173,7 @@ impl RunState {
             | Order::Reserve { .. }
             | Order::Guard { .. }
             | Order::Certify { .. }
+            | Order::Judge { .. }
             | Order::Hold { .. }
             | Order::Measure { .. }
             | Order::ManualCheckpoint { .. }

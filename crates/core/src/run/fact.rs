@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoints::RollbackCause;
 use super::choice::{AgentChoice, ChoiceCause};
 use super::event::{GateIndex, Input};
+use super::judge_report::JudgedTree;
 use super::judgement::{
     AttemptJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement,
 };
@@ -13,7 +14,7 @@ use super::outcome::{Outcome, Proof, Reason};
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Act, JournalEntry};
 use crate::policy::reserve::Wanted;
-use crate::settings::Settings;
+use crate::settings::{GateSpec, Settings};
 
 /// One line of the journal of a run.
 pub type Entry = JournalEntry<Fact>;
@@ -210,6 +211,13 @@ pub enum Order {
         /// On which state of the workspace.
         point: GatePoint,
     },
+    /// Run the gates on a clean copy of a recorded tree.
+    Judge {
+        /// Which state of the workspace passed the gates.
+        point: GatePoint,
+        /// Which tree the copy holds.
+        tree: JudgedTree,
+    },
     /// Do nothing until it is cancelled.
     Hold {
         /// Why.
@@ -270,6 +278,20 @@ const RESERVE_MS_MAX: u64 = 60 * 1000;
 /// Asking tools for their versions.
 const CERTIFY_MS_MAX: u64 = 60 * 1000;
 
+/// Making a copy, and everything around the gates.
+const COPY_MS_MAX: u64 = 30 * 60 * 1000;
+
+/// All tries of all gates, each with the time that it may take.
+fn judge_limit_ms(tree: JudgedTree, settings: &Settings) -> u64 {
+    let one = |gate: &GateSpec| {
+        let limit = gate.timeout_ms.unwrap_or(settings.gate_timeout_ms);
+        limit.saturating_mul(u64::from(gate.needs().tries))
+    };
+    let gates = settings.gates.iter().map(one).fold(0, u64::saturating_add);
+    let budget = if let JudgedTree::Hunks { budget_ms } = tree { budget_ms } else { 0 };
+    gates.saturating_add(COPY_MS_MAX).saturating_add(budget)
+}
+
 impl Order {
     /// Main orders come one after the other; side orders beside them.
     #[must_use]
@@ -285,6 +307,7 @@ impl Order {
             | Self::Reserve { .. }
             | Self::Guard { .. }
             | Self::Certify { .. }
+            | Self::Judge { .. }
             | Self::RunGate { .. } => true,
         }
     }
@@ -306,6 +329,7 @@ impl Order {
             }
             Self::Reserve { .. } => RESERVE_MS_MAX,
             Self::Certify { .. } => CERTIFY_MS_MAX,
+            Self::Judge { tree, .. } => judge_limit_ms(*tree, settings),
             Self::CleanUp { .. } => CLEAN_UP_MS_MAX,
             Self::Checkpoint { .. }
             | Self::Measure { .. }

@@ -43,6 +43,7 @@ pub(super) fn dropped(order: &Order) -> DroppedOrder {
         | Order::Reserve { .. }
         | Order::Guard { point: GuardPoint::Start | GuardPoint::Agent(..) | GuardPoint::People }
         | Order::Certify { .. }
+        | Order::Judge { .. }
         | Order::RunGate { .. } => DroppedOrder::Again,
         Order::Guard { point: GuardPoint::Gates(_) } => DroppedOrder::GatesAgain,
         Order::Notify { .. } | Order::ManualCheckpoint { .. } => DroppedOrder::Forgotten,

@@ -29,6 +29,7 @@ mod fact;
 mod gates;
 mod guard;
 mod judge;
+mod judge_report;
 mod judgement;
 mod outcome;
 mod phase;
@@ -54,6 +55,7 @@ pub use fact::{
 };
 pub use gates::{Gate, Gates, LastGate, TestCount};
 pub use guard::Guard;
+pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree};
 pub use judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
     MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,

@@ -1,6 +1,7 @@
 //! The answers to orders: digests, never the bytes themselves.
 use serde::{Deserialize, Serialize};
 
+use super::judge_report::JudgeReport;
 use crate::agent::AgentReport;
 use crate::changes::Changes;
 use crate::ended::{Ended, Output};
@@ -33,6 +34,8 @@ pub enum Answer {
     Guard(Box<GuardReport>),
     /// With what the gates were run.
     Certify(CertifyReport),
+    /// What the gates said on a clean copy.
+    Judged(Box<JudgeReport>),
     /// The checkpoint that a person asked for exists.
     ManualCheckpoint(CheckpointReport),
     /// The workspace is what the checkpoint says.

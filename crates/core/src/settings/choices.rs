@@ -58,6 +58,30 @@ choice! {
 }
 
 choice! {
+    /// Where the gates run once more before a loop is verified.
+    JudgeChoice {
+        /// In a clean copy of the recorded tree, where the project can be judged there.
+        #[default]
+        Auto = "auto",
+        /// Only in the workspace.
+        Workspace = "workspace",
+    }
+}
+
+choice! {
+    /// Whether it is tried how strong the gates are.
+    StrengthChoice {
+        /// It is not tried.
+        Off = "off",
+        /// It is tried, and the result is shown.
+        #[default]
+        Report = "report",
+        /// The loop is not done without it.
+        Require = "require",
+    }
+}
+
+choice! {
     /// Whether an iteration continues the agent's conversation.
     SessionMode {
         /// Each iteration begins a new one.

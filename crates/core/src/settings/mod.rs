@@ -33,8 +33,8 @@ pub use catalogue::{
     Key, LimitSettings, OutputSettings, StartSettings, Values, catalogue, key, keys,
 };
 pub use choices::{
-    BreakerMode, BreakerReset, CheckpointBackend, ContainmentMode, KeepState, OnBlocked, OnInterrupt, OnQuestion,
-    OnRegression, OnTamper, Profile, SessionMode, StatusBlock, TestOnlyBy,
+    BreakerMode, BreakerReset, CheckpointBackend, ContainmentMode, JudgeChoice, KeepState, OnBlocked, OnInterrupt,
+    OnQuestion, OnRegression, OnTamper, Profile, SessionMode, StatusBlock, StrengthChoice, TestOnlyBy,
 };
 pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;

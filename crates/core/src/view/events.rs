@@ -111,6 +111,7 @@ fn answered(answer: &Answer, state: &RunState) -> Option<(&'static str, Value)> 
         | Answer::Reserved(_)
         | Answer::Guard(_)
         | Answer::Certify(_)
+        | Answer::Judged(_)
         | Answer::Held
         | Answer::Notified { .. } => None,
     }

@@ -8,6 +8,7 @@ use super::row::Waiting;
 use super::seconds;
 use crate::agent::Live;
 use crate::machine::consult;
+use crate::run::JudgedTree;
 use crate::run::{CancelCause, HoldCause, OpenRunOrder, Order, RunState, Target};
 use crate::text;
 use crate::time::{self, At};
@@ -67,6 +68,11 @@ pub enum Activity {
     },
     /// What is left of an interrupted attempt is ended.
     CleanUp,
+    /// The gates run on a clean copy of a recorded tree.
+    Judge {
+        /// Which tree the copy holds.
+        tree: JudgedTree,
+    },
     /// The proof is recorded.
     Certify,
     /// The ledger of all runs is asked for a call.
@@ -245,6 +251,7 @@ impl Now {
             | Activity::Rollback { .. }
             | Activity::CleanUp
             | Activity::Certify
+            | Activity::Judge { .. }
             | Activity::Reserve => true,
         }
     }
@@ -287,6 +294,7 @@ fn activity(state: &RunState, order: &Order, live: &LiveDigest) -> Activity {
         Order::Rollback { to, .. } => Activity::Rollback { checkpoint: to.clone() },
         Order::CleanUp { .. } => Activity::CleanUp,
         Order::Certify { .. } => Activity::Certify,
+        Order::Judge { tree, .. } => Activity::Judge { tree: *tree },
         Order::Reserve { .. } => Activity::Reserve,
         Order::Hold { cause, .. } => hold(state, *cause),
         Order::Notify { .. } => Activity::Between,

@@ -429,6 +429,7 @@ fn order_text(order: &Order, state: &RunState) -> String {
         }
         Order::Guard { point } => format!("guard {}", word(point)),
         Order::Reserve { .. } => "reserve".to_owned(),
+        Order::Judge { tree, .. } => format!("judge {}", word(tree)),
         Order::Certify { point } => format!("certify {}", word(point)),
         Order::Notify { result, .. } => format!("notify {result}"),
     }

@@ -402,6 +402,7 @@ fn name(order: &Order) -> &'static str {
         Order::Notify { .. } => "notify",
         Order::Reserve { .. } => "reserve",
         Order::Guard { .. } => "guard",
+        Order::Judge { .. } => "judge",
         Order::Certify { .. } => "certify",
     }
 }

@@ -125,6 +125,7 @@ impl World {
                 check(quiet, "somebody goes back while something edits")?;
             }
             Order::Guard { .. } => check(quiet, "protected files are looked at while something edits")?,
+            Order::Judge { .. } => check(quiet, "a copy is judged while something edits")?,
             Order::Certify { .. } => check(self.kept_on.is_some(), "a proof is wanted of what was not kept")?,
             Order::Reserve { .. } | Order::Notify { .. } | Order::ManualCheckpoint { .. } => {}
         }
@@ -212,6 +213,7 @@ impl World {
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
             Order::Reserve { .. } => self.reserve(seed),
+            Order::Judge { .. } => Answer::Judged(Box::default()),
             Order::Certify { .. } => self.certify(),
         }
     }
@@ -284,6 +286,7 @@ impl World {
             | Order::Rollback { .. }
             | Order::Reserve { .. }
             | Order::Guard { .. }
+            | Order::Judge { .. }
             | Order::Certify { .. } => Answer::Failed { what: "took too long".to_owned() },
             Order::CleanUp { .. } => Answer::Lost { left: vec!["pid 42".to_owned()] },
             Order::Hold { .. } | Order::Notify { .. } | Order::ManualCheckpoint { .. } => {

@@ -47,6 +47,7 @@ impl RequestOutcome {
             | Answer::Reserved(_)
             | Answer::Guard(_)
             | Answer::Certify(_)
+            | Answer::Judged(_)
             | Answer::Notified { .. } => None,
         }
     }

@@ -1,7 +1,7 @@
 //! When a loop is done: the gates, and what counts without one.
 use super::{Flag, InProject, flag};
 use crate::settings::amounts::Millis;
-use crate::settings::choices::{KeepState, OnRegression};
+use crate::settings::choices::{JudgeChoice, KeepState, OnRegression, StrengthChoice};
 use crate::settings::gates::GateSpec;
 use crate::settings::value::Kind;
 
@@ -27,6 +27,27 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("no-promise", ""),
+        }
+        /// Where the gates run once more before the loop is verified: in a clean copy of the recorded tree (auto), or
+        /// not again, so that the workspace alone decides (workspace).
+        judge: JudgeChoice {
+            kind: JudgeChoice::KIND,
+            default: "auto",
+            flag: flag("judge", "WHERE"),
+        }
+        /// How strong the gates are: do not try it, try it and report it, or require it for done. It is tried in
+        /// clean copies: a failing test is added, and pieces of the change are taken back; the gates must notice.
+        strength: StrengthChoice {
+            kind: StrengthChoice::KIND,
+            default: "report",
+            flag: flag("strength", "WHAT"),
+            may_change: true,
+        }
+        /// A command that installs the dependencies, such as npm ci. It runs in each clean copy before the gates,
+        /// in the place of the dependencies of the workspace.
+        setup: Option<String> {
+            kind: Kind::Command,
+            flag: flag("setup", "CMD"),
         }
         /// How long the promise command may take.
         gate_timeout: Millis {
