@@ -80,6 +80,8 @@ pub(crate) enum Verb {
     Checkpoint(commands::checkpoint::CheckpointArgs),
     /// Run the gates of a loop that is done again, on the tree that was judged
     Verify(commands::verify::VerifyArgs),
+    /// Accept a loop whose gates pass, although something speaks against it
+    Accept(commands::accept::AcceptArgs),
     /// Show, get, set and check settings
     Config(commands::config::ConfigArgs),
     /// See a whole loop work in a minute: no agent, no key, nothing of yours touched

@@ -259,6 +259,7 @@ fn added(key: &'static Key, more: &str, state: &RunState, form: ChangeForm) -> R
         Kind::SizeOrUnlimited
         | Kind::Gates
         | Kind::Prices
+        | Kind::Findings
         | Kind::Switch
         | Kind::Choice(_)
         | Kind::Command

@@ -86,10 +86,10 @@ impl Work {
         match self {
             Self::Agent(agent) => agent.reader.answer(end),
             Self::Gate(reader, history) => match reader.finish(end) {
-                Ok(GateTry { report, tests }) => {
-                    let tests = tests.map(|tests| Box::new(history.add(&tests)));
-                    Answer::GateEnded(GateReport { tests, ..report })
-                }
+                Ok(GateTry { report, tests }) => match tests.map(|tests| history.add(&tests)).transpose() {
+                    Ok(tests) => Answer::GateEnded(GateReport { tests: tests.map(Box::new), ..report }),
+                    Err(error) => Answer::Failed { what: error.to_string() },
+                },
                 Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
                 Err(GateFailure::NotStored(what)) => Answer::Failed { what },
             },

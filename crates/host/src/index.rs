@@ -101,7 +101,7 @@ impl Indexed for Run {
     }
 
     fn times(state: &RunState) -> RowTimes {
-        RowTimes { created_ms: state.created.wall_ms, updated_ms: state.now.wall_ms }
+        RowTimes { created_ms: state.clock.created().wall_ms, updated_ms: state.now.wall_ms }
     }
 
     fn rest(row: &Row) -> Rest {

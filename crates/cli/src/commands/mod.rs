@@ -2,6 +2,7 @@
 //!
 //! A command reads its arguments, calls host, and prints through `render`. Rules about loops are in core; starting and
 //! resuming a run is `loop_host::launch`. Files that are not verbs hold what several verbs share.
+pub(crate) mod accept;
 pub(crate) mod acp_bridge;
 pub(crate) mod agents;
 mod ask;
@@ -99,6 +100,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Inject(args)) => inject::run(&context, &args),
         Some(Verb::Set(args)) => set::run(&context, &args),
         Some(Verb::Reset(args)) => reset::run(&context, &args),
+        Some(Verb::Accept(args)) => accept::run(&context, &args),
         Some(Verb::Watch(args)) => watch::run(&context, &args),
         Some(Verb::Rollback(args)) => rollback::run(&context, &args),
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
@@ -126,6 +128,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Cancel(_)
         | Verb::Inject(_)
         | Verb::Set(_)
+        | Verb::Accept(_)
         | Verb::Reset(_)
         | Verb::Watch(_)
         | Verb::Rollback(_)

@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use loop_core::ids::OrderId;
 use loop_core::policy::gate::Verdict;
+use loop_core::policy::proof::ProofResult;
+use loop_core::run::Gate;
 use loop_core::run::{
     AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint, HoldCause, LastGate,
     Notice, Order, Request, RollbackReport, RunState, Target,
 };
-use loop_core::settings::GateSpec;
 use loop_core::text;
 use loop_core::time::{self, At};
 use loop_core::view::{Claims, LiveDigest, Now, RunResult, gate_with_verdict, iteration_text, public_event};
@@ -129,6 +130,7 @@ impl Live {
                         .join(", "),
                     Request::Reset { session: true } => "breaker closed, conversation forgotten".to_owned(),
                     Request::Reset { session: false } => "breaker closed".to_owned(),
+                    Request::Accept { .. } => "accepted as it is".to_owned(),
                     Request::Stop | Request::Abort => return,
                 };
                 self.line(Some(Paint::Warn), &format!("{} ({by})", text::one_line(&what, 200)));
@@ -208,14 +210,18 @@ impl Live {
         }
     }
 
-    fn gate(&mut self, gate: &GateSpec, last: &LastGate, state: &RunState) {
+    fn gate(&mut self, gate: &Gate, last: &LastGate, state: &RunState) {
+        let contradiction = gate.contradiction();
+        let gate = gate.spec();
         let place = if last.point == GatePoint::Baseline { "before".to_owned() } else { of(state) };
         let paint = match last.verdict {
             Verdict::Pass => Paint::Good,
             Verdict::Fail => Paint::Dim,
             Verdict::Unverifiable => Paint::Warn,
         };
+        let contradiction = contradiction.map(sentences::contradiction);
         let said = match last.verdict {
+            Verdict::Fail if contradiction.is_some() => String::new(),
             Verdict::Pass => String::new(),
             Verdict::Fail | Verdict::Unverifiable => {
                 let line = last.report.excerpt.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -225,10 +231,11 @@ impl Live {
         let negated = if gate.promise().negated { "negated: " } else { "" };
         let name = &gate.name;
         let word = last.verdict.name();
+        let but = contradiction.map_or_else(String::new, |but| format!(", but {but}"));
         let ended = last.report.ended.brief();
         let tests =
             last.report.tests.as_ref().map_or_else(String::new, |tests| format!(" · {}", sentences::tests(tests)));
-        self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({negated}{ended}){tests}{said}"));
+        self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({negated}{ended}{but}){tests}{said}"));
     }
 
     /// One fact of the run, as far as it is printed by itself.
@@ -298,7 +305,7 @@ impl Live {
         match decision {
             Decision::Gate(_) => {
                 if let Some((gate, last)) = gate_with_verdict(&entry.fact, state) {
-                    self.gate(gate.spec(), last, state);
+                    self.gate(gate, last, state);
                 }
             }
             // Said once: the same again would not be news.
@@ -314,13 +321,24 @@ impl Live {
                 }
             }
             Decision::Chosen { choice, .. } => self.chosen(choice),
+            Decision::Clean(judgement) => {
+                if let Some((paint, text)) = sentences::clean_copy(judgement) {
+                    self.line(paint, &format!("{:>7}  {text}", of(state)));
+                }
+            }
+            Decision::Proof(judgement) if judgement.result == ProofResult::Refused => {
+                for finding in &judgement.findings {
+                    let text = text::one_line(&finding.text, 300);
+                    self.line(Some(Paint::Warn), &format!("{:>7}  not believed: {text}", of(state)));
+                }
+            }
+            Decision::Proof(_) => {}
             Decision::Attempt(_)
             | Decision::OrderDropped { .. }
             | Decision::Interruption { .. }
             | Decision::StatusSkipped
             | Decision::Round(_)
             | Decision::Guard(_)
-            | Decision::Proof(_)
             | Decision::BreakerClosed => {}
         }
     }

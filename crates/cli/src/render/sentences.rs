@@ -1,9 +1,12 @@
 //! Sentences about attempts, waits, protected files and tests, for people.
 use loop_core::agent::{Failure, Permissions};
+use loop_core::policy::gate::ExitContradiction;
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{AgentReport, GuardReport, RunState, TestsSeen};
+use loop_core::run::{AgentReport, CleanJudgement, CleanResult, GuardReport, JudgedTree, RunState, TestsSeen};
 use loop_core::text;
 use loop_core::time;
+
+use super::printer::Paint;
 
 /// How an attempt ended, what it used.
 pub(crate) fn attempt_ended(report: &AgentReport) -> String {
@@ -106,6 +109,36 @@ pub(crate) fn protected_files(guarded: &GuardReport) -> Vec<String> {
     }
     lines.extend(guarded.remarks.iter().map(|remark| text::one_line(remark, 400)));
     lines
+}
+
+/// Why exit code 0 is not believed.
+pub(crate) fn contradiction(contradiction: ExitContradiction) -> String {
+    match contradiction {
+        ExitContradiction::FailingTests { count: 1 } => "1 test fails".to_owned(),
+        ExitContradiction::FailingTests { count } => format!("{count} tests fail"),
+        ExitContradiction::NoTests { before } => format!("no test ran, and {before} did before"),
+    }
+}
+
+/// What the gates said on a copy, where that is news.
+pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, String)> {
+    let warn = |text: String| Some((Some(Paint::Warn), text));
+    match (&judgement.result, judgement.tree) {
+        (CleanResult::Passes, JudgedTree::Final) => Some((None, "the gates pass in a clean copy, too".to_owned())),
+        (CleanResult::Disagrees { what }, JudgedTree::Final) => {
+            warn(format!("the gates do not pass in a clean copy of the same files: {}", text::one_line(what, 200)))
+        }
+        (CleanResult::WorkspaceOnly { why }, _) => {
+            warn(format!("this project is judged in the workspace only: {}", text::one_line(why, 300)))
+        }
+        (CleanResult::Passes, JudgedTree::Canary) => {
+            warn("a failing test was added to a copy, and the gates did not notice".to_owned())
+        }
+        (CleanResult::Passes, JudgedTree::Undone) => {
+            warn("the sources of the start were put into a copy, and the gates did not notice".to_owned())
+        }
+        (CleanResult::Passes | CleanResult::Disagrees { .. } | CleanResult::NotDone { .. }, _) => None,
+    }
 }
 
 /// How many tests passed and failed, and what changed.

@@ -1,6 +1,6 @@
 //! The last lines of a run: how it ended, why, and what the person can do next.
 use loop_core::policy::reserve::{Cap, Reserved};
-use loop_core::run::{Best, Outcome, ReasonCode, RunState};
+use loop_core::run::{Best, Outcome, Proof, ProofJudge, ReasonCode, RunState};
 use loop_core::settings::UNLIMITED;
 use loop_core::text;
 use loop_core::time;
@@ -16,6 +16,8 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     };
     let (paint, word) = match over.outcome {
         Outcome::Verified => (Paint::Good, "done"),
+        Outcome::PassedBut => (Paint::Warn, "passed, but not verified"),
+        Outcome::Accepted => (Paint::Good, "done, accepted by a person"),
         Outcome::Claimed => (Paint::Good, "done, as the agent says"),
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
         Outcome::Stopped => (Paint::Warn, "stopped"),
@@ -48,6 +50,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     });
     let weaker = over.proof.iter().flat_map(|proof| &proof.weaker);
     let weaker = weaker.map(|how| format!("  weaker    {}\n", text::one_line(how, 160))).collect::<String>();
+    let proof = over.proof.as_deref().map(proof_lines).unwrap_or_default();
     let id = &spec.id;
     let done = state.iterations_done();
     let iterations = if done == 1 { "1 iteration".to_owned() } else { format!("{done} iterations") };
@@ -64,7 +67,7 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     }
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}{weaker}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
+        "{head}{}{weaker}{proof}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
         gates.collect::<String>(),
         claims_and_limits(state, claims),
         cost(state),
@@ -72,6 +75,28 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
         standing.status.name(),
         over.reason.code.name(),
     )
+}
+
+/// Where the pass was judged, how strong the gates are, and what else is named.
+fn proof_lines(proof: &Proof) -> String {
+    let mut text = String::new();
+    match &proof.judge {
+        Some(ProofJudge::CleanCopy { .. }) => text.push_str("  judged    again in a clean copy\n"),
+        Some(ProofJudge::Workspace { why }) => {
+            text.push_str(&format!("  judged    only in the workspace: {}\n", text::one_line(why, 160)));
+        }
+        None => {}
+    }
+    if let Some(strength) = &proof.strength {
+        text.push_str(&format!("  strength  {}\n", text::one_line(&strength.text(), 300)));
+    }
+    for finding in &proof.findings {
+        text.push_str(&format!("  against   {}\n", text::one_line(&finding.text, 200)));
+    }
+    for finding in &proof.named {
+        text.push_str(&format!("  named     {}\n", text::one_line(&finding.text, 200)));
+    }
+    text
 }
 
 /// What the agent claimed, whether limits were met, and the counts of a breaker that has tripped.
@@ -94,7 +119,10 @@ fn claims_and_limits(state: &RunState, claims: &Claims) -> String {
 
 /// A state that was better than the one that stayed, where it did not succeed.
 pub(crate) fn better(state: &RunState) -> Option<&Best> {
-    let lost = state.over.as_ref().is_some_and(|over| !matches!(over.outcome, Outcome::Verified | Outcome::Claimed));
+    let lost = state
+        .over
+        .as_ref()
+        .is_some_and(|over| !matches!(over.outcome, Outcome::Verified | Outcome::Accepted | Outcome::Claimed));
     let best = state.progress.best().filter(|_| lost && state.has_checkpoints())?;
     let other = best.checkpoint.is_some() && best.checkpoint.as_deref() != state.checkpoints.newest();
     (other && state.progress.rank().is_none_or(|rank| best.rank > rank)).then_some(best)
@@ -122,7 +150,11 @@ pub(crate) fn known_cost(state: &RunState) -> Option<String> {
 fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
     let second = match outcome {
         Outcome::Verified => format!("verify:     loop verify {id}"),
-        Outcome::Claimed | Outcome::Cancelled => format!("remove:     loop rm {id}"),
+        Outcome::PassedBut => format!(
+            "look:       loop diff {id} initial\naccept:     loop accept {id}   (when you have looked at it)\nnext:       {}",
+            next_command(state, id)
+        ),
+        Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => format!("remove:     loop rm {id}"),
         Outcome::Exhausted
         | Outcome::Tripped
         | Outcome::Blocked
@@ -168,7 +200,10 @@ pub(crate) fn next_command(state: &RunState, id: &str) -> String {
         ReasonCode::Question => format!("loop resume {id} --on-question decide"),
         ReasonCode::GateUnverifiable => format!("loop resume {id}   (when the promise can be run)"),
         ReasonCode::HostFailure => format!("loop resume {id}   (when that is fixed)"),
-        ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost => format!("loop resume {id}"),
+        ReasonCode::NotProven => inject,
+        ReasonCode::Accepted | ReasonCode::GoalComplete | ReasonCode::ManualStop | ReasonCode::AgentLost => {
+            format!("loop resume {id}")
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ended::Ended;
 use crate::machine::Deciding;
+use crate::test_output::TestsSeen;
 
 /// The result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +86,47 @@ impl Tally {
             None
         }
     }
+}
+
+/// Why exit code 0 is not a pass: the output of a known test runner says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitContradiction {
+    /// The last summary names failing tests.
+    FailingTests {
+        /// How many.
+        count: u32,
+    },
+    /// No test ran, where some did before.
+    NoTests {
+        /// How many ran at most in an earlier round.
+        before: u32,
+    },
+}
+
+/// What earlier rounds of a gate said about its tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EarlierTests {
+    /// How many ran at most.
+    pub most: u32,
+    /// How many failed before iteration 1 while the gate passed: the gate accepts these.
+    pub accepted: u32,
+}
+
+/// Why exit code 0 of a gate is not believed, where its output says so.
+#[must_use]
+pub fn contradiction(tests: Option<&TestsSeen>, earlier: EarlierTests, _: &Deciding) -> Option<ExitContradiction> {
+    let tests = tests?;
+    // Where failing tests are named, those of the start are known by name; else there may be as many.
+    let new = match (earlier.accepted, tests.failing_since_start.count) {
+        (0, _) => tests.failed,
+        (accepted, 0) => tests.failed.saturating_sub(accepted),
+        (_, named) => u32::try_from(named).unwrap_or(u32::MAX),
+    };
+    if new > 0 {
+        return Some(ExitContradiction::FailingTests { count: new });
+    }
+    (tests.ran() == 0 && earlier.most > 0).then_some(ExitContradiction::NoTests { before: earlier.most })
 }
 
 /// So many iterations in a row with an unverifiable gate end the run.

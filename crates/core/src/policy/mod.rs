@@ -20,6 +20,7 @@ pub mod crash;
 pub mod gate;
 pub mod limiter;
 pub mod prices;
+pub mod proof;
 pub mod protect;
 pub mod rank;
 pub mod reserve;

@@ -219,9 +219,9 @@ fn note_text(note: &PromptNote) -> String {
                 " Fix that without losing what passes now."
             }
         ),
-        PromptNote::WeakerTests { how } => format!(
-            "- The gate succeeds, but the tests are weaker than at the start, so the task is not done: {}. Bring them back.",
-            harmless(&text::one_line(&how.join("; "), 1200))
+        PromptNote::NotProven { findings } => format!(
+            "- The gates pass, but the task is not done, because of this: {}. Correct that: the gates must pass by real work, with the tests as they were.",
+            harmless(&text::one_line(&findings.join("; "), 1200))
         ),
         PromptNote::NotDone => {
             "- You said that the task is done. It is not: the harness ran the gate, and it fails. Read what it said."

@@ -7,12 +7,13 @@ use super::choice::AgentChoice;
 use super::clock::DriverMode;
 use super::event::{Change, Event, Input, Notice, Request, Target};
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, HoldCause, Order, PromptNote};
-use super::gates::{EndedGate, Gates};
+use super::gates::{EndedGate, Gates, JudgedRound};
+use super::judge_report::JudgeReport;
 use super::judgement::{
     AttemptJudgement, AttemptResult, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement,
     RoundJudgement,
 };
-use super::outcome::Ending;
+use super::outcome::{Acceptance, Ending};
 use super::phase::{AfterAttempt, Phase};
 use super::progress::Best;
 use super::report::{Answer, CheckpointReport, Measurement, RollbackReport};
@@ -52,6 +53,7 @@ impl RunState {
             Decision::Gate(judgement) => self.gate_judged(judgement),
             Decision::Round(judgement) => self.round_judged(judgement),
             Decision::Guard(judgement) => self.guard_judged(judgement),
+            Decision::Clean(judgement) => self.proving.copy_judged(judgement, self.checkpoints.tree()),
             Decision::Proof(judgement) => self.proof_judged(judgement),
             Decision::Chosen { choice, .. } => self.chosen(choice),
             Decision::BreakerClosed => self.progress.close_breaker(self.checkpoints.tree()),
@@ -118,6 +120,9 @@ impl RunState {
                     self.agent.forget_session();
                 }
             }
+            Request::Accept { because } => {
+                self.requests.accept = Some(Acceptance { by: by.to_owned(), because: because.clone() });
+            }
             Request::Inject(text) => self.prompt.inject(text),
             Request::Set(changes) => self.change(changes),
         }
@@ -161,7 +166,7 @@ impl RunState {
     }
 
     fn created(&mut self, at: At, spec: &RunSpec) {
-        self.created = at;
+        self.clock.create(at);
         let settings = Settings::of(&spec.settings);
         self.gates = Gates::new(&settings.gates);
         self.settings = RunSettings::from(settings);
@@ -284,7 +289,7 @@ impl RunState {
                 self.checkpoints.may_differ();
                 // It may take an hour: a call that was granted before is not valid then.
                 self.budget.forget_call();
-                self.progress.forget_proof();
+                self.proving.forget();
             }
             Order::ManualCheckpoint { .. }
             | Order::Reserve { .. }
@@ -387,7 +392,11 @@ impl RunState {
             }
             (Order::Reserve { .. }, Answer::Reserved(reserved)) => self.budget.reserved(reserved),
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
-            (Order::Certify { point }, Answer::Certify(report)) => self.progress.certify(*point, report),
+            (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
+            (Order::Judge { point, tree }, Answer::Judged(report)) => self.proving.reported(*point, *tree, report),
+            (Order::Judge { point, tree }, Answer::Failed { what }) => {
+                self.proving.reported(*point, *tree, &JudgeReport::not_done(what.clone()));
+            }
             (order, answer) => self.not_done(order, &open, answer),
         }
     }
@@ -568,7 +577,8 @@ impl RunState {
         if judgement.one.is_none() && by_time {
             self.clock.gate_ended_by_time();
         }
-        let next = next + u32::from(self.gates.judged(judgement, point, self.iteration));
+        let round = JudgedRound { point, iteration: self.iteration, tree: self.checkpoints.tree() };
+        let next = next + u32::from(self.gates.judged(judgement, round));
         let all = usize::try_from(next).is_ok_and(|next| next >= self.gates.len());
         self.phase = if all { Phase::RoundEnded { point } } else { Phase::Gates { point, next } };
     }
@@ -627,7 +637,7 @@ impl RunState {
     }
 
     fn proof_judged(&mut self, judgement: &ProofJudgement) {
-        self.progress.proof_judged(judgement);
+        self.proving.judged(judgement);
         judgement.note.iter().cloned().for_each(|note| self.prompt.note(note));
     }
 }

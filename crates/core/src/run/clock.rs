@@ -10,6 +10,7 @@ use crate::time::{At, Deadline};
 /// Who drives the run, and how much of its time is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunClock {
+    created: At,
     driver: DriverMode,
     since: Option<At>,
     used_ms: u64,
@@ -43,6 +44,16 @@ enum TimeShare {
 }
 
 impl RunClock {
+    /// When the run was created.
+    #[must_use]
+    pub fn created(&self) -> At {
+        self.created
+    }
+
+    pub(super) fn create(&mut self, at: At) {
+        self.created = at;
+    }
+
     /// Whether a driver works on the run.
     #[must_use]
     pub fn driver(&self) -> DriverMode {

@@ -11,6 +11,7 @@ use crate::policy::breaker::Trip;
 use crate::policy::budget::money_text as dollars;
 use crate::policy::crash::CRASHES_MAX;
 use crate::policy::gate::{UNVERIFIABLE_MAX, Verdict};
+use crate::policy::proof::ProofResult;
 use crate::policy::reserve::{Cap, Reserved};
 use crate::settings::{OnQuestion, OnTamper};
 use crate::text;
@@ -83,7 +84,14 @@ pub fn at_once(state: &RunState, deciding: &Deciding) -> Option<Next> {
 /// What is next, when all gates have a verdict.
 #[must_use]
 pub fn decide(state: &RunState, deciding: &Deciding) -> Next {
-    PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate)
+    let next = PRECEDENCE.iter().find_map(|rule| (rule.judge)(state, deciding)).unwrap_or(Next::Iterate);
+    match &next {
+        // The last state passes its gates: what speaks against it is the reason, and not only the limit.
+        Next::Conclude(Outcome::Exhausted, reason) if state.pass_is_refused() => {
+            passed_but(state, Some(&reason.text)).unwrap_or(next)
+        }
+        Next::Conclude(..) | Next::Iterate | Next::Hold(..) | Next::RollBack => next,
+    }
 }
 
 /// Whether a cap on the loop's own is reached: nothing more may be asked of an agent.
@@ -142,8 +150,14 @@ fn blocked(state: &RunState, _: &Deciding) -> Option<Next> {
 }
 
 fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
-    if !state.gates_pass() || state.tests_are_missed() {
+    if !state.gates_pass() {
         return None;
+    }
+    let judgement = state.proof_judgement();
+    match judgement.map(|judgement| judgement.result) {
+        Some(ProofResult::Refused) => return None,
+        Some(ProofResult::PassedBut) => return passed_but(state, None),
+        Some(ProofResult::Verified) | None => {}
     }
     let pass = words_of_gates(state, true);
     let text = match state.iteration {
@@ -152,6 +166,15 @@ fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
         done => format!("{pass} after {done} iterations"),
     };
     conclude(Outcome::Verified, ReasonCode::GoalComplete, text)
+}
+
+/// The gates pass, and something speaks against it that a person must look at.
+fn passed_but(state: &RunState, and: Option<&str>) -> Option<Next> {
+    let findings = &state.proof_judgement()?.findings;
+    let texts: Vec<&str> = findings.iter().map(|finding| finding.text.as_str()).collect();
+    let and = and.map_or(String::new(), |and| format!("; {and}"));
+    let text = format!("{}, but {}{and}", words_of_gates(state, true), texts.join("; "));
+    conclude(Outcome::PassedBut, ReasonCode::NotProven, text)
 }
 
 /// Protected files were changed, and that is to stop the run.
@@ -428,7 +451,7 @@ fn crash_streak(state: &RunState, _: &Deciding) -> Option<Next> {
 
 /// Why it is not done, for the sentence of an end.
 fn not_done(state: &RunState, deciding: &Deciding) -> String {
-    match (state.gated(), state.tests_are_missed()) {
+    match (state.gated(), state.pass_is_refused()) {
         (false, _)
             if state.progress.streaks().completion >= state.settings.read(deciding).completion_threshold
                 && !state.progress.delta().is_quiet() =>
@@ -440,10 +463,7 @@ fn not_done(state: &RunState, deciding: &Deciding) -> String {
             let what = if state.gates.len() == 1 { "the promise was" } else { "the gates were" };
             format!("{what} not checked to the end")
         }
-        (true, true) => {
-            let pass = words_of_gates(state, true);
-            format!("{pass} only by weaker tests: {}", judge::weaker(state).join("; "))
-        }
+        (true, true) => "it is not proven".to_owned(),
         (true, false) => words_of_gates(state, false),
     }
 }

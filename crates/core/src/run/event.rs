@@ -118,6 +118,12 @@ pub enum Request {
     Rollback(Target),
     /// Stop now, for good, and restore the initial checkpoint.
     CancelRollback,
+    /// Accept the pass as it is, although something speaks against it.
+    Accept {
+        /// Why, in the person's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<String>,
+    },
     /// Close the breaker: every count of it is gone.
     Reset {
         /// The agent's conversation is forgotten, too.

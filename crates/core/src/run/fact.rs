@@ -8,7 +8,8 @@ use super::choice::{AgentChoice, ChoiceCause};
 use super::event::{GateIndex, Input};
 use super::judge_report::JudgedTree;
 use super::judgement::{
-    AttemptJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement,
+    AttemptJudgement, CleanJudgement, DroppedOrder, GateJudgement, GuardJudgement, MeasurementJudgement,
+    ProofJudgement, RoundJudgement,
 };
 use super::outcome::{Outcome, Proof, Reason};
 use crate::ids::{OrderId, ProcessId};
@@ -82,6 +83,8 @@ pub enum Decision {
     Round(Box<RoundJudgement>),
     /// What a check of the protected files means.
     Guard(GuardJudgement),
+    /// What the gates said on a clean copy.
+    Clean(CleanJudgement),
     /// Whether the tests behind a pass are as strong as at the start.
     Proof(ProofJudgement),
     /// The breaker is closed, because the run was opened again.
@@ -515,10 +518,10 @@ pub enum PromptNote {
         /// The workspace was restored to before the iteration.
         reverted: bool,
     },
-    /// The gates hold, but with weaker tests than at the start.
-    WeakerTests {
-        /// How.
-        how: Vec<String>,
+    /// The gates passed, and something speaks against it.
+    NotProven {
+        /// What, a bounded number.
+        findings: Vec<String>,
     },
     /// It said that it was done, and it is not.
     NotDone,

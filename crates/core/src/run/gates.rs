@@ -3,8 +3,9 @@ use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
 use super::judgement::GateJudgement;
 use super::report::GateReport;
+use crate::ended::Ended;
 use crate::ids::OrderId;
-use crate::policy::gate::{Tally, Verdict};
+use crate::policy::gate::{EarlierTests, ExitContradiction, Tally, Verdict};
 use crate::settings::GateSpec;
 
 /// All gates of a run.
@@ -29,7 +30,23 @@ pub struct Gate {
     cost_ms: Option<u64>,
     first_order: Option<OrderId>,
     first_tests: Option<TestCount>,
+    first_round: Option<FirstRound>,
+    /// How many tests ran at most in one round.
+    most_tests: u32,
+    /// How many tests failed before iteration 1, where the gate passed.
+    accepted_failures: u32,
+    /// Why the exit code of its newest try was not believed.
+    contradiction: Option<ExitContradiction>,
+    /// The trees on which it failed, the newest last.
+    failed_trees: Vec<String>,
+    /// Two rounds on one tree ran another number of tests.
+    selective: bool,
+    /// The hash of the file with the names that were seen so far.
+    known_tests: Option<String>,
 }
+
+/// How many trees are remembered on which a gate failed.
+const FAILED_TREES_MAX: usize = 64;
 
 /// How many tests a gate ran before iteration 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +55,60 @@ pub struct TestCount {
     pub total: u32,
     /// Those that were skipped.
     pub skipped: u32,
+}
+
+/// What a gate said before iteration 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstRound {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// How its last try ended.
+    pub ended: Ended,
+    /// The tests of it.
+    pub tests: Option<FirstTests>,
+    /// The end of its output, without digits and spaces.
+    shape: String,
+}
+
+/// The tests before iteration 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstTests {
+    /// How many passed.
+    pub passed: u32,
+    /// How many failed.
+    pub failed: u32,
+    /// Tests were named or counted; else only files that could not be loaded.
+    pub could_count: bool,
+}
+
+impl FirstRound {
+    fn of(report: &GateReport, verdict: Verdict) -> Self {
+        let tests = report.tests.as_deref();
+        let tests = tests.map(|tests| FirstTests {
+            passed: tests.passed,
+            failed: tests.failed,
+            could_count: !tests.files_only,
+        });
+        Self { verdict, ended: report.ended.clone(), tests, shape: shape(&report.excerpt) }
+    }
+
+    /// Whether another round on the same tree says the same.
+    #[must_use]
+    pub fn is_like(&self, verdict: Verdict, report: &GateReport) -> bool {
+        let tests = report.tests.as_deref().map(|tests| (tests.passed, tests.failed));
+        let same_tests = match (self.tests, tests) {
+            (Some(first), Some(now)) => (first.passed, first.failed) == now,
+            (None, None) => self.verdict == Verdict::Pass || self.shape == shape(&report.excerpt),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        self.verdict == verdict && self.ended == report.ended && same_tests
+    }
+}
+
+/// A text without what differs between two runs: digits, spaces, paths of folders.
+fn shape(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    words.flat_map(str::chars).filter(|letter| letter.is_alphabetic()).collect()
 }
 
 /// The newest verdict of a gate.
@@ -49,10 +120,20 @@ pub struct LastGate {
     pub iteration: u32,
     /// What it judged.
     pub point: GatePoint,
+    /// The hash of the tree that it judged, where that is known.
+    pub tree: Option<String>,
     /// What came of it.
     pub report: GateReport,
     /// What that means.
     pub verdict: Verdict,
+}
+
+/// In which round a gate was judged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JudgedRound<'a> {
+    pub(super) point: GatePoint,
+    pub(super) iteration: u32,
+    pub(super) tree: Option<&'a str>,
 }
 
 /// A gate that ended and has no verdict yet.
@@ -119,10 +200,77 @@ impl Gate {
         self.first_order
     }
 
-    /// How many tests it ran before iteration 1.
+    /// What its earlier rounds said about tests.
+    #[must_use]
+    pub fn earlier_tests(&self) -> EarlierTests {
+        EarlierTests { most: self.most_tests, accepted: self.accepted_failures }
+    }
+
+    /// Why the exit code 0 of its newest try was not believed.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<ExitContradiction> {
+        self.contradiction
+    }
+
+    /// Whether it failed on this tree in an earlier round.
+    #[must_use]
+    pub fn failed_on(&self, tree: &str) -> bool {
+        self.failed_trees.iter().any(|failed| failed == tree)
+    }
+
+    /// Whether it runs another number of tests on one tree.
+    #[must_use]
+    pub fn is_selective(&self) -> bool {
+        self.selective
+    }
+
+    /// The hash of the file with the names of tests that were seen so far.
+    #[must_use]
+    pub fn known_tests(&self) -> Option<&str> {
+        self.known_tests.as_deref()
+    }
+
+    /// What it said before iteration 1.
+    #[must_use]
+    pub fn first_round(&self) -> Option<&FirstRound> {
+        self.first_round.as_ref()
+    }
+
+    /// How many tests the first round ran that could count them.
     #[must_use]
     pub fn first_tests(&self) -> Option<TestCount> {
         self.first_tests
+    }
+}
+
+impl Gate {
+    /// What a round with a verdict shows about its tests.
+    fn round_on(&mut self, round: JudgedRound<'_>, before: Option<&LastGate>, report: &GateReport, verdict: Verdict) {
+        let tests = report.tests.as_deref();
+        let ran = |report: &GateReport| report.tests.as_ref().map(|tests| tests.ran());
+        let same_tree = before.filter(|before| before.tree.is_some() && before.tree.as_deref() == round.tree);
+        self.selective |= same_tree.is_some_and(|before| {
+            // One that stopped early, or could not begin, did not choose its tests.
+            before.verdict == verdict && ran(&before.report).is_some() && ran(&before.report) != ran(report)
+        });
+        if let Some(tests) = tests {
+            let could_count = self.first_tests.is_some_and(|first| first.total > 0);
+            if round.iteration == 0 || !could_count {
+                self.first_tests = Some(TestCount { total: tests.total(), skipped: tests.skipped });
+            }
+            self.most_tests = self.most_tests.max(tests.ran());
+        }
+        if round.iteration == 0 {
+            self.first_round = Some(FirstRound::of(report, verdict));
+            let failed = tests.map_or(0, |tests| tests.failed);
+            self.accepted_failures = if verdict == Verdict::Pass { failed } else { 0 };
+        }
+        if let Some(tree) = round.tree.filter(|tree| verdict == Verdict::Fail && !self.failed_on(tree)) {
+            if self.failed_trees.len() >= FAILED_TREES_MAX {
+                self.failed_trees.remove(0);
+            }
+            self.failed_trees.push(tree.to_owned());
+        }
     }
 }
 
@@ -204,27 +352,30 @@ impl Gates {
     }
 
     /// Stores what was decided about a try. Says whether the gate has its verdict with it.
-    pub(super) fn judged(&mut self, judgement: &GateJudgement, point: GatePoint, iteration: u32) -> bool {
+    pub(super) fn judged(&mut self, judgement: &GateJudgement, round: JudgedRound<'_>) -> bool {
         let Some(ended) = self.ended.take() else { return false };
         let gate = usize::try_from(judgement.gate).ok().and_then(|at| self.list.get_mut(at));
         let (Some(gate), Some(one)) = (gate, judgement.one) else { return false };
         let EndedGate { order, report, .. } = ended;
+        gate.contradiction = judgement.contradiction;
+        if let Some(known) = report.tests.as_ref().and_then(|tests| tests.known.clone()) {
+            gate.known_tests = Some(known);
+        }
         gate.completed |= judgement.completed;
         gate.tally = gate.tally.with(one);
         let Some(verdict) = judgement.verdict else { return false };
         gate.tally = Tally::default();
         let before = gate.last.take();
-        gate.same_output = before.is_some_and(|before| {
+        gate.same_output = before.as_ref().is_some_and(|before| {
             before.report.output.sha256 == report.output.sha256 && before.report.ended == report.ended
         });
+        gate.round_on(round, before.as_ref(), &report, verdict);
         // Whatever the round is called: no agent has worked yet.
-        if iteration == 0 {
+        if round.iteration == 0 {
             gate.first_order = Some(order);
-            let count =
-                |tests: &crate::test_output::TestsSeen| TestCount { total: tests.total(), skipped: tests.skipped };
-            gate.first_tests = report.tests.as_deref().map(count);
         }
-        gate.last = Some(LastGate { order, iteration, point, report, verdict });
+        let JudgedRound { point, iteration, tree } = round;
+        gate.last = Some(LastGate { order, iteration, point, tree: tree.map(str::to_owned), report, verdict });
         true
     }
 

@@ -6,9 +6,9 @@ use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
 use super::judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
-    MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
+    MeasurementJudgement, RoundJudgement, Tamper,
 };
-use super::outcome::{Outcome, Proof, ProofGate};
+use super::outcome::Outcome;
 use super::session::SessionUse;
 use super::state::{Requests, RunState};
 use crate::agent::{AgentReport, Failure, StreamReport, signature};
@@ -244,7 +244,7 @@ pub(super) fn measurement(state: &RunState, _: &Deciding) -> MeasurementJudgemen
 
 /// What the end of a gate means.
 pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
-    let nothing = GateJudgement { gate: 0, one: None, verdict: None, completed: false };
+    let nothing = GateJudgement { gate: 0, one: None, verdict: None, completed: false, contradiction: None };
     let Some(ended) = state.gates.unjudged() else { return nothing };
     let nothing = GateJudgement { gate: ended.gate, ..nothing };
     let Some(gate) = state.gates.get(ended.gate) else { return nothing };
@@ -254,10 +254,17 @@ pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
     if ended.report.ended == Ended::ByUs && cancelled {
         return nothing;
     }
-    let one = gate.spec().promise().judge(&ended.report.ended, gate.completed(), deciding);
+    let promise = gate.spec().promise();
+    let by_exit = promise.judge(&ended.report.ended, gate.completed(), deciding);
+    let believes_tests = by_exit == Verdict::Pass && !promise.negated && !gate.spec().trust_exit;
+    let tests = ended.report.tests.as_deref().filter(|_| believes_tests);
+    // What fails before iteration 1 while the gate passes is named with the proof: it is not the agent's work.
+    let worked = state.iteration > 0;
+    let contradiction = gate::contradiction(tests.filter(|_| worked), gate.earlier_tests(), deciding);
+    let one = if contradiction.is_some() { Verdict::Fail } else { by_exit };
     let verdict = gate.tally().with(one).verdict(gate.spec().needs(), deciding);
     let completed = gate::ran_to_an_end(&ended.report.ended, deciding);
-    GateJudgement { one: Some(one), verdict, completed, ..nothing }
+    GateJudgement { one: Some(one), verdict, completed, contradiction, ..nothing }
 }
 
 /// What all gates together said of a state.
@@ -464,75 +471,18 @@ fn with_rest(all: &NameList) -> Vec<String> {
     all.first.iter().cloned().chain(more).collect()
 }
 
-/// Whether the tests behind a pass are as strong as at the start.
-pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
-    let wanted = state.settings.read(deciding).values.guard.require_tests_kept;
-    let weaker = weaker(state);
-    let refused = wanted && !weaker_in(state, true).is_empty();
-    let note = refused.then(|| PromptNote::WeakerTests { how: weaker.clone() });
-    ProofJudgement { weaker, refused, note }
-}
-
-/// How the tests are weaker than at the start.
-pub(super) fn weaker(state: &RunState) -> Vec<String> {
-    weaker_in(state, false)
-}
-
-fn weaker_in(state: &RunState, required_only: bool) -> Vec<String> {
-    let mut all = Vec::new();
-    for gate in state.gates.iter().filter(|gate| gate.is_required() || !required_only) {
-        let (Some(first), Some(last)) = (gate.first_tests(), gate.last()) else { continue };
-        let (name, total, skipped) = (&gate.spec().name, first.total, first.skipped);
-        match &last.report.tests {
-            None if total > 0 => all.push(format!("{name}: it ran {total} tests at the start, and none now")),
-            None => {}
-            Some(now) if now.total() < total => {
-                let gone = if now.gone.is_nothing() { String::new() } else { format!(" (gone: {})", now.gone.words()) };
-                all.push(format!("{name}: {total} tests at the start, {} now{gone}", now.total()));
-            }
-            Some(_) => {}
-        }
-        if let Some(now) = last.report.tests.as_ref().filter(|now| now.skipped > skipped) {
-            let which = &now.newly_skipped;
-            let which = if which.is_nothing() { String::new() } else { format!(" ({})", which.words()) };
-            all.push(format!("{name}: {skipped} tests were left out at the start, {} are now{which}", now.skipped));
-        }
-    }
-    all.extend(state.guard.targets().iter().cloned());
-    all.extend(state.certified().into_iter().flat_map(|certified| certified.weaker.iter().cloned()));
-    all
-}
-
-/// The evidence for an end that is done.
-pub(super) fn proof_of(state: &RunState, verified: bool) -> Proof {
-    let gates = state.gates.iter().filter_map(|gate| {
-        let last = gate.last()?;
-        let tests = last.report.tests.as_ref().map(|tests| (tests.passed, tests.failed, tests.skipped));
-        Some(ProofGate {
-            name: gate.spec().name.clone(),
-            verdict: last.verdict,
-            ended: last.report.ended.clone(),
-            sha256: last.report.output.sha256.clone(),
-            duration_ms: last.report.duration_ms,
-            tests,
-        })
-    });
-    Proof {
-        verified,
-        checkpoint: state.checkpoints.newest().map(str::to_owned),
-        tree: state.checkpoints.tree().map(str::to_owned),
-        gates: gates.collect(),
-        tools: state.certified().map(|certified| certified.tools.clone()).unwrap_or_default(),
-        weaker: weaker(state),
-    }
-}
-
 /// The state that stays when a run ended without success, where that is not the last one.
 pub(super) fn best_to_keep(state: &RunState, deciding: &Deciding) -> Option<String> {
     let over = state.over.as_ref()?;
     let lost = match over.outcome {
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => true,
-        Outcome::Verified | Outcome::Claimed | Outcome::Stopped | Outcome::Cancelled | Outcome::Unable => false,
+        Outcome::Verified
+        | Outcome::PassedBut
+        | Outcome::Accepted
+        | Outcome::Claimed
+        | Outcome::Stopped
+        | Outcome::Cancelled
+        | Outcome::Unable => false,
     };
     let keep = state.settings.read(deciding).values.gate.keep == KeepState::Best;
     let wanted = lost && keep && state.trouble.unclean().is_none();

@@ -2,9 +2,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::fact::{GatePoint, GuardPoint, PromptNote};
+use super::judge_report::JudgedTree;
 use crate::agent::Failure;
 use crate::policy::breaker::{IterationEvidence, StreakChanges};
-use crate::policy::gate::Verdict;
+use crate::policy::gate::{ExitContradiction, Verdict};
+use crate::policy::proof::{Finding, ProofResult, StrengthReport};
 use crate::policy::rank::Rank;
 use crate::policy::wait::Wait;
 
@@ -107,6 +109,9 @@ pub struct GateJudgement {
     /// It ran to its own end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub completed: bool,
+    /// Why its exit code 0 is not believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<ExitContradiction>,
 }
 
 /// What was decided when all gates had a verdict.
@@ -196,6 +201,42 @@ pub enum Tamper {
     Found,
 }
 
+fn is_verified(result: &ProofResult) -> bool {
+    *result == ProofResult::Verified
+}
+
+/// What was decided about the gates on a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CleanJudgement {
+    /// Which tree the copy held.
+    pub tree: JudgedTree,
+    /// What they said.
+    pub result: CleanResult,
+}
+
+/// What the gates said on a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CleanResult {
+    /// All required gates passed; on the initial tree: they said what they said in the workspace.
+    Passes,
+    /// A required gate did not pass.
+    Disagrees {
+        /// Which, and what it said.
+        what: String,
+    },
+    /// Nothing was tried.
+    NotDone {
+        /// Why.
+        why: String,
+    },
+    /// This project cannot be judged in a clean copy.
+    WorkspaceOnly {
+        /// Why.
+        why: String,
+    },
+}
+
 /// What was decided about the tests behind a pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -203,9 +244,18 @@ pub struct ProofJudgement {
     /// How the tests are weaker than at the start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<String>,
-    /// The run is not done because of that.
-    #[serde(skip_serializing_if = "is_false")]
-    pub refused: bool,
+    /// What speaks against the pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// What a probe cleared, or the user accepts: it is named with the proof.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<Finding>,
+    /// How strong the gates are, where it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strength: Option<Box<StrengthReport>>,
+    /// What follows.
+    #[serde(skip_serializing_if = "is_verified")]
+    pub result: ProofResult,
     /// What the next prompt says about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<PromptNote>,

@@ -35,7 +35,9 @@ mod outcome;
 mod phase;
 mod progress;
 mod prompt_memory;
+mod prove;
 mod provider;
+mod proving;
 mod report;
 mod session;
 mod spec;
@@ -57,10 +59,13 @@ pub use gates::{Gate, Gates, LastGate, TestCount};
 pub use guard::Guard;
 pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree};
 pub use judgement::{
-    AttemptJudgement, AttemptResult, BestJudgement, DroppedOrder, GateJudgement, GuardJudgement, IterationJudgement,
-    MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
+    AttemptJudgement, AttemptResult, BestJudgement, CleanJudgement, CleanResult, DroppedOrder, GateJudgement,
+    GuardJudgement, IterationJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
 };
-pub use outcome::{Ending, LooprState, Outcome, Proof, ProofGate, Reason, ReasonCode, Standing, Status, standing};
+pub use outcome::{
+    Acceptance, Ending, LooprState, Outcome, Proof, ProofGate, ProofJudge, Reason, ReasonCode, Standing, Status,
+    standing,
+};
 pub use phase::{AfterAttempt, Phase};
 pub use progress::{Best, IterationDelta, Progress};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};

@@ -1,9 +1,11 @@
 //! How a run ends and why, and what that means to people, files and shells.
 use serde::{Deserialize, Serialize};
 
+use super::judge_report::JudgePlace;
 use super::report::Tool;
 use crate::ended::Ended;
 use crate::policy::gate::Verdict;
+use crate::policy::proof::{Finding, StrengthReport};
 use crate::time::At;
 
 /// How a run ended.
@@ -12,6 +14,10 @@ use crate::time::At;
 pub enum Outcome {
     /// Every gate passed, on a tree with no agent at work.
     Verified,
+    /// Every gate passed, but something speaks against it that a person must look at.
+    PassedBut,
+    /// The same, and a person has accepted it.
+    Accepted,
     /// There is no gate, and the agent says that it is done.
     Claimed,
     /// A limit was reached without it.
@@ -36,6 +42,8 @@ impl Outcome {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Verified => "verified",
+            Self::PassedBut => "passed_but",
+            Self::Accepted => "accepted",
             Self::Claimed => "claimed",
             Self::Exhausted => "exhausted",
             Self::Tripped => "tripped",
@@ -148,8 +156,10 @@ pub fn standing(outcome: Outcome) -> Standing {
     let row =
         |status, loopr_state, exit_code, resumable| Standing { outcome, status, loopr_state, exit_code, resumable };
     match outcome {
-        Outcome::Verified | Outcome::Claimed => row(Status::Completed, LooprState::Complete, 0, false),
-        Outcome::Exhausted | Outcome::Tampered => row(Status::Failed, LooprState::Error, 1, true),
+        Outcome::Verified | Outcome::Accepted | Outcome::Claimed => {
+            row(Status::Completed, LooprState::Complete, 0, false)
+        }
+        Outcome::PassedBut | Outcome::Exhausted | Outcome::Tampered => row(Status::Failed, LooprState::Error, 1, true),
         Outcome::Tripped => row(Status::Failed, LooprState::CircuitOpen, 1, true),
         Outcome::Blocked => row(Status::Failed, LooprState::Blocked, 1, true),
         Outcome::Stopped => row(Status::Paused, LooprState::Error, 2, true),
@@ -173,6 +183,10 @@ pub struct Reason {
 pub enum ReasonCode {
     /// The gates hold.
     GoalComplete,
+    /// The gates pass, and something speaks against it.
+    NotProven,
+    /// A person accepted the pass as it is.
+    Accepted,
     /// No iterations left.
     IterationLimit,
     /// No time left.
@@ -225,6 +239,8 @@ impl ReasonCode {
     pub fn name(self) -> &'static str {
         match self {
             Self::GoalComplete => "goal_complete",
+            Self::NotProven => "not_proven",
+            Self::Accepted => "accepted",
             Self::IterationLimit => "iteration_limit",
             Self::TimeLimit => "time_limit",
             Self::ManualStop => "manual_stop",
@@ -272,6 +288,47 @@ pub struct Proof {
     /// How the tests are weaker than at the start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<String>,
+    /// Where the gates were judged last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<ProofJudge>,
+    /// How strong the gates are, where it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strength: Option<Box<StrengthReport>>,
+    /// What speaks against the pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// Who accepted it all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Acceptance>,
+    /// What a probe cleared, or was accepted from the start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<Finding>,
+}
+
+/// A person accepted a pass that something speaks against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acceptance {
+    /// With which command.
+    pub by: String,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+/// Where the gates were judged last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProofJudge {
+    /// In a clean copy of the recorded tree.
+    CleanCopy {
+        /// Where that was.
+        place: JudgePlace,
+    },
+    /// Only in the workspace.
+    Workspace {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What one gate said.

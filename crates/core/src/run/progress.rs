@@ -1,7 +1,6 @@
 //! Whether a run makes progress: its best state, the counts of the breaker, what the newest iteration changed.
-use super::fact::GatePoint;
-use super::judgement::{BestJudgement, IterationJudgement, ProofJudgement, RoundJudgement};
-use super::report::{CertifyReport, Measurement};
+use super::judgement::{BestJudgement, IterationJudgement, RoundJudgement};
+use super::report::Measurement;
 use crate::changes::Changes;
 use crate::policy::breaker::Streaks;
 use crate::policy::rank::Rank;
@@ -21,7 +20,6 @@ pub struct Progress {
     breaker_closed: bool,
     changes: Option<Changes>,
     delta: IterationDelta,
-    proof: Option<ProofCheck>,
 }
 
 /// The best state so far.
@@ -54,14 +52,6 @@ impl IterationDelta {
     pub fn is_quiet(&self) -> bool {
         self.files.is_none_or(|files| files == 0) && self.noticed != Some(true)
     }
-}
-
-/// What is known about the proof of a state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ProofCheck {
-    point: GatePoint,
-    report: CertifyReport,
-    judgement: Option<ProofJudgement>,
 }
 
 impl Progress {
@@ -123,41 +113,6 @@ impl Progress {
     #[must_use]
     pub fn delta(&self) -> IterationDelta {
         self.delta
-    }
-
-    /// With what the gates were run, where the proof of this state was asked for.
-    #[must_use]
-    pub fn certified(&self, point: GatePoint) -> Option<&CertifyReport> {
-        self.check(point).map(|check| &check.report)
-    }
-
-    /// What was decided about the tests behind the proof of this state.
-    #[must_use]
-    pub fn proof_judgement(&self, point: GatePoint) -> Option<&ProofJudgement> {
-        self.check(point).and_then(|check| check.judgement.as_ref())
-    }
-
-    pub(super) fn proof_is_unjudged(&self) -> bool {
-        self.proof.as_ref().is_some_and(|check| check.judgement.is_none())
-    }
-
-    fn check(&self, point: GatePoint) -> Option<&ProofCheck> {
-        self.proof.as_ref().filter(|check| check.point == point)
-    }
-
-    pub(super) fn certify(&mut self, point: GatePoint, report: &CertifyReport) {
-        self.proof = Some(ProofCheck { point, report: report.clone(), judgement: None });
-    }
-
-    pub(super) fn proof_judged(&mut self, judgement: &ProofJudgement) {
-        if let Some(check) = &mut self.proof {
-            check.judgement = Some(judgement.clone());
-        }
-    }
-
-    /// What was said about a proof says nothing about what is judged again.
-    pub(super) fn forget_proof(&mut self) {
-        self.proof = None;
     }
 
     pub(super) fn measured(&mut self, measured: &Measurement) {

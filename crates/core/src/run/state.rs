@@ -9,16 +9,19 @@ use super::event::{Change, Target};
 use super::fact::{CancelCause, HoldCause, Order};
 use super::gates::Gates;
 use super::guard::Guard;
-use super::outcome::{Ending, Outcome, Standing, standing};
+use super::judgement::ProofJudgement;
+use super::outcome::{Acceptance, Ending, Outcome, Standing, standing};
 use super::phase::Phase;
 use super::progress::Progress;
 use super::prompt_memory::PromptMemory;
 use super::provider::Provider;
+use super::proving::Proving;
 use super::report::CertifyReport;
 use super::spec::RunSpec;
 use crate::agent::Agent;
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Deciding, OpenOrder, Orders};
+use crate::policy::proof::ProofResult;
 use crate::settings::{Resolved, Settings};
 use crate::time::At;
 
@@ -29,8 +32,6 @@ pub struct RunState {
     pub spec: Option<Arc<RunSpec>>,
     /// The settings that hold now.
     pub settings: RunSettings,
-    /// When it was created.
-    pub created: At,
     /// The newest time that was seen.
     pub now: At,
     /// Which step of the iteration is under way, or comes next.
@@ -57,6 +58,8 @@ pub struct RunState {
     pub budget: Budget,
     /// How good its states are, and whether it gets anywhere.
     pub progress: Progress,
+    /// What is known about its passes: clean copies, probes, proofs.
+    pub proving: Proving,
     /// What is known about the protected files.
     pub guard: Guard,
     /// What is known about its checkpoints.
@@ -120,6 +123,8 @@ pub struct Requests {
     pub pause: Option<String>,
     /// Go back to a checkpoint.
     pub rollback: Option<Target>,
+    /// Accept the pass as it is.
+    pub accept: Option<Acceptance>,
 }
 
 /// What went wrong on this machine.
@@ -299,14 +304,19 @@ impl RunState {
     /// With what the gates were run, where the proof of the judged state was asked for.
     #[must_use]
     pub fn certified(&self) -> Option<&CertifyReport> {
-        self.progress.certified(self.phase.point()?)
+        self.proving.certified(self.phase.point()?)
     }
 
-    /// Whether it is not done only because the tests are weaker than they were.
+    /// What was decided about the pass of the judged state.
     #[must_use]
-    pub fn tests_are_missed(&self) -> bool {
-        let judgement = self.phase.point().and_then(|point| self.progress.proof_judgement(point));
-        judgement.is_some_and(|judgement| judgement.refused)
+    pub fn proof_judgement(&self) -> Option<&ProofJudgement> {
+        self.proving.judgement(self.phase.point()?)
+    }
+
+    /// Whether the gates pass, and the run is not done because something speaks against it.
+    #[must_use]
+    pub fn pass_is_refused(&self) -> bool {
+        self.proof_judgement().is_some_and(|judgement| judgement.result == ProofResult::Refused)
     }
 
     /// Whether `loop resume` may continue it after its end. This holds also for a run whose gates passed, if it was

@@ -8,8 +8,9 @@ use super::event::{Change, Event, Input, Notice, Request};
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, GuardPoint, HoldCause, Order};
 use super::guard::Ran;
 use super::judge;
-use super::outcome::{Outcome, Reason, standing};
+use super::outcome::{Outcome, Reason, ReasonCode, standing};
 use super::phase::Phase;
+use super::prove;
 use super::state::RunState;
 use crate::ids::OrderId;
 use crate::machine::{self, Act, Deciding, Machine};
@@ -139,7 +140,9 @@ impl Turn<'_> {
             }
             Event::Created(_)
             | Event::Answered { .. }
-            | Event::Requested { request: Request::Inject(_) | Request::Reset { .. }, .. }
+            | Event::Requested {
+                request: Request::Inject(_) | Request::Reset { .. } | Request::Accept { .. }, ..
+            }
             | Event::Noticed(Notice::Started { .. } | Notice::Message { .. } | Notice::Session { .. }) => {}
         }
     }
@@ -161,8 +164,11 @@ impl Turn<'_> {
         if state.guard.unjudged().is_some() {
             return Some(Decision::Guard(judge::guard(state, deciding)));
         }
-        if state.progress.proof_is_unjudged() {
-            return Some(Decision::Proof(judge::proof(state, deciding)));
+        if state.proving.unjudged().is_some() {
+            return Some(Decision::Clean(prove::copy(state, deciding)));
+        }
+        if state.proving.proof_is_unjudged() {
+            return Some(Decision::Proof(prove::proof(state, deciding)));
         }
         match state.phase {
             Phase::AttemptEnded => Some(Decision::Attempt(Box::new(judge::attempt(state, deciding)))),
@@ -294,8 +300,22 @@ impl Turn<'_> {
         }
     }
 
-    /// Nothing is done but the rollback that this command asks for.
+    /// A person accepts a pass that something speaks against.
+    fn accept(&mut self) {
+        let passed_but = self.after.over.as_ref().filter(|over| over.outcome == Outcome::PassedBut);
+        let (Some(over), Some(accepted)) = (passed_but, &self.after.requests.accept) else { return };
+        let because = accepted.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
+        let text = format!("accepted by {}{because}", accepted.by);
+        let text = text::head(&text, REASON_BYTES_MAX).to_owned();
+        let mut proof = over.proof.clone().unwrap_or_default();
+        proof.accepted = Some(accepted.clone());
+        let reason = Reason { code: ReasonCode::Accepted, text };
+        self.push(Fact::Concluded { outcome: Outcome::Accepted, reason, proof: Some(proof) });
+    }
+
+    /// Nothing is done but what this command asks for.
     fn proceed_with_request(&mut self) {
+        self.accept();
         let gone = self.after.requests.abort.is_some() || self.after.trouble.host_failure().is_some();
         if judge::rollback_target(&self.after).is_some() && self.after.checkpoints.may_try_rollback() && !gone {
             self.roll_back();
@@ -304,8 +324,10 @@ impl Turn<'_> {
 
     fn follow(&mut self, next: Next) {
         match next {
-            Next::Conclude(Outcome::Verified, _) if self.after.certified().is_none() => self.certify(),
-            Next::Conclude(outcome, reason) => self.conclude(outcome, reason),
+            Next::Conclude(outcome, reason) => match self.proof_order(outcome) {
+                Some(order) => self.order(order),
+                None => self.conclude(outcome, reason),
+            },
             Next::Iterate if must_compare(&self.after) => {
                 self.order(Order::Checkpoint { name: CheckpointName::BetweenIterations(self.after.iteration) });
             }
@@ -434,10 +456,10 @@ impl Turn<'_> {
         self.order(Order::RunAgent { iteration, attempt, choice, notes, injected, session, status_only, reservation });
     }
 
-    fn certify(&mut self) {
-        if let Some(point) = self.after.phase.point() {
-            self.order(Order::Certify { point });
-        }
+    /// What is still ordered before the run ends as verified.
+    fn proof_order(&self, outcome: Outcome) -> Option<Order> {
+        let verified = outcome == Outcome::Verified;
+        verified.then(|| prove::next_order(&self.after, self.deciding)).flatten()
     }
 
     fn order(&mut self, order: Order) {
@@ -449,8 +471,10 @@ impl Turn<'_> {
         let reason = Reason { text: text::head(&reason.text, REASON_BYTES_MAX).to_owned(), ..reason };
         let (result, text) = (standing(outcome).status.name().to_owned(), reason.text.clone());
         let proof = match outcome {
-            Outcome::Verified => Some(Box::new(judge::proof_of(&self.after, true))),
-            Outcome::Claimed => Some(Box::new(judge::proof_of(&self.after, false))),
+            Outcome::Verified => Some(Box::new(prove::proof_of(&self.after, true))),
+            Outcome::PassedBut | Outcome::Accepted | Outcome::Claimed => {
+                Some(Box::new(prove::proof_of(&self.after, false)))
+            }
             Outcome::Exhausted
             | Outcome::Tripped
             | Outcome::Blocked

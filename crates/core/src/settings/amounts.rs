@@ -112,6 +112,6 @@ impl SettingValue for Vec<String> {
     }
 
     fn fits(kind: Kind) -> bool {
-        kind == Kind::Paths
+        matches!(kind, Kind::Paths | Kind::Findings)
     }
 }

@@ -33,6 +33,8 @@ pub struct GateSpec {
     pub tries: Option<(u32, u32)>,
     /// It is shown, and nothing depends on it.
     pub watch: bool,
+    /// Its exit code alone counts, whatever its output says about tests.
+    pub trust_exit: bool,
 }
 
 impl GateSpec {
@@ -94,10 +96,14 @@ pub(super) fn line_of(name: &str, told: &[(String, String)]) -> Result<String, R
             ("timeout" | "order", value) => options.push(format!("{what}={value}")),
             ("passes", value) => options.push(value.replace(' ', "")),
             ("watch", "true") | ("required", "false") => options.push("watch".to_owned()),
-            ("watch", "false") | ("required", "true") => {}
+            ("trust_exit", "true") => options.push("trust-exit".to_owned()),
+            ("watch" | "trust_exit", "false") | ("required", "true") => {}
             _ => {
                 let why = format!("{what} = {value}: a gate has no such key");
-                return Err(Refusal::new(why, "there are command, timeout, order, passes (2of3), watch and required"));
+                return Err(Refusal::new(
+                    why,
+                    "there are command, timeout, order, passes (2of3), watch, required and trust_exit",
+                ));
             }
         }
     }
@@ -146,11 +152,12 @@ fn split(line: &str) -> Option<(&str, &str)> {
 fn take(gate: &mut GateSpec, option: &str) -> Result<(), Refusal> {
     let unknown = || {
         let why = format!("{option:?} is not an option of a gate");
-        Err(Refusal::new(why, "there are watch, required, timeout=2m, order=1 and 2of3"))
+        Err(Refusal::new(why, "there are watch, required, trust-exit, timeout=2m, order=1 and 2of3"))
     };
     match option.split_once('=') {
         None if option == "watch" => gate.watch = true,
         None if option == "required" => gate.watch = false,
+        None if option == "trust-exit" => gate.trust_exit = true,
         None => match option.split_once("of").map(|(need, all)| (need.trim().parse(), all.trim().parse())) {
             Some((Ok(need), Ok(all))) if 1 <= need && need <= all && all <= TRIES_MAX => gate.tries = Some((need, all)),
             Some((Ok::<u32, _>(_), Ok::<u32, _>(_))) => {
@@ -185,7 +192,8 @@ fn line(gate: &GateSpec) -> String {
     let timeout = gate.timeout_ms.map(|ms| format!("timeout={}", duration_text(ms)));
     let order = (gate.order > 0).then(|| format!("order={}", gate.order));
     let watch = gate.watch.then(|| "watch".to_owned());
-    let options: Vec<_> = [tries, timeout, order, watch].into_iter().flatten().collect();
+    let trust_exit = gate.trust_exit.then(|| "trust-exit".to_owned());
+    let options: Vec<_> = [tries, timeout, order, watch, trust_exit].into_iter().flatten().collect();
     let options = if options.is_empty() { String::new() } else { format!("[{}]", options.join(",")) };
     format!("{}{options}={}", gate.name, gate.command)
 }

@@ -194,6 +194,7 @@ fn is_wider(kind: Kind, value: &str, held: &str) -> bool {
         | Kind::Text
         | Kind::Path
         | Kind::Paths
+        | Kind::Findings
         | Kind::Gates
         | Kind::Prices => true,
     }

@@ -3,6 +3,7 @@
 use super::gates;
 use crate::policy::budget::{money_exact, parse_money};
 use crate::policy::prices::Prices;
+use crate::policy::proof::FindingKind;
 use crate::refusal::Refusal;
 use crate::time;
 
@@ -50,6 +51,8 @@ pub enum Kind {
     Path,
     /// Paths, one a line.
     Paths,
+    /// What may speak against a pass, one a line.
+    Findings,
 }
 
 impl Kind {
@@ -72,6 +75,10 @@ impl Kind {
             Self::Text => "a text".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Paths => "paths".to_owned(),
+            Self::Findings => {
+                let words: Vec<_> = FindingKind::ALL.iter().map(|kind| format!("`{}`", kind.word())).collect();
+                words.join(", ")
+            }
         }
     }
 }
@@ -102,6 +109,7 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
             "false" | "off" | "no" | "0" => Ok("false".to_owned()),
             _ => Err(Refusal::new("it is a switch", "use true or false")),
         },
+        Kind::Findings => findings(trimmed),
         Kind::Choice(words) => choice(trimmed, words),
         Kind::Command => command(text),
         Kind::Word => word(trimmed),
@@ -116,6 +124,18 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
         }
         Kind::Path | Kind::Paths => Ok(text.to_owned()),
     }
+}
+
+fn findings(text: &str) -> Result<String, Refusal> {
+    let known: Vec<&str> = FindingKind::ALL.iter().map(|kind| kind.word()).collect();
+    let mut words = Vec::new();
+    for word in text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()) {
+        if !known.contains(&word) {
+            return Err(Refusal::new(format!("{word:?} is nothing that can be accepted"), known.join(", ")));
+        }
+        words.push(word);
+    }
+    Ok(words.join("\n"))
 }
 
 fn count(text: &str, most: u32) -> Result<String, Refusal> {

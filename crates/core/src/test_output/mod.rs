@@ -10,6 +10,7 @@
 //! | `libtest` … `junit` | one reader for each format; a new one is a file and a line in `READERS` |
 //! | `test_list` `scan` `lines` | what readers share: tests by id, pieces of a line, bytes to lines |
 //! | `compared` `stored` `seen` | two runs compared; tests as a file; what the journal gets |
+//! | `known` | which tests must be there at the end of a run |
 //! | `excerpt` `failure_lines` | what of an output goes into a prompt; which lines are about a failure |
 mod compared;
 mod excerpt;
@@ -17,6 +18,7 @@ mod failure_lines;
 mod go;
 mod jest;
 mod junit;
+mod known;
 mod libtest;
 mod lines;
 mod nextest;
@@ -34,6 +36,7 @@ use std::fmt::Debug;
 
 pub use compared::Compared;
 pub use excerpt::excerpt;
+pub use known::{KnownTests, MissingTests, SameNames};
 use lines::Lines;
 pub use seen::TestsSeen;
 use test_list::{Counts, FormatTests};

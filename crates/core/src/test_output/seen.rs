@@ -15,6 +15,9 @@ pub struct TestsSeen {
     pub failed: u32,
     /// How many were left out.
     pub skipped: u32,
+    /// Only files are named that could not be loaded: how many tests there are is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub files_only: bool,
     /// They failed before and pass now.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub newly_passing: NameList,
@@ -27,12 +30,30 @@ pub struct TestsSeen {
     /// They were there at the start and are not any more.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub gone: NameList,
+    /// They fail, and did not fail in the first run. Where the failing ones are not named, this is empty.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub failing_since_start: NameList,
+    /// They must be there at the end, and did not run.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub missing: NameList,
+    /// The same by names without brackets: for gates whose names differ between two runs of one tree.
+    #[serde(skip_serializing_if = "NameList::is_nothing")]
+    pub missing_without_brackets: NameList,
+    /// The hash of the file with all names that were seen so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
     /// They ran at the start and are left out now.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub newly_skipped: NameList,
 }
 
 impl TestsSeen {
+    /// How many ran, and so judged something.
+    #[must_use]
+    pub fn ran(&self) -> u32 {
+        self.passed.saturating_add(self.failed)
+    }
+
     /// How many there are.
     #[must_use]
     pub fn total(&self) -> u32 {

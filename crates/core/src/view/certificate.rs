@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::Verdict;
-use crate::run::{Ended, Proof, ProofGate, RunState, Tool};
+use crate::policy::proof::{Finding, StrengthReport};
+use crate::run::{Acceptance, Ended, Proof, ProofGate, ProofJudge, RunState, Tool};
 use crate::settings::{GateSpec, Key, keys};
 use crate::time;
 
@@ -51,6 +52,16 @@ pub struct Certificate {
     pub settings: BTreeMap<String, String>,
     /// How the tests are weaker than at the start.
     pub weaker: Vec<String>,
+    /// Where the gates were judged last; null where no gate was.
+    pub judge: Option<ProofJudge>,
+    /// How strong the gates are; null where it was not tried.
+    pub strength: Option<Box<StrengthReport>>,
+    /// What speaks against the pass.
+    pub findings: Vec<Finding>,
+    /// What a probe cleared, or was accepted from the start.
+    pub named: Vec<Finding>,
+    /// Who accepted it all the same; null where nobody did.
+    pub accepted: Option<Acceptance>,
     /// The version of loop that started the run.
     pub program: String,
     /// When.
@@ -130,6 +141,11 @@ impl Certificate {
             tools: proof.tools,
             settings: settings.collect(),
             weaker: proof.weaker,
+            judge: proof.judge,
+            strength: proof.strength,
+            findings: proof.findings,
+            named: proof.named,
+            accepted: proof.accepted,
             program: spec.program.clone(),
             at: time::rfc3339(over.at.wall_ms),
         })
@@ -138,6 +154,12 @@ impl Certificate {
     /// In a line, for people.
     #[must_use]
     pub fn words(&self) -> String {
+        if let Some(accepted) = &self.accepted {
+            return format!("accepted by a person ({}), not verified: {}", accepted.by, self.findings_text());
+        }
+        if !self.findings.is_empty() {
+            return format!("passed, but not verified: {}", self.findings_text());
+        }
         if !self.verified {
             return "claimed by the agent; no gate was there to check it".to_owned();
         }
@@ -149,6 +171,12 @@ impl Certificate {
             }
             _ => format!("verified, on a tree that has no checkpoint: {gates}"),
         }
+    }
+}
+
+impl Certificate {
+    fn findings_text(&self) -> String {
+        self.findings.iter().map(|finding| finding.text.as_str()).collect::<Vec<_>>().join("; ")
     }
 }
 

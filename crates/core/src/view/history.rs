@@ -427,6 +427,7 @@ impl History {
             | Decision::StatusSkipped
             | Decision::Round(_)
             | Decision::Guard(_)
+            | Decision::Clean(_)
             | Decision::Proof(_)
             | Decision::BreakerClosed
             | Decision::Chosen { .. } => {}

@@ -218,7 +218,9 @@ fn calls(state: &RunState) -> u32 {
 fn window_began(state: &RunState) -> u64 {
     match state.budget.window() {
         Some(Reserved::Granted { oldest_ms: Some(oldest), .. }) => *oldest,
-        Some(Reserved::Granted { oldest_ms: None, .. } | Reserved::Denied { .. }) | None => state.created.wall_ms,
+        Some(Reserved::Granted { oldest_ms: None, .. } | Reserved::Denied { .. }) | None => {
+            state.clock.created().wall_ms
+        }
     }
 }
 
@@ -286,7 +288,7 @@ impl LooprExitReason {
 #[must_use]
 pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
     match code {
-        ReasonCode::GoalComplete => LooprExitReason::Done,
+        ReasonCode::GoalComplete | ReasonCode::Accepted => LooprExitReason::Done,
         ReasonCode::IterationLimit => LooprExitReason::MaxIterations,
         ReasonCode::TimeLimit => LooprExitReason::TimeLimit,
         ReasonCode::BudgetLimit => LooprExitReason::Budget,
@@ -306,6 +308,7 @@ pub fn exit_reason(code: ReasonCode) -> LooprExitReason {
         | ReasonCode::ProviderDown
         | ReasonCode::Question
         | ReasonCode::Tamper
+        | ReasonCode::NotProven
         | ReasonCode::AgentLost
         | ReasonCode::GateUnverifiable
         | ReasonCode::HostFailure => LooprExitReason::AgentFailed,

@@ -98,7 +98,7 @@ impl RunResult {
             tree: state.checkpoints.tree().map(str::to_owned),
             cost_usd: state.budget.spent().usage.cost_usd(),
             tokens: state.budget.spent().usage.tokens(),
-            started_at: time::rfc3339(state.created.wall_ms),
+            started_at: time::rfc3339(state.clock.created().wall_ms),
             ended_at: over.map(|over| time::rfc3339(over.at.wall_ms)),
             elapsed_seconds: seconds(state.active_ms(state.now)),
             exit_code: standing.map(|standing| standing.exit_code),

@@ -209,7 +209,7 @@ impl Row {
             resumable: if standing.is_some() { state.resumable() } else { !driven || state.is_paused() },
             cost_usd: state.budget.spent().usage.cost_usd(),
             tokens: state.budget.spent().usage.tokens(),
-            started_at: time::rfc3339(state.created.wall_ms),
+            started_at: time::rfc3339(state.clock.created().wall_ms),
             updated_at: time::rfc3339(state.now.wall_ms),
             bytes: None,
             waiting: Waiting::of(state).filter(|_| driven),

@@ -261,6 +261,11 @@ mod tests {
             tools: Vec::new(),
             settings: std::collections::BTreeMap::new(),
             weaker: Vec::new(),
+            judge: None,
+            strength: None,
+            findings: Vec::new(),
+            named: Vec::new(),
+            accepted: None,
             program: String::new(),
             at: String::new(),
         }

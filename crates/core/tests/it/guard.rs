@@ -165,9 +165,9 @@ fn what_the_agent_changed_is_never_taken_for_a_persons_change_when_the_run_is_op
 
 #[test]
 fn after_a_rollback_nothing_of_the_tamper_before_it_counts() {
-    let mut story = story(&[]);
+    let mut story = story(&[("judge", "auto")]);
     story.say("agent-ok / guarded 2 / saved-as iter-001 / changed 1 / pass / restored check.sh");
-    story.say("rollback initial / saved / rolled-back initial / guarded 2 / pass / guarded 2 / certified");
+    story.say("rollback initial / saved / rolled-back initial / guarded 2 / pass / guarded 2 / clean / certified");
     assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 
@@ -181,9 +181,9 @@ fn tested(settings: &[(&str, &str)]) -> Story {
 const REQUIRE: (&str, &str) = ("require_tests_kept", "true");
 
 #[test]
-fn fewer_tests_are_shown_in_the_proof_and_where_they_must_be_kept_it_is_not_done() {
+fn fewer_tests_are_not_done_and_are_shown_in_the_proof_where_they_are_accepted() {
     let fewer = "agent-ok / saved-as iter-001 / changed 1 / tests pass=8 gone=t::gone said=b / certified";
-    let mut shown = tested(&[]);
+    let mut shown = tested(&[("accept", "renamed-tests")]);
     shown.say(fewer);
     assert!(shown.last().starts_with("END verified"), "{}", shown.told);
     let proof = shown.state.over.unwrap().proof.unwrap();
@@ -191,10 +191,8 @@ fn fewer_tests_are_shown_in_the_proof_and_where_they_must_be_kept_it_is_not_done
     assert!(proof.verified && proof.checkpoint.as_deref() == Some("iter-001"));
     let mut required = tested(&[REQUIRE]);
     required.say(fewer).say("saved");
-    assert_eq!(
-        required.last(),
-        "agent 2.1 telling {weaker_tests:{how:[promise: 10 tests at the start, 8 now (gone: t::gone)]}}"
-    );
+    let told = "agent 2.1 telling {not_proven:{findings:[promise: 9 tests ran before, 8 now,the tests are weaker: promise: 10 tests at the start, 8 now (gone: t::gone)]}}";
+    assert_eq!(required.last(), told);
     required.say("agent-ok / saved-as iter-002 / changed 1 / tests pass=9 skip=1 said=c / certified");
     assert!(required.last().starts_with("END verified"), "as many as before is enough: {}", required.told);
 }
@@ -213,7 +211,8 @@ fn more_skipped_tests_no_tests_at_all_and_another_test_command_are_weaker_too() 
     ] {
         let mut story = tested(&[REQUIRE]);
         story.say("agent-ok / saved-as iter-001 / changed 1").say(gate).say(certified).say("saved");
-        assert_eq!(story.last(), format!("agent 2.1 telling {{weaker_tests:{{how:[{how}]}}}}"));
+        assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{}", story.told);
+        assert!(story.last().ends_with(&format!("the tests are weaker: {how}]}}}}")), "{}", story.told);
     }
     let mut more = tested(&[REQUIRE]);
     more.say("agent-ok / saved-as iter-001 / changed 1 / tests pass=30 skip=1 said=b / certified");
@@ -243,7 +242,7 @@ fn tests_of_a_gate_that_is_only_watched_are_shown_and_not_missed() {
 fn what_was_said_about_a_proof_is_asked_again_for_every_round() {
     let mut story = tested(&[REQUIRE, ("max_iterations", "1")]);
     story.say("agent-ok / saved-as iter-001 / changed 1 / tests pass=9 skip=1 said=b / certified Makefile: test");
-    assert!(story.last().starts_with("END exhausted"), "{}", story.told);
+    assert!(story.last().starts_with("END passed_but"), "{}", story.told);
     story.say("reopened / saved / tests pass=9 skip=1 said=b");
     assert_eq!(story.last(), "certify {reopened:1}");
     story.say("certified");

@@ -288,6 +288,8 @@ impl Judge {
     pub(crate) fn concluded(&self, outcome: Outcome, reason: &Reason, state: &RunState) -> Result<(), String> {
         match outcome {
             Outcome::Verified => self.kept_rightly(),
+            Outcome::PassedBut => self.passed_but_rightly(state),
+            Outcome::Accepted => Err("nobody accepted it".to_owned()),
             Outcome::Claimed => self.claimed_rightly(),
             Outcome::Tampered if self.get("on_tamper") != "stop" => Err("tamper was not to stop it".to_owned()),
             Outcome::Tripped => self.tripped_rightly(reason),
@@ -301,6 +303,17 @@ impl Judge {
             | Outcome::Stopped
             | Outcome::Cancelled
             | Outcome::Unable => Ok(()),
+        }
+    }
+
+    /// The gates passed on this very tree, and something is named that speaks against it.
+    fn passed_but_rightly(&self, state: &RunState) -> Result<(), String> {
+        let kept = |(gate, need): &(u32, u32)| self.kept.get(gate).copied().unwrap_or(0) >= *need;
+        let findings = state.proof_judgement().map_or(0, |judgement| judgement.findings.len());
+        match (self.required().iter().all(kept), findings) {
+            (false, _) => Err("passed, but: a gate was not kept on this very tree".to_owned()),
+            (true, 0) => Err("passed, but: nothing speaks against it".to_owned()),
+            (true, _) => Ok(()),
         }
     }
 

@@ -33,6 +33,7 @@ mod now;
 mod play;
 mod precedence;
 mod prompt;
+mod proof;
 mod provider_wording;
 mod record;
 mod registry;

@@ -1,6 +1,7 @@
 //! The one place that knows the API: a story is a text, and so is what the run made of it.
 use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
+use loop_core::policy::gate::Verdict;
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, keys, resolve};
@@ -8,7 +9,15 @@ use loop_core::time::At;
 
 /// The settings of a story: the promise `make test`, a custom agent, three iterations, plus these.
 pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
-    let base = [("promise", "make test"), ("agent", "custom"), ("agent_cmd", "agent"), ("max_iterations", "3")];
+    // Clean copies and probes are orders of their own: the stories of `proof.rs` are about them.
+    let base = [
+        ("promise", "make test"),
+        ("agent", "custom"),
+        ("agent_cmd", "agent"),
+        ("max_iterations", "3"),
+        ("judge", "workspace"),
+        ("strength", "off"),
+    ];
     // An empty value takes one of these away.
     let taken = |name: &str| settings.contains(&(name, ""));
     let given = base.iter().chain(settings).filter(|(name, _)| !taken(name)).map(|(name, value)| {
@@ -140,6 +149,10 @@ impl Story {
                 let request = Request::Inject(Injected { number, bytes: 9, keep: word == "inject-keep" });
                 return Event::Requested { request, by };
             }
+            "accept" => {
+                let because = Some(more.to_owned()).filter(|because| !because.is_empty());
+                return Event::Requested { request: Request::Accept { because }, by: "loop accept".to_owned() };
+            }
             "reset" => return Event::Requested { request: Request::Reset { session: more == "session" }, by },
             "deadline" => return Event::DeadlinePassed,
             "started" => {
@@ -207,10 +220,10 @@ pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
     Answer::GateEnded(GateReport { ended, duration_ms: 5, output, excerpt: said.to_owned(), tests: None })
 }
 
-/// `pass=3 fail=1 skip=0 bad=a,b gone=c said=x ms=9`: a gate whose output tells of tests.
+/// `pass=3 fail=1 skip=0 bad=a,b gone=c missing=d exit=0 said=x ms=9`: a gate whose output tells of tests.
 fn tests(words: &str) -> Answer {
     let mut seen = TestsSeen { format: "cargo".to_owned(), ..TestsSeen::default() };
-    let (mut said, mut duration_ms) = ("tests".to_owned(), 5);
+    let (mut said, mut duration_ms, mut exit) = ("tests".to_owned(), 5, None);
     for (name, value) in words.split_whitespace().map(|word| word.split_once('=').unwrap()) {
         let number = || value.parse().unwrap();
         match name {
@@ -220,12 +233,14 @@ fn tests(words: &str) -> Answer {
             "bad" => seen.newly_failing = NameList::of(value.split(',')),
             "gone" => seen.gone = NameList::of(value.split(',')),
             "skipped" => seen.newly_skipped = NameList::of(value.split(',')),
+            "missing" => seen.missing = NameList::of(value.split(',')),
+            "exit" => exit = Some(i32::try_from(number()).unwrap()),
             "said" => said = value.to_owned(),
             "ms" => duration_ms = u64::from(number()),
             other => panic!("no such word of tests: {other}"),
         }
     }
-    let ended = Ended::Exit(i32::from(seen.failed > 0));
+    let ended = Ended::Exit(exit.unwrap_or(i32::from(seen.failed > 0)));
     let output = Output { sha256: said.clone(), ..Output::default() };
     Answer::GateEnded(GateReport { ended, duration_ms, output, excerpt: said, tests: Some(Box::new(seen)) })
 }
@@ -274,6 +289,27 @@ fn guarded(word: &str, more: &str) -> Answer {
     Answer::Guard(Box::new(GuardReport { files, tampered, restored: word == "restored", ..GuardReport::default() }))
 }
 
+/// `clean`, `clean-fail WORDS`, `not-judged WHY`, `hunks 30 12 9`: what the gates said on a copy.
+fn judged(word: &str, more: &str) -> Answer {
+    let (ended, verdict) = match word {
+        "clean-fail" => (Ended::Exit(1), Verdict::Fail),
+        _ => (Ended::Exit(0), Verdict::Pass),
+    };
+    let Answer::GateEnded(report) = gate(ended, more) else { unreachable!() };
+    let gates = if word == "hunks" { Vec::new() } else { vec![JudgedGate { gate: 0, verdict, tries: 1, report }] };
+    let mut numbers = more.split_whitespace().map(|number| number.parse().unwrap_or(0));
+    let mut number = || numbers.next().unwrap_or(0);
+    let hunks = (word == "hunks").then(|| HunkReport {
+        all: number(),
+        tried: number(),
+        noticed: number(),
+        not_noticed: NameList::of(["src/a.rs:40-52"].into_iter()),
+    });
+    let report = JudgeReport { place: JudgePlace::OwnPath, gates, hunks, duration_ms: 10, ..JudgeReport::default() };
+    let report = if word == "not-judged" { JudgeReport::not_done(more.to_owned()) } else { report };
+    Answer::Judged(Box::new(report))
+}
+
 fn answer(word: &str, more: &str) -> Answer {
     let code = || more.split_whitespace().next().and_then(|code| code.parse().ok());
     match word {
@@ -306,6 +342,13 @@ fn answer(word: &str, more: &str) -> Answer {
             weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
         }),
         "tests" => tests(more),
+        "tests-clean" => {
+            let Answer::GateEnded(report) = tests(more) else { unreachable!() };
+            let verdict = if report.ended == Ended::Exit(0) { Verdict::Pass } else { Verdict::Fail };
+            let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report }];
+            Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
+        }
+        "clean" | "clean-fail" | "not-judged" | "hunks" => judged(word, more),
         "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },
         "agent-ok" => agent(Ended::Exit(0)),

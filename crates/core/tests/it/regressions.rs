@@ -105,7 +105,7 @@ fn a_better_gate_is_progress_and_a_worse_one_is_not() {
     assert_eq!(story.state.progress.streaks().no_progress, 0);
     story.say("agent-ok / saved-as iter-002 / changed 0 / tests pass=2 fail=1 said=c / saved");
     assert_eq!(story.state.progress.streaks().no_progress, 1);
-    story.say("agent-ok / saved-as iter-003 / changed 0 / tests pass=2 said=d / certified");
+    story.say("agent-ok / saved-as iter-003 / changed 0 / tests pass=4 said=d / certified");
     assert!(story.last().starts_with("END verified"), "{}", story.told);
 }
 

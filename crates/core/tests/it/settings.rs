@@ -207,7 +207,7 @@ fn every_word_of_a_choice_is_read_as_itself() {
         }
         count += 1;
     }
-    assert_eq!(count, 15);
+    assert_eq!(count, 17);
 }
 
 #[test]

@@ -3,13 +3,18 @@ use std::path::{Path, PathBuf};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{NameList, RunState, TestsSeen};
-use loop_core::test_output::Tests;
+use loop_core::test_output::{KnownTests, TestStatus, Tests};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
 
+use crate::fs::hex;
 use crate::paths::write_whole;
 use crate::run_folder::RunFolder;
 
 /// The file beside the output of a gate that holds its tests by name.
 const FILE: &str = "tests";
+/// The folder of a run with the names of all tests that its gates have shown.
+const KNOWN: &str = "known-tests";
 
 /// The folders with the tests of one gate.
 #[derive(Debug)]
@@ -17,6 +22,17 @@ pub(crate) struct TestHistory {
     now: PathBuf,
     before: Option<PathBuf>,
     first: Option<PathBuf>,
+    /// The file with all names that were seen so far, and its hash as the journal has it.
+    known: PathBuf,
+    known_hash: Option<String>,
+}
+
+/// Why the tests of a try cannot be compared.
+#[derive(Debug, Error)]
+pub(crate) enum TestHistoryError {
+    /// Somebody changed or removed the file.
+    #[error("the list of tests that were seen so far is not what this loop wrote: {0}")]
+    Changed(PathBuf),
 }
 
 impl TestHistory {
@@ -28,11 +44,17 @@ impl TestHistory {
             now: run.gate(state.iteration, order),
             before: last.map(|last| run.gate(last.iteration, last.order)),
             first: memory.and_then(|memory| memory.first_order()).map(|first| run.gate(0, first)),
+            known: run.path.join(KNOWN).join(gate.to_string()),
+            known_hash: memory.and_then(|memory| memory.known_tests()).map(str::to_owned),
         }
     }
 
     /// Stores the tests of this try, and says how they differ from earlier ones.
-    pub(crate) fn add(self, tests: &Tests) -> TestsSeen {
+    ///
+    /// # Errors
+    /// When the list of the tests that were seen so far was changed by somebody else.
+    pub(crate) fn add(self, tests: &Tests) -> Result<TestsSeen, TestHistoryError> {
+        let mut known = self.known_tests()?;
         // If this fails, the next try is compared with nothing.
         write_whole(&self.now.join(FILE), &tests.to_text()).ok();
         let mut seen = TestsSeen {
@@ -40,6 +62,7 @@ impl TestHistory {
             passed: tests.passed,
             failed: tests.failed,
             skipped: tests.skipped,
+            files_only: tests.is_files_only(),
             ..TestsSeen::default()
         };
         if let Some(before) = self.before.as_deref().and_then(read) {
@@ -55,9 +78,55 @@ impl TestHistory {
             let compared = tests.against(&first);
             seen.gone = names(compared.gone.iter());
             seen.newly_skipped = names(compared.newly_skipped.iter());
+            let failed_first = |name: &&String| first.statuses.get(*name) == Some(&TestStatus::Failed);
+            let failing = tests.statuses.iter().filter(|(_, status)| **status == TestStatus::Failed);
+            seen.failing_since_start = names(failing.map(|(name, _)| name).filter(|name| !failed_first(name)));
         }
-        seen
+        let missing = known.missing(tests);
+        seen.missing = names(missing.exact.iter());
+        seen.missing_without_brackets = names(missing.without_brackets.iter());
+        known.add(tests);
+        seen.known = self.write_known(&known);
+        Ok(seen)
     }
+
+    /// The names that were seen so far, as the journal knows them.
+    fn known_tests(&self) -> Result<KnownTests, TestHistoryError> {
+        let changed = || TestHistoryError::Changed(self.known.clone());
+        let Some(hash) = &self.known_hash else { return Ok(KnownTests::default()) };
+        let text = std::fs::read_to_string(self.known_file(hash)).map_err(|_| changed())?;
+        if hash_of(&text) != *hash {
+            return Err(changed());
+        }
+        KnownTests::from_text(&text).ok_or_else(changed)
+    }
+
+    /// Writes them under the name of their hash: a crash before the journal has it leaves the earlier file.
+    fn write_known(&self, known: &KnownTests) -> Option<String> {
+        let text = known.to_text();
+        let hash = hash_of(&text);
+        if self.known_hash.as_ref() == Some(&hash) {
+            return Some(hash);
+        }
+        std::fs::create_dir_all(&self.known).ok()?;
+        write_whole(&self.known_file(&hash), &text).ok()?;
+        for other in std::fs::read_dir(&self.known).ok()?.flatten() {
+            let name = other.file_name();
+            let keep = [Some(hash.as_str()), self.known_hash.as_deref()];
+            if !keep.contains(&name.to_str()) {
+                std::fs::remove_file(other.path()).ok();
+            }
+        }
+        Some(hash)
+    }
+
+    fn known_file(&self, hash: &str) -> PathBuf {
+        self.known.join(hash)
+    }
+}
+
+fn hash_of(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn read(folder: &Path) -> Option<Tests> {

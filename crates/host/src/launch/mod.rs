@@ -16,6 +16,7 @@
 //! | `settings.rs`, `approval.rs` | layers to settings; approval of a project's file |
 //! | `task.rs`, `agent.rs`, `gates.rs`, `container.rs`, `checks.rs`, `worker.rs` | one check each |
 //! | `leftovers.rs`, `disk_limits.rs`, `result_file.rs` | what killed runs left; limits on disk; the result file |
+mod accept;
 mod agent;
 mod approval;
 mod caller;
@@ -33,6 +34,7 @@ mod start;
 mod task;
 mod worker;
 
+pub use self::accept::accept;
 pub use self::approval::approved_project;
 pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
 pub use self::container::{LaunchContainer, end_container};

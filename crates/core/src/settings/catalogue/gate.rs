@@ -15,8 +15,9 @@ topic! {
             flag: Flag { long: "promise", short: Some('p'), value: "CMD" },
         }
         /// Another gate that must pass, by name: NAME=CMD, or NAME[2of3,timeout=2m,order=1,watch]=CMD. May be given
-        /// several times. 2of3 runs it up to three times, and it must pass twice; watch only shows the result; among
-        /// gates of the same order the quickest runs first.
+        /// several times. 2of3 runs it up to three times, and it must pass twice; watch only shows the result;
+        /// trust-exit believes exit 0 whatever the output says about tests; among gates of the same order the
+        /// quickest runs first.
         gate: Vec<GateSpec> {
             kind: Kind::Gates,
             flag: flag("gate", "NAME=CMD"),
@@ -41,6 +42,13 @@ topic! {
             kind: StrengthChoice::KIND,
             default: "report",
             flag: flag("strength", "WHAT"),
+            may_change: true,
+        }
+        /// What may speak against a pass and is accepted from the start, such as renamed-tests or runner-config. May be
+        /// given several times. It is named with the proof.
+        accept: Vec<String> {
+            kind: Kind::Findings,
+            flag: flag("accept", "WHAT"),
             may_change: true,
         }
         /// A command that installs the dependencies, such as npm ci. It runs in each clean copy before the gates,

@@ -1,0 +1,36 @@
+//! `loop accept`: a person accepts a pass that something speaks against.
+use loop_core::run::{Event, Outcome, Request};
+
+use super::offline;
+use crate::paths::Home;
+use crate::refusal::LaunchRefusal;
+use crate::run_folder::RunFolder;
+
+/// Accepts the pass of a run that something speaks against.
+///
+/// # Errors
+/// When the run is not at such an end, another process drives it, or its journal cannot be written.
+pub fn accept(home: &Home, run: &RunFolder, because: Option<String>) -> Result<(), LaunchRefusal> {
+    let state = crate::journal::read(&run.path)?.fold();
+    let id = &run.id;
+    match state.over.as_ref().map(|over| over.outcome) {
+        Some(Outcome::PassedBut) => {}
+        Some(Outcome::Verified) => {
+            return Err(LaunchRefusal::wrong(format!("loop {id} is verified: there is nothing to accept"))
+                .hint(format!("loop verify {id}")));
+        }
+        Some(Outcome::Accepted) => {
+            return Err(
+                LaunchRefusal::wrong(format!("loop {id} was accepted already")).hint(format!("loop history {id}"))
+            );
+        }
+        Some(_) | None => {
+            return Err(LaunchRefusal::wrong(format!("loop {id} cannot be accepted"))
+                .because("only a loop that ended as passed, but not verified can be accepted")
+                .hint(format!("loop status {id}")));
+        }
+    }
+    let by = "loop accept";
+    let event = Event::Requested { request: Request::Accept { because }, by: by.to_owned() };
+    offline::record_request(home, run, by, event)
+}
