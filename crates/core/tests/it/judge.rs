@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use loop_core::agent::{Claim, Failure, Reset, ResetSource};
+use loop_core::policy::gate::Verdict;
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 use loop_core::time::At;
@@ -51,6 +52,12 @@ pub(crate) struct Judge {
     first_tests: BTreeMap<u32, (u32, u32)>,
     tests: BTreeMap<u32, Option<(u32, u32)>>,
     weaker: Option<bool>,
+    /// Trees whose clean copy did not pass; whether a failing test was not noticed in this round.
+    unclean: Vec<u64>,
+    canary_missed: bool,
+    /// A copy could not be made, or no agent had worked yet: the workspace decides from then on.
+    workspace_only: bool,
+    worked: bool,
     /// Iterations that were measured since the breaker was closed, and whether each changed something.
     moved: Vec<Option<bool>>,
     to_judge: bool,
@@ -220,6 +227,7 @@ impl Judge {
     pub(crate) fn begin(&mut self, order: &Order, _: At) -> Result<(), String> {
         match order {
             Order::RunAgent { iteration, reservation, .. } => {
+                self.worked = true;
                 let over = |cap: Option<u64>, spent: u64| cap.is_some_and(|most| spent >= most);
                 if over(self.number("max_iterations").map(|most| most + 1), u64::from(*iteration)) {
                     return Err("iterations are overshot".to_owned());
@@ -247,6 +255,7 @@ impl Judge {
                     return Err(format!("a gate is asked after {} ms, past the time", self.active_ms));
                 }
                 self.weaker = None;
+                self.canary_missed = false;
                 if again.is_none_or(|again| again == 1) {
                     self.kept.remove(gate);
                 }
@@ -326,6 +335,9 @@ impl Judge {
         check(!self.agent_runs, "an agent is alive")?;
         check(!self.tampered || self.get("on_tamper") == "allow", "the tree is tampered")?;
         check(!self.keeps || self.saved.get(&self.newest) == Some(&self.tree), "no checkpoint holds it")?;
+        let clean = self.workspace_only || !self.unclean.contains(&(self.tree % 5));
+        check(clean, "its clean copy does not pass")?;
+        check(!self.canary_missed, "the gates do not notice a failing test")?;
         let Some(weaker) = self.weaker else { return check(false, "nobody certified it") };
         if self.get("require_tests_kept") == "true" {
             let first = self.first_tests.iter().filter(|(gate, _)| required.iter().any(|(known, _)| known == *gate));
@@ -337,6 +349,31 @@ impl Judge {
             check(!weaker && !fewer, "the tests are weaker")?;
         }
         Ok(())
+    }
+
+    /// What the gates say on a copy. A copy of the initial state says what the workspace said.
+    fn judge_copy(&mut self, tree: JudgedTree, seed: &mut Seed) -> Answer {
+        if tree != JudgedTree::Initial && seed.one_in(8) {
+            self.workspace_only |= tree == JudgedTree::Final;
+            return Answer::Judged(Box::new(JudgeReport::not_done("no copy can be made".to_owned())));
+        }
+        let passes = match tree {
+            JudgedTree::Final => !seed.one_in(4),
+            JudgedTree::Initial => true,
+            JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } => seed.one_in(4),
+        };
+        match tree {
+            JudgedTree::Final if !passes && !self.worked => self.workspace_only = true,
+            JudgedTree::Final if !passes => self.unclean.push(self.tree % 5),
+            JudgedTree::Canary => self.canary_missed = passes,
+            JudgedTree::Final | JudgedTree::Initial | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
+        }
+        let ended = Ended::Exit(i32::from(!passes));
+        let Answer::GateEnded(report) = crate::play::gate(ended, "copy") else { return Answer::Held };
+        let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
+        let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report }];
+        let gates = if tree == JudgedTree::Initial { Vec::new() } else { gates };
+        Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
     }
 
     fn claimed_rightly(&self) -> Result<(), String> {
@@ -374,7 +411,7 @@ impl Judge {
             Order::Rollback { to, undo, .. } => self.go_back(to, undo),
             Order::Guard { .. } => self.look(),
             Order::Reserve { .. } => self.reserve(self.true_ms + self.last.map_or(0, |last| now.ms_since(last))),
-            Order::Judge { .. } => Answer::Judged(Box::default()),
+            Order::Judge { tree, .. } => self.judge_copy(*tree, seed),
             Order::Certify { .. } => {
                 let weaker = seed.one_in(6).then(|| "Makefile: test".to_owned());
                 self.weaker = Some(weaker.is_some());

@@ -74,6 +74,8 @@ fn settings(seed: &mut Seed) -> Vec<(&'static str, &'static str)> {
         ("on_question", pick(seed, &["decide", "park", "stop"])),
         ("on_interrupt", pick(seed, &["keep", "rollback"])),
         ("keep", pick(seed, &["last", "best"])),
+        ("judge", pick(seed, &["auto", "auto", "workspace"])),
+        ("strength", pick(seed, &["off", "report", "require"])),
         ("delay", pick(seed, &["none", "3s"])),
         ("timeout", "5m"),
     ]

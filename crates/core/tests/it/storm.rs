@@ -61,6 +61,8 @@ impl Storm<'_> {
             ("max_calls_per_hour", if self.seed.one_in(3) { "unlimited" } else { "50" }),
             ("on_regression", if self.seed.one_in(3) { "revert" } else { "tell" }),
             ("keep", if self.seed.one_in(2) { "best" } else { "last" }),
+            ("judge", if self.seed.one_in(3) { "workspace" } else { "auto" }),
+            ("strength", if self.seed.one_in(2) { "off" } else { "report" }),
         ]);
         let backend = if self.seed.one_in(3) { "none" } else { "git" }.to_owned();
         let guard = Some(GuardSpec { globs: vec!["check.sh".to_owned()], scripts: Vec::new() });

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loop_core::agent::{Failure, Reset, ResetSource};
+use loop_core::policy::gate::Verdict;
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 
@@ -213,7 +214,16 @@ impl World {
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
             Order::Reserve { .. } => self.reserve(seed),
-            Order::Judge { .. } => Answer::Judged(Box::default()),
+            Order::Judge { tree, .. } => Answer::Judged(Box::new(if seed.one_in(5) {
+                JudgeReport::not_done("no copy can be made".to_owned())
+            } else {
+                let passes = matches!(tree, JudgedTree::Final | JudgedTree::Initial) != seed.one_in(4);
+                let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "one") else {
+                    unreachable!()
+                };
+                let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
+                JudgeReport { gates: vec![JudgedGate { gate: 0, verdict, tries: 1, report }], ..JudgeReport::default() }
+            })),
             Order::Certify { .. } => self.certify(),
         }
     }
