@@ -151,7 +151,8 @@ fn next(state: &RunState, outcome: Outcome, id: &str) -> String {
     let second = match outcome {
         Outcome::Verified => format!("verify:     loop verify {id}"),
         Outcome::PassedBut => format!(
-            "look:       loop diff {id} initial\naccept:     loop accept {id}   (when you have looked at it)\nnext:       {}",
+            "look:       loop history {id} --diff initial..{}\naccept:     loop accept {id}   (when you have looked at it)\nnext:       {}",
+            state.checkpoints.newest().unwrap_or("initial"),
             next_command(state, id)
         ),
         Outcome::Accepted | Outcome::Claimed | Outcome::Cancelled => format!("remove:     loop rm {id}"),

@@ -29,6 +29,7 @@ mod seen;
 mod stored;
 mod tap;
 mod test_list;
+mod unittest;
 mod vitest;
 
 use std::collections::BTreeMap;
@@ -67,6 +68,7 @@ const READERS: &[Registered] = &[
     registered::<nextest::Nextest>(),
     registered::<libtest::Libtest>(),
     registered::<pytest::Pytest>(),
+    registered::<unittest::Unittest>(),
     registered::<go::Go>(),
     registered::<jest::Jest>(),
     registered::<vitest::Vitest>(),
