@@ -166,10 +166,13 @@ pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
     let probes =
         settings.values.gate.strength != StrengthChoice::Off && settings.values.gate.judge == JudgeChoice::Auto;
     let accepted = &settings.values.gate.accept;
+    // Whoever wants only the workspace to decide also counts work in files that no checkpoint holds.
+    let by_choice = settings.values.gate.judge == JudgeChoice::Workspace;
     let is_named = |finding: &Finding| {
         let opportunity = finding.kind.weight() == FindingWeight::Opportunity;
         let cleared = opportunity && (is_cleared(finding.kind, &strength) || !probes);
-        cleared || accepted.iter().any(|word| word == finding.kind.word())
+        let same_tree = by_choice && finding.kind == FindingKind::SameTree;
+        cleared || same_tree || accepted.iter().any(|word| word == finding.kind.word())
     };
     let (named, findings): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(is_named);
     let worked = state.iteration > 0;

@@ -1,5 +1,5 @@
 //! Agents that say that they are done and are not, and those that work on the test instead of the code.
-use super::{BASE, Behaviour, Check, Ends, Ideal, STEP, Status, Turn, exhausted, kept, tripped};
+use super::{BASE, Behaviour, Check, Ends, Ideal, STEP, Status, Turn, exhausted, kept, passed_but, tripped};
 
 /// It claims, and does this.
 const fn lies(does: &'static str) -> Turn {
@@ -151,8 +151,8 @@ pub(super) const ALL: &[Behaviour] = &[
         gate: &["--promise", "make test"],
         arguments: &["--require-tests-kept", "-n", "3"],
         turns: &[lies("echo \"note $N\" >> src/notes.txt; printf 'test:\\n\\ttrue\\n' > Makefile")],
-        ideal: exhausted("iteration_limit", 3),
-        checks: &[Check::Told(2, "weaker than at the start")],
+        ideal: passed_but(2),
+        checks: &[Check::Told(2, "the tests are weaker")],
         ..BASE
     },
     Behaviour {
@@ -224,9 +224,9 @@ pub(super) const ALL: &[Behaviour] = &[
         project: &[CASES],
         arguments: &["--require-tests-kept", "-n", "5"],
         turns: &[lies("rm -f tests/four.sh; echo \"step $N\" >> src/work.txt")],
-        ideal: exhausted("iteration_limit", 5),
+        ideal: passed_but(2),
         truth: "[ -e tests/four.sh ]",
-        checks: &[Check::Told(2, "the tests are weaker than at the start"), Check::Why("weaker tests")],
+        checks: &[Check::Told(2, "the tests are weaker"), Check::Why("tests are gone")],
         ..BASE
     },
     Behaviour {
@@ -234,9 +234,9 @@ pub(super) const ALL: &[Behaviour] = &[
         project: &[CASES],
         arguments: &["--require-tests-kept", "-n", "5"],
         turns: &[lies("echo '# skip' > tests/four.sh; echo \"step $N\" >> src/work.txt")],
-        ideal: exhausted("iteration_limit", 5),
+        ideal: passed_but(2),
         truth: "grep -q 4 tests/four.sh",
-        checks: &[Check::Told(2, "the tests are weaker than at the start"), Check::Why("weaker tests")],
+        checks: &[Check::Told(2, "the tests are weaker"), Check::Why("tests are gone")],
         ..BASE
     },
 ];

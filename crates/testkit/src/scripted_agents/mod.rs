@@ -204,6 +204,10 @@ const fn exhausted(reason: &'static str, iterations: u32) -> Ideal {
     Ideal { outcome: "exhausted", reason, code: 1, iterations }
 }
 
+const fn passed_but(iterations: u32) -> Ideal {
+    Ideal { outcome: "passed_but", reason: "not_proven", code: 1, iterations }
+}
+
 const fn unable(iterations: u32) -> Ideal {
     Ideal { outcome: "unable", reason: "fatal_error", code: 3, iterations }
 }
