@@ -1,5 +1,4 @@
 //! The executor carries orders out: one match from an order to the module that does it. It decides nothing.
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
@@ -16,13 +15,14 @@ use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::run_folder::RunFolder;
+use crate::workspace::WorkspaceIdentity;
 use crate::{notify, secrets};
 
 /// The orders of one run that are under way.
 #[derive(Debug)]
 pub(crate) struct Executor {
     run: RunFolder,
-    workspace: PathBuf,
+    workspace: WorkspaceIdentity,
     open: Vec<OpenOrder>,
     /// Orders to do nothing.
     holds: Vec<OrderId>,
@@ -115,12 +115,12 @@ impl AgentWork {
 }
 
 impl Executor {
-    pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
+    pub(crate) fn new(run: RunFolder, workspace: WorkspaceIdentity) -> Self {
         Self {
             retention: Retention::new(&run),
             ledger: RunLedger::new(&run),
             run,
-            workspace: workspace.to_owned(),
+            workspace,
             open: Vec::new(),
             holds: Vec::new(),
             containment: None,
@@ -131,6 +131,10 @@ impl Executor {
 
     /// Begins an order that `state` contains already. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
+        let in_workspace = matches!(order, Order::RunAgent { .. } | Order::RunGate { .. } | Order::Certify { .. });
+        if let Some(answer) = self.replaced().filter(|_| in_workspace) {
+            return Some(Event::Answered { order: id, answer });
+        }
         let begun = match order {
             Order::CleanUp { processes } => {
                 let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
@@ -156,7 +160,7 @@ impl Executor {
             Order::Certify { .. } => {
                 let output = self.run.gate(state.iteration, id);
                 let task = self.contained(state, |executor, containment| {
-                    tools::start(state, executor.workspace.clone(), output, containment)
+                    tools::start(state, &executor.workspace, output, containment)
                 });
                 task.map(|task| OpenOrder { id, task, work: Work::Certify(tools::unasked(state)) })
             }
@@ -182,6 +186,11 @@ impl Executor {
         })
     }
 
+    /// The answer where another folder is in the place of the workspace: what is there is not judged.
+    fn replaced(&self) -> Option<Answer> {
+        self.workspace.check().err().map(|replaced| Answer::Failed { what: replaced.to_string() })
+    }
+
     fn run_agent(
         &mut self,
         id: OrderId,
@@ -197,21 +206,24 @@ impl Executor {
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
         })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
-        let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
+        let silence = limit.map(|limit| Silence::new(limit, self.workspace.path()));
         let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));
         Ok(OpenOrder { id, task, work })
     }
 
     fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
         let gate = usize::try_from(number).ok().and_then(|at| state.settings.shown().gates.get(at));
-        let (Some(gate), Some(spec)) = (gate, &state.spec) else {
+        let Some(gate) = gate else {
             return Err(Answer::Failed { what: format!("there is no gate {number}") });
         };
         let output = self.run.gate(state.iteration, id);
         let task = self.contained(state, |executor, containment| {
-            let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
-            let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
-            context.start(gate, output, containment).map_err(Answer::GateEnded)
+            let workspace = &executor.workspace;
+            let (folder, same, secrets) = (workspace.path(), workspace.id(), secrets::of(state));
+            let context = GateContext { folder, same, is_copy: false, secrets };
+            let started = context.start(gate, output, containment);
+            // It may have been replaced since it was compared; then it was not started there.
+            started.map_err(|report| executor.replaced().unwrap_or(Answer::GateEnded(report)))
         })?;
         let history = TestHistory::of(&self.run, state, number, id);
         Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
@@ -233,7 +245,7 @@ impl Executor {
             });
         };
         if self.checkpoints.is_none() {
-            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path) {
+            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path, self.workspace.clone()) {
                 Ok(worker) => self.checkpoints = Some(worker),
                 Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
             }

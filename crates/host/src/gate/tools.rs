@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use loop_core::run::{Answer, CertifyReport, RunState, Tool};
 use loop_core::text;
 
-use crate::agents;
+use super::environment::gate_environment;
+use crate::paths::{path_of, shell};
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
 use crate::secrets;
+use crate::workspace::WorkspaceIdentity;
 
 // Programs that gates are made of. Only these are asked: another one may do anything when it gets `--version`.
 
@@ -83,7 +85,7 @@ const SEPARATOR: &str = "==loop-asks==";
 /// Starts the question. Where no program is named that can be asked, the answer is there at once.
 pub(crate) fn start(
     state: &RunState,
-    folder: PathBuf,
+    workspace: &WorkspaceIdentity,
     output: PathBuf,
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
@@ -92,8 +94,17 @@ pub(crate) fn start(
     let script = script(&programs(commands)).ok_or_else(unasked)?;
     let argv = ["sh".to_owned(), "-c".to_owned(), script];
     let secrets = secrets::of(state);
-    let spec =
-        TaskSpec { lane: MAIN, argv: &argv, clear: false, env: Vec::new(), folder, stdin: None, output, secrets };
+    let spec = TaskSpec {
+        lane: MAIN,
+        argv: &argv,
+        clear: true,
+        env: gate_environment(workspace.path(), false),
+        folder: workspace.path().to_owned(),
+        same: workspace.id(),
+        stdin: None,
+        output,
+        secrets,
+    };
     // That no program could be asked does not change what the gates showed.
     Task::start(spec, containment).map_err(|_| unasked())
 }
@@ -113,10 +124,11 @@ pub(crate) fn unasked(state: &RunState) -> Vec<Tool> {
         name: name.to_owned(),
         version: text::one_line(version, VERSION_LETTERS_MAX),
     };
+    let workspace = state.spec.as_ref().map(|spec| path_of(&spec.workspace.path)).unwrap_or_default();
     let model =
         state.budget.spent().model.as_ref().map_or_else(|| "not asked".to_owned(), |model| format!("model {model}"));
     let mut tools = vec![tool("loop", env!("CARGO_PKG_VERSION")), tool(state.agent_name(), &model)];
-    let shell = agents::find("sh").and_then(|path| path.canonicalize().ok());
+    let shell = shell(&workspace).canonicalize();
     tools.extend(shell.map(|path| tool("sh", &path.to_string_lossy())));
     let kernel = rustix::system::uname();
     let words = [kernel.sysname(), kernel.release(), kernel.machine()].map(|word| word.to_string_lossy().into_owned());

@@ -19,7 +19,7 @@ fn with_runner<T>(folder: &Path, is_copy: bool, test: impl FnOnce(&mut GateRunne
     let name = format!("gate-test-{}", std::process::id());
     let containment = Containment::with_program(&loop_testkit::built("loop"), &name, "plain", None).unwrap();
     let mut signals = Signals::listen().unwrap();
-    let context = GateContext { run: "run-1", iteration: 7, folder, is_copy, secrets: Arc::default() };
+    let context = GateContext { folder, same: None, is_copy, secrets: Arc::default() };
     test(&mut GateRunner::new(context, TIMEOUT_MS, folder.join("outputs"), containment, &mut signals))
 }
 
@@ -81,7 +81,7 @@ fn a_gate_gets_its_variables_and_what_it_prints_is_shown_stored_and_read() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().join("copy");
     std::fs::create_dir(&workspace).unwrap();
-    let command = "echo \"$LOOP_ID $LOOP_ITERATION $GIT_CEILING_DIRECTORIES\"; echo 'ok 1 - a'; echo 'not ok 2 - b'; \
+    let command = "echo \"$LOOP_ID$LOOP_ITERATION$GIT_CEILING_DIRECTORIES $PWD\"; echo 'ok 1 - a'; echo 'not ok 2 - b'; \
                    echo '1..2'; echo trouble >&2; exit 1";
     let mut shown = Vec::new();
     let mut steps = Vec::new();
@@ -93,7 +93,7 @@ fn a_gate_gets_its_variables_and_what_it_prints_is_shown_stored_and_read() {
             GateProgress::Message(text) => steps.push(text),
         });
         let stored = String::from_utf8(tail_of(&runner.output().join("stdout"), 4096)).unwrap();
-        assert!(stored.starts_with(&format!("run-1 7 {}\n", folder.path().display())), "{stored}");
+        assert!(stored.starts_with(&format!("{} {}\n", folder.path().display(), workspace.display())), "{stored}");
         judged.unwrap().unwrap()
     });
     assert_eq!(steps, ["started tap", "judged fail"]);
