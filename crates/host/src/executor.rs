@@ -2,15 +2,18 @@
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
+use loop_core::run::{
+    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, Notice, Order, RunState,
+};
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
+use crate::gate::programs::programs_of;
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
-use crate::gate::tools;
+use crate::gate::tools::{self, KnownTools};
 use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
@@ -48,10 +51,18 @@ struct OpenOrder {
 #[derive(Debug)]
 enum Work {
     Agent(Box<AgentWork>),
-    Gate(Box<GateReader>, TestHistory),
+    Gate(Box<GateWork>),
     /// With the tools that are known already.
-    Certify(Vec<Tool>),
+    Certify(Box<KnownTools>),
     Notify,
+}
+
+#[derive(Debug)]
+struct GateWork {
+    reader: GateReader,
+    history: TestHistory,
+    /// What its command names, where no agent has worked yet.
+    programs: Vec<GateProgram>,
 }
 
 #[derive(Debug)]
@@ -74,7 +85,7 @@ impl Work {
                 Some(text) => return show(text.as_bytes()),
                 None => {}
             },
-            Self::Gate(reader, _) => reader.push(voice, bytes),
+            Self::Gate(gate) => gate.reader.push(voice, bytes),
             Self::Certify(_) | Self::Notify => {}
         }
         show(bytes);
@@ -83,16 +94,22 @@ impl Work {
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
             Self::Agent(agent) => agent.reader.answer(end),
-            Self::Gate(reader, history) => match reader.finish(end) {
-                Ok(GateTry { report, tests }) => {
-                    let tests = tests.map(|tests| Box::new(history.add(&tests)));
-                    Answer::GateEnded(GateReport { tests, ..report })
-                }
-                Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
-                Err(GateFailure::NotStored(what)) => Answer::Failed { what },
-            },
-            Self::Certify(known) => tools::answer(known, end),
+            Self::Gate(gate) => gate.answer(end),
+            Self::Certify(known) => tools::answer(*known, end),
             Self::Notify => notify::answer(&end),
+        }
+    }
+}
+
+impl GateWork {
+    fn answer(self, end: TaskEnd) -> Answer {
+        match self.reader.finish(end) {
+            Ok(GateTry { report, tests }) => {
+                let tests = tests.map(|tests| Box::new(self.history.add(&tests)));
+                Answer::GateEnded(GateReport { tests, programs: self.programs, ..report })
+            }
+            Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
+            Err(GateFailure::NotStored(what)) => Answer::Failed { what },
         }
     }
 }
@@ -159,10 +176,11 @@ impl Executor {
             }
             Order::Certify { .. } => {
                 let output = self.run.gate(state.iteration, id);
+                let known = Box::new(KnownTools::of(state, self.workspace.path()));
                 let task = self.contained(state, |executor, containment| {
-                    tools::start(state, &executor.workspace, output, containment)
+                    tools::start(state, &executor.workspace, output, &known, containment)
                 });
-                task.map(|task| OpenOrder { id, task, work: Work::Certify(tools::unasked(state)) })
+                task.map(|task| OpenOrder { id, task, work: Work::Certify(known) })
             }
             Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
                 Ok(call) => self.run_agent(id, order, state, call),
@@ -217,6 +235,9 @@ impl Executor {
             return Err(Answer::Failed { what: format!("there is no gate {number}") });
         };
         let output = self.run.gate(state.iteration, id);
+        // Before the agent works, whatever the round is called.
+        let is_first = state.iteration == 0;
+        let programs = if is_first { programs_of(&gate.command, self.workspace.path()) } else { Vec::new() };
         let task = self.contained(state, |executor, containment| {
             let workspace = &executor.workspace;
             let (folder, same, secrets) = (workspace.path(), workspace.id(), secrets::of(state));
@@ -226,7 +247,8 @@ impl Executor {
             started.map_err(|report| executor.replaced().unwrap_or(Answer::GateEnded(report)))
         })?;
         let history = TestHistory::of(&self.run, state, number, id);
-        Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
+        let work = Work::Gate(Box::new(GateWork { reader: GateReader::default(), history, programs }));
+        Ok(OpenOrder { id, task, work })
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.
@@ -309,7 +331,7 @@ impl Executor {
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(_) | Work::Notify => None,
         })
     }
 
@@ -327,7 +349,7 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(_) | Work::Notify => None,
         };
         self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
     }

@@ -225,3 +225,44 @@ fn a_result_file_outside_of_the_workspace_may_be_a_link_of_the_user_s() {
     user.run(&start("true", "false", &["-n", "1", "--result", "../r.json"])).expect_code(1);
     assert!(user.root().join("r.json").is_symlink() && user.read("real/r.json").contains("\"verified\": false"));
 }
+
+/// The answer of the newest order to certify.
+fn certified(user: &TestEnv) -> serde_json::Value {
+    let journal = fs::read_to_string(user.run_folder(&user.id()).join("journal.jsonl")).unwrap();
+    let line = journal.lines().rfind(|line| line.contains("\"answer\":{\"certify\"")).unwrap();
+    let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+    let found = entry.pointer("/fact/happened/event/answered/answer/certify");
+    found.cloned().unwrap_or_else(|| panic!("{line}"))
+}
+
+#[test]
+fn a_program_of_a_gate_that_was_swapped_is_in_the_answer_before_the_end() {
+    // req: RT-R16
+    let user = user();
+    let bin = user.root().join("home/bin");
+    let path = format!("{}:{}:/usr/bin:/bin", bin.display(), user.work().join(".venv/bin").display());
+    let user = user.with("PATH", path);
+    program(&user.work().join(".venv/bin/tester"), "#!/bin/sh\nexit 1\n");
+    // Another file before it on PATH, and another content at the same place.
+    for (agent, place) in [
+        ("mkdir -p ~/bin; printf '#!/bin/sh\\nexit 0\\n' > ~/bin/tester; chmod +x ~/bin/tester", "home/bin/tester"),
+        ("printf '#!/bin/sh\\nexit 0\\n' > .venv/bin/tester", "work/.venv/bin/tester"),
+    ] {
+        user.run(&start(agent, "tester && sh -c true", &["-n", "1"])).expect_code(0);
+        let swapped = certified(&user)["swapped"].clone();
+        assert_eq!(swapped.as_array().unwrap().len(), 1, "the shell is what it was: {swapped}");
+        assert_eq!(swapped[0]["program"], "tester");
+        assert_eq!(swapped[0]["before"]["path"], user.work().join(".venv/bin/tester").to_str().unwrap());
+        assert_eq!(swapped[0]["before"]["in_workspace"], true);
+        assert_eq!(swapped[0]["after"]["path"], user.root().join(place).to_str().unwrap());
+        assert_ne!(swapped[0]["before"]["sha256"], swapped[0]["after"]["sha256"]);
+        user.run(&["rm", &user.id()]).expect_code(0);
+        fs::remove_dir_all(&bin).unwrap_or_default();
+        program(&user.work().join(".venv/bin/tester"), "#!/bin/sh\nexit 1\n");
+    }
+    user.run(&start("touch ok", "tester || test -e ok", &["-n", "1"])).expect_code(0);
+    let report = certified(&user);
+    assert_eq!(report.get("swapped"), None, "{report}");
+    let sh = report["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "sh").unwrap();
+    assert_eq!(sh["file"]["path"], "/bin/sh", "{report}");
+}

@@ -2,7 +2,7 @@
 use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
 use super::judgement::GateJudgement;
-use super::report::GateReport;
+use super::report::{GateProgram, GateReport};
 use crate::ids::OrderId;
 use crate::policy::gate::{Tally, Verdict};
 use crate::settings::GateSpec;
@@ -29,6 +29,7 @@ pub struct Gate {
     cost_ms: Option<u64>,
     first_order: Option<OrderId>,
     first_tests: Option<TestCount>,
+    first_programs: Vec<GateProgram>,
 }
 
 /// How many tests a gate ran before iteration 1.
@@ -123,6 +124,12 @@ impl Gate {
     #[must_use]
     pub fn first_tests(&self) -> Option<TestCount> {
         self.first_tests
+    }
+
+    /// The programs that its command named before iteration 1.
+    #[must_use]
+    pub fn first_programs(&self) -> &[GateProgram] {
+        &self.first_programs
     }
 }
 
@@ -223,6 +230,7 @@ impl Gates {
             let count =
                 |tests: &crate::test_output::TestsSeen| TestCount { total: tests.total(), skipped: tests.skipped };
             gate.first_tests = report.tests.as_deref().map(count);
+            gate.first_programs.clone_from(&report.programs);
         }
         gate.last = Some(LastGate { order, iteration, point, report, verdict });
         true
