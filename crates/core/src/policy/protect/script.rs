@@ -418,9 +418,9 @@ mod tests {
             ("", &[]),
         ];
         for (line, expected) in cases {
-            assert_eq!(programs_in(line, "/work"), *expected, "{line}");
+            assert_eq!(programs_in(line, "/place"), *expected, "{line}");
         }
-        assert_eq!(programs_in("/work/run.sh; sh /work/a.sh", "/work"), ["/work/run.sh", "sh"]);
+        assert_eq!(programs_in("/place/run.sh; sh /place/a.sh", "/place"), ["/place/run.sh", "sh"]);
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     child.map(|child| i32::try_from(child.id()).unwrap_or(0))
 }
 
-/// Enters the folder of a command. It is compared when it is open already: whoever replaces it afterwards does not change
+/// Enters the folder of a command. It is compared when it is open already: what takes its place afterwards does not change
 /// where the command runs.
 fn enter(command: &Command) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
