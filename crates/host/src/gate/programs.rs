@@ -15,8 +15,16 @@ use super::tools::runs_on;
 use crate::fs::hex;
 use crate::paths::{program_on_path, shell};
 
+// A fact is bounded, and so is each of these.
+
 /// So many programs of one gate are recorded.
-const PROGRAMS_MAX: usize = 24;
+const PROGRAMS_MAX: usize = 12;
+/// So many that were swapped are named.
+const SWAPPED_MAX: usize = 6;
+/// A longer word is no program.
+const NAME_BYTES_MAX: usize = 100;
+/// Of a longer path the end is recorded; the hash tells files apart all the same.
+const PATH_BYTES_MAX: usize = 160;
 /// A program that is longer has no hash.
 const HASHED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const READ_BYTES: usize = 64 * 1024;
@@ -33,8 +41,9 @@ pub(crate) fn programs_of(command: &str, workspace: &Path) -> Vec<GateProgram> {
     }
     let mut seen: Vec<GateProgram> = Vec::new();
     for name in names {
-        let is_new = seen.len() < PROGRAMS_MAX && seen.iter().all(|seen| seen.name != name);
-        if !is_new || (name.contains('/') && is_inside(&workspace.join(&name), workspace)) {
+        let is_new = name.len() <= NAME_BYTES_MAX && seen.iter().all(|seen| seen.name != name);
+        if !is_new || seen.len() >= PROGRAMS_MAX || (name.contains('/') && is_inside(&workspace.join(&name), workspace))
+        {
             continue;
         }
         let file = file_of(&name, workspace);
@@ -58,7 +67,7 @@ impl ProgramsNow {
                 continue;
             }
             let after = file_of(&before.name, workspace);
-            if before.file != after {
+            if before.file != after && all.changed.len() < SWAPPED_MAX {
                 let (program, before) = (before.name.clone(), before.file.clone());
                 all.changed.push(ToolChange { program, before, after: after.clone() });
             }
@@ -81,7 +90,8 @@ fn file_of(name: &str, workspace: &Path) -> Option<ProgramFile> {
     };
     let sha256 = hash(&path)?;
     let in_workspace = is_inside(&path, workspace);
-    Some(ProgramFile { path: text::escape_path(path.as_os_str().as_bytes()), sha256, in_workspace })
+    let path = text::escape_path(path.as_os_str().as_bytes());
+    Some(ProgramFile { path: text::tail(&path, PATH_BYTES_MAX).to_owned(), sha256, in_workspace })
 }
 
 fn is_inside(path: &Path, workspace: &Path) -> bool {
@@ -126,5 +136,13 @@ mod tests {
         assert_eq!(programs[2].file, None);
         let outside = programs[3].file.clone().unwrap();
         assert_eq!((outside.sha256, outside.in_workspace), (hex(&Sha256::digest(b"exit 0")), false));
+    }
+
+    #[test]
+    fn what_is_recorded_of_a_long_line_is_bounded() {
+        let many: String = (0..100).map(|number| format!("program-{number}-{}; ", "x".repeat(70))).collect();
+        let programs = programs_of(&format!("{}; {many}", "y".repeat(200)), Path::new("/nowhere"));
+        assert_eq!(programs.len(), PROGRAMS_MAX);
+        assert!(programs.iter().all(|program| program.name.len() <= NAME_BYTES_MAX));
     }
 }
