@@ -21,7 +21,7 @@ use crate::paths::{program_on_path, shell};
 const PROGRAMS_MAX: usize = 12;
 /// So many that were swapped are named.
 const SWAPPED_MAX: usize = 6;
-/// A longer word is no program.
+/// A longer word is not recorded.
 const NAME_BYTES_MAX: usize = 100;
 /// Of a longer path the end is recorded; the hash tells files apart all the same.
 const PATH_BYTES_MAX: usize = 160;
