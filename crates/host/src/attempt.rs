@@ -25,6 +25,7 @@ use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice, tail_of}
 use crate::prompt_file;
 use crate::run_folder::RunFolder;
 use crate::secrets;
+use crate::workspace::WorkspaceIdentity;
 
 /// How much of an agent's own text is in its report.
 const LAST_TEXT_BYTES_MAX: usize = 2048;
@@ -72,19 +73,20 @@ pub(crate) fn start(
     run: &RunFolder,
     state: &RunState,
     input: AttemptInput<'_>,
-    workspace: &Path,
+    workspace: &WorkspaceIdentity,
     containment: &mut Containment,
 ) -> Result<(Task, AttemptReader), Answer> {
     let failed = |what: &str, error: &io::Error| Answer::Failed { what: format!("{what}: {error}") };
     let folder = run.attempt(state.iteration, state.attempt);
-    let prepared = prepare(run, state, input, workspace, &folder);
+    let prepared = prepare(run, state, input, workspace.path(), &folder);
     let prepared = prepared.map_err(|error| failed("cannot write the prompt", &error))?;
     let spec = TaskSpec {
         lane: MAIN,
         argv: &prepared.call.argv,
         clear: prepared.clear,
-        env: prepared.env,
-        folder: workspace.to_owned(),
+        env: prepared.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        folder: workspace.path().to_owned(),
+        same: workspace.id(),
         stdin: (prepared.call.stdin == Stdin::Prompt).then(|| folder.join(PROMPT)),
         output: folder,
         secrets: secrets::of(state),

@@ -1,7 +1,7 @@
 //! Orders about checkpoints, protected files and measurements are carried out on a thread of their own: they read and
 //! write whole workspaces, and the driver must react to people and processes meanwhile. One order after the other.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,8 +12,10 @@ use loop_core::run::{Answer, CheckpointName, CheckpointReport, Order, RunState};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
+use crate::fs::FolderId;
 use crate::guard::{GuardOrder, RunGuard};
 use crate::measure::Measure;
+use crate::workspace::WorkspaceIdentity;
 
 /// The thread, and the channels to it and back.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ enum Work {
 
 impl CheckpointWorker {
     /// Starts the thread.
-    pub(crate) fn new(context: CheckpointContext, run: &Path) -> std::io::Result<Self> {
+    pub(crate) fn new(context: CheckpointContext, run: &Path, workspace: WorkspaceIdentity) -> std::io::Result<Self> {
         let (work, orders) = channel::<(OrderId, Work)>();
         let (answers, done) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -69,12 +71,14 @@ impl CheckpointWorker {
             let mut state = ThreadState {
                 checkpoints: None,
                 guard: RunGuard::new(&run, &context),
+                run,
                 measure: Measure::new(&context),
                 context,
                 cancel: asked,
+                workspace,
             };
             for (id, work) in orders {
-                let answer = state.carry_out(work);
+                let answer = state.carry_out_in_workspace(work);
                 if answers.send((id, answer)).is_err() {
                     return;
                 }
@@ -137,7 +141,9 @@ impl CheckpointWorker {
 
 /// What the thread works with.
 struct ThreadState {
+    workspace: WorkspaceIdentity,
     context: CheckpointContext,
+    run: PathBuf,
     cancel: Arc<AtomicBool>,
     checkpoints: Option<RunCheckpoints>,
     guard: RunGuard,
@@ -145,8 +151,27 @@ struct ThreadState {
 }
 
 impl ThreadState {
+    /// Carries an order out if the workspace is still the folder that the run was begun in. Everything that reads or
+    /// writes it was opened at that folder.
+    fn carry_out_in_workspace(&mut self, work: Work) -> Answer {
+        let is_request = matches!(work, Work::TakeManual { .. });
+        let not_there = |what: String| if is_request { Answer::Refused { why: what } } else { Answer::Failed { what } };
+        if let Err(replaced) = self.workspace.check() {
+            return not_there(replaced.to_string());
+        }
+        let answer = self.carry_out(work);
+        let opened = [self.guard.folder(), self.checkpoints.as_ref().map(RunCheckpoints::folder)];
+        if opened.into_iter().flatten().any(|folder| FolderId::of(folder).ok() != self.workspace.id()) {
+            self.checkpoints = None;
+            self.guard = RunGuard::new(&self.run, &self.context);
+            let why = self.workspace.check().err().map_or_else(|| "and was put back".to_owned(), |why| why.to_string());
+            return not_there(format!("the workspace was replaced while it was opened: {why}"));
+        }
+        answer
+    }
+
     fn carry_out(&mut self, work: Work) -> Answer {
-        let Self { context, cancel, checkpoints, guard, measure } = self;
+        let Self { context, cancel, checkpoints, guard, measure, .. } = self;
         match &work {
             Work::Guard(order) if context.backend == "none" => return guard.carry_out(order, None),
             Work::BeginWhole => {

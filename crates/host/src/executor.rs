@@ -1,30 +1,31 @@
 //! The executor carries orders out: one match from an order to the module that does it. It decides nothing.
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    Answer, CheckpointName, CheckpointReport, Event, GateReport, JudgeReport, Notice, Order, RunState, Tool,
+    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, JudgeReport, Notice, Order, RunState,
 };
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
+use crate::gate::programs::programs_of;
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
-use crate::gate::tools;
+use crate::gate::tools::{self, KnownTools};
 use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
 use crate::run_folder::RunFolder;
+use crate::workspace::WorkspaceIdentity;
 use crate::{notify, secrets};
 
 /// The orders of one run that are under way.
 #[derive(Debug)]
 pub(crate) struct Executor {
     run: RunFolder,
-    workspace: PathBuf,
+    workspace: WorkspaceIdentity,
     open: Vec<OpenOrder>,
     /// Orders to do nothing.
     holds: Vec<OrderId>,
@@ -50,10 +51,18 @@ struct OpenOrder {
 #[derive(Debug)]
 enum Work {
     Agent(Box<AgentWork>),
-    Gate(Box<GateReader>, TestHistory),
+    Gate(Box<GateWork>),
     /// With the tools that are known already.
-    Certify(Vec<Tool>),
+    Certify(Box<KnownTools>),
     Notify,
+}
+
+#[derive(Debug)]
+struct GateWork {
+    reader: GateReader,
+    history: TestHistory,
+    /// What its command names, where no agent has worked yet.
+    programs: Vec<GateProgram>,
 }
 
 #[derive(Debug)]
@@ -76,7 +85,7 @@ impl Work {
                 Some(text) => return show(text.as_bytes()),
                 None => {}
             },
-            Self::Gate(reader, _) => reader.push(voice, bytes),
+            Self::Gate(gate) => gate.reader.push(voice, bytes),
             Self::Certify(_) | Self::Notify => {}
         }
         show(bytes);
@@ -85,16 +94,25 @@ impl Work {
     fn answer(self, end: TaskEnd) -> Answer {
         match self {
             Self::Agent(agent) => agent.reader.answer(end),
-            Self::Gate(reader, history) => match reader.finish(end) {
-                Ok(GateTry { report, tests }) => match tests.map(|tests| history.add(&tests)).transpose() {
-                    Ok(tests) => Answer::GateEnded(GateReport { tests: tests.map(Box::new), ..report }),
-                    Err(error) => Answer::Failed { what: error.to_string() },
-                },
-                Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
-                Err(GateFailure::NotStored(what)) => Answer::Failed { what },
-            },
-            Self::Certify(known) => tools::answer(known, end),
+            Self::Gate(gate) => gate.answer(end),
+            Self::Certify(known) => tools::answer(*known, end),
             Self::Notify => notify::answer(&end),
+        }
+    }
+}
+
+impl GateWork {
+    fn answer(self, end: TaskEnd) -> Answer {
+        match self.reader.finish(end) {
+            Ok(GateTry { report, tests }) => match tests.map(|tests| self.history.add(&tests)).transpose() {
+                Ok(tests) => {
+                    let tests = tests.map(Box::new);
+                    Answer::GateEnded(GateReport { tests, programs: self.programs, ..report })
+                }
+                Err(error) => Answer::Failed { what: error.to_string() },
+            },
+            Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
+            Err(GateFailure::NotStored(what)) => Answer::Failed { what },
         }
     }
 }
@@ -117,12 +135,12 @@ impl AgentWork {
 }
 
 impl Executor {
-    pub(crate) fn new(run: RunFolder, workspace: &Path) -> Self {
+    pub(crate) fn new(run: RunFolder, workspace: WorkspaceIdentity) -> Self {
         Self {
             retention: Retention::new(&run),
             ledger: RunLedger::new(&run),
             run,
-            workspace: workspace.to_owned(),
+            workspace,
             open: Vec::new(),
             holds: Vec::new(),
             containment: None,
@@ -133,6 +151,10 @@ impl Executor {
 
     /// Begins an order that `state` contains already. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
+        let in_workspace = matches!(order, Order::RunAgent { .. } | Order::RunGate { .. } | Order::Certify { .. });
+        if let Some(answer) = self.replaced().filter(|_| in_workspace) {
+            return Some(Event::Answered { order: id, answer });
+        }
         let begun = match order {
             Order::CleanUp { processes } => {
                 let swept = sweep(self.run.id.as_str(), &self.run.register(), processes);
@@ -160,10 +182,11 @@ impl Executor {
             }
             Order::Certify { .. } => {
                 let output = self.run.gate(state.iteration, id);
+                let known = Box::new(KnownTools::of(state, self.workspace.path()));
                 let task = self.contained(state, |executor, containment| {
-                    tools::start(state, executor.workspace.clone(), output, containment)
+                    tools::start(state, &executor.workspace, output, &known, containment)
                 });
-                task.map(|task| OpenOrder { id, task, work: Work::Certify(tools::unasked(state)) })
+                task.map(|task| OpenOrder { id, task, work: Work::Certify(known) })
             }
             Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
                 Ok(call) => self.run_agent(id, order, state, call),
@@ -187,6 +210,11 @@ impl Executor {
         })
     }
 
+    /// The answer where another folder is in the place of the workspace: what is there is not judged.
+    fn replaced(&self) -> Option<Answer> {
+        self.workspace.check().err().map(|replaced| Answer::Failed { what: replaced.to_string() })
+    }
+
     fn run_agent(
         &mut self,
         id: OrderId,
@@ -202,24 +230,31 @@ impl Executor {
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
         })?;
         let limit = state.settings.shown().idle_timeout_ms.map(Duration::from_millis);
-        let silence = limit.map(|limit| Silence::new(limit, &self.workspace));
+        let silence = limit.map(|limit| Silence::new(limit, self.workspace.path()));
         let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));
         Ok(OpenOrder { id, task, work })
     }
 
     fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
         let gate = usize::try_from(number).ok().and_then(|at| state.settings.shown().gates.get(at));
-        let (Some(gate), Some(spec)) = (gate, &state.spec) else {
+        let Some(gate) = gate else {
             return Err(Answer::Failed { what: format!("there is no gate {number}") });
         };
         let output = self.run.gate(state.iteration, id);
+        // Before the agent works, whatever the round is called.
+        let is_first = state.iteration == 0;
+        let programs = if is_first { programs_of(&gate.command, self.workspace.path()) } else { Vec::new() };
         let task = self.contained(state, |executor, containment| {
-            let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
-            let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
-            context.start(gate, output, containment).map_err(Answer::GateEnded)
+            let workspace = &executor.workspace;
+            let (folder, same, secrets) = (workspace.path(), workspace.id(), secrets::of(state));
+            let context = GateContext { folder, same, is_copy: false, secrets };
+            let started = context.start(gate, output, containment);
+            // It may have been replaced since it was compared; then it was not started there.
+            started.map_err(|report| executor.replaced().unwrap_or(Answer::GateEnded(report)))
         })?;
         let history = TestHistory::of(&self.run, state, number, id);
-        Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
+        let work = Work::Gate(Box::new(GateWork { reader: GateReader::default(), history, programs }));
+        Ok(OpenOrder { id, task, work })
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.
@@ -238,7 +273,7 @@ impl Executor {
             });
         };
         if self.checkpoints.is_none() {
-            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path) {
+            match CheckpointWorker::new(self.run.checkpoints(spec), &self.run.path, self.workspace.clone()) {
                 Ok(worker) => self.checkpoints = Some(worker),
                 Err(error) => return Some(Answer::Blocked { why: format!("no checkpoints: {error}") }),
             }
@@ -302,7 +337,7 @@ impl Executor {
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(_) | Work::Notify => None,
         })
     }
 
@@ -320,7 +355,7 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(_) | Work::Notify => None,
         };
         self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
     }

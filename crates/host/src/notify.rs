@@ -27,13 +27,14 @@ pub(crate) fn start(
         if text.starts_with('-') { format!(" {text}") } else { text.to_owned() },
     ];
     let env = [("LOOP_ID", id), ("LOOP_RESULT", result), ("LOOP_REASON", text)];
-    let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let spec = TaskSpec {
         lane: "notify",
         argv: &argv,
         clear: false,
         env,
         folder: PathBuf::from("/"),
+        same: None,
         stdin: None,
         output,
         secrets: Arc::default(),

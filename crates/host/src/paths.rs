@@ -152,13 +152,60 @@ pub fn text_of(path: &Path) -> String {
     text::escape_path(path.as_os_str().as_bytes())
 }
 
-/// The program of that name on the caller's PATH.
+/// Where programs are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPath {
+    /// The absolute entries of the caller's PATH.
+    pub value: OsString,
+    /// How many entries are left out: relative and empty ones mean another folder in every folder, such as one of the
+    /// workspace.
+    pub left_out: usize,
+}
+
+/// Where programs stand if PATH names no place at all.
+const USUAL_PATH: &str = "/usr/bin:/bin";
+
+/// The caller's PATH without its relative and empty entries; none where there is none.
+#[must_use]
+pub fn search_path() -> Option<SearchPath> {
+    let path = std::env::var_os("PATH")?;
+    let (absolute, relative): (Vec<PathBuf>, Vec<PathBuf>) =
+        std::env::split_paths(&path).partition(|folder| folder.is_absolute());
+    let value = std::env::join_paths(absolute).ok().filter(|value| !value.is_empty());
+    Some(SearchPath { value: value.unwrap_or_else(|| USUAL_PATH.into()), left_out: relative.len() })
+}
+
+/// What is said about entries of PATH that are left out.
+#[must_use]
+pub fn relative_entries(count: usize) -> String {
+    format!("relative entries of PATH are left out for gates ({count}): they would lead to files of the workspace")
+}
+
+/// The program of that name on the caller's PATH. Relative entries are not looked into.
 #[must_use]
 pub fn program_on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0))
+    let search = search_path()?;
+    std::env::split_paths(&search.value).map(|folder| folder.join(name)).find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+}
+
+/// The shell that runs gates, commands and notifications: never one of the workspace. `/bin/sh`, or where a system has
+/// none, the first on PATH outside of this folder.
+#[must_use]
+pub fn shell(workspace: &Path) -> PathBuf {
+    let usual = PathBuf::from("/bin/sh");
+    if is_program(&usual) {
+        return usual;
+    }
+    let inside = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let is_outside =
+        |file: &PathBuf| inside.parent().is_none() || file.canonicalize().is_ok_and(|file| !file.starts_with(&inside));
+    let folders = search_path().map(|search| search.value).unwrap_or_else(|| USUAL_PATH.into());
+    let mut found = std::env::split_paths(&folders).map(|folder| folder.join("sh"));
+    found.find(|file| is_program(file) && !file.starts_with(workspace) && is_outside(file)).unwrap_or(usual)
 }
 
 /// Whether we are root.

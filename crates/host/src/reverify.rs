@@ -10,6 +10,7 @@ use loop_core::view::{Again, WorkspaceNow};
 use thiserror::Error;
 
 use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, open_folder, tree_of_copy, workspace_now};
+use crate::fs::FolderId;
 use crate::gate::{GateContext, GateProgress, GateRunner};
 use crate::process::{Containment, become_reaper};
 use crate::secrets;
@@ -106,11 +107,11 @@ fn reverify_in(
     let state = request.state;
     let settings = state.settings.shown();
     let mode = settings.values.agent.containment.word();
-    let containment = Containment::new(&format!("verify-{}", std::process::id()), mode, None)?;
+    // An id as that of a run: a gate cannot tell where it is run.
+    let containment = Containment::new(crate::fs::fresh_id()?.as_str(), mode, None)?;
     let context = GateContext {
-        run: state.spec.as_ref().map(|spec| spec.id.as_str()).unwrap_or_default(),
-        iteration: state.iteration,
         folder: &tree,
+        same: FolderId::of(open_folder(&tree)?).ok(),
         is_copy: true,
         secrets: secrets::of(state),
     };

@@ -6,7 +6,7 @@ use loop_core::settings::{CheckpointBackend, Values, settle};
 use loop_core::text;
 use loop_host::checkpoint::choose;
 use loop_host::fs::bytes_of;
-use loop_host::paths::{program_on_path, text_of};
+use loop_host::paths::{program_on_path, relative_entries, search_path, shell as shell_program, text_of};
 use loop_host::process::{Mode, check_proc, lists_children, try_out};
 use loop_host::settings_files::FilesError;
 use loop_host::{index, launch, settings_files};
@@ -156,9 +156,15 @@ fn settings(context: &Context) -> Finding {
 }
 
 fn shell() -> Finding {
-    match program_on_path("sh") {
-        Some(path) => finding("sh", Health::Fine, text_of(&path)),
-        None => finding("sh", Health::Bad, "not on PATH; it runs promises and agents").next("install a POSIX shell"),
+    let path = shell_program(&std::env::current_dir().unwrap_or_default());
+    if !path.exists() {
+        let why = "neither /bin/sh nor on PATH; it runs promises and agents";
+        return finding("sh", Health::Bad, why).next("install a POSIX shell");
+    }
+    match search_path().map_or(0, |search| search.left_out) {
+        0 => finding("sh", Health::Fine, text_of(&path)),
+        left_out => finding("sh", Health::Note, format!("{}; {}", text_of(&path), relative_entries(left_out)))
+            .next("take them out of PATH"),
     }
 }
 

@@ -2,7 +2,7 @@
 use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
 use super::judgement::GateJudgement;
-use super::report::GateReport;
+use super::report::{GateProgram, GateReport};
 use crate::ended::Ended;
 use crate::ids::OrderId;
 use crate::policy::gate::{EarlierTests, ExitContradiction, Tally, Verdict};
@@ -43,6 +43,7 @@ pub struct Gate {
     selective: bool,
     /// The hash of the file with the names that were seen so far.
     known_tests: Option<String>,
+    first_programs: Vec<GateProgram>,
 }
 
 /// How many trees are remembered on which a gate failed.
@@ -241,6 +242,12 @@ impl Gate {
     pub fn first_tests(&self) -> Option<TestCount> {
         self.first_tests
     }
+
+    /// The programs that its command named before iteration 1.
+    #[must_use]
+    pub fn first_programs(&self) -> &[GateProgram] {
+        &self.first_programs
+    }
 }
 
 impl Gate {
@@ -373,6 +380,7 @@ impl Gates {
         // Whatever the round is called: no agent has worked yet.
         if round.iteration == 0 {
             gate.first_order = Some(order);
+            gate.first_programs.clone_from(&report.programs);
         }
         let JudgedRound { point, iteration, tree } = round;
         gate.last = Some(LastGate { order, iteration, point, tree: tree.map(str::to_owned), report, verdict });

@@ -70,7 +70,10 @@ pub use phase::{AfterAttempt, Phase};
 pub use progress::{Best, IterationDelta, Progress};
 pub use prompt_memory::{INJECTIONS_KEPT_MAX, Injections, PromptMemory};
 pub use provider::Provider;
-pub use report::{Answer, CertifyReport, CheckpointReport, GateReport, GuardReport, Measurement, RollbackReport, Tool};
+pub use report::{
+    Answer, CertifyReport, CheckpointReport, GateProgram, GateReport, GuardReport, Measurement, ProgramFile,
+    RollbackReport, Tool, ToolChange,
+};
 pub use session::SessionUse;
 pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};

@@ -155,6 +155,7 @@ pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
     let strength = strength(state, point);
     let mut findings = cheap_findings(state);
     findings.extend(copy_findings(state, point, &strength));
+    findings.extend(swapped_programs(state));
     let weaker = weaker(state);
     if settings.values.guard.require_tests_kept && !weaker_in(state, true).is_empty() {
         findings.push(finding(FindingKind::WeakerTests, format!("the tests are weaker: {}", weaker.join("; "))));
@@ -273,6 +274,19 @@ fn copy_findings(state: &RunState, point: GatePoint, strength: &StrengthReport) 
         all.push(finding(FindingKind::Undo, text));
     }
     all
+}
+
+/// Programs of the gates that are not those of the start.
+fn swapped_programs(state: &RunState) -> Vec<Finding> {
+    let swapped = state.certified().into_iter().flat_map(|certified| &certified.swapped);
+    let changes = swapped.filter_map(|change| {
+        // One that was not there before was installed: that is work.
+        let before = change.before.as_ref()?;
+        let installed_again = before.in_workspace && change.after.as_ref().is_some_and(|after| after.in_workspace);
+        let kind = if installed_again { FindingKind::RunnerConfig } else { FindingKind::SwappedProgram };
+        Some(finding(kind, format!("a program of the gates is another one than at the start: {}", change.words())))
+    });
+    changes.collect()
 }
 
 /// A gate that failed on the same tree before: without a clean copy nobody knows which answer is right.

@@ -186,6 +186,9 @@ pub struct CertifyReport {
     /// Test commands that are not what they were at the start, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<String>,
+    /// Programs of the gates that are another file, or another content, than before the agent worked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub swapped: Vec<ToolChange>,
 }
 
 /// A program and its version.
@@ -195,6 +198,61 @@ pub struct Tool {
     pub name: String,
     /// What it says of itself.
     pub version: String,
+    /// The file that it is, where a gate names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ProgramFile>,
+}
+
+/// A program that a gate's command names: the first word of a simple command, or a script outside of the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateProgram {
+    /// As the command names it.
+    pub name: String,
+    /// The file that is run; none where there is no such program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ProgramFile>,
+}
+
+/// The file of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramFile {
+    /// Where it was found, as [`crate::text::escape_path`] writes it.
+    pub path: String,
+    /// The hash of its content; empty where it cannot be read.
+    pub sha256: String,
+    /// It lies in the workspace, such as a program of an activated `.venv`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_workspace: bool,
+}
+
+/// A program of a gate that is not what it was before the agent worked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolChange {
+    /// As the gate's command names it.
+    pub program: String,
+    /// What it was; none where there was no such program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ProgramFile>,
+    /// What it is; none where it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ProgramFile>,
+}
+
+impl ToolChange {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let program = &self.program;
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) if before.path != after.path => {
+                format!("{program} was {}, and is {} now", before.path, after.path)
+            }
+            (Some(before), Some(_)) => format!("{program} ({}) has another content", before.path),
+            (Some(before), None) => format!("{program} was {}, and is gone", before.path),
+            (None, Some(after)) => format!("{program} was not there, and is {} now", after.path),
+            (None, None) => format!("{program} is not there"),
+        }
+    }
 }
 
 /// What one run of a gate amounted to.
@@ -211,4 +269,7 @@ pub struct GateReport {
     /// What it says about tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Box<TestsSeen>>,
+    /// The programs that its command names, before the agent worked; empty later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<GateProgram>,
 }

@@ -217,7 +217,14 @@ pub(crate) fn agent_heard(ended: Ended, stream: StreamReport) -> Answer {
 /// What the gate printed is told by a word, so that a story can say that it is the same again.
 pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
     let output = Output { stdout_bytes: 0, stderr_bytes: said.len() as u64, sha256: said.to_owned() };
-    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, excerpt: said.to_owned(), tests: None })
+    Answer::GateEnded(GateReport {
+        ended,
+        duration_ms: 5,
+        output,
+        excerpt: said.to_owned(),
+        tests: None,
+        programs: Vec::new(),
+    })
 }
 
 /// `pass=3 fail=1 skip=0 bad=a,b gone=c missing=d exit=0 said=x ms=9`: a gate whose output tells of tests.
@@ -242,7 +249,14 @@ fn tests(words: &str) -> Answer {
     }
     let ended = Ended::Exit(exit.unwrap_or(i32::from(seen.failed > 0)));
     let output = Output { sha256: said.clone(), ..Output::default() };
-    Answer::GateEnded(GateReport { ended, duration_ms, output, excerpt: said, tests: Some(Box::new(seen)) })
+    Answer::GateEnded(GateReport {
+        ended,
+        duration_ms,
+        output,
+        excerpt: said,
+        tests: Some(Box::new(seen)),
+        programs: Vec::new(),
+    })
 }
 
 /// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
@@ -340,6 +354,7 @@ fn answer(word: &str, more: &str) -> Answer {
         "certified" => Answer::Certify(CertifyReport {
             tools: Vec::new(),
             weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
+            ..CertifyReport::default()
         }),
         "tests" => tests(more),
         "tests-clean" => {

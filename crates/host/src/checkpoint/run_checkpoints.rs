@@ -126,6 +126,11 @@ impl RunCheckpoints {
         })
     }
 
+    /// The folder that is recorded.
+    pub(crate) fn folder(&self) -> &OwnedFd {
+        &self.workspace
+    }
+
     /// What is in scope may have changed with the user's or the repository's rules.
     fn refresh_rules(&mut self) {
         let rules = rules_of(&self.context);

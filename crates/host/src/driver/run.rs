@@ -22,6 +22,7 @@ use crate::run_folder::HeldRun;
 use crate::signals::Signals;
 use crate::stop_file::StopFile;
 use crate::terminal;
+use crate::workspace::WorkspaceIdentity;
 
 /// The journal could not be written.
 #[derive(Debug, Error)]
@@ -44,6 +45,7 @@ pub fn drive(
     signals: Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<RunState, DriveError> {
+    let identity = WorkspaceIdentity::of(workspace, run.claim.as_ref());
     let HeldRun { folder, journal, state, past, lock: _held, claim: _workspace } = run;
     // Without it orphans go to init and are found by their mark at the next opening.
     drop(become_reaper());
@@ -59,7 +61,7 @@ pub fn drive(
         signals,
     };
     drop(past);
-    let mut driver = Driver::<Run, _, _>::new(journal, state, Executor::new(folder, workspace), sources);
+    let mut driver = Driver::<Run, _, _>::new(journal, state, Executor::new(folder, identity), sources);
     let warning = warning.map(|text| Event::Noticed(Notice::Message { text }));
     match driver.run(opening.into_iter().chain(warning), reporter) {
         Ok(()) => Ok(driver.into_state()),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 
 /// How folders are opened.
 pub(crate) const FOLDER_FLAGS: OFlags =
@@ -17,6 +17,29 @@ pub(crate) const BENEATH: ResolveFlags =
 
 /// By no link, never outside, and into no mount.
 pub(crate) const WITHIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_XDEV);
+
+/// Which folder it is, whatever its path. It is sure as long as a handle of the folder is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FolderId {
+    /// Its device.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+}
+
+impl FolderId {
+    /// Of a folder that is open.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn of(folder: impl AsFd) -> io::Result<Self> {
+        Ok(Self::of_stat(&fstat(folder)?))
+    }
+
+    pub(crate) fn of_stat(stat: &Stat) -> Self {
+        Self { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
 
 /// Opens a folder by its path; a link is followed.
 ///

@@ -24,7 +24,7 @@ pub(crate) mod walk;
 
 pub use durable::sync_folder;
 pub(crate) use durable::{write_beside, write_synced};
-pub use handle::open_folder;
+pub use handle::{FolderId, open_folder};
 pub use id::{fresh_id, hex};
 pub(crate) use lock::lock;
 pub use size::bytes_of;

@@ -4,10 +4,14 @@
 //! | file | what it has |
 //! |---|---|
 //! | `run` | one try of a gate: how it is started, and its report; nothing waits |
+//! | `environment` | what a gate sees of its surroundings |
 //! | `runner` | the same for callers that wait: time limit, Ctrl-C, tries until there is a verdict |
 //! | `rehearsal` | the gates of a dry run, once each, with nothing stored |
 //! | `results` | the tests of a try, stored and compared with earlier tries |
+//! | `programs` | which files the programs of a gate are, then and now |
 //! | `tools` | the versions of the programs that the gates name |
+mod environment;
+pub(crate) mod programs;
 mod rehearsal;
 pub(crate) mod results;
 pub(crate) mod run;

@@ -1,6 +1,7 @@
 //! One try of a gate: how its command is started by `sh -c`, and how its output and end become a report. Nothing waits
 //! here: the executor of a run polls the task, and [`GateRunner`](super::GateRunner) does for callers that wait.
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -12,6 +13,9 @@ use loop_core::test_output::{OutputStream, TestReader, Tests};
 use loop_core::text;
 use thiserror::Error;
 
+use super::environment::gate_environment;
+use crate::fs::FolderId;
+use crate::paths::shell;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec, Voice};
 
 /// How much of a gate's output is in its report.
@@ -20,12 +24,10 @@ const EXCERPT_BYTES_MAX: usize = 1024;
 /// Where and with what gates are run.
 #[derive(Debug)]
 pub struct GateContext<'a> {
-    /// The gates' `LOOP_ID`.
-    pub run: &'a str,
-    /// The gates' `LOOP_ITERATION`.
-    pub iteration: u32,
     /// Where they run.
     pub folder: &'a Path,
+    /// Which folder that must be: no gate is started in another one that took its place.
+    pub same: Option<FolderId>,
     /// Whether that is a copy of the workspace: a repository above it is not its own.
     pub is_copy: bool,
     /// What is taken out of their output.
@@ -44,13 +46,17 @@ impl GateContext<'_> {
         containment: &mut Containment,
     ) -> Result<Task, GateReport> {
         let argv = ["sh".to_owned(), "-c".to_owned(), gate.promise().command.to_owned()];
-        let above = self.folder.parent().unwrap_or(self.folder).as_os_str();
-        let ceiling = self.is_copy.then(|| ("GIT_CEILING_DIRECTORIES".to_owned(), above.to_owned()));
-        let env =
-            [("LOOP_ID".to_owned(), self.run.into()), ("LOOP_ITERATION".to_owned(), self.iteration.to_string().into())];
-        let env = env.into_iter().chain(ceiling).collect();
-        let (folder, secrets) = (self.folder.to_owned(), Arc::clone(&self.secrets));
-        let spec = TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets };
+        let spec = TaskSpec {
+            lane: MAIN,
+            argv: &argv,
+            clear: true,
+            env: gate_environment(self.folder, self.is_copy),
+            folder: self.folder.to_owned(),
+            same: self.same,
+            stdin: None,
+            output,
+            secrets: Arc::clone(&self.secrets),
+        };
         Task::start(spec, containment).map_err(|error| not_started(&error))
     }
 }
@@ -102,8 +108,14 @@ impl GateReader {
         let stderr = text::clean(&end.stderr_end);
         let shown = if stderr.trim().is_empty() { text::clean(&end.stdout_end) } else { stderr };
         let excerpt = text::tail(shown.trim(), EXCERPT_BYTES_MAX).to_owned();
-        let report =
-            GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, excerpt, tests: None };
+        let report = GateReport {
+            ended: end.ended,
+            duration_ms: end.duration_ms,
+            output: end.output,
+            excerpt,
+            tests: None,
+            programs: Vec::new(),
+        };
         Ok(GateTry { report, tests: self.0.end() })
     }
 }
@@ -111,12 +123,13 @@ impl GateReader {
 fn not_started(error: &io::Error) -> GateReport {
     let why = error.to_string();
     let ended = Ended::NotStarted(why.clone());
-    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: why, tests: None }
+    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: why, tests: None, programs: Vec::new() }
 }
 
 /// What the shell finds wrong with a line, without running it.
 #[must_use]
 pub fn syntax_error(line: &str) -> Option<String> {
-    let checked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
+    let shell = shell(&std::env::current_dir().unwrap_or_default());
+    let checked = Command::new(shell).arg0("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
     (!checked.status.success()).then(|| text::one_line(&String::from_utf8_lossy(&checked.stderr), 200))
 }

@@ -1,13 +1,16 @@
 //! The programs that the gates ran with, and their versions: loop, the agent, the shell, the kernel, and the programs
 //! that the gates name. These are asked in one shell line, contained as a gate is.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loop_core::run::{Answer, CertifyReport, RunState, Tool};
 use loop_core::text;
 
-use crate::agents;
+use super::environment::gate_environment;
+use super::programs::ProgramsNow;
+use crate::paths::shell;
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
 use crate::secrets;
+use crate::workspace::WorkspaceIdentity;
 
 // Programs that gates are made of. Only these are asked: another one may do anything when it gets `--version`.
 
@@ -83,40 +86,71 @@ const SEPARATOR: &str = "==loop-asks==";
 /// Starts the question. Where no program is named that can be asked, the answer is there at once.
 pub(crate) fn start(
     state: &RunState,
-    folder: PathBuf,
+    workspace: &WorkspaceIdentity,
     output: PathBuf,
+    known: &KnownTools,
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
     let commands = state.settings.shown().gates.iter().map(|gate| gate.command.as_str());
-    let unasked = || Answer::Certify(CertifyReport { tools: unasked(state), weaker: Vec::new() });
+    let unasked = || known.clone().certified(Vec::new());
     let script = script(&programs(commands)).ok_or_else(unasked)?;
     let argv = ["sh".to_owned(), "-c".to_owned(), script];
     let secrets = secrets::of(state);
-    let spec =
-        TaskSpec { lane: MAIN, argv: &argv, clear: false, env: Vec::new(), folder, stdin: None, output, secrets };
+    let spec = TaskSpec {
+        lane: MAIN,
+        argv: &argv,
+        clear: true,
+        env: gate_environment(workspace.path(), false),
+        folder: workspace.path().to_owned(),
+        same: workspace.id(),
+        stdin: None,
+        output,
+        secrets,
+    };
     // That no program could be asked does not change what the gates showed.
     Task::start(spec, containment).map_err(|_| unasked())
 }
 
 /// The answer at the end, with the tools that are known already. A program that did not answer in time is left out.
-pub(crate) fn answer(mut tools: Vec<Tool>, end: TaskEnd) -> Answer {
+pub(crate) fn answer(known: KnownTools, end: TaskEnd) -> Answer {
     if !end.lost.is_empty() {
         return Answer::Lost { left: end.lost };
     }
-    tools.extend(read(&text::clean(&end.stdout_end)));
-    Answer::Certify(CertifyReport { tools, weaker: Vec::new() })
+    known.certified(read(&text::clean(&end.stdout_end)))
 }
 
-/// What is known without asking.
-pub(crate) fn unasked(state: &RunState) -> Vec<Tool> {
+/// What is known without asking any program.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownTools {
+    tools: Vec<Tool>,
+    programs: ProgramsNow,
+}
+
+impl KnownTools {
+    /// Tools that need no question, and the programs of the gates as files, compared with those of the baseline.
+    pub(crate) fn of(state: &RunState, workspace: &Path) -> Self {
+        Self { tools: unasked(state, workspace), programs: ProgramsNow::of(state, workspace) }
+    }
+
+    fn certified(self, asked: Vec<Tool>) -> Answer {
+        let mut tools = [self.tools, asked].concat();
+        for tool in &mut tools {
+            tool.file = self.programs.file(&tool.name);
+        }
+        Answer::Certify(CertifyReport { tools, weaker: Vec::new(), swapped: self.programs.changed })
+    }
+}
+
+fn unasked(state: &RunState, workspace: &Path) -> Vec<Tool> {
     let tool = |name: &str, version: &str| Tool {
         name: name.to_owned(),
         version: text::one_line(version, VERSION_LETTERS_MAX),
+        file: None,
     };
     let model =
         state.budget.spent().model.as_ref().map_or_else(|| "not asked".to_owned(), |model| format!("model {model}"));
     let mut tools = vec![tool("loop", env!("CARGO_PKG_VERSION")), tool(state.agent_name(), &model)];
-    let shell = agents::find("sh").and_then(|path| path.canonicalize().ok());
+    let shell = shell(workspace).canonicalize();
     tools.extend(shell.map(|path| tool("sh", &path.to_string_lossy())));
     let kernel = rustix::system::uname();
     let words = [kernel.sysname(), kernel.release(), kernel.machine()].map(|word| word.to_string_lossy().into_owned());
@@ -133,7 +167,7 @@ fn programs<'a>(commands: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
             // A program in the workspace is a part of the work, and not asked.
             let word = if word.starts_with('/') { word.rsplit('/').next().unwrap_or(word) } else { word };
             let Some((name, _)) = known(word) else { continue };
-            let needs = RUNS_ON.iter().find(|(name, _)| *name == word).map(|(_, needs)| *needs);
+            let needs = runs_on(word);
             found.extend(std::iter::once(name).chain(needs));
         }
     }
@@ -144,6 +178,11 @@ fn programs<'a>(commands: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
         }
     }
     seen
+}
+
+/// The program that another one runs on.
+pub(super) fn runs_on(program: &str) -> Option<&'static str> {
+    RUNS_ON.iter().find(|(name, _)| *name == program).map(|(_, needs)| *needs)
 }
 
 /// The name of a program that can be asked, and the argument that prints its version.
@@ -167,7 +206,7 @@ fn read(answers: &str) -> Vec<Tool> {
         let (name, said) = answer.split_once('\n')?;
         let version = said.lines().find(|line| line.contains(|letter: char| letter.is_ascii_digit()))?;
         let version = text::one_line(version, VERSION_LETTERS_MAX);
-        Some(Tool { name: name.trim().to_owned(), version })
+        Some(Tool { name: name.trim().to_owned(), version, file: None })
     });
     each.take(ASKED_MAX).collect()
 }

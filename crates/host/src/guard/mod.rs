@@ -139,6 +139,11 @@ impl Originals {
         }))
     }
 
+    /// The folder that they are compared with.
+    pub(crate) fn folder(&self) -> &OwnedFd {
+        &self.workspace
+    }
+
     /// Whether a path, from the workspace, is protected.
     #[must_use]
     pub fn is_protected(&self, path: &[u8]) -> bool {

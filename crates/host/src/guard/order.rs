@@ -1,4 +1,5 @@
 //! Orders to look at the protected files of a run: what is compared when, and what is done about a change.
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use loop_core::run::{Answer, GatePoint, GuardPoint, GuardReport, GuardSpec, NameList, RunState};
@@ -67,6 +68,11 @@ impl From<std::io::Error> for GuardError {
 impl RunGuard {
     pub(crate) fn new(run: &Path, context: &CheckpointContext) -> Self {
         Self { run: run.to_owned(), context: context.clone(), originals: None, moved_aside: Vec::new() }
+    }
+
+    /// The folder that is looked at; none before it was opened.
+    pub(crate) fn folder(&self) -> Option<&OwnedFd> {
+        self.originals.as_ref().map(Originals::folder)
     }
 
     /// Reads the originals that were stored before, where there are any.

@@ -6,11 +6,12 @@ use loop_core::settings::{CheckpointBackend, ContainmentMode, OutputSettings, Se
 use super::settings::Setup;
 use crate::changes::check_containment_word;
 use crate::checkpoint::{BackendChoice, check_state_folder, choose, cut_off};
-use crate::paths::{Home, can_write, path_of, text_of};
+use crate::paths::{Home, path_of, text_of};
 use crate::process::check_proc;
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::store_name;
 use crate::stop_file::StopFile;
+use crate::workspace::can_write_own_file;
 
 /// Refuses a containment that was asked for by name and is not available here.
 pub(super) fn check_containment(mode: ContainmentMode) -> Result<(), LaunchRefusal> {
@@ -52,7 +53,7 @@ fn refuse_unfinished_rollback(home: &Home, workspace: &Path) -> Result<(), Launc
 }
 
 /// Makes the path of the result file absolute: it counts from where the command was given, also for a resume elsewhere.
-pub(super) fn fix_result_path(settings: &mut Settings) -> Result<(), LaunchRefusal> {
+pub(super) fn fix_result_path(settings: &mut Settings, workspace: &Path) -> Result<(), LaunchRefusal> {
     let origin = settings.resolved.origin(keys::result()).cloned();
     let Some((asked, origin)) = settings.values.output.result.clone().zip(origin) else { return Ok(()) };
     let path = path_of(&asked);
@@ -62,7 +63,7 @@ pub(super) fn fix_result_path(settings: &mut Settings) -> Result<(), LaunchRefus
             .because(why)
             .hint("name a plain file in a folder of yours; for events on stdout there is --json")
     };
-    can_write(&path).map_err(|error| wrong(error.to_string()))?;
+    can_write_own_file(workspace, &path).map_err(|error| wrong(error.to_string()))?;
     let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), asked == "-") else {
         return Err(wrong("it names no file in an existing folder".to_owned()));
     };

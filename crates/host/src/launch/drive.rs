@@ -16,6 +16,7 @@ use crate::paths::Home;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder};
 use crate::signals::Signals;
+use crate::workspace::WorkspaceIdentity;
 use crate::{clock, index};
 
 /// A run that is held, with its workspace claimed: it can be driven.
@@ -112,7 +113,8 @@ pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<
     let signals = Signals::listen().map_err(|error| {
         Box::new(DriveRefusal { refusal: LaunchRefusal::of(RefusalKind::Unable, &error), notes: Vec::new() })
     })?;
-    let result = ResultFile::new(&held.state, &held.past);
+    let identity = WorkspaceIdentity::of(&workspace, held.claim.as_ref());
+    let result = ResultFile::new(&held.state, &held.past, identity);
     let mut reporter = LaunchReporter { inner: reporter, result, notes: Vec::new() };
     let driven = driver::drive(held, &workspace, vec![opening], signals, &mut reporter);
     let LaunchReporter { result, mut notes, .. } = reporter;

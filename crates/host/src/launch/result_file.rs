@@ -3,19 +3,21 @@ use loop_core::run::{Entry, RunState};
 use loop_core::view::{Record, RunResult};
 
 use super::caller::LaunchNote;
-use crate::paths::{path_of, write_whole};
+use crate::paths::path_of;
+use crate::workspace::{WorkspaceIdentity, write_own_file};
 
 /// Collects what the result file says beside the state. Empty where no result file is asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ResultFile {
     record: Option<Record>,
+    workspace: WorkspaceIdentity,
 }
 
 impl ResultFile {
     /// For a run with this state and these entries before it.
-    pub(super) fn new(state: &RunState, past: &[Entry]) -> Self {
+    pub(super) fn new(state: &RunState, past: &[Entry], workspace: WorkspaceIdentity) -> Self {
         let wanted = state.settings.shown().values.output.result.is_some();
-        Self { record: wanted.then(|| Record::of(past)) }
+        Self { record: wanted.then(|| Record::of(past)), workspace }
     }
 
     /// One more line of the journal.
@@ -34,8 +36,8 @@ impl ResultFile {
         }
         result.exit_code = result.exit_code.or(Some(3));
         let text = serde_json::to_string_pretty(&result).map_err(std::io::Error::from);
-        let written = text.and_then(|text| write_whole(&path_of(setting), &(text + "\n")));
+        let written = text.and_then(|text| write_own_file(&self.workspace, &path_of(setting), &(text + "\n")));
         let error = written.err()?;
-        Some(LaunchNote::progress(format!("warning: cannot write the result file {setting}: {error}")))
+        Some(LaunchNote::important(format!("warning: cannot write the result file {setting}: {error}")))
     }
 }

@@ -14,7 +14,7 @@ use crate::changes::{ChangeForm, CheckedChanges, RunActivity, check_changes};
 use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
-use crate::workspace::{WorkspaceError, claim};
+use crate::workspace::{WorkspaceError, WorkspaceIdentity, claim};
 
 /// The request for a resume.
 #[derive(Debug, Clone)]
@@ -86,10 +86,14 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
     let state = &held.state;
     let result = state.settings.shown().values.output.result.as_ref();
     if let Some(result) = result.filter(|result| !path_of(result).exists()) {
-        let warning = ResultFile::new(state, &held.past).write(state);
-        let written = || LaunchNote::progress(format!("the result file {result} was missing and is written"));
+        let workspace = state.spec.as_ref().map(|spec| path_of(&spec.workspace.path)).unwrap_or_default();
+        if let Some(warning) = ResultFile::new(state, &held.past, WorkspaceIdentity::of(&workspace, None)).write(state)
+        {
+            return Err(LaunchRefusal::unable(warning.text).hint("make room for it, then do this again"));
+        }
+        let note = LaunchNote::progress(format!("the result file {result} was missing and is written"));
         let exit_code = state.standing().map_or(0, |standing| standing.exit_code);
-        return Ok(PreparedResume::ResultWritten { exit_code, note: warning.unwrap_or_else(written) });
+        return Ok(PreparedResume::ResultWritten { exit_code, note });
     }
     let cancelled = state.over.as_ref().is_some_and(|over| over.outcome == Outcome::Cancelled);
     let id = &held.folder.id;

@@ -15,7 +15,7 @@ use super::settings::set_up;
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
-use crate::paths::Home;
+use crate::paths::{Home, relative_entries, search_path};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
 use crate::secrets;
@@ -72,7 +72,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let found = find_agent(&setup.settings, &setup.described, &line)?;
     checks::check_containment(setup.settings.values.agent.containment)?;
     let inject = task::injected(&setup.settings.values.start.inject, &goal)?;
-    checks::fix_result_path(&mut setup.settings)?;
+    checks::fix_result_path(&mut setup.settings, &setup.path)?;
     let output = &setup.settings.values.output;
     checks::check_stop_file(output, &setup.path, output.clear_stop)?;
     let checkpoints = checks::checkpoint_backend(home, &setup)?;
@@ -158,6 +158,9 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
     drop(start);
     let held = container::begin_first(prepared.container.as_ref(), held)?;
+    if let Some(left_out) = search_path().map(|search| search.left_out).filter(|count| *count > 0) {
+        caller.note(LaunchNote::progress(format!("note: {}", relative_entries(left_out))));
+    }
     if let Some(why) = &prepared.checkpoints.why {
         let text = format!("note: no btrfs snapshots here, checkpoints go to a git store: {why}");
         caller.note(LaunchNote::progress(text));

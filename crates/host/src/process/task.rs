@@ -15,6 +15,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::contain::{Ask, Begun, Command, Containment, Report};
 use super::proc::ticks;
 use super::transcript::{Transcript, sha256_of};
+use crate::fs::FolderId;
+use crate::paths::shell;
 
 /// An init that was asked to end its order and has not reported it by now counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(17);
@@ -48,9 +50,11 @@ pub struct TaskSpec<'a> {
     /// the user's whole environment less our tokens.
     pub clear: bool,
     /// Its variables.
-    pub env: Vec<(String, std::ffi::OsString)>,
+    pub env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// Where.
     pub folder: PathBuf,
+    /// Which folder that must be, where it matters: in another one that took its place nothing is started.
+    pub same: Option<FolderId>,
     /// The file that is its stdin; none means nothing to read.
     pub stdin: Option<PathBuf>,
     /// The folder in which `stdout` and `stderr` are stored.
@@ -140,11 +144,15 @@ impl Task {
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
         let command = Command {
-            file: containment.file_of(spec.argv.first().map_or("", String::as_str)),
+            file: match spec.argv.first().map_or("", String::as_str) {
+                "sh" => shell(&spec.folder),
+                program => containment.file_of(program),
+            },
             argv: spec.argv.iter().map(Into::into).collect(),
             folder: spec.folder,
+            same: spec.same,
             clear: spec.clear,
-            env: spec.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            env: spec.env,
         };
         let stdio = [stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
         let Begun { order, received, process, init } = containment.begin(spec.lane, stdio, &command)?;

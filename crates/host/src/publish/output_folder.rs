@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -16,26 +16,28 @@ const LOGS_MAX: u32 = 3;
 /// How much of a log is searched.
 const LAST_BYTES: u64 = 64 * 1024;
 
-/// The folder, by its path: the agent may remove it at any time, and it is made again.
+/// The folder, by its name in the workspace: the agent may remove it at any time, and it is made again. What takes the
+/// place of the workspace itself gets nothing.
 #[derive(Debug)]
 pub(super) struct OutputFolder {
-    workspace: PathBuf,
+    workspace: Result<OwnedFd, Errno>,
     name: &'static str,
 }
 
 impl OutputFolder {
     pub(super) fn new(workspace: &Path, name: &'static str) -> Self {
-        Self { workspace: workspace.to_owned(), name }
+        let folder = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self { workspace: openat(CWD, workspace, folder, Mode::empty()), name }
     }
 
     fn open(&self) -> io::Result<OwnedFd> {
         let folder = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let workspace = openat(CWD, &self.workspace, folder, Mode::empty())?;
-        match mkdirat(&workspace, self.name, Mode::from_raw_mode(0o755)) {
+        let workspace = self.workspace.as_ref().map_err(|error| *error)?;
+        match mkdirat(workspace, self.name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        openat(&workspace, self.name, folder | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| match error {
+        openat(workspace, self.name, folder | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| match error {
             Errno::LOOP | Errno::NOTDIR => io::Error::other(format!("{} is not a plain folder", self.name)),
             error => error.into(),
         })

@@ -15,12 +15,16 @@ const TIMEOUT_MS: u64 = 60_000;
 
 /// Gives the test a runner whose gates run in a folder.
 fn with_runner<T>(folder: &Path, is_copy: bool, test: impl FnOnce(&mut GateRunner<'_>) -> T) -> T {
+    with_context(GateContext { folder, same: None, is_copy, secrets: Arc::default() }, test)
+}
+
+fn with_context<T>(context: GateContext<'_>, test: impl FnOnce(&mut GateRunner<'_>) -> T) -> T {
     become_reaper().unwrap();
     let name = format!("gate-test-{}", std::process::id());
     let containment = Containment::with_program(&loop_testkit::built("loop"), &name, "plain", None).unwrap();
     let mut signals = Signals::listen().unwrap();
-    let context = GateContext { run: "run-1", iteration: 7, folder, is_copy, secrets: Arc::default() };
-    test(&mut GateRunner::new(context, TIMEOUT_MS, folder.join("outputs"), containment, &mut signals))
+    let outputs = context.folder.join("outputs");
+    test(&mut GateRunner::new(context, TIMEOUT_MS, outputs, containment, &mut signals))
 }
 
 fn judge(folder: &Path, gate: &GateSpec, completed: bool) -> Again {
@@ -81,7 +85,7 @@ fn a_gate_gets_its_variables_and_what_it_prints_is_shown_stored_and_read() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().join("copy");
     std::fs::create_dir(&workspace).unwrap();
-    let command = "echo \"$LOOP_ID $LOOP_ITERATION $GIT_CEILING_DIRECTORIES\"; echo 'ok 1 - a'; echo 'not ok 2 - b'; \
+    let command = "echo \"$LOOP_ID$LOOP_ITERATION$GIT_CEILING_DIRECTORIES $PWD\"; echo 'ok 1 - a'; echo 'not ok 2 - b'; \
                    echo '1..2'; echo trouble >&2; exit 1";
     let mut shown = Vec::new();
     let mut steps = Vec::new();
@@ -93,7 +97,7 @@ fn a_gate_gets_its_variables_and_what_it_prints_is_shown_stored_and_read() {
             GateProgress::Message(text) => steps.push(text),
         });
         let stored = String::from_utf8(tail_of(&runner.output().join("stdout"), 4096)).unwrap();
-        assert!(stored.starts_with(&format!("run-1 7 {}\n", folder.path().display())), "{stored}");
+        assert!(stored.starts_with(&format!("{} {}\n", folder.path().display(), workspace.display())), "{stored}");
         judged.unwrap().unwrap()
     });
     assert_eq!(steps, ["started tap", "judged fail"]);
@@ -101,4 +105,23 @@ fn a_gate_gets_its_variables_and_what_it_prints_is_shown_stored_and_read() {
     assert_eq!(judged.report.excerpt, "trouble", "stderr comes before stdout");
     let tests = judged.tests.unwrap();
     assert_eq!((tests.passed, tests.failed), (1, 1));
+}
+
+#[test]
+fn a_gate_is_not_started_in_another_folder_that_took_the_place_of_its_own() {
+    // req: RT-R1
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("work");
+    std::fs::create_dir(&folder).unwrap();
+    let opened = loop_host::fs::open_folder(&folder).unwrap();
+    let same = Some(loop_host::fs::FolderId::of(&opened).unwrap());
+    let gate = GateSpec::new("touches", "touch here");
+    let context = || GateContext { folder: &folder, same, is_copy: false, secrets: Arc::default() };
+    let judge = || with_context(context(), |runner| runner.judge(&gate, true, &mut |_| {}).unwrap().unwrap());
+    assert_eq!(judge().verdict, Verdict::Pass);
+    std::fs::rename(&folder, scratch.path().join("old")).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let judged = judge();
+    assert!(matches!(&judged.report.ended, Ended::NotStarted(why) if why.contains("replaced")), "{:?}", judged.report);
+    assert_eq!((judged.verdict, folder.join("here").exists()), (Verdict::Unverifiable, false));
 }

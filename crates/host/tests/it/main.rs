@@ -14,6 +14,7 @@ mod gate;
 mod guard;
 mod guard_work;
 mod home;
+mod identity;
 mod journal;
 mod launch;
 mod ledger;

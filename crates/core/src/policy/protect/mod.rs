@@ -3,7 +3,7 @@
 mod script;
 mod target;
 
-pub use script::{scripts_at, scripts_in};
+pub use script::{programs_in, scripts_at, scripts_in};
 pub use target::{is_target_file, new_target, target_change, test_definition};
 
 /// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any

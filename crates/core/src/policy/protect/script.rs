@@ -11,6 +11,18 @@ const BEFORE: &[&str] = &[
     "nice", "ionice", "nohup", "sudo", "setsid", "stdbuf", "unbuffer", "timeout", "xvfb-run", "xargs", "npx", "bunx",
     "uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "bundle", "coverage", "strace", "taskset",
 ];
+/// Words of the shell's own grammar.
+const KEYWORDS: &[&str] = &[
+    "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "in", "while", "until", "do", "done", "case", "esac",
+    "time", "select", "function", "[[", "]]",
+];
+/// Commands that a shell does itself.
+const BUILTINS: &[&str] = &[
+    ".", ":", "[", "alias", "bg", "break", "builtin", "cd", "command", "continue", "declare", "echo", "eval", "exec",
+    "exit", "export", "false", "fg", "getopts", "hash", "jobs", "kill", "let", "local", "printf", "pwd", "read",
+    "readonly", "return", "set", "shift", "shopt", "source", "test", "times", "trap", "true", "type", "typeset",
+    "ulimit", "umask", "unalias", "unset", "wait",
+];
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"];
 /// The first file behind these is run.
 const INTERPRETERS: &[&str] = &[
@@ -61,9 +73,36 @@ pub fn scripts_in(command: &str) -> Vec<String> {
 /// The same where the workspace's own absolute path is known: a path below it is one of it.
 #[must_use]
 pub fn scripts_at(command: &str, workspace: &str) -> Vec<String> {
-    let mut found = Found { workspace: workspace.trim_end_matches('/'), folder: String::new(), scripts: Vec::new() };
-    found.line(command, 0);
-    found.scripts
+    Found::of(command, workspace).scripts
+}
+
+/// The programs that a gate's line names: the first word of each simple command, and the programs behind one that starts
+/// another (`timeout 9 make`); also scripts outside of the workspace. Builtins and functions of a shell are none, nor is a
+/// word that is only known when the line is run.
+///
+/// ```
+/// use loop_core::policy::protect::programs_in;
+///
+/// assert_eq!(programs_in("cd sub && CI=1 timeout 9 make test | tee log", ""), ["timeout", "make", "tee"]);
+/// assert_eq!(programs_in("sh -c 'python3 -m pytest' && /opt/check x", ""), ["sh", "python3", "/opt/check"]);
+/// ```
+#[must_use]
+pub fn programs_in(command: &str, workspace: &str) -> Vec<String> {
+    let functions = functions_in(command);
+    let mut programs = Found::of(command, workspace).programs;
+    programs.retain(|program| !functions.contains(program));
+    programs
+}
+
+/// The names of the functions that a line defines.
+fn functions_in(command: &str) -> Vec<String> {
+    let name = |before: &str| {
+        let before = before.trim_end();
+        let begin =
+            before.rfind(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').map_or(0, |at| at + 1);
+        before.get(begin..).map(str::to_owned)
+    };
+    command.match_indices("()").filter_map(|(at, _)| name(command.get(..at)?)).collect()
 }
 
 /// A piece of a line.
@@ -83,9 +122,37 @@ struct Found<'a> {
     /// Where `cd` led.
     folder: String,
     scripts: Vec<String>,
+    programs: Vec<String>,
 }
 
-impl Found<'_> {
+impl<'a> Found<'a> {
+    fn of(command: &str, workspace: &'a str) -> Self {
+        let workspace = workspace.trim_end_matches('/');
+        let mut found = Self { workspace, folder: String::new(), scripts: Vec::new(), programs: Vec::new() };
+        found.line(command, 0);
+        found
+    }
+
+    /// Every program of a simple command.
+    fn name_programs(&mut self, words: &[String]) {
+        let mut rest = words;
+        while let Some(word) = rest.first() {
+            self.name_program(word);
+            if !is_before_program(word) {
+                return;
+            }
+            rest = behind_first_word(rest);
+        }
+    }
+
+    fn name_program(&mut self, word: &str) {
+        let is_plain = !word.starts_with(['-', '~']) && !word.contains(['$', '`', '*', '?', '[', '{', '}', '\0', '\n']);
+        let is_own = KEYWORDS.contains(&word) || BUILTINS.contains(&word) || is_assignment(word);
+        let is_named = self.programs.iter().any(|program| program == word);
+        if !word.is_empty() && is_plain && !is_own && !is_named && self.programs.len() < SCRIPTS_MAX {
+            self.programs.push(word.to_owned());
+        }
+    }
     fn line(&mut self, line: &str, depth: usize) {
         if depth > DEPTH_MAX {
             return;
@@ -107,7 +174,10 @@ impl Found<'_> {
                     }
                 }
                 Token::Output => drop(tokens.next()),
-                Token::End => self.command(&std::mem::take(&mut words), input.take(), depth),
+                Token::End => {
+                    self.name_programs(&words);
+                    self.command(&std::mem::take(&mut words), input.take(), depth);
+                }
             }
         }
     }
@@ -197,6 +267,9 @@ impl Found<'_> {
         let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
         let below = word.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
         let word = below.filter(|_| !self.workspace.is_empty()).unwrap_or(word);
+        if word.starts_with('/') || word.starts_with("../") {
+            self.name_program(word);
+        }
         // A `cd` in brackets holds only there: both are possible.
         for path in [clean(&self.folder, word), clean("", word)].into_iter().flatten() {
             if !self.scripts.contains(&path) && self.scripts.len() < SCRIPTS_MAX {
@@ -209,19 +282,27 @@ impl Found<'_> {
 /// The words from the program on.
 fn behind_first_words(words: &[String]) -> &[String] {
     let mut rest = words;
+    while rest.first().is_some_and(|word| is_before_program(word)) {
+        rest = behind_first_word(rest);
+    }
+    rest
+}
+
+/// Whether a program comes behind this word.
+fn is_before_program(word: &str) -> bool {
+    BEFORE.contains(&word) || is_assignment(word)
+}
+
+/// The words behind the first one and, where that starts a program, behind its options.
+fn behind_first_word(words: &[String]) -> &[String] {
+    let Some((first, mut rest)) = words.split_first() else { return words };
+    let is_before = BEFORE.contains(&first.as_str());
     while let Some((word, behind)) = rest.split_first() {
-        let is_before = BEFORE.contains(&word.as_str());
-        if !is_before && !is_assignment(word) {
+        let is_number = word.starts_with(|letter: char| letter.is_ascii_digit()) && !word.contains('/');
+        if !is_before || !(word.starts_with('-') || is_number || word == "run" || word == "exec") {
             break;
         }
         rest = behind;
-        while let Some((word, behind)) = rest.split_first() {
-            let is_number = word.starts_with(|letter: char| letter.is_ascii_digit()) && !word.contains('/');
-            if !is_before || !(word.starts_with('-') || is_number || word == "run" || word == "exec") {
-                break;
-            }
-            rest = behind;
-        }
     }
     rest
 }
@@ -314,6 +395,33 @@ fn quoted(rest: &mut impl Iterator<Item = char>, word: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_programs_of_a_line_are_named_and_what_the_shell_does_itself_is_not() {
+        let cases: &[(&str, &[&str])] = &[
+            ("cargo test --locked", &["cargo"]),
+            ("cd sub && CI=1 cargo test | tee log; echo done", &["cargo", "tee"]),
+            ("timeout 30s env A=1 nice -n 5 make test", &["timeout", "env", "nice", "make"]),
+            ("! grep -q TODO a && test -e b", &["grep"]),
+            ("python3 -m pytest -q", &["python3"]),
+            ("bash -lc 'npm test && ./run'", &["bash", "npm", "./run"]),
+            ("for f in t/*.sh; do sh \"$f\" || exit 1; done", &["sh"]),
+            ("check() { pytest -q; }; check && [ -e x ]", &["pytest"]),
+            ("if node a.js; then go test ./...; else false; fi # make", &["node", "go"]),
+            ("test \"$(wc -l < log)\" -ge 2", &["wc"]),
+            ("\"$TOOL\" x; ~/bin/x; eval 'ruff check'", &["ruff"]),
+            (
+                "sh /opt/check.sh && python3 ../judge.py && sh in/side.sh",
+                &["sh", "/opt/check.sh", "python3", "../judge.py"],
+            ),
+            ("make && make test", &["make"]),
+            ("", &[]),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(programs_in(line, "/place"), *expected, "{line}");
+        }
+        assert_eq!(programs_in("/place/run.sh; sh /place/a.sh", "/place"), ["/place/run.sh", "sh"]);
+    }
 
     #[test]
     fn what_a_line_runs_is_named() {

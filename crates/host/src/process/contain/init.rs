@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 
 use loop_core::run::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait};
 
 use super::shim::wake_when_orphaned;
 use super::wire::{Ask, Command, Report, next_command};
 use super::{cgroup, namespace, raw};
+use crate::fs::FolderId;
 use crate::process::proc::{children, descendants, identity, is_dead, is_stopped, names_of, own_pid, signal_below};
 use crate::process::sweep::MARK;
 
@@ -104,7 +106,7 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     };
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
     let mut process = std::process::Command::new(&command.file);
-    process.arg0(program).args(arguments).current_dir(&command.folder);
+    process.arg0(program).args(arguments);
     if command.clear {
         // The mark stays: without it a sweep after a crash would not know whose it is.
         let mark = std::env::var_os(MARK);
@@ -113,7 +115,23 @@ fn start(command: &Command, stdio: [OwnedFd; 3]) -> io::Result<i32> {
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
     // Its session is ours: without a terminal, and none that it could get one for.
     process.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-    process.spawn().map(|child| i32::try_from(child.id()).unwrap_or(0))
+    enter(command)?;
+    let child = process.spawn();
+    rustix::process::chdir("/").ok();
+    child.map(|child| i32::try_from(child.id()).unwrap_or(0))
+}
+
+/// Enters the folder of a command. It is compared when it is open already: what takes its place afterwards does not change
+/// where the command runs.
+fn enter(command: &Command) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(&command.folder, flags, Mode::empty())?;
+    if let Some(same) = command.same
+        && FolderId::of(&folder)? != same
+    {
+        return Err(io::Error::other("the folder was replaced by another one"));
+    }
+    Ok(rustix::process::fchdir(&folder)?)
 }
 
 /// An ending in progress.

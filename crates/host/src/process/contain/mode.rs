@@ -64,8 +64,14 @@ pub fn try_out(mode: Mode) -> Result<(), String> {
         let mut containment = Containment::new(&name, mode.name(), None)?;
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         let argv = vec!["true".into()];
-        let command =
-            Command { file: PathBuf::from("true"), argv, folder: PathBuf::from("/"), clear: false, env: Vec::new() };
+        let command = Command {
+            file: PathBuf::from("true"),
+            argv,
+            folder: PathBuf::from("/"),
+            same: None,
+            clear: false,
+            env: Vec::new(),
+        };
         let mut begun = containment.begin("try", [nothing.as_fd(), nothing.as_fd(), nothing.as_fd()], &command)?;
         begun.order.set_nonblocking(false)?;
         begun.order.set_read_timeout(Some(START_TAKES_MAX))?;

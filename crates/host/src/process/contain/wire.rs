@@ -16,6 +16,8 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::fs::FolderId;
+
 /// The most descriptors in one message.
 const FDS_MAX: usize = 8;
 /// A command with its variables: the kernel takes less from us anyway.
@@ -180,6 +182,8 @@ pub(crate) struct Command {
     pub(crate) file: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) folder: PathBuf,
+    /// Which folder that must be, where it matters: another one in its place is not worked in.
+    pub(crate) same: Option<FolderId>,
     /// Whether it gets the variables below and no others; else they come beside the inherited ones.
     pub(crate) clear: bool,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -193,6 +197,8 @@ impl Command {
         let mut fields: Vec<&OsStr> = vec![self.file.as_os_str(), clear, &count];
         fields.extend(self.argv.iter().map(OsString::as_os_str));
         fields.push(self.folder.as_os_str());
+        let same = OsString::from(self.same.map_or_else(String::new, |same| format!("{}:{}", same.device, same.inode)));
+        fields.push(&same);
         fields.extend(self.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
         let mut bytes = vec![0; 4];
         for field in fields {
@@ -224,10 +230,16 @@ impl Command {
         let count: usize = next()?.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
         let argv = (0..count).map(|_| next()).collect::<io::Result<Vec<_>>>()?;
         let folder = Path::new(&next()?).to_owned();
+        let same = next()?.to_str().and_then(folder_id);
         let rest: Vec<OsString> = fields.collect();
         let env = rest.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        Ok(Self { file, argv, folder, clear, env })
+        Ok(Self { file, argv, folder, same, clear, env })
     }
+}
+
+fn folder_id(text: &str) -> Option<FolderId> {
+    let (device, inode) = text.split_once(':')?;
+    Some(FolderId { device: device.parse().ok()?, inode: inode.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -241,14 +253,15 @@ mod tests {
             file: PathBuf::from("/bin/sh"),
             argv: vec!["sh".into(), "-c".into(), odd.clone(), "".into()],
             folder: PathBuf::from(odd.clone()),
+            same: Some(FolderId { device: 7, inode: u64::MAX }),
             clear: true,
             env: vec![("EMPTY".into(), "".into()), ("ODD".into(), odd)],
         };
         assert_eq!(Command::read(command.encode().unwrap().as_slice()).unwrap(), command);
-        let inherits = Command { clear: false, ..command };
+        let inherits = Command { clear: false, same: None, ..command };
         assert_eq!(Command::read(inherits.encode().unwrap().as_slice()).unwrap(), inherits);
         let argv = vec![OsString::from_vec(vec![0])];
-        let nul = Command { file: PathBuf::new(), argv, folder: PathBuf::new(), clear: false, env: Vec::new() };
+        let nul = Command { argv, ..inherits };
         assert!(nul.encode().is_err());
     }
 

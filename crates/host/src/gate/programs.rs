@@ -1,0 +1,148 @@
+//! Which files the programs are that a gate's command names: found as the shell of the gate would find them, with a hash.
+//! They are recorded before the agent works and compared before the end: one that was swapped would be the judge.
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use loop_core::policy::protect::programs_in;
+use loop_core::run::{GateProgram, ProgramFile, RunState, ToolChange};
+use loop_core::text;
+use sha2::{Digest, Sha256};
+
+use super::tools::runs_on;
+use crate::fs::hex;
+use crate::paths::{program_on_path, shell};
+
+// A fact is bounded, and so is each of these.
+
+/// So many programs of one gate are recorded.
+const PROGRAMS_MAX: usize = 12;
+/// So many that were swapped are named.
+const SWAPPED_MAX: usize = 6;
+/// A longer word is not recorded.
+const NAME_BYTES_MAX: usize = 100;
+/// Of a longer path the end is recorded; the hash tells files apart all the same.
+const PATH_BYTES_MAX: usize = 160;
+/// A program that is longer has no hash.
+const HASHED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const READ_BYTES: usize = 64 * 1024;
+
+/// The programs that a gate's command names, as they are now: the shell itself, the first word of each simple command,
+/// what these run on, and scripts outside of the workspace. Files of the workspace that are named by their path are not
+/// among them: they are protected, or they are the work.
+pub(crate) fn programs_of(command: &str, workspace: &Path) -> Vec<GateProgram> {
+    let here = workspace.to_str().unwrap_or_default();
+    let mut names = vec!["sh".to_owned()];
+    for name in programs_in(command, here) {
+        let below = runs_on(&name).map(str::to_owned);
+        names.extend(std::iter::once(name).chain(below));
+    }
+    let mut seen: Vec<GateProgram> = Vec::new();
+    for name in names {
+        let is_new = name.len() <= NAME_BYTES_MAX && seen.iter().all(|seen| seen.name != name);
+        if !is_new || seen.len() >= PROGRAMS_MAX || (name.contains('/') && is_inside(&workspace.join(&name), workspace))
+        {
+            continue;
+        }
+        let file = file_of(&name, workspace);
+        seen.push(GateProgram { name, file });
+    }
+    seen
+}
+
+/// The programs of all gates of a run as they are now, and how they differ from what they were before the agent worked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProgramsNow {
+    files: BTreeMap<String, Option<ProgramFile>>,
+    pub(crate) changed: Vec<ToolChange>,
+}
+
+impl ProgramsNow {
+    pub(crate) fn of(state: &RunState, workspace: &Path) -> Self {
+        let mut all = Self::default();
+        for before in state.gates.iter().flat_map(|gate| gate.first_programs()) {
+            if all.files.contains_key(&before.name) {
+                continue;
+            }
+            let after = file_of(&before.name, workspace);
+            if before.file != after && all.changed.len() < SWAPPED_MAX {
+                let (program, before) = (before.name.clone(), before.file.clone());
+                all.changed.push(ToolChange { program, before, after: after.clone() });
+            }
+            all.files.insert(before.name.clone(), after);
+        }
+        all
+    }
+
+    /// The file that a program is now.
+    pub(crate) fn file(&self, name: &str) -> Option<ProgramFile> {
+        self.files.get(name).cloned().flatten()
+    }
+}
+
+fn file_of(name: &str, workspace: &Path) -> Option<ProgramFile> {
+    let path = match name {
+        "sh" => shell(workspace),
+        name if name.contains('/') => workspace.join(name),
+        name => program_on_path(name)?,
+    };
+    let sha256 = hash(&path)?;
+    let in_workspace = is_inside(&path, workspace);
+    let path = text::escape_path(path.as_os_str().as_bytes());
+    Some(ProgramFile { path: text::tail(&path, PATH_BYTES_MAX).to_owned(), sha256, in_workspace })
+}
+
+fn is_inside(path: &Path, workspace: &Path) -> bool {
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.unwrap_or_else(|| PathBuf::from(path)).starts_with(workspace)
+}
+
+/// The hash of a file's content; empty where it may not be read or is too long. None where there is no file.
+fn hash(path: &Path) -> Option<String> {
+    let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let Ok(mut file) = File::open(path) else { return Some(String::new()) };
+    if found.len() > HASHED_BYTES_MAX {
+        return Some(String::new());
+    }
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0_u8; READ_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Some(hex(&hash.finalize())),
+            Ok(count) => hash.update(&buffer[..count]),
+            Err(_) => return Some(String::new()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_what_a_line_names_and_what_that_runs_on_are_recorded_with_path_and_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&workspace).unwrap();
+        std::fs::write(workspace.join("check.sh"), "exit 0").unwrap();
+        std::fs::write(folder.path().join("outside.sh"), "exit 0").unwrap();
+        let programs = programs_of("cd . && ./check.sh && cat a | no-such-program-here; sh ../outside.sh", &workspace);
+        let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
+        assert_eq!(names, ["sh", "cat", "no-such-program-here", "../outside.sh"]);
+        let sh = programs[0].file.clone().unwrap();
+        assert_eq!((sh.path.as_str(), sh.sha256.len(), sh.in_workspace), ("/bin/sh", 64, false));
+        assert_eq!(programs[2].file, None);
+        let outside = programs[3].file.clone().unwrap();
+        assert_eq!((outside.sha256, outside.in_workspace), (hex(&Sha256::digest(b"exit 0")), false));
+    }
+
+    #[test]
+    fn what_is_recorded_of_a_long_line_is_bounded() {
+        let many: String = (0..100).map(|number| format!("program-{number}-{}; ", "x".repeat(70))).collect();
+        let programs = programs_of(&format!("{}; {many}", "y".repeat(200)), Path::new("/nowhere"));
+        assert_eq!(programs.len(), PROGRAMS_MAX);
+        assert!(programs.iter().all(|program| program.name.len() <= NAME_BYTES_MAX));
+    }
+}
