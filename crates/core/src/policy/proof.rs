@@ -238,7 +238,7 @@ pub enum ProofResult {
     /// The run is done.
     #[default]
     Verified,
-    /// It is not done: the agent is told, and the run continues.
+    /// It is not done: the next prompt says why, and the run continues.
     Refused,
     /// It ends: the gates passed, but a person must look at it.
     PassedBut,

@@ -289,7 +289,7 @@ fn swapped_programs(state: &RunState) -> Vec<Finding> {
     changes.collect()
 }
 
-/// A gate that failed on the same tree before: without a clean copy nobody knows which answer is right.
+/// A gate that failed on the same tree before: without a clean copy it is not known which answer is right.
 fn same_tree(state: &RunState) -> Option<Finding> {
     let tree = state.checkpoints.tree().filter(|_| state.iteration > 0)?;
     let gate = state.gates.required().find(|gate| gate.failed_on(tree))?;

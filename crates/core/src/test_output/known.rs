@@ -148,7 +148,7 @@ pub enum SameNames {
     Exactly,
     /// They did, but for what is in brackets.
     WithoutBrackets,
-    /// They did not: the gate chooses its tests anew each time.
+    /// They did not: the gate chooses other tests each time.
     No,
 }
 

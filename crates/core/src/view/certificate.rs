@@ -60,7 +60,7 @@ pub struct Certificate {
     pub findings: Vec<Finding>,
     /// What a probe cleared, or was accepted from the start.
     pub named: Vec<Finding>,
-    /// Who accepted it all the same; null where nobody did.
+    /// Who accepted it all the same; null where no person did.
     pub accepted: Option<Acceptance>,
     /// The version of loop that started the run.
     pub program: String,

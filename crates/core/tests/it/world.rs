@@ -214,16 +214,7 @@ impl World {
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
             Order::Reserve { .. } => self.reserve(seed),
-            Order::Judge { tree, .. } => Answer::Judged(Box::new(if seed.one_in(5) {
-                JudgeReport::not_done("no copy can be made".to_owned())
-            } else {
-                let passes = matches!(tree, JudgedTree::Final | JudgedTree::Initial) != seed.one_in(4);
-                let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "one") else {
-                    unreachable!()
-                };
-                let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
-                JudgeReport { gates: vec![JudgedGate { gate: 0, verdict, tries: 1, report }], ..JudgeReport::default() }
-            })),
+            Order::Judge { tree, .. } => judged(*tree, seed),
             Order::Certify { .. } => self.certify(),
         }
     }
@@ -341,4 +332,16 @@ impl World {
 
 fn report_of(checkpoint: &str) -> CheckpointReport {
     CheckpointReport { checkpoint: Some(checkpoint.to_owned()), ..CheckpointReport::default() }
+}
+
+/// What the gates say on a copy.
+fn judged(tree: JudgedTree, seed: &mut Seed) -> Answer {
+    if seed.one_in(5) {
+        return Answer::Judged(Box::new(JudgeReport::not_done("no copy can be made".to_owned())));
+    }
+    let passes = matches!(tree, JudgedTree::Final | JudgedTree::Initial) != seed.one_in(4);
+    let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "one") else { unreachable!() };
+    let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
+    let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report }];
+    Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
 }
