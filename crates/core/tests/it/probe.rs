@@ -259,6 +259,7 @@ fn cargo_gets_a_failing_test_beside_one_that_ran() {
     let ran = |command, passed| Gate::new(command, CRATE).printing("cargo-test", passed);
     assert_eq!(ran("cargo test", &["the_shop tests::adds"]).told(), "src/lib.rs tests::adds_heron");
     assert_eq!(ran("cargo test --test api", &["the_shop::api whole"]).told(), "tests/api.rs whole_heron");
+    assert_eq!(ran("cargo test --test api", &["api whole"]).told(), "tests/api.rs whole_heron");
     assert_eq!(ran("cargo test tests::add", &["the_shop tests::adds"]).told(), "src/lib.rs tests::adds_heron");
     assert!(ran("cargo test -- --exact tests::adds", &["the_shop tests::adds"]).told().contains("--exact"));
     // One that expects a panic is no neighbour: the attribute might be copied or not.
@@ -338,7 +339,15 @@ fn makefiles_scripts_and_shells_are_followed_to_the_runner() {
         PYTHON[1],
         PYTHON[2],
     ];
-    for command in ["make test", "sh check.sh", "./check.sh", "bash -c 'make test'", "npm test", "make -C . test"] {
+    for command in [
+        "make test",
+        "sh check.sh",
+        "./check.sh",
+        "bash -c 'make test'",
+        "npm test",
+        "make -j 4 -C . test",
+        "docker compose up -d && make test",
+    ] {
         assert_eq!(Gate::new(command, FILES).told(), "tests/unit/test_b.py test_add_heron", "{command}");
     }
     // A rule that the agent replaced is read as it was.
@@ -359,6 +368,7 @@ fn makefiles_scripts_and_shells_are_followed_to_the_runner() {
 fn a_gate_that_is_no_runner_negates_or_runs_elsewhere_gets_a_reason() {
     for (command, expected) in [
         ("! grep -rq TODO src", "the gate passes when its command fails"),
+        ("cargo make test", "no known test runner was found in the gate's command or in its output"),
         ("docker compose run app pytest", "docker runs the tests where a changed copy is not seen"),
         ("test -f out.txt", "no known test runner was found in the gate's command or in its output"),
         ("pytest || true", "the gate calls pytest only under a condition, and its output does not name the tests"),

@@ -31,6 +31,8 @@ use crate::fs::handle::{folder_beneath, split};
 const TEXT_BYTES_MAX: usize = 1 << 20;
 /// A longer file is one piece.
 const FILE_BYTES_MAX: usize = 4 << 20;
+/// No file of a probe is so far ahead of the clock.
+const FUTURE_SECONDS_MAX: u64 = 3600;
 /// How long the word is that names a canary.
 const WORD_LETTERS: usize = 8;
 
@@ -393,10 +395,14 @@ impl ProbedCopy {
         Ok(Self { folder: open_folder(context.copy)?, written_at: 0 })
     }
 
-    /// A whole second after now and after the one before.
-    fn next_time(&mut self) -> SystemTime {
+    /// A whole second after now, after the one before, and after that of the file which is there.
+    fn next_time(&mut self, above: &OwnedFd, name: &[u8]) -> SystemTime {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        self.written_at = (now + 1).max(self.written_at + 1);
+        let there = statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let there = there.and_then(|stat| u64::try_from(stat.st_mtime).ok()).unwrap_or(0);
+        // A file with a time far ahead does not move all others there.
+        let there = if there > now + FUTURE_SECONDS_MAX { 0 } else { there };
+        self.written_at = now.max(self.written_at).max(there) + 1;
         SystemTime::UNIX_EPOCH + Duration::from_secs(self.written_at)
     }
 
@@ -426,7 +432,7 @@ impl ProbedCopy {
     fn fill(&mut self, path: &[u8], mode: u32, write: &mut dyn FnMut(&mut File) -> io::Result<()>) -> io::Result<()> {
         let above = self.above(path)?;
         let name = split(path).1;
-        let time = self.next_time();
+        let time = self.next_time(&above, name);
         let (part, mut file) = new_part(&above)?;
         let written = write(&mut file).and_then(|()| {
             fchmod(&file, Mode::from_raw_mode(mode))?;
@@ -454,6 +460,10 @@ impl ProbedCopy {
         let mut at = split(path).0;
         while !at.is_empty() && !initial.checkpoint.names.contains_key(at) {
             let Ok(above) = folder_beneath(&self.folder, split(at).0) else { break };
+            // A folder of compiled files alone would still be a package for Python.
+            if let Ok(inside) = folder_beneath(&self.folder, at) {
+                clear(&inside, b"__pycache__")?;
+            }
             if unlinkat(&above, split(at).1, AtFlags::REMOVEDIR).is_err() {
                 break;
             }

@@ -16,7 +16,7 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
 const HARMLESS: &[&str] = &[
     "cd", "echo", "printf", "true", "test", "[", "export", "set", "mkdir", "rm", "cp", "mv", "ls", "cat", "grep",
     "source", ".", "ruff", "black", "mypy", "flake8", "isort", "eslint", "prettier", "tsc", "gofmt", "pip", "pip3",
-    "fi", "done", "exit", "touch", "pwd", "command", "tee",
+    "fi", "done", "exit", "touch", "pwd", "command", "tee", "sync", "install",
 ];
 
 /// A test runner.
@@ -145,6 +145,11 @@ impl Search<'_, '_> {
         let Some((program, rest)) = words.split_first() else { return };
         let name = name_of(program);
         if ELSEWHERE.contains(&name) {
+            // What only starts a service runs no tests.
+            let runs = rest.iter().any(|word| matches!(word.as_str(), "run" | "exec"));
+            if !runs && matches!(name, "docker" | "docker-compose" | "podman" | "nerdctl") {
+                return;
+            }
             self.found.elsewhere.get_or_insert_with(|| name.to_owned());
             return;
         }
@@ -161,7 +166,6 @@ impl Search<'_, '_> {
             "mocha" | "_mocha" => self.add(RunnerKind::Mocha, rest, folder),
             "go" => self.go(rest, folder),
             "cargo" => self.cargo(rest, folder),
-            "cargo-nextest" => self.cargo(rest, folder),
             "npm" | "yarn" | "pnpm" | "bun" => self.package_script(name, rest, folder, depth),
             "make" | "gmake" => self.make(rest, folder, depth),
             "node" | "nodejs" => self.node(rest, folder),
@@ -223,16 +227,15 @@ impl Search<'_, '_> {
     }
 
     fn cargo(&mut self, rest: &[String], folder: &str) {
-        let rest = rest.strip_prefix(&["nextest".to_owned()]).map_or((rest, false), |rest| (rest, true));
-        let (words, is_nextest) = rest;
-        let toolchain = usize::from(words.first().is_some_and(|word| word.starts_with('+')));
-        let words = words.get(toolchain..).unwrap_or_default();
-        let at = words.iter().position(|word| matches!(word.as_str(), "test" | "t" | "nextest" | "run" | "r"));
-        let Some((verb, behind)) = at.and_then(|at| words.get(at..)).and_then(<[String]>::split_first) else { return };
+        let at = rest.iter().position(|word| !word.starts_with(['-', '+']));
+        let Some((verb, behind)) = at.and_then(|at| rest.get(at..)).and_then(<[String]>::split_first) else { return };
         match verb.as_str() {
             "test" | "t" => self.add(RunnerKind::Cargo, behind, folder),
-            "nextest" => self.add(RunnerKind::Nextest, behind.get(1..).unwrap_or_default(), folder),
-            "run" | "r" if is_nextest => self.add(RunnerKind::Nextest, behind, folder),
+            "nextest" => match behind.split_first() {
+                Some((verb, behind)) if verb == "run" || verb == "r" => self.add(RunnerKind::Nextest, behind, folder),
+                Some(_) | None => {}
+            },
+            "build" | "b" | "check" | "c" | "clippy" | "fmt" | "doc" | "fetch" => {}
             _ => self.found.unknown = true,
         }
     }
@@ -279,8 +282,10 @@ impl Search<'_, '_> {
                 "-C" | "--directory" => {
                     folder = words.next().and_then(|to| clean(&folder, to)).unwrap_or_default();
                 }
-                "-f" | "--file" | "--makefile" | "-j" if word != "-j" => return self.found.unknown = true,
-                word if word.starts_with('-') || word.contains('=') => {}
+                "-f" | "--file" | "--makefile" => return self.found.unknown = true,
+                // `-j 4`, and variables.
+                word if word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {}
+                word if word.contains('=') => {}
                 word => goals.push(word),
             }
         }

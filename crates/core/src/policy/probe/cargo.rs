@@ -38,7 +38,6 @@ const WITH_VALUE: &[&str] = &[
     "--config",
     "-Z",
     "--test-threads",
-    "--exclude",
     "--retries",
     "--status-level",
     "--format",
@@ -83,7 +82,13 @@ fn beside(id: &str, probed: &Probed<'_>, runner: &'static str) -> Option<Canary>
     }
     let (package, target) = binary.split_once("::").map_or((binary, None), |(package, target)| (package, Some(target)));
     let leaf = path.rsplit("::").next().unwrap_or(path);
-    let folder = package_folder(package, probed)?;
+    let folder = package_folder(package, probed);
+    // Where only tests of a package ran, their file alone is named.
+    let (folder, target) = match (folder, target) {
+        (Some(folder), target) => (folder, target),
+        (None, None) => (test_folder(binary, probed)?, Some(binary)),
+        (None, Some(_)) => return None,
+    };
     let place = |part: &str| if folder.is_empty() { part.to_owned() } else { format!("{folder}/{part}") };
     let (tests, source) = (place("tests"), place("src"));
     let is_of = |file: &&str| match target {
@@ -137,6 +142,18 @@ fn with_test_before(text: &str, head: &str, name: &str) -> Option<String> {
     let test =
         format!("{indent}#[test]\n{indent}fn {name}() {{\n{indent}    panic!(\"not as expected\");\n{indent}}}\n\n");
     Some([lines.get(..first)?.concat(), test, lines.get(first..)?.concat()].concat())
+}
+
+/// The folder of the package with an integration test of this name, if there is only one.
+fn test_folder(target: &str, probed: &Probed<'_>) -> Option<String> {
+    let ends = [format!("tests/{target}.rs"), format!("tests/{target}/main.rs")];
+    let of = |path: &str| {
+        let above = ends.iter().find_map(|end| path.strip_suffix(end.as_str()))?;
+        (above.is_empty() || above.ends_with('/')).then(|| above.trim_end_matches('/').to_owned())
+    };
+    let mut found = probed.files().filter_map(of);
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
 }
 
 /// The folder of a package by its name; `-` and `_` are the same there.
@@ -217,6 +234,9 @@ impl Args {
                 if value.contains(['=', '/', '$', '~', '#']) {
                     return Err(NoCanary::Selected(format!("-E {value}")));
                 }
+                args.open = true;
+                at += next;
+            } else if option_value(words, at, &["--exclude"]).is_some() {
                 args.open = true;
                 at += next;
             } else if matches!(name, "--test" | "--bin") {

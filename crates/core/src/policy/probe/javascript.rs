@@ -353,7 +353,7 @@ fn node_files<'a>(call: &RunnerCall, probed: &Probed<'a>, args: &Args) -> Vec<&'
 /// The files that mocha runs: those that are named, or `test/*.js`.
 fn mocha_files<'a>(call: &RunnerCall, probed: &Probed<'a>, args: &Args) -> Vec<&'a str> {
     let at = |name: &str| if call.folder.is_empty() { name.to_owned() } else { format!("{}/{name}", call.folder) };
-    let has_settings = MOCHA_SETTINGS.iter().any(|name| probed.has(&at(name)))
+    let has_settings = MOCHA_SETTINGS.iter().any(|name| probed.setup_file(&at(name)).is_some())
         || probed
             .text(&at("package.json"))
             .is_some_and(|text| text.contains("\"mocha\": {") || text.contains("\"mocha\":{"));

@@ -248,7 +248,11 @@ impl Args {
         let searched = |path: &&str| given(path) || config.is_searched(path, &self.paths, &call.folder);
         let skips = |path: &&str| {
             let text = probed.first_text(path).unwrap_or_default();
-            SKIPS_ALL.iter().any(|word| text.contains(word))
+            let ignores = |folder: &&str| {
+                let path = if folder.is_empty() { "conftest.py".to_owned() } else { format!("{folder}/conftest.py") };
+                probed.setup_file(&path).is_some_and(|text| text.contains("collect_ignore"))
+            };
+            SKIPS_ALL.iter().any(|word| text.contains(word)) || upwards(folder_of(path)).iter().any(ignores)
         };
         probed.files().filter(may_run).filter(searched).filter(|path| !is_marked(path) && !skips(path)).collect()
     }
@@ -272,6 +276,7 @@ struct Config {
     testpaths: Vec<String>,
     python_files: Vec<String>,
     python_functions: Vec<String>,
+    norecursedirs: Vec<String>,
 }
 
 impl Config {
@@ -295,6 +300,7 @@ impl Config {
             testpaths: value("testpaths"),
             python_files: value("python_files"),
             python_functions: value("python_functions"),
+            norecursedirs: value("norecursedirs"),
         };
         for name in ["pytest.ini", ".pytest.ini"] {
             if let Some(text) = read(name) {
@@ -323,7 +329,11 @@ impl Config {
         } else {
             self.python_files.iter().any(|pattern| fits_glob(pattern, name))
         };
-        let skipped = folder_of(path).split('/').any(|part| part.starts_with('.') || NOT_SEARCHED.contains(&part));
+        let is_skipped = |part: &str| {
+            let own = self.norecursedirs.iter().any(|pattern| fits_glob(pattern, part));
+            own || part.starts_with('.') || NOT_SEARCHED.contains(&part)
+        };
+        let skipped = folder_of(path).split('/').any(is_skipped);
         let begin =
             |place: &String| if self.folder.is_empty() { place.clone() } else { format!("{}/{place}", self.folder) };
         let in_paths = given.is_empty() && folder == self.folder && !self.testpaths.is_empty();
