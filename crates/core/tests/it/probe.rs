@@ -66,7 +66,6 @@ const PYTHON: Files = &[("calc.py", "x = 1\n"), ("tests/test_a.py", PY), ("tests
 
 #[test]
 fn pytest_gets_a_failing_function_in_a_file_that_the_command_surely_runs() {
-    // req: RT-R6
     for (command, expected) in [
         ("pytest", "tests/test_a.py test_add_heron"),
         ("python3 -m pytest -q", "tests/test_a.py test_add_heron"),

@@ -130,7 +130,6 @@ const WEAK: &str = "import unittest\n\nimport calc\n\n\nclass Adds(unittest.Test
 
 #[test]
 fn unittest_notices_a_canary_unless_its_gate_was_made_blind() {
-    // req: RT-R6
     let honest: Files<'_> = &[("calc.py", RIGHT), ("test_calc.py", TEST)];
     let shadow: Files<'_> = &[("unittest/__init__.py", ""), ("unittest/__main__.py", "print('OK')\n")];
     let leaves: Files<'_> = &[("calc.py", "import os\nprint('OK', flush=True)\nos._exit(0)\n")];
@@ -139,7 +138,6 @@ fn unittest_notices_a_canary_unless_its_gate_was_made_blind() {
 
 #[test]
 fn cargo_notices_a_canary_unless_its_gate_was_made_blind() {
-    // req: RT-R6
     let library = "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(super::add(2, 3), 5);\n    }\n}\n";
     let manifest =
         "[package]\nname = \"the-shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[lib]\ndoctest = false\n";

@@ -136,7 +136,6 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn each_runner_notices_a_canary_unless_its_gate_was_made_blind() {
-    // req: RT-R6
     let wanted = std::env::var("PROBE_RUNNERS").unwrap_or_else(|_| "node".to_owned());
     for row in ROWS.iter().filter(|row| wanted == "all" || wanted.split(',').any(|runner| runner == row.runner)) {
         is_noticed_unless(row.command, row.honest, row.cheats);
