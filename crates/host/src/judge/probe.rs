@@ -107,7 +107,7 @@ pub struct GateWithout {
     pub why: NoCanary,
 }
 
-/// A random word for the name of a canary, so that nobody can know it before.
+/// A random word for the name of a canary, which no agent can know before.
 ///
 /// # Errors
 /// When the machine has no random numbers.
@@ -127,8 +127,7 @@ pub fn probe_word() -> io::Result<String> {
 /// When no gate has one, or the copy cannot be changed.
 pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Canaries, ProbeError> {
     let trees = Trees::new(context);
-    let names = |recorded: &Recorded| recorded.checkpoint.names.iter().filter_map(plain_file).collect::<Vec<_>>();
-    let (initial, last) = (names(context.initial), names(context.last));
+    let (initial, last) = (plain_files(context.initial), plain_files(context.last));
     let mut canaries = Canaries::default();
     let mut written: BTreeMap<String, String> = BTreeMap::new();
     for (at, gate) in context.gates.iter().enumerate() {
@@ -236,8 +235,10 @@ fn gate_files(gates: &[ProbeGate<'_>]) -> Vec<String> {
     gates.iter().flat_map(|gate| scripts_in(&gate.spec.command)).collect()
 }
 
-fn plain_file((path, entry): (&Vec<u8>, &StoredEntry)) -> Option<String> {
-    matches!(entry.what, StoredKind::File(_)).then(|| String::from_utf8(path.clone()).ok()).flatten()
+/// The plain files of a tree.
+fn plain_files(recorded: &Recorded) -> Vec<String> {
+    let files = recorded.checkpoint.names.iter().filter(|(_, entry)| matches!(entry.what, StoredKind::File(_)));
+    files.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect()
 }
 
 /// Both trees, to read from.
@@ -283,7 +284,7 @@ impl<'a> Trees<'a> {
         String::from_utf8(bytes).ok()
     }
 
-    /// The files and links that differ. A path that is no text is left as it is.
+    /// The files and links that differ. A path that is not UTF-8 is left as it is.
     fn changed(&self) -> Vec<ChangedFile> {
         let (before, after) = (&self.initial.checkpoint.names, &self.last.checkpoint.names);
         let all: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
