@@ -14,12 +14,14 @@
 //! | `prices` | the cost of tokens, by the user's table |
 //! | `time_budget` | how the time that is left is divided between agent and gates |
 //! | `protect` | which files an agent must not change |
+//! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
 pub mod breaker;
 pub mod budget;
 pub mod crash;
 pub mod gate;
 pub mod limiter;
 pub mod prices;
+pub mod probe;
 pub mod proof;
 pub mod protect;
 pub mod rank;

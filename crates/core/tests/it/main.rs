@@ -32,6 +32,7 @@ mod markers;
 mod now;
 mod play;
 mod precedence;
+mod probe;
 mod prompt;
 mod proof;
 mod provider_wording;

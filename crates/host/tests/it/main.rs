@@ -19,6 +19,8 @@ mod journal;
 mod launch;
 mod ledger;
 mod loop_images;
+mod probe;
+mod probe_runners;
 mod process;
 mod publish;
 mod random_tree;

@@ -1,6 +1,6 @@
 //! What an agent must not change, decided from names and texts only: the scripts that a gate runs, the usual tests, and
 //! which part of a project's own files defines how its tests are run.
-mod script;
+pub(in crate::policy) mod script;
 mod target;
 
 pub use script::{programs_in, scripts_at, scripts_in};

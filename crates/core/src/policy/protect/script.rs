@@ -107,7 +107,7 @@ fn functions_in(command: &str) -> Vec<String> {
 
 /// A piece of a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Token {
+pub(in crate::policy) enum Token {
     Word(String),
     /// The command ends.
     End,
@@ -280,7 +280,7 @@ impl<'a> Found<'a> {
 }
 
 /// The words from the program on.
-fn behind_first_words(words: &[String]) -> &[String] {
+pub(in crate::policy) fn behind_first_words(words: &[String]) -> &[String] {
     let mut rest = words;
     while rest.first().is_some_and(|word| is_before_program(word)) {
         rest = behind_first_word(rest);
@@ -328,7 +328,7 @@ fn first_file(words: &[String]) -> Option<(&str, &[String])> {
 }
 
 /// A path of the workspace without `.` and `..`; none where it leads outside or is not known before it is run.
-fn clean(folder: &str, word: &str) -> Option<String> {
+pub(in crate::policy) fn clean(folder: &str, word: &str) -> Option<String> {
     if word.is_empty() || word.starts_with(['/', '~', '-']) || word.contains(['$', '`', '\0', '\n', '{']) {
         return None;
     }
@@ -344,7 +344,7 @@ fn clean(folder: &str, word: &str) -> Option<String> {
 }
 
 /// A line as a shell would take it apart, without doing anything.
-fn tokens(line: &str) -> Vec<Token> {
+pub(in crate::policy) fn tokens(line: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = line.chars().peekable();

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, InternedInput, Token};
+use loop_core::policy::probe::LineChange;
 
 /// How much of a file is read to decide whether it is text.
 pub(super) const BINARY_CHECK_BYTES: usize = 8000;
@@ -12,7 +13,7 @@ const COST_MIN: u64 = 256;
 const CONTEXT: u32 = 3;
 
 /// Whether git would call it binary.
-pub(super) fn is_binary(bytes: &[u8]) -> bool {
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(BINARY_CHECK_BYTES).any(|byte| *byte == 0)
 }
 
@@ -83,6 +84,17 @@ fn shared(these: &[Token], others: &[Token], tokens: usize) -> usize {
         }
     }
     these.iter().filter(|token| there.get(index(token)).is_some_and(|there| *there)).count()
+}
+
+/// Which lines differ; none if comparing could take more steps than allowed.
+pub(crate) fn line_changes(before: &[u8], after: &[u8], steps_max: u64) -> Option<Vec<LineChange>> {
+    let input = InternedInput::new(before, after);
+    if Cost::of(&input).worst() > steps_max {
+        return None;
+    }
+    let mut diff = Diff::compute(Algorithm::Myers, &input);
+    diff.postprocess_lines(&input);
+    Some(diff.hunks().map(|hunk| LineChange { before: hunk.before, after: hunk.after }).collect())
 }
 
 /// One line of a comparison.

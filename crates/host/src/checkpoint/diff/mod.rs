@@ -17,6 +17,7 @@ use std::io::{self, Write};
 use loop_core::run::Changes;
 use loop_core::text;
 
+pub(crate) use lines::{is_binary, line_changes};
 pub use patch::{PatchPiece, patch, quoted};
 
 use super::git::object::{Id, ObjectKind};

@@ -1,0 +1,445 @@
+//! Which test runners a gate's line calls. npm scripts, makefile rules and shell scripts are followed. Nothing is run.
+use serde_json::Value as Json;
+
+use super::project::{Probed, folder_of, name_of};
+use crate::policy::protect::script::{Token, behind_first_words, clean, tokens};
+
+/// A line in a script in a script is followed so deep.
+const DEPTH_MAX: usize = 5;
+/// So many calls are looked at.
+const CALLS_MAX: usize = 20;
+
+/// These run commands where the files of the copy are not, or are those of an image.
+const ELSEWHERE: &[&str] = &["docker", "docker-compose", "podman", "ssh", "kubectl", "vagrant", "nerdctl", "act"];
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
+/// Commands that run no tests by themselves.
+const HARMLESS: &[&str] = &[
+    "cd", "echo", "printf", "true", "test", "[", "export", "set", "mkdir", "rm", "cp", "mv", "ls", "cat", "grep",
+    "source", ".", "ruff", "black", "mypy", "flake8", "isort", "eslint", "prettier", "tsc", "gofmt", "pip", "pip3",
+    "fi", "done", "exit", "touch", "pwd", "command", "tee", "sync", "install",
+];
+
+/// A test runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunnerKind {
+    Pytest,
+    Unittest,
+    /// `python file.py`.
+    PythonFile,
+    Node,
+    Jest,
+    Vitest,
+    Mocha,
+    Cargo,
+    Nextest,
+    Go,
+}
+
+impl RunnerKind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Pytest => "pytest",
+            Self::Unittest | Self::PythonFile => "unittest",
+            Self::Node => "node --test",
+            Self::Jest => "jest",
+            Self::Vitest => "vitest",
+            Self::Mocha => "mocha",
+            Self::Cargo => "cargo test",
+            Self::Nextest => "cargo nextest",
+            Self::Go => "go test",
+        }
+    }
+
+    /// Whether its output may be read as this format.
+    pub(super) fn may_print(self, format: &str) -> bool {
+        let own: &[&str] = match self {
+            Self::Pytest => &["pytest"],
+            Self::Unittest | Self::PythonFile => &[],
+            Self::Node => &["node-test", "tap"],
+            Self::Jest => &["jest"],
+            Self::Vitest => &["vitest", "tap"],
+            Self::Mocha => &["tap", "node-test"],
+            Self::Cargo => &["cargo-test"],
+            Self::Nextest => &["nextest"],
+            Self::Go => &["go-test"],
+        };
+        own.contains(&format) || matches!(format, "several" | "junit" | "unittest" | "mocha")
+    }
+
+    /// The runner that prints a format, if only one does and its names lead to files.
+    pub(super) fn printing(format: &str) -> Option<Self> {
+        match format {
+            "pytest" => Some(Self::Pytest),
+            "jest" => Some(Self::Jest),
+            "vitest" => Some(Self::Vitest),
+            "cargo-test" => Some(Self::Cargo),
+            "nextest" => Some(Self::Nextest),
+            "go-test" => Some(Self::Go),
+            _ => None,
+        }
+    }
+}
+
+/// One call of a runner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunnerCall {
+    pub(super) kind: RunnerKind,
+    /// What stands after its name.
+    pub(super) words: Vec<String>,
+    /// Where it is called.
+    pub(super) folder: String,
+    /// Whether the gate calls it in any case.
+    pub(super) is_certain: bool,
+    /// Whether its words were read: else it is known from the output alone.
+    pub(super) is_seen: bool,
+}
+
+/// What a line calls.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) calls: Vec<RunnerCall>,
+    /// A program that runs the rest elsewhere.
+    pub(super) elsewhere: Option<String>,
+    /// Something is called under a condition, or in a loop.
+    pub(super) conditional: bool,
+    /// A program is called that is not known here.
+    pub(super) unknown: bool,
+}
+
+pub(super) fn of(command: &str, probed: &Probed<'_>) -> Found {
+    let mut search = Search { probed, found: Found::default() };
+    search.line(command, &mut String::new(), 0);
+    search.found
+}
+
+struct Search<'a, 'b> {
+    probed: &'a Probed<'b>,
+    found: Found,
+}
+
+impl Search<'_, '_> {
+    fn line(&mut self, line: &str, folder: &mut String, depth: usize) {
+        if depth > DEPTH_MAX || self.found.calls.len() >= CALLS_MAX {
+            self.found.unknown = true;
+            return;
+        }
+        self.found.conditional |= has_condition(line);
+        let mut words: Vec<String> = Vec::new();
+        let mut tokens = tokens(line).into_iter().chain([Token::End]);
+        while let Some(token) = tokens.next() {
+            match token {
+                Token::Word(word) => words.push(word),
+                Token::Input | Token::Output => drop(tokens.next()),
+                Token::End => self.command(&std::mem::take(&mut words), folder, depth),
+            }
+        }
+    }
+
+    fn command(&mut self, words: &[String], folder: &mut String, depth: usize) {
+        let assigned = words.iter().take_while(|word| word.contains('=') || *word == "env" || *word == "export");
+        let extra: Vec<String> = assigned
+            .filter_map(|word| word.strip_prefix("PYTEST_ADDOPTS="))
+            .flat_map(|value| value.split_whitespace().map(str::to_owned))
+            .collect();
+        let words = behind_first_words(words);
+        let Some((program, rest)) = words.split_first() else { return };
+        let name = name_of(program);
+        if ELSEWHERE.contains(&name) {
+            // What only starts a service runs no tests.
+            let runs = rest.iter().any(|word| matches!(word.as_str(), "run" | "exec"));
+            if !runs && matches!(name, "docker" | "docker-compose" | "podman" | "nerdctl") {
+                return;
+            }
+            self.found.elsewhere.get_or_insert_with(|| name.to_owned());
+            return;
+        }
+        let is_python =
+            name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'));
+        match name {
+            "cd" | "pushd" => {
+                let to = rest.iter().find(|word| !word.starts_with('-'));
+                *folder = to.and_then(|to| clean(folder, to)).unwrap_or_default();
+            }
+            "pytest" | "py.test" => self.add(RunnerKind::Pytest, &[rest, &extra].concat(), folder),
+            "jest" => self.add(RunnerKind::Jest, rest, folder),
+            "vitest" => self.add(RunnerKind::Vitest, rest, folder),
+            "mocha" | "_mocha" => self.add(RunnerKind::Mocha, rest, folder),
+            "go" => self.go(rest, folder),
+            "cargo" => self.cargo(rest, folder),
+            "npm" | "yarn" | "pnpm" | "bun" => self.package_script(name, rest, folder, depth),
+            "make" | "gmake" => self.make(rest, folder, depth),
+            "node" | "nodejs" => self.node(rest, folder),
+            _ if is_python => self.python(rest, &extra, folder),
+            _ if SHELLS.contains(&name) => self.shell(rest, folder, depth),
+            _ if program.contains('/') => self.script_file(program, folder, depth),
+            _ if HARMLESS.contains(&name) => {}
+            _ => self.found.unknown = true,
+        }
+    }
+
+    fn add(&mut self, kind: RunnerKind, words: &[String], folder: &str) {
+        let call =
+            RunnerCall { kind, words: words.to_vec(), folder: folder.to_owned(), is_certain: true, is_seen: true };
+        self.found.calls.push(call);
+    }
+
+    fn python(&mut self, rest: &[String], extra: &[String], folder: &str) {
+        let mut words = rest;
+        while let Some((word, behind)) = words.split_first() {
+            match word.as_str() {
+                "-m" => {
+                    let Some((module, behind)) = behind.split_first() else { return };
+                    match module.as_str() {
+                        "pytest" | "py.test" => self.add(RunnerKind::Pytest, &[behind, extra].concat(), folder),
+                        "unittest" => self.add(RunnerKind::Unittest, behind, folder),
+                        "coverage" => self.python(behind, extra, folder),
+                        _ => self.found.unknown = true,
+                    }
+                    return;
+                }
+                "-W" | "-X" => words = behind.get(1..).unwrap_or_default(),
+                "run" => words = behind,
+                word if word.starts_with('-') => words = behind,
+                _ => return self.add(RunnerKind::PythonFile, words, folder),
+            }
+        }
+    }
+
+    fn node(&mut self, rest: &[String], folder: &str) {
+        if rest.iter().any(|word| word == "--test") {
+            self.add(RunnerKind::Node, rest, folder);
+            return;
+        }
+        let file = rest.iter().find(|word| !word.starts_with('-')).map_or("", |word| name_of(word));
+        match file.trim_end_matches(".js").trim_end_matches(".mjs") {
+            "jest" => self.add(RunnerKind::Jest, behind_first_file(rest), folder),
+            "vitest" => self.add(RunnerKind::Vitest, behind_first_file(rest), folder),
+            "mocha" | "_mocha" => self.add(RunnerKind::Mocha, behind_first_file(rest), folder),
+            _ => self.found.unknown = true,
+        }
+    }
+
+    fn go(&mut self, rest: &[String], folder: &str) {
+        match rest.split_first() {
+            Some((verb, rest)) if verb == "test" => self.add(RunnerKind::Go, rest, folder),
+            Some(_) | None => {}
+        }
+    }
+
+    fn cargo(&mut self, rest: &[String], folder: &str) {
+        let at = rest.iter().position(|word| !word.starts_with(['-', '+']));
+        let Some((verb, behind)) = at.and_then(|at| rest.get(at..)).and_then(<[String]>::split_first) else { return };
+        match verb.as_str() {
+            "test" | "t" => self.add(RunnerKind::Cargo, behind, folder),
+            "nextest" => match behind.split_first() {
+                Some((verb, behind)) if verb == "run" || verb == "r" => self.add(RunnerKind::Nextest, behind, folder),
+                Some(_) | None => {}
+            },
+            "build" | "b" | "check" | "c" | "clippy" | "fmt" | "doc" | "fetch" => {}
+            _ => self.found.unknown = true,
+        }
+    }
+
+    /// `npm test`, `npm run ci`, `yarn test`: the script of `package.json`, with what stands after `--`.
+    fn package_script(&mut self, program: &str, rest: &[String], folder: &str, depth: usize) {
+        let mut words: Vec<&String> = rest.iter().filter(|word| *word != "--silent" && *word != "-s").collect();
+        let mut script = None;
+        while script.is_none() && !words.is_empty() {
+            match words.remove(0).as_str() {
+                "run" | "run-script" | "rum" => {}
+                "exec" | "x" | "dlx" => {
+                    let line: Vec<String> =
+                        words.iter().filter(|word| **word != "--").map(|word| (*word).clone()).collect();
+                    return self.command(&line, &mut folder.to_owned(), depth + 1);
+                }
+                "t" | "tst" => script = Some("test".to_owned()),
+                // Options such as `--workspace` lead to other packages.
+                word if word.starts_with('-') => return self.found.unknown = true,
+                word => script = Some(word.to_owned()),
+            }
+        }
+        let Some(script) = script else { return };
+        if script == "ci" && words.is_empty() && program == "npm" && !rest.iter().any(|word| word == "run")
+            || script == "install"
+        {
+            return;
+        }
+        let path = if folder.is_empty() { "package.json".to_owned() } else { format!("{folder}/package.json") };
+        let text = self.probed.setup_file(&path).unwrap_or_default();
+        let parsed: Option<Json> = serde_json::from_str(&text).ok();
+        let line = parsed.as_ref().and_then(|json| json.get("scripts")?.get(&script)?.as_str());
+        let Some(line) = line else { return self.found.unknown = true };
+        let further: Vec<String> = words.iter().filter(|word| **word != "--").map(|word| quoted(word)).collect();
+        self.line(&format!("{line} {}", further.join(" ")), &mut folder.to_owned(), depth + 1);
+    }
+
+    fn make(&mut self, rest: &[String], folder: &str, depth: usize) {
+        let mut folder = folder.to_owned();
+        let mut goals: Vec<&str> = Vec::new();
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-C" | "--directory" => {
+                    folder = words.next().and_then(|to| clean(&folder, to)).unwrap_or_default();
+                }
+                "-f" | "--file" | "--makefile" => return self.found.unknown = true,
+                // `-j 4`, and variables.
+                word if word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {}
+                word if word.contains('=') => {}
+                word => goals.push(word),
+            }
+        }
+        let at = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        let text = ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| self.probed.setup_file(&at(name)));
+        let Some(text) = text else { return self.found.unknown = true };
+        let rules = Rules::of(&text);
+        let first = rules.all.first().map(|rule| rule.goal.clone());
+        let goals = if goals.is_empty() { first.iter().map(String::as_str).collect() } else { goals };
+        for goal in goals {
+            let Some(lines) = rules.lines(goal) else { return self.found.unknown = true };
+            for line in lines {
+                self.line(&line, &mut folder.clone(), depth + 1);
+            }
+        }
+    }
+
+    fn shell(&mut self, rest: &[String], folder: &str, depth: usize) {
+        let is_line = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+        let has_line = rest.iter().take_while(|word| word.starts_with('-')).any(is_line);
+        let file = rest.iter().find(|word| !word.starts_with(['-', '+']) && *word != "pipefail");
+        match file {
+            Some(line) if has_line => self.line(line, &mut folder.to_owned(), depth + 1),
+            Some(file) => self.script_file(file, folder, depth),
+            None => self.found.unknown = true,
+        }
+    }
+
+    fn script_file(&mut self, word: &str, folder: &str, depth: usize) {
+        let text = clean(folder, word).and_then(|path| self.probed.setup_file(&path));
+        let is_shell = |text: &String| {
+            let first = text.lines().next().unwrap_or_default();
+            !first.starts_with("#!")
+                || SHELLS.iter().any(|shell| first.ends_with(shell) || first.contains(&format!("/{shell} ")))
+        };
+        match text.filter(is_shell) {
+            // A name of the line may be any variable; a folder that it changes to is not followed.
+            Some(text) => self.line(&text.replace("\\\n", " "), &mut folder.to_owned(), depth + 1),
+            None => self.found.unknown = true,
+        }
+    }
+}
+
+fn behind_first_file(words: &[String]) -> &[String] {
+    let at = words.iter().position(|word| !word.starts_with('-')).map_or(words.len(), |at| at + 1);
+    words.get(at..).unwrap_or_default()
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Whether a line may leave out some of its commands, or forgets how one ended.
+fn has_condition(line: &str) -> bool {
+    const WORDS: &[&str] = &["if", "case", "while", "until", "for", "trap", "function"];
+    let line = line.replace("|| exit", "").replace("|| return", "");
+    line.contains("||")
+        || line.split(|letter: char| letter.is_whitespace() || letter == ';').any(|word| WORDS.contains(&word))
+}
+
+/// The rules of a makefile, as far as they are plain text.
+struct Rules {
+    all: Vec<Rule>,
+    variables: Vec<Variable>,
+}
+
+struct Rule {
+    goal: String,
+    needs: Vec<String>,
+    lines: Vec<String>,
+}
+
+struct Variable {
+    name: String,
+    value: String,
+}
+
+impl Rules {
+    fn of(text: &str) -> Self {
+        let mut rules = Self { all: Vec::new(), variables: Vec::new() };
+        let whole = text.replace("\\\n", " ");
+        let mut in_rule = 0;
+        for line in whole.lines() {
+            if let Some(command) = line.strip_prefix('\t') {
+                let command = command.trim_start_matches(['@', '-', '+', ' ']).to_owned();
+                let from = rules.all.len().saturating_sub(in_rule);
+                rules.all.iter_mut().skip(from).for_each(|rule| rule.lines.push(command.clone()));
+                continue;
+            }
+            let line = line.split('#').next().unwrap_or_default();
+            if let Some((name, value)) = assignment(line) {
+                rules.variables.push(Variable { name: name.to_owned(), value: value.to_owned() });
+            } else if let Some((goals, rest)) = line.split_once(':') {
+                let (needs, inline) = rest.trim_start_matches(':').split_once(';').unwrap_or((rest, ""));
+                let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
+                let lines: Vec<String> =
+                    [inline.trim()].iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect();
+                let goals: Vec<&str> = goals.split_whitespace().filter(|goal| !goal.starts_with('.')).collect();
+                in_rule = goals.len();
+                for goal in goals {
+                    rules.all.push(Rule { goal: goal.to_owned(), needs: needs.clone(), lines: lines.clone() });
+                }
+            }
+        }
+        rules
+    }
+
+    /// The commands of a goal, those of what it needs first.
+    fn lines(&self, goal: &str) -> Option<Vec<String>> {
+        let mut seen = Vec::new();
+        let mut lines = Vec::new();
+        self.all.iter().any(|rule| rule.goal == goal).then(|| self.collect(goal, &mut seen, &mut lines))?;
+        Some(lines)
+    }
+
+    fn collect<'a>(&'a self, goal: &'a str, seen: &mut Vec<&'a str>, lines: &mut Vec<String>) {
+        if seen.contains(&goal) || seen.len() > CALLS_MAX {
+            return;
+        }
+        seen.push(goal);
+        for rule in self.all.iter().filter(|rule| rule.goal == goal) {
+            rule.needs.iter().for_each(|need| self.collect(need, seen, lines));
+            lines.extend(rule.lines.iter().map(|line| self.expanded(line)));
+        }
+    }
+
+    fn expanded(&self, line: &str) -> String {
+        let mut line = line.to_owned();
+        for _ in 0..3 {
+            for variable in &self.variables {
+                for name in [format!("$({})", variable.name), format!("${{{}}}", variable.name)] {
+                    line = line.replace(&name, &variable.value);
+                }
+            }
+        }
+        // One that is not defined here is empty, unless the environment has it.
+        ["$(MAKE)", "${MAKE}"].iter().fold(line, |line, name| line.replace(name, "make"))
+    }
+}
+
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim_end_matches([':', '?']).trim().trim_start_matches("export ").trim();
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then(|| (name, value.trim()))
+}
+
+/// The folder and all above it, the nearest first; the root is empty.
+pub(super) fn upwards(folder: &str) -> Vec<&str> {
+    let mut all = vec![folder];
+    let mut at = folder;
+    while !at.is_empty() {
+        at = folder_of(at);
+        all.push(at);
+    }
+    all
+}

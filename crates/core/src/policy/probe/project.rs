@@ -1,0 +1,150 @@
+//! What is known of the two trees and of the tests that ran.
+use std::collections::BTreeSet;
+
+use super::{CanaryRequest, ReadTree, TreeVersion};
+use crate::policy::protect::is_test_path;
+use crate::test_output::{TestStatus, Tests};
+
+/// The trees, as all runners look at them.
+pub(super) struct Probed<'a> {
+    last: BTreeSet<&'a str>,
+    initial: BTreeSet<&'a str>,
+    opened: &'a [String],
+    pub(super) tests: Option<&'a Tests>,
+    pub(super) word: &'a str,
+    read: ReadTree<'a>,
+    setup: TreeVersion,
+}
+
+impl<'a> Probed<'a> {
+    pub(super) fn new(request: &CanaryRequest<'a>, setup: TreeVersion) -> Self {
+        Self {
+            last: request.last.iter().map(String::as_str).collect(),
+            initial: request.initial.iter().map(String::as_str).collect(),
+            opened: request.opened,
+            tests: request.tests,
+            word: request.word,
+            read: request.read,
+            setup,
+        }
+    }
+
+    /// The files of the final tree.
+    pub(super) fn files(&self) -> impl Iterator<Item = &'a str> {
+        self.last.iter().copied()
+    }
+
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.last.contains(path)
+    }
+
+    pub(super) fn has_folder(&self, path: &str) -> bool {
+        path.is_empty() || {
+            let begin = format!("{path}/");
+            self.last.range(begin.as_str()..).next().is_some_and(|file| file.starts_with(&begin))
+        }
+    }
+
+    /// A file of the final tree.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        if self.has(path) { (self.read)(TreeVersion::Last, path) } else { None }
+    }
+
+    /// A file as it was at the start, else as it is: what it says of itself there was not written to fool a probe.
+    pub(super) fn first_text(&self, path: &str) -> Option<String> {
+        if self.initial.contains(path) { (self.read)(TreeVersion::Initial, path) } else { self.text(path) }
+    }
+
+    /// A file that says how tests are run. In the setup of the initial tree, one that came later counts only where
+    /// there were no tests before.
+    pub(super) fn setup_file(&self, path: &str) -> Option<String> {
+        match self.setup {
+            TreeVersion::Last => self.text(path),
+            TreeVersion::Initial if self.initial.contains(path) => (self.read)(TreeVersion::Initial, path),
+            TreeVersion::Initial if self.initial.iter().any(|path| is_test_path(path)) => None,
+            TreeVersion::Initial => self.text(path),
+        }
+    }
+
+    /// The ids of the tests that passed.
+    pub(super) fn passed(&self) -> impl Iterator<Item = &'a str> {
+        let statuses = self.tests.iter().flat_map(|tests| &tests.statuses);
+        statuses.filter(|(_, status)| **status == TestStatus::Passed).map(|(id, _)| id.as_str())
+    }
+
+    pub(super) fn knows_names(&self) -> bool {
+        self.passed().next().is_some()
+    }
+
+    /// Whether the gate may have read a file: it did, or it is not known what it read.
+    pub(super) fn may_be_opened(&self, path: &str) -> bool {
+        self.opened.is_empty() || self.opened.iter().any(|opened| opened == path)
+    }
+
+    /// The file of the tree that a runner means by a path. Runners print paths from where they started, which may be a
+    /// folder of the tree.
+    pub(super) fn file_of(&self, printed: &str, folder: &str) -> Option<&'a str> {
+        let printed = printed.strip_prefix("./").unwrap_or(printed);
+        let joined = if folder.is_empty() { printed.to_owned() } else { format!("{folder}/{printed}") };
+        if let Some(path) = self.last.get(joined.as_str()).or_else(|| self.last.get(printed)) {
+            return Some(path);
+        }
+        let end = format!("/{printed}");
+        let mut ending = self.files().filter(|path| path.ends_with(&end));
+        let only = ending.next()?;
+        ending.next().is_none().then_some(only)
+    }
+
+    /// The files in the order in which they are tried: unchanged ones first, then those in a folder of tests, then
+    /// those near the root.
+    pub(super) fn ranked(&self, files: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut ranked: Vec<(bool, bool, usize, &str)> = Vec::new();
+        for path in files {
+            if ranked.iter().any(|(.., known)| *known == path) || !self.may_be_opened(path) {
+                continue;
+            }
+            let is_changed = !self.initial.contains(path)
+                || (self.read)(TreeVersion::Initial, path) != (self.read)(TreeVersion::Last, path);
+            let in_tests = path.rsplit_once('/').is_some_and(|(above, _)| above.split('/').any(is_tests_folder));
+            ranked.push((is_changed, !in_tests, path.matches('/').count(), path));
+        }
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(.., path)| path).collect()
+    }
+}
+
+fn is_tests_folder(name: &str) -> bool {
+    matches!(name, "tests" | "test" | "__tests__" | "spec")
+}
+
+/// A text with a piece after its end.
+pub(super) fn appended(text: &str, piece: &str) -> String {
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("{text}{end}{piece}")
+}
+
+/// The folder of a path; empty for one at the root.
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The last part of a path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// Whether a path lies in a folder, at any depth. The empty folder holds all.
+pub(super) fn is_below(path: &str, folder: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether a text can be the name of something in the usual languages.
+pub(super) fn is_identifier(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A word with a large first letter.
+pub(super) fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+}
