@@ -3,9 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
-use loop_core::run::{
-    Answer, CheckpointName, CheckpointReport, Event, GateReport, JudgeReport, Notice, Order, RunState, Tool,
-};
+use loop_core::run::{Answer, CheckpointName, CheckpointReport, Event, GateReport, Notice, Order, RunState, Tool};
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
@@ -14,6 +12,7 @@ use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
 use crate::gate::tools;
+use crate::judge::{self, JudgeWork};
 use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
@@ -53,6 +52,7 @@ enum Work {
     Gate(Box<GateReader>, TestHistory),
     /// With the tools that are known already.
     Certify(Vec<Tool>),
+    Judge(JudgeWork),
     Notify,
 }
 
@@ -77,7 +77,7 @@ impl Work {
                 None => {}
             },
             Self::Gate(reader, _) => reader.push(voice, bytes),
-            Self::Certify(_) | Self::Notify => {}
+            Self::Certify(_) | Self::Judge(_) | Self::Notify => {}
         }
         show(bytes);
     }
@@ -94,6 +94,7 @@ impl Work {
                 Err(GateFailure::NotStored(what)) => Answer::Failed { what },
             },
             Self::Certify(known) => tools::answer(known, end),
+            Self::Judge(work) => work.answer(end),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -155,8 +156,14 @@ impl Executor {
                 self.ready.extend(messages.into_iter().map(message));
                 Err(answer)
             }
-            Order::Judge { .. } => {
-                Err(Answer::Judged(Box::new(JudgeReport::not_done("this is not built yet".to_owned()))))
+            Order::Judge { tree, .. } => {
+                if state.iteration == 0 {
+                    self.take_judge_baseline(state);
+                }
+                let started = self.contained(state, |executor, containment| {
+                    judge::start(&executor.run, state, id, *tree, containment)
+                });
+                started.map(|(task, work)| OpenOrder { id, task, work: Work::Judge(work) })
             }
             Order::Certify { .. } => {
                 let output = self.run.gate(state.iteration, id);
@@ -194,9 +201,12 @@ impl Executor {
         state: &RunState,
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
-        let Order::RunAgent { choice, notes, injected, session, .. } = order else {
+        let Order::RunAgent { iteration, attempt, choice, notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
+        if (*iteration, *attempt) == (1, 1) {
+            self.take_judge_baseline(state);
+        }
         let (task, reader) = self.contained(state, |executor, containment| {
             let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
@@ -207,6 +217,15 @@ impl Executor {
         Ok(OpenOrder { id, task, work })
     }
 
+    /// Records what a clean copy must not take from an agent: before the first one begins, after the gates have run once.
+    fn take_judge_baseline(&mut self, state: &RunState) {
+        let Some(spec) = state.spec.as_ref().filter(|spec| spec.has_checkpoints()) else { return };
+        if let Err(error) = judge::take_baseline(&self.run.path, &self.run.checkpoints(spec)) {
+            let text = format!("what is ignored could not be recorded, and is no part of clean copies: {error}");
+            self.ready.push(message(text));
+        }
+    }
+
     fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
         let gate = usize::try_from(number).ok().and_then(|at| state.settings.shown().gates.get(at));
         let (Some(gate), Some(spec)) = (gate, &state.spec) else {
@@ -215,7 +234,8 @@ impl Executor {
         let output = self.run.gate(state.iteration, id);
         let task = self.contained(state, |executor, containment| {
             let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
-            let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
+            let context =
+                GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets, variables: Vec::new() };
             context.start(gate, output, containment).map_err(Answer::GateEnded)
         })?;
         let history = TestHistory::of(&self.run, state, number, id);
@@ -302,7 +322,7 @@ impl Executor {
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(..) | Work::Certify(_) | Work::Judge(_) | Work::Notify => None,
         })
     }
 
@@ -320,7 +340,7 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(..) | Work::Certify(_) | Work::Judge(_) | Work::Notify => None,
         };
         self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
     }

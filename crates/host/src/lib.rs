@@ -20,6 +20,7 @@ pub mod gate;
 pub mod guard;
 pub mod index;
 pub mod journal;
+pub mod judge;
 pub mod launch;
 pub mod ledger;
 mod measure;

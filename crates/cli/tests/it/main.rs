@@ -21,6 +21,7 @@ mod floods;
 mod full_disk;
 mod gates;
 mod json;
+mod judge;
 mod keeping;
 mod kill_points;
 mod limits;

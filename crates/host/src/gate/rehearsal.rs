@@ -40,7 +40,14 @@ pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Option<Vec<Reh
     let outputs = std::env::temp_dir().join(format!("loop-rehearsal-{}", crate::fs::fresh_id()?));
     let mode = settings.values.agent.containment.word();
     let containment = Containment::new(&format!("rehearsal-{}", std::process::id()), mode, None)?;
-    let context = GateContext { run: "rehearsal", iteration: 0, folder, is_copy: false, secrets: Arc::default() };
+    let context = GateContext {
+        run: "rehearsal",
+        iteration: 0,
+        folder,
+        is_copy: false,
+        secrets: Arc::default(),
+        variables: Vec::new(),
+    };
     let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs.clone(), containment, &mut signals);
     let rehearsed = settings.gates.iter().map(|gate| {
         let tried = runner.try_once(gate, &mut |_| {});

@@ -11,6 +11,12 @@ use crate::run_folder::RunFolder;
 /// The file beside the output of a gate that holds its tests by name.
 const FILE: &str = "tests";
 
+/// Stores the tests of a try beside its output.
+pub(crate) fn store_tests(folder: &Path, tests: &Tests) {
+    // If this fails, the next try is compared with nothing.
+    write_whole(&folder.join(FILE), &tests.to_text()).ok();
+}
+
 /// The folders with the tests of one gate.
 #[derive(Debug)]
 pub(crate) struct TestHistory {
@@ -33,8 +39,7 @@ impl TestHistory {
 
     /// Stores the tests of this try, and says how they differ from earlier ones.
     pub(crate) fn add(self, tests: &Tests) -> TestsSeen {
-        // If this fails, the next try is compared with nothing.
-        write_whole(&self.now.join(FILE), &tests.to_text()).ok();
+        store_tests(&self.now, tests);
         let mut seen = TestsSeen {
             format: tests.format.to_owned(),
             passed: tests.passed,

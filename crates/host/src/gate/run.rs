@@ -1,5 +1,6 @@
 //! One try of a gate: how its command is started by `sh -c`, and how its output and end become a report. Nothing waits
 //! here: the executor of a run polls the task, and [`GateRunner`](super::GateRunner) does for callers that wait.
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,6 +31,8 @@ pub struct GateContext<'a> {
     pub is_copy: bool,
     /// What is taken out of their output.
     pub secrets: Arc<Secrets>,
+    /// Further variables, such as another HOME.
+    pub variables: Vec<(String, OsString)>,
 }
 
 impl GateContext<'_> {
@@ -48,7 +51,7 @@ impl GateContext<'_> {
         let ceiling = self.is_copy.then(|| ("GIT_CEILING_DIRECTORIES".to_owned(), above.to_owned()));
         let env =
             [("LOOP_ID".to_owned(), self.run.into()), ("LOOP_ITERATION".to_owned(), self.iteration.to_string().into())];
-        let env = env.into_iter().chain(ceiling).collect();
+        let env = env.into_iter().chain(ceiling).chain(self.variables.iter().cloned()).collect();
         let (folder, secrets) = (self.folder.to_owned(), Arc::clone(&self.secrets));
         let spec = TaskSpec { lane: MAIN, argv: &argv, clear: false, env, folder, stdin: None, output, secrets };
         Task::start(spec, containment).map_err(|error| not_started(&error))

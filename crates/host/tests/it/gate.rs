@@ -19,7 +19,8 @@ fn with_runner<T>(folder: &Path, is_copy: bool, test: impl FnOnce(&mut GateRunne
     let name = format!("gate-test-{}", std::process::id());
     let containment = Containment::with_program(&loop_testkit::built("loop"), &name, "plain", None).unwrap();
     let mut signals = Signals::listen().unwrap();
-    let context = GateContext { run: "run-1", iteration: 7, folder, is_copy, secrets: Arc::default() };
+    let context =
+        GateContext { run: "run-1", iteration: 7, folder, is_copy, secrets: Arc::default(), variables: Vec::new() };
     test(&mut GateRunner::new(context, TIMEOUT_MS, folder.join("outputs"), containment, &mut signals))
 }
 
