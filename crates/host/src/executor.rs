@@ -166,6 +166,9 @@ impl Executor {
                 started.map(|(task, work)| OpenOrder { id, task, work: Work::Judge(work) })
             }
             Order::Certify { .. } => {
+                if state.iteration == 0 {
+                    self.take_judge_baseline(state);
+                }
                 let output = self.run.gate(state.iteration, id);
                 let task = self.contained(state, |executor, containment| {
                     tools::start(state, executor.workspace.clone(), output, containment)

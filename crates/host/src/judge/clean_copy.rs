@@ -281,7 +281,7 @@ impl<'a> CleanCopy<'a> {
     fn put_git(&mut self, mounts: bool) -> io::Result<()> {
         let Some(git) = CleanGit::of(self.request.context) else { return Ok(()) };
         let mut objects = git.objects();
-        if mounts && objects.starts_with(&self.request.context.workspace) {
+        if mounts && objects.is_dir() && objects.starts_with(&self.request.context.workspace) {
             // Its own path will be hidden by the copy.
             let own = self.room.join("objects");
             fs::create_dir(&own)?;
