@@ -1,9 +1,10 @@
 //! What was there before the first agent of a run began: the ignored files of the workspace by their stamps, and the
 //! settings in HOME by their content. A file in the run's folder, written once.
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use loop_core::text::escape_path;
@@ -14,11 +15,13 @@ use sha2::{Digest, Sha256};
 use super::tables;
 use crate::checkpoint::{CheckpointContext, left_out, rules_of};
 use crate::fs::handle::{open_folder, small_file};
+use crate::fs::hex;
 use crate::fs::walk::walk;
-use crate::fs::{hex, write_synced};
 
 /// The file in the folder of a run.
 const FILE: &str = "judge-baseline";
+/// The same while it is written.
+const NEW: &str = ".judge-baseline";
 /// So many ignored names are recorded. What is beyond counts as changed.
 pub(super) const NAMES_MAX: usize = 300_000;
 /// A setting in HOME that is longer is left out.
@@ -66,7 +69,11 @@ pub(crate) fn take(run: &Path, context: &CheckpointContext) -> io::Result<()> {
     if let Some(home) = &context.user.home {
         baseline.read_home(home);
     }
-    write_synced(&file, &serde_json::to_vec(&baseline)?)
+    // Not synced: what a power cut damages counts as not recorded.
+    let new = run.join(NEW);
+    let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    to.write_all(&serde_json::to_vec(&baseline)?)?;
+    fs::rename(new, file)
 }
 
 impl Baseline {

@@ -208,10 +208,9 @@ impl<'a> CleanCopy<'a> {
         }
         let path = self.request.context.workspace.clone();
         let workspace = self.workspace(&path);
-        if let Err(why) = &workspace {
-            if self.request.clean || self.request.now != FromWorkspace::default() {
-                return Err(CleanError::Unable(format!("nothing can be brought along from the workspace: {why}")));
-            }
+        let is_needed = self.request.clean || self.request.now != FromWorkspace::default();
+        if let Some(why) = workspace.err().filter(|_| is_needed) {
+            return Err(CleanError::Unable(format!("nothing can be brought along from the workspace: {why}")));
         }
         let is_own_path = self.request.clean && self.request.keep.is_none() && place::can_mount(&self.room);
         if is_own_path {
@@ -303,7 +302,7 @@ impl<'a> CleanCopy<'a> {
         let settings = self.request.state.settings.shown();
         let Some(command) = settings.values.gate.setup.clone().filter(|_| self.request.clean) else { return Ok(()) };
         let gate = GateSpec::new("setup", &command);
-        let mut runner = self.runner(&settings, signals)?;
+        let mut runner = self.runner(settings, signals)?;
         let tried = runner.try_once(&gate, show);
         if runner.was_stopped() {
             return Err(CleanError::Stopped);
@@ -351,7 +350,7 @@ impl<'a> CleanCopy<'a> {
             // What was opened between two runs was opened by us.
             watch.forget();
         }
-        let mut runner = self.runner(&settings, signals)?;
+        let mut runner = self.runner(settings, signals)?;
         let mut ran: Vec<RanGate> = Vec::new();
         for next in 0..u32::try_from(settings.gates.len()).unwrap_or(u32::MAX) {
             let Some(at) = state.gates.at(next) else { continue };

@@ -66,11 +66,13 @@ impl LeftOutWalk<'_> {
             if path == b".git" || (self.skip)(&path) {
                 continue;
             }
-            let is_folder = match kind {
-                FileType::Unknown => statat(folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
-                    .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
-                known => known == FileType::Directory,
+            let stat = || statat(folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+            let kind = if kind == FileType::Unknown {
+                stat().map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode))
+            } else {
+                kind
             };
+            let is_folder = kind == FileType::Directory;
             let is_out = depth.is_out
                 || match self.rules.scope(&rules, &path, is_folder) {
                     rules::Scope::In => false,
@@ -80,10 +82,9 @@ impl LeftOutWalk<'_> {
             if is_out && !self.add(folder, &name, LeftOutPlace { path: &path, is_top: !depth.is_out }) {
                 return;
             }
-            if is_folder && depth.levels < DEPTH_MAX {
-                if let Ok(below) = open_inside(folder.as_fd(), &name) {
-                    self.folder(&below, &path, &rules, Depth { levels: depth.levels + 1, is_out });
-                }
+            let may_enter = is_folder && depth.levels < DEPTH_MAX;
+            if let Some(below) = may_enter.then(|| open_inside(folder.as_fd(), &name).ok()).flatten() {
+                self.folder(&below, &path, &rules, Depth { levels: depth.levels + 1, is_out });
             }
         }
     }

@@ -68,10 +68,9 @@ pub(crate) struct SomeName<'a> {
 pub(crate) fn copy_some<'a>(from: &OwnedFd, to: &OwnedFd, names: impl Iterator<Item = SomeName<'a>>) -> io::Result<()> {
     let mut copying = TreeCopy::new(from, to);
     for SomeName { path, stat } in names {
-        if let Err(error) = copying.some(path, stat) {
-            if error.kind() != io::ErrorKind::NotFound {
-                return Err(error);
-            }
+        match copying.some(path, stat) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
         }
     }
     copying.close()
