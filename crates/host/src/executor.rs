@@ -224,7 +224,7 @@ impl Executor {
     fn take_judge_baseline(&mut self, state: &RunState) {
         let Some(spec) = state.spec.as_ref().filter(|spec| spec.has_checkpoints()) else { return };
         if let Err(error) = judge::take_baseline(&self.run.path, &self.run.checkpoints(spec)) {
-            let text = format!("what is ignored could not be recorded, and is no part of clean copies: {error}");
+            let text = format!("ignored files could not be recorded, so clean copies will not have them: {error}");
             self.ready.push(message(text));
         }
     }

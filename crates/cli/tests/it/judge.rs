@@ -131,12 +131,12 @@ fn a_user_without_rights_gets_the_copy_at_the_path_of_the_workspace_too() {
 fn without_mounts_the_copy_lies_elsewhere_and_it_is_said_if_the_workspace_was_opened() {
     let user = user().run_by(&["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]);
     user.write("work/.gitignore", "where\n");
-    user.write("work/where", &user.work().join("module.sh").display().to_string());
-    user.write("work/module.sh", "exit 1\n");
+    user.write("work/where", &user.work().join("work.txt").display().to_string());
+    user.write("work/work.txt", "to do\n");
     user.write("peek", "");
     let peek = user.root().join("peek").display().to_string();
-    let promise = format!("if test -e '{peek}'; then sh \"$(cat where)\"; else sh module.sh; fi");
-    run_once(&user, "echo 'exit 0' > module.sh", &promise, &[]);
+    let promise = format!("if test -e '{peek}'; then grep -q done \"$(cat where)\"; else {PROMISE}; fi");
+    run_once(&user, "echo done > work.txt", &promise, &[]);
     let report = judged(&user, "final");
     assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("workspace_opened")), "{report}");
     fs::remove_file(peek).unwrap();
