@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, JudgeReport, Notice, Order, RunState,
+    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, Notice, Order, RunState,
 };
 use loop_core::view::LiveDigest;
 
@@ -14,6 +14,7 @@ use crate::gate::programs::programs_of;
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
 use crate::gate::tools::{self, KnownTools};
+use crate::judge::{self, JudgeWork};
 use crate::ledger::{CallRecord, RunLedger};
 use crate::process::{Containment, Silence, Task, TaskEnd, Voice, sweep};
 use crate::retention::Retention;
@@ -54,6 +55,7 @@ enum Work {
     Gate(Box<GateWork>),
     /// With the tools that are known already.
     Certify(Box<KnownTools>),
+    Judge(JudgeWork),
     Notify,
 }
 
@@ -86,7 +88,7 @@ impl Work {
                 None => {}
             },
             Self::Gate(gate) => gate.reader.push(voice, bytes),
-            Self::Certify(_) | Self::Notify => {}
+            Self::Certify(_) | Self::Judge(_) | Self::Notify => {}
         }
         show(bytes);
     }
@@ -96,6 +98,7 @@ impl Work {
             Self::Agent(agent) => agent.reader.answer(end),
             Self::Gate(gate) => gate.answer(end),
             Self::Certify(known) => tools::answer(*known, end),
+            Self::Judge(work) => work.answer(end),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -177,10 +180,19 @@ impl Executor {
                 self.ready.extend(messages.into_iter().map(message));
                 Err(answer)
             }
-            Order::Judge { .. } => {
-                Err(Answer::Judged(Box::new(JudgeReport::not_done("this is not built yet".to_owned()))))
+            Order::Judge { tree, .. } => {
+                if state.iteration == 0 {
+                    self.take_judge_baseline(state);
+                }
+                let started = self.contained(state, |executor, containment| {
+                    judge::start(&executor.run, state, id, *tree, containment)
+                });
+                started.map(|(task, work)| OpenOrder { id, task, work: Work::Judge(work) })
             }
             Order::Certify { .. } => {
+                if state.iteration == 0 {
+                    self.take_judge_baseline(state);
+                }
                 let output = self.run.gate(state.iteration, id);
                 let known = Box::new(KnownTools::of(state, self.workspace.path()));
                 let task = self.contained(state, |executor, containment| {
@@ -222,9 +234,12 @@ impl Executor {
         state: &RunState,
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
-        let Order::RunAgent { choice, notes, injected, session, .. } = order else {
+        let Order::RunAgent { iteration, attempt, choice, notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
+        if (*iteration, *attempt) == (1, 1) {
+            self.take_judge_baseline(state);
+        }
         let (task, reader) = self.contained(state, |executor, containment| {
             let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
@@ -233,6 +248,15 @@ impl Executor {
         let silence = limit.map(|limit| Silence::new(limit, self.workspace.path()));
         let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));
         Ok(OpenOrder { id, task, work })
+    }
+
+    /// Records what a clean copy must not take from an agent: before the first one begins, after the gates have run once.
+    fn take_judge_baseline(&mut self, state: &RunState) {
+        let Some(spec) = state.spec.as_ref().filter(|spec| spec.has_checkpoints()) else { return };
+        if let Err(error) = judge::take_baseline(&self.run.path, &self.run.checkpoints(spec)) {
+            let text = format!("ignored files could not be recorded, so clean copies will not have them: {error}");
+            self.ready.push(message(text));
+        }
     }
 
     fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
@@ -247,7 +271,7 @@ impl Executor {
         let task = self.contained(state, |executor, containment| {
             let workspace = &executor.workspace;
             let (folder, same, secrets) = (workspace.path(), workspace.id(), secrets::of(state));
-            let context = GateContext { folder, same, is_copy: false, secrets };
+            let context = GateContext { folder, same, is_copy: false, secrets, variables: Vec::new() };
             let started = context.start(gate, output, containment);
             // It may have been replaced since it was compared; then it was not started there.
             started.map_err(|report| executor.replaced().unwrap_or(Answer::GateEnded(report)))
@@ -337,7 +361,7 @@ impl Executor {
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(_) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(_) | Work::Judge(_) | Work::Notify => None,
         })
     }
 
@@ -355,7 +379,7 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(_) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(_) | Work::Judge(_) | Work::Notify => None,
         };
         self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
     }

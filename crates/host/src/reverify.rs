@@ -1,27 +1,25 @@
 //! `loop verify`: the gates of a run that is done are run again on a clean copy of the tree that was judged. The workspace,
 //! the run and its checkpoints are not changed, and nothing is left behind.
-use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use loop_core::run::RunState;
+use loop_core::run::{JudgePlace, RunState};
+use loop_core::settings::JudgeChoice;
 use loop_core::view::{Again, WorkspaceNow};
 use thiserror::Error;
 
-use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, open_folder, tree_of_copy, workspace_now};
-use crate::fs::FolderId;
-use crate::gate::{GateContext, GateProgress, GateRunner};
-use crate::process::{Containment, become_reaper};
-use crate::secrets;
+use crate::checkpoint::{CheckpointContext, open_folder};
+use crate::gate::GateProgress;
+use crate::judge::{CleanCopy, CleanError, CleanRequest, FromWorkspace};
 use crate::signals::Signals;
-use crate::workspace::copy::{self, Copies, CopyExtras, is_inside};
 
 /// What is verified again, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct ReverifyRequest<'a> {
     /// The state of the run.
     pub state: &'a RunState,
+    /// Its folder.
+    pub run: &'a Path,
     /// Its checkpoints.
     pub context: &'a CheckpointContext,
     /// The checkpoint that was judged.
@@ -45,6 +43,8 @@ pub struct Reverified {
     pub gates: Vec<Again>,
     /// How the workspace differs from the recorded tree now.
     pub workspace: WorkspaceNow,
+    /// Where the gates ran.
+    pub place: JudgePlace,
 }
 
 /// Why there is no result.
@@ -64,13 +64,25 @@ pub enum ReverifyError {
     Unable(String),
 }
 
+impl From<CleanError> for ReverifyError {
+    fn from(error: CleanError) -> Self {
+        match error {
+            CleanError::Stopped => Self::Stopped,
+            CleanError::Gone(why) => Self::Gone(why),
+            CleanError::Folder(why) => Self::Folder(why),
+            CleanError::Unable(why) => Self::Unable(why),
+        }
+    }
+}
+
 impl From<io::Error> for ReverifyError {
     fn from(error: io::Error) -> Self {
         Self::Unable(error.to_string())
     }
 }
 
-/// Runs the gates of a run again. The copy and all outputs are removed in any case, unless the copy is to stay.
+/// Runs the gates of a run again, judged as the run judges them. The copy and all outputs are removed in any case, unless
+/// the copy is to stay. From here on this process may see the copy at the path of the workspace.
 ///
 /// # Errors
 /// When the tree is gone, it cannot be copied, or a signal stopped it.
@@ -79,119 +91,49 @@ pub fn reverify(
     show: &mut dyn FnMut(GateProgress<'_>),
 ) -> Result<Reverified, ReverifyError> {
     let mut signals = Signals::listen()?;
-    become_reaper()?;
-    DirBuilder::new().recursive(true).mode(0o700).create(request.copies)?;
-    // What a killed process left.
-    copy::sweep(request.copies)?;
-    let own = Copies::open(request.copies, &format!("verify-{}", crate::fs::fresh_id()?))?;
-    let verified = reverify_in(&own.room(), request, &mut signals, show);
-    let removed = own.remove_all();
-    match (verified, removed) {
+    show(GateProgress::Message("copying the recorded tree".to_owned()));
+    let judge = request.state.settings.shown().values.gate.judge;
+    // Without the workspace the recorded tree is all there is.
+    let clean = judge == JudgeChoice::Auto && open_folder(&request.context.workspace).is_ok();
+    let owner = format!("verify-{}", std::process::id());
+    let mut copy = CleanCopy::make(CleanRequest {
+        state: request.state,
+        run: request.run,
+        owner: &owner,
+        context: request.context,
+        checkpoint: request.checkpoint,
+        copies: request.copies,
+        keep: request.keep,
+        clean,
+        now: FromWorkspace { ignored: request.ignored, git: request.git },
+        compare: true,
+        outputs: None,
+    })?;
+    let verified = reverify_in(&mut copy, request, &mut signals, show);
+    match (verified, copy.close()) {
         (Ok(_), Err(error)) => Err(ReverifyError::Unable(format!("the copy could not be removed: {error}"))),
         (verified, _) => verified,
     }
 }
 
 fn reverify_in(
-    room: &Path,
+    copy: &mut CleanCopy<'_>,
     request: &ReverifyRequest<'_>,
     signals: &mut Signals,
     show: &mut dyn FnMut(GateProgress<'_>),
 ) -> Result<Reverified, ReverifyError> {
-    let tree = folder_for(request, room)?;
-    show(GateProgress::Message("copying the recorded tree".to_owned()));
-    let workspace = make_copy(request, room, &tree)?;
+    if copy.last.tree != request.tree {
+        let (name, tree) = (request.checkpoint, &copy.last.tree);
+        let why = format!("checkpoint {name} holds another tree than the one that was judged: {tree}");
+        return Err(ReverifyError::Gone(why));
+    }
     if !signals.take().is_empty() {
         return Err(ReverifyError::Stopped);
     }
-    let state = request.state;
-    let settings = state.settings.shown();
-    let mode = settings.values.agent.containment.word();
-    // An id as that of a run: a gate cannot tell where it is run.
-    let containment = Containment::new(crate::fs::fresh_id()?.as_str(), mode, None)?;
-    let context = GateContext {
-        folder: &tree,
-        same: FolderId::of(open_folder(&tree)?).ok(),
-        is_copy: true,
-        secrets: secrets::of(state),
-    };
-    let mut runner = GateRunner::new(context, settings.gate_timeout_ms, room.join("outputs"), containment, signals);
-    let mut gates = Vec::new();
-    for next in 0..u32::try_from(settings.gates.len()).unwrap_or(u32::MAX) {
-        let Some(at) = state.gates.at(next) else { continue };
-        let gate = state.gates.get(at).ok_or_else(|| ReverifyError::Unable(format!("there is no gate {at}")))?;
-        let failed = |failure| ReverifyError::Unable(format!("the gate {} {failure}", gate.spec().name));
-        let judged = runner.judge(gate.spec(), gate.completed(), show).map_err(failed)?;
-        gates.push(judged.ok_or(ReverifyError::Stopped)?);
+    for remark in copy.remarks() {
+        show(GateProgress::Message(remark));
     }
-    Ok(Reverified { gates, workspace })
-}
-
-/// The empty folder that becomes the copy.
-fn folder_for(request: &ReverifyRequest<'_>, room: &Path) -> Result<PathBuf, ReverifyError> {
-    let tree = request.keep.map_or_else(|| room.join("tree"), Path::to_owned);
-    let refused = |why: String| ReverifyError::Folder(format!("{} cannot be the copy: {why}", tree.display()));
-    let made = DirBuilder::new().mode(0o700).create(&tree);
-    match &made {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut there = fs::read_dir(&tree).map_err(|error| refused(error.to_string()))?;
-            if there.next().is_some() {
-                return Err(refused("it is not empty".to_owned()));
-            }
-        }
-        Err(error) => return Err(refused(error.to_string())),
-    }
-    let tree = tree.canonicalize()?;
-    if open_folder(&request.context.workspace).is_ok_and(|workspace| is_inside(&tree, &workspace).unwrap_or(true)) {
-        if made.is_ok() {
-            fs::remove_dir(&tree).ok();
-        }
-        return Err(refused("it lies in the workspace, which is not to be touched".to_owned()));
-    }
-    Ok(tree)
-}
-
-/// Makes the copy, checks that it is the recorded tree, and says how the workspace differs from it now.
-fn make_copy(request: &ReverifyRequest<'_>, room: &Path, tree: &Path) -> Result<WorkspaceNow, ReverifyError> {
-    let name = request.checkpoint;
-    let hash = request.tree;
-    let recorded = Recorded::open(request.context, name)
-        .map_err(|error| ReverifyError::Gone(format!("checkpoint {name} cannot be read: {error}")))?;
-    if recorded.tree != hash {
-        let why = format!("checkpoint {name} holds another tree than the one that was judged: {}", recorded.tree);
-        return Err(ReverifyError::Gone(why));
-    }
-    let now = workspace_now(request.context, &recorded.checkpoint, &room.join("now"));
-    let to = open_folder(tree)?;
-    let nothing = Checkpoint::default();
-    let workspace = open_folder(&request.context.workspace);
-    let wanted = copy::CopyRequest {
-        checkpoint: &recorded.checkpoint,
-        source: recorded.source(),
-        key: name,
-        along: CopyExtras {
-            workspace: workspace.as_ref().unwrap_or(&to),
-            now: now.as_ref().unwrap_or(&nothing),
-            ignored: request.ignored,
-            git: request.git,
-        },
-    };
-    let failed = |error: io::Error| ReverifyError::Unable(format!("the copy cannot be made: {error}"));
-    copy::put(&wanted, &to).map_err(failed)?;
-    let copied = tree_of_copy(&to, &room.join("copied"))?;
-    if copied != hash {
-        let why = format!("the copy is not what was recorded (tree {copied}): this file system cannot hold it");
-        return Err(ReverifyError::Unable(why));
-    }
-    if request.ignored || request.git {
-        if let (Err(error), _) | (_, Err(error)) = (&workspace, &now) {
-            return Err(ReverifyError::Unable(format!("nothing can be brought along from the workspace: {error}")));
-        }
-        copy::copy_extras(&wanted, &to).map_err(failed)?;
-    }
-    Ok(match now {
-        Ok(now) => WorkspaceNow::differing(&recorded.differences(&now)),
-        Err(error) => WorkspaceNow::unseen(error.to_string()),
-    })
+    copy.set_up(signals, show)?;
+    let gates = copy.run_gates(true, signals, show)?.into_iter().map(|ran| ran.again).collect();
+    Ok(Reverified { gates, workspace: std::mem::take(&mut copy.workspace_now), place: copy.place() })
 }

@@ -75,7 +75,7 @@ pub(super) struct RootArg {
 #[must_use]
 pub fn run_loopr(arguments: Vec<OsString>) -> ExitCode {
     // The program's other life, below a loop that it drives itself.
-    if let Some(code) = loop_host::process::run_if_asked() {
+    if let Some(code) = loop_host::process::run_if_asked().or_else(loop_host::judge::run_if_asked) {
         return code;
     }
     let done = match LooprCli::try_parse_from(arguments) {

@@ -51,7 +51,7 @@ use crate::render::printer::{self, Loudness, Printer};
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     // The program's other life, below a loop that it drives itself.
-    if let Some(code) = loop_host::process::run_if_asked() {
+    if let Some(code) = loop_host::process::run_if_asked().or_else(loop_host::judge::run_if_asked) {
         return code;
     }
     let cli = match Cli::try_parse_from(arguments) {

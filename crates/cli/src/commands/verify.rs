@@ -31,10 +31,11 @@ pub(crate) struct VerifyArgs {
     /// Make the copy here, in a new or empty folder, and leave it there
     #[arg(long, value_name = "DIR")]
     keep_copy: Option<PathBuf>,
-    /// Bring along what checkpoints leave out (`node_modules`, `target` …), as it is in the workspace now
+    /// Bring along all that checkpoints leave out (`node_modules`, `target` …), as it is in the workspace now; without
+    /// it only what is as it was when the loop began
     #[arg(long)]
     with_ignored: bool,
-    /// Bring along the workspace's own repository, as it is now
+    /// Bring along the workspace's own repository, as it is now; without it, as it was when the loop began
     #[arg(long)]
     with_git: bool,
 }
@@ -71,6 +72,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     let keep = keep.map_err(|error| CommandError::of(Kind::Wrong, &error))?;
     let request = ReverifyRequest {
         state: &state,
+        run: &folder.path,
         context: &checkpoints,
         checkpoint: &checkpoint,
         tree: &tree,
@@ -163,14 +165,16 @@ fn hints(found: &Verification, workspace: &Path, args: &VerifyArgs) -> Vec<Strin
     if let Some(gate) = lost().find(|gate| matches!(gate.exit_code, Some(126 | 127))) {
         hints.push(format!("{} found a command missing in the copy", gate.name));
     }
-    let missing =
-        "what checkpoints leave out (node_modules, target, .venv …) is not in the copy; to bring it along as it is now";
+    let missing = "of what checkpoints leave out (node_modules, target, .venv …) only what is as it was when the loop began \
+                   is in the copy; to bring along all of it as it is now";
     if lost().next().is_some() && !args.with_ignored {
         hints.push(format!("{missing}: loop verify {} --with-ignored", found.id));
     }
     if lost().any(|gate| gate.command.contains("git ")) && !args.with_git {
-        hints
-            .push(format!("the repository is not in the copy; to bring it along: loop verify {} --with-git", found.id));
+        hints.push(format!(
+            "the repository in the copy is that of the start; as it is now: loop verify {} --with-git",
+            found.id
+        ));
     }
     hints
 }

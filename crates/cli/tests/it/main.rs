@@ -21,6 +21,7 @@ mod floods;
 mod full_disk;
 mod gates;
 mod json;
+mod judge;
 mod judge_identity;
 mod keeping;
 mod kill_points;

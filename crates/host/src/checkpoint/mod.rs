@@ -56,6 +56,7 @@ pub use scan::cache::{ScanCache, SnapshotMoment, Stamp};
 pub(crate) use scan::derived::is_made;
 pub(crate) use scan::dir_rules::DirRules;
 pub use scan::ignored::{IgnoredDigest, ignored_digest, whole_digest};
+pub(crate) use scan::left_out::left_out;
 pub use scan::read::Depth;
 pub use scan::rules::{RuleTexts, Rules};
 pub use scan::scanner::ScanHint;

@@ -72,6 +72,11 @@ impl Recorded {
         self.snapshot.as_ref().map_or(ContentSource::Store(&self.store), ContentSource::Snapshot)
     }
 
+    /// The folder of the snapshot that holds its contents, where one does.
+    pub(crate) fn snapshot_folder(&self) -> Option<&OwnedFd> {
+        self.snapshot.as_ref().map(Snapshot::folder)
+    }
+
     /// How the names of another state differ from it: each path with a word before it.
     #[must_use]
     pub fn differences(&self, now: &Checkpoint) -> NameList {

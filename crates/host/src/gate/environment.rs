@@ -13,8 +13,12 @@ use crate::paths::search_path;
 const OURS: &[u8] = b"LOOP_";
 
 /// The variables of a gate that runs in this folder; the marker is added where it is started. `is_copy`: the folder is a
-/// copy of the workspace, and a repository above it is not its own.
-pub(crate) fn gate_environment(folder: &Path, is_copy: bool) -> Vec<(OsString, OsString)> {
+/// copy of the workspace, and a repository above it is not its own. `others` take the place of variables of that name.
+pub(crate) fn gate_environment(
+    folder: &Path,
+    is_copy: bool,
+    others: &[(String, OsString)],
+) -> Vec<(OsString, OsString)> {
     let is_passed = |name: &OsStr| !name.as_bytes().starts_with(OURS) && !name.to_str().is_some_and(is_token);
     let mut all: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| is_passed(name)).collect();
     all.retain(|(name, _)| name != "PATH" && name != "PWD");
@@ -24,6 +28,10 @@ pub(crate) fn gate_environment(folder: &Path, is_copy: bool) -> Vec<(OsString, O
         let above = folder.parent().unwrap_or(folder);
         all.retain(|(name, _)| name != "GIT_CEILING_DIRECTORIES");
         all.push(("GIT_CEILING_DIRECTORIES".into(), above.into()));
+    }
+    for (name, value) in others {
+        all.retain(|(known, _)| known.to_str() != Some(name));
+        all.push((name.into(), value.clone()));
     }
     all
 }

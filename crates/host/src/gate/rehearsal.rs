@@ -41,7 +41,7 @@ pub fn rehearse(settings: &Settings, folder: &Path) -> io::Result<Option<Vec<Reh
     let mode = settings.values.agent.containment.word();
     // An id as that of a run: a gate cannot tell where it is run.
     let containment = Containment::new(crate::fs::fresh_id()?.as_str(), mode, None)?;
-    let context = GateContext { folder, same: None, is_copy: false, secrets: Arc::default() };
+    let context = GateContext { folder, same: None, is_copy: false, secrets: Arc::default(), variables: Vec::new() };
     let mut runner = GateRunner::new(context, settings.gate_timeout_ms, outputs.clone(), containment, &mut signals);
     let rehearsed = settings.gates.iter().map(|gate| {
         let tried = runner.try_once(gate, &mut |_| {});

@@ -16,6 +16,12 @@ const FILE: &str = "tests";
 /// The folder of a run with the names of all tests that its gates have shown.
 const KNOWN: &str = "known-tests";
 
+/// Stores the tests of a try beside its output.
+pub(crate) fn store_tests(folder: &Path, tests: &Tests) {
+    // If this fails, the next try is compared with nothing.
+    write_whole(&folder.join(FILE), &tests.to_text()).ok();
+}
+
 /// The folders with the tests of one gate.
 #[derive(Debug)]
 pub(crate) struct TestHistory {
@@ -55,8 +61,7 @@ impl TestHistory {
     /// When the list of the tests that were seen so far was changed by somebody else.
     pub(crate) fn add(self, tests: &Tests) -> Result<TestsSeen, TestHistoryError> {
         let mut known = self.known_tests()?;
-        // If this fails, the next try is compared with nothing.
-        write_whole(&self.now.join(FILE), &tests.to_text()).ok();
+        store_tests(&self.now, tests);
         let mut seen = TestsSeen {
             format: tests.format.to_owned(),
             passed: tests.passed,
@@ -65,7 +70,7 @@ impl TestHistory {
             files_only: tests.is_files_only(),
             ..TestsSeen::default()
         };
-        if let Some(before) = self.before.as_deref().and_then(read) {
+        if let Some(before) = self.before.as_deref().and_then(stored_tests) {
             let compared = tests.against(&before);
             // Where only failures are named, a new name among more of them was a passing test.
             let unnamed = !before.names_all() && tests.failed > before.failed;
@@ -74,7 +79,7 @@ impl TestHistory {
             seen.newly_failing = names(newly);
             seen.still_failing = names(compared.still_failing.iter());
         }
-        if let Some(first) = self.first.as_deref().and_then(read) {
+        if let Some(first) = self.first.as_deref().and_then(stored_tests) {
             let compared = tests.against(&first);
             seen.gone = names(compared.gone.iter());
             seen.newly_skipped = names(compared.newly_skipped.iter());
@@ -129,7 +134,8 @@ fn hash_of(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-fn read(folder: &Path) -> Option<Tests> {
+/// The tests of a try, by name.
+pub(crate) fn stored_tests(folder: &Path) -> Option<Tests> {
     Tests::from_text(&std::fs::read_to_string(folder.join(FILE)).ok()?)
 }
 

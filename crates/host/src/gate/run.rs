@@ -1,5 +1,6 @@
 //! One try of a gate: how its command is started by `sh -c`, and how its output and end become a report. Nothing waits
 //! here: the executor of a run polls the task, and [`GateRunner`](super::GateRunner) does for callers that wait.
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ pub struct GateContext<'a> {
     pub is_copy: bool,
     /// What is taken out of their output.
     pub secrets: Arc<Secrets>,
+    /// Further variables, such as another HOME.
+    pub variables: Vec<(String, OsString)>,
 }
 
 impl GateContext<'_> {
@@ -50,7 +53,7 @@ impl GateContext<'_> {
             lane: MAIN,
             argv: &argv,
             clear: true,
-            env: gate_environment(self.folder, self.is_copy),
+            env: gate_environment(self.folder, self.is_copy, &self.variables),
             folder: self.folder.to_owned(),
             same: self.same,
             stdin: None,

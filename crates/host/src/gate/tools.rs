@@ -100,7 +100,7 @@ pub(crate) fn start(
         lane: MAIN,
         argv: &argv,
         clear: true,
-        env: gate_environment(workspace.path(), false),
+        env: gate_environment(workspace.path(), false, &[]),
         folder: workspace.path().to_owned(),
         same: workspace.id(),
         stdin: None,

@@ -6,12 +6,16 @@ use super::caller::LaunchNote;
 use crate::orphans::{self, Orphans};
 use crate::paths::Home;
 use crate::refusal::LaunchRefusal;
+use crate::workspace::copy::sweep;
 use crate::workspace::overlap;
 
 /// Ends what killed runs left running, as far as it is registered. Cheap enough for every command.
 #[must_use]
 pub fn end_registered(home: &Home) -> Vec<LaunchNote> {
-    orphans::end_registered(home).iter().filter_map(|orphans| ended(&orphans.run.id, orphans.ended)).collect()
+    let ended_runs = orphans::end_registered(home);
+    // Copies whose processes are dead. What stays is tried again by the next command.
+    sweep(&home.copies()).ok();
+    ended_runs.iter().filter_map(|orphans| ended(&orphans.run.id, orphans.ended)).collect()
 }
 
 fn ended(id: &RunId, count: u32) -> Option<LaunchNote> {

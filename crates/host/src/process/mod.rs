@@ -17,6 +17,7 @@ mod sweep;
 mod task;
 mod transcript;
 
+pub(crate) use contain::same_user;
 pub use contain::{Containment, Mode, is_supervised, run_if_asked, try_out};
 pub use follow::{Follower, Piece};
 pub use proc::{check_proc, descendants, identity, lists_children};

@@ -15,7 +15,7 @@ const TIMEOUT_MS: u64 = 60_000;
 
 /// Gives the test a runner whose gates run in a folder.
 fn with_runner<T>(folder: &Path, is_copy: bool, test: impl FnOnce(&mut GateRunner<'_>) -> T) -> T {
-    with_context(GateContext { folder, same: None, is_copy, secrets: Arc::default() }, test)
+    with_context(GateContext { folder, same: None, is_copy, secrets: Arc::default(), variables: Vec::new() }, test)
 }
 
 fn with_context<T>(context: GateContext<'_>, test: impl FnOnce(&mut GateRunner<'_>) -> T) -> T {
@@ -116,7 +116,8 @@ fn a_gate_is_not_started_in_another_folder_that_took_the_place_of_its_own() {
     let opened = loop_host::fs::open_folder(&folder).unwrap();
     let same = Some(loop_host::fs::FolderId::of(&opened).unwrap());
     let gate = GateSpec::new("touches", "touch here");
-    let context = || GateContext { folder: &folder, same, is_copy: false, secrets: Arc::default() };
+    let context =
+        || GateContext { folder: &folder, same, is_copy: false, secrets: Arc::default(), variables: Vec::new() };
     let judge = || with_context(context(), |runner| runner.judge(&gate, true, &mut |_| {}).unwrap().unwrap());
     assert_eq!(judge().verdict, Verdict::Pass);
     std::fs::rename(&folder, scratch.path().join("old")).unwrap();

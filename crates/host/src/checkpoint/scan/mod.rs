@@ -10,6 +10,7 @@
 //! | `hints` | what a scan of only some paths must check in addition | |
 //! | `stat_pass` | which paths changed, by `stat` alone | read contents |
 //! | `ignored` | a digest of the files that are not in scope | store them |
+//! | `left_out` | the names that are not in scope, with their stamps | read them |
 //! | `derived` | names of files that are built from sources | |
 pub(super) mod cache;
 pub(super) mod cache_file;
@@ -18,6 +19,7 @@ pub(super) mod dir_rules;
 pub(super) mod dir_scan;
 pub(super) mod hints;
 pub(super) mod ignored;
+pub(super) mod left_out;
 pub(super) mod read;
 pub(super) mod rules;
 pub(super) mod scanner;

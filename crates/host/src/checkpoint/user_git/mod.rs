@@ -15,8 +15,10 @@
 //! | `save`, `saved` | saves all of it; its format on disk | change the repository |
 //! | `present` | whether a commit is complete again after the restore | fetch |
 //! | `restore`, `restore_files` | writes it back | remove what was made since |
+//! | `clean` | writes it as it was at the start into a copy of the workspace | write hooks, or what runs programs |
 //! | `of_run` | all of this for one run | stop the run when it fails |
 //! | `remarks` | sentences for people, each once, with a limit | |
+pub(crate) mod clean;
 mod config;
 mod copy;
 mod folder;

@@ -15,7 +15,7 @@ use crate::paths::{path_of, text_of};
 const REMARKS_MAX: usize = 10;
 
 /// Where it is saved.
-fn folder_of(context: &CheckpointContext) -> PathBuf {
+pub(super) fn folder_of(context: &CheckpointContext) -> PathBuf {
     context.store.join("user-git").join(&context.run)
 }
 

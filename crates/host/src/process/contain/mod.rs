@@ -48,6 +48,7 @@ use super::sweep::{MARK, end_adopted, mark};
 use crate::paths::program_on_path;
 
 pub use self::mode::{Mode, try_out};
+pub(crate) use self::namespace::same_user;
 pub use self::register::is_supervised;
 pub(super) use self::register::{end_group, wait_for_supervisors};
 pub use self::shim::run_if_asked;

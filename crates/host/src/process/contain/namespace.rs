@@ -14,7 +14,7 @@ pub(super) fn own_proc() -> Result<(), String> {
 
 /// The user and the group that we have outside exist inside too. All other users and groups are shown there as the
 /// overflow user (`nobody`), which is why sudo does not work inside.
-pub(super) fn same_user(user: u32, group: u32) -> Result<(), String> {
+pub(crate) fn same_user(user: u32, group: u32) -> Result<(), String> {
     let write = |file: &str, text: String| {
         fs::write(format!("/proc/self/{file}"), text).map_err(|error| format!("no user namespace ({file}): {error}"))
     };

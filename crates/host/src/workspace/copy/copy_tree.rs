@@ -5,8 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, linkat, mkdirat, openat, symlinkat,
+    AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens, linkat, mkdirat, openat,
+    readlinkat, symlinkat,
 };
+use rustix::io::Errno;
 
 use crate::checkpoint::{Checkpoint, StoredKind};
 use crate::fs::content::fill;
@@ -48,10 +50,30 @@ pub(super) fn copy_ignored(from: &OwnedFd, to: &OwnedFd, now: &Checkpoint, then:
 }
 
 /// Copies the repository of a workspace if it is a folder: one that is only pointed to belongs to another folder.
-pub(super) fn copy_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
+pub(crate) fn copy_repository(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     let Ok(inside) = open_inside(from.as_fd(), b".git") else { return Ok(()) };
     mkdirat(to, ".git", permissions(rustix::fs::fstat(&inside)?.st_mode))?;
     copy_tree(&inside, &open_inside(to.as_fd(), b".git")?, &|_| true)
+}
+
+/// A name that is to be copied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SomeName<'a> {
+    pub(crate) path: &'a [u8],
+    pub(crate) stat: &'a Stat,
+}
+
+/// Copies some names of a folder into another one, each folder before what is in it. A name whose folder is not there is
+/// left out, and so is what is gone by now.
+pub(crate) fn copy_some<'a>(from: &OwnedFd, to: &OwnedFd, names: impl Iterator<Item = SomeName<'a>>) -> io::Result<()> {
+    let mut copying = TreeCopy::new(from, to);
+    for SomeName { path, stat } in names {
+        match copying.some(path, stat) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    copying.close()
 }
 
 struct TreeCopy<'a> {
@@ -89,6 +111,28 @@ impl<'a> TreeCopy<'a> {
             NameKind::Link(leads) => symlinkat(leads.as_slice(), self.folder(above(path))?, last(path))?,
             NameKind::File => self.file(path, &name.stat)?,
             NameKind::Other => {}
+        }
+        Ok(())
+    }
+
+    /// One name, if it is what it was when it was listed. A folder may be there already.
+    fn some(&mut self, path: &[u8], stat: &Stat) -> io::Result<()> {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => match mkdirat(self.folder(above(path))?, last(path), Mode::RWXU) {
+                Ok(()) => self.modes.push((path.to_vec(), stat.st_mode)),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            },
+            FileType::Symlink => {
+                let leads = readlinkat(open_below(self.from.as_fd(), above(path))?, last(path), Vec::new())?;
+                symlinkat(leads.as_c_str(), self.folder(above(path))?, last(path))?;
+            }
+            FileType::RegularFile => self.file(path, stat)?,
+            FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => {}
         }
         Ok(())
     }

@@ -28,6 +28,8 @@ use crate::fs::clear::remove_folder;
 use crate::fs::handle::{WITHIN, open_below, open_file, open_inside};
 use crate::fs::walk::walk;
 
+pub(crate) use copy_tree::{SomeName, copy_repository, copy_some};
+pub(crate) use overlay::mount_overlay;
 pub use register::{Swept, sweep};
 
 /// Checkouts that several copies are made from.

@@ -17,13 +17,13 @@ pub(super) const UPPER: &[u8] = b"upper";
 const WORK: &[u8] = b"work";
 pub(super) const TREE: &[u8] = b"tree";
 /// Hard links stay one file and folders can be renamed, where the kernel lets us; else the plain form; else the form
-/// for those who are not root.
+/// for those who are not root, who need it for folders that are removed and made again.
 const OPTIONS: &[&str] = &[",index=on,redirect_dir=on,metacopy=off", "", ",userxattr"];
 /// How often the mounts in a copy are listed: one mount may hide another.
 const UNMOUNT_PASSES_MAX: u32 = 16;
 
 /// Mounts an overlay at the `tree` of a copy's folder.
-pub(super) fn mount_overlay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn mount_overlay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io::Result<()> {
     for part in [UPPER, WORK, TREE] {
         match mkdirat(folder, part, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -35,7 +35,11 @@ pub(super) fn mount_overlay(folder: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io
     let path = |handle: BorrowedFd<'_>| format!("/proc/self/fd/{}", handle.as_raw_fd());
     let (lower, upper, work) = (path(lower), path(upper.as_fd()), path(work.as_fd()));
     let mut failed = io::Error::from(io::ErrorKind::Unsupported);
-    for options in OPTIONS {
+    let mut forms = OPTIONS.to_vec();
+    if !rustix::process::geteuid().is_root() {
+        forms.reverse();
+    }
+    for options in forms {
         let options = CString::new(format!("lowerdir={lower},upperdir={upper},workdir={work}{options}"))?;
         match mount("loop", path(tree.as_fd()), "overlay", MountFlags::empty(), options.as_c_str()) {
             Ok(()) => return Ok(()),

@@ -1,0 +1,292 @@
+//! The gates in a clean copy: what an agent changed that no checkpoint holds does not decide. The child of an order is
+//! started here as a loop starts it.
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use loop_testkit::{Ran, Running, TestEnv, wait_until};
+use serde_json::{Value, json};
+
+use crate::{start, user};
+
+/// A gate that says `pass` where the word is in the file that it is given.
+const PROMISE: &str = "grep -q done work.txt";
+
+/// The request of an order on the newest checkpoint, in a folder of its own.
+fn request(user: &TestEnv, tree: &str) -> PathBuf {
+    let id = user.id();
+    let run = user.run_folder(&id);
+    let folder = user.root().join(format!("order-{tree}"));
+    fs::create_dir_all(&folder).unwrap();
+    let (copies, file) = (user.state().join("copies"), folder.join("request.json"));
+    let request = json!({ "run": run, "tree": tree, "checkpoint": "iter-001", "copies": copies });
+    fs::write(&file, request.to_string()).unwrap();
+    file
+}
+
+fn begin(user: &TestEnv, request: &Path) -> Running {
+    user.begin(&["__judge".as_ref(), request.as_os_str()])
+}
+
+fn report_of(request: &Path, ran: Ran) -> Value {
+    let text = fs::read_to_string(request.with_file_name("report.json"));
+    serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {}", ran.text()))).unwrap()
+}
+
+/// What the gates say of a tree.
+fn judged(user: &TestEnv, tree: &str) -> Value {
+    let request = request(user, tree);
+    let ran = begin(user, &request).end().expect_code(0);
+    assert_eq!(left(user), 0, "{}", ran.text());
+    report_of(&request, ran)
+}
+
+fn verdict(report: &Value) -> &str {
+    report["gates"][0]["verdict"].as_str().unwrap_or_else(|| panic!("{report}"))
+}
+
+/// What is left of copies.
+fn left(user: &TestEnv) -> usize {
+    fs::read_dir(user.state().join("copies")).map_or(0, Iterator::count)
+}
+
+/// A loop of one iteration, whatever comes of it.
+fn run_once(user: &TestEnv, agent: &str, promise: &str, more: &[&str]) {
+    let more = [&["-n", "1"], more].concat();
+    let ran = user.run(&start(agent, promise, &more));
+    assert_eq!(user.ids().len(), 1, "{}", ran.text());
+}
+
+fn git(user: &TestEnv, words: &[&str]) -> String {
+    let mut command = Command::new("git");
+    user.apply_env(&mut command);
+    let ran = command.args(["-c", "user.name=u", "-c", "user.email=u@example.org"]).args(words).output().unwrap();
+    assert!(ran.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+}
+
+#[test]
+fn the_copy_holds_the_recorded_tree_and_both_trees_can_be_judged() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    symlink("/etc/hostname", user.work().join("outward")).unwrap();
+    run_once(&user, "echo done > work.txt", &format!("{PROMISE} && test -L outward"), &[]);
+    user.write("work/work.txt", "broken by hand\n");
+    let report = judged(&user, "final");
+    assert_eq!((verdict(&report), &report["not_done"]), ("pass", &Value::Null));
+    assert_eq!(verdict(&judged(&user, "initial")), "fail");
+    assert_eq!(user.read("work/work.txt"), "broken by hand\n");
+    assert!(judged(&user, "canary")["not_done"].is_string());
+}
+
+#[test]
+fn a_path_that_a_file_records_leads_into_the_copy_and_not_into_the_workspace() {
+    // As an editable install does.
+    let user = user();
+    user.write("work/.gitignore", "where\n");
+    user.write("work/where", &user.work().join("module.sh").display().to_string());
+    user.write("work/module.sh", "exit 1\n");
+    run_once(&user, "echo 'exit 0' > module.sh", "sh \"$(cat where)\"", &[]);
+    user.write("work/module.sh", "exit 1\n");
+    let report = judged(&user, "final");
+    assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("own_path")), "{report}");
+    // The same for verify, and nothing of it stays.
+    user.run(&["verify", &user.id()]).expect_code(0);
+    assert_eq!((user.read("work/module.sh").as_str(), left(&user)), ("exit 1\n", 0));
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(&user.work().display().to_string()), "{mounts}");
+}
+
+#[test]
+fn a_user_without_rights_gets_the_copy_at_the_path_of_the_workspace_too() {
+    let user = user();
+    user.write("work/.gitignore", "where\nnode_modules/\n");
+    user.write("work/where", &user.work().join("module.sh").display().to_string());
+    user.write("work/module.sh", "exit 1\n");
+    for number in 0..400 {
+        user.write(&format!("work/node_modules/a/{number}"), "x\n");
+    }
+    let user = user.owned_by(12_345).run_by(&["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "--"]);
+    // The same user and group, no capability, and a folder of dependencies that can be written and removed.
+    let seen = user.root().join("tmp/seen");
+    let promise = format!(
+        "{{ id -u; id -g; grep CapEff /proc/self/status; }} > '{}'; rm -rf node_modules/a && mkdir node_modules/a && \
+         sh \"$(cat where)\"",
+        seen.display()
+    );
+    run_once(&user, "echo 'exit 0' > module.sh", &promise, &[]);
+    let request = request(&user, "final");
+    for path in [request.parent().unwrap(), &request] {
+        std::os::unix::fs::chown(path, Some(12_345), Some(12_345)).unwrap();
+    }
+    let ran = begin(&user, &request).end().expect_code(0);
+    let report = report_of(&request, ran);
+    assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("own_path")), "{report}");
+    assert_eq!(user.read("tmp/seen"), "12345\n12345\nCapEff:\t0000000000000000\n");
+    assert_eq!(left(&user), 0);
+}
+
+#[test]
+fn without_mounts_the_copy_lies_elsewhere_and_it_is_said_if_the_workspace_was_opened() {
+    let user = user().run_by(&["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]);
+    user.write("work/.gitignore", "where\n");
+    user.write("work/where", &user.work().join("work.txt").display().to_string());
+    user.write("work/work.txt", "to do\n");
+    user.write("peek", "");
+    let peek = user.root().join("peek").display().to_string();
+    let promise = format!("if test -e '{peek}'; then grep -q done \"$(cat where)\"; else {PROMISE}; fi");
+    run_once(&user, "echo done > work.txt", &promise, &[]);
+    let report = judged(&user, "final");
+    assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("workspace_opened")), "{report}");
+    fs::remove_file(peek).unwrap();
+    let report = judged(&user, "final");
+    assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("elsewhere")), "{report}");
+    user.run(&["verify", &user.id()]).expect_code(0);
+    assert_eq!(left(&user), 0);
+}
+
+#[test]
+fn home_is_new_and_settings_in_it_are_those_of_the_start() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    user.write("home/.npmrc", "loglevel=silent\n");
+    user.write("home/.m2/repository/jar", "a jar\n");
+    user.write("home/.local/bin/honest", "echo honest\n");
+    let seen = user.root().join("seen");
+    let promise = format!(
+        "{{ echo \"$HOME\"; cat ~/.npmrc ~/.m2/repository/jar; ls ~/.local/bin; ls ~; }} > '{}' 2>&1; {PROMISE}",
+        seen.display()
+    );
+    let agent = "echo done > work.txt; echo script-shell=evil > ~/.npmrc; echo evil > ~/.bashrc; \
+                 echo evil > ~/.local/bin/grep; echo evil > ~/other";
+    run_once(&user, agent, &promise, &[]);
+    assert!(user.read("seen").contains("evil"), "the gate of the workspace sees it");
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    let text = user.read("seen");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_ne!(lines[0], user.root().join("home").display().to_string());
+    assert_eq!(lines[1..], ["loglevel=silent", "a jar", "honest"]);
+}
+
+#[test]
+fn ignored_files_come_along_only_as_they_were_at_the_start() {
+    let user = user();
+    user.write("work/.gitignore", "__pycache__/\nlocal/\nnode_modules/\nnew/\n");
+    user.write("work/work.txt", "to do\n");
+    user.write("work/local/kept", "kept\n");
+    user.write("work/local/changed", "before\n");
+    user.write("work/__pycache__/a.pyc", "compiled\n");
+    for number in 0..400 {
+        user.write(&format!("work/node_modules/a/{number}.js"), "x\n");
+    }
+    let seen = user.root().join("seen");
+    let promise = format!(
+        "ls -d local/* __pycache__ node_modules/a/1.js node_modules/a/2.js new > '{}' 2>/dev/null; {PROMISE}",
+        seen.display()
+    );
+    let agent = "echo done > work.txt; echo after > local/changed; echo forged > __pycache__/a.pyc; \
+                 echo forged > node_modules/a/2.js; mkdir new; echo x > new/file";
+    run_once(&user, agent, &promise, &[]);
+    let report = judged(&user, "final");
+    assert_eq!(verdict(&report), "pass");
+    assert_eq!(user.read("seen"), "local/kept\nnode_modules/a/1.js\n");
+    let remark = report["remarks"].to_string();
+    assert!(remark.contains("changed since the start: 4 (local/changed, new"), "{remark}");
+    assert_eq!(user.read("work/node_modules/a/2.js"), "forged\n", "the workspace is not touched");
+}
+
+#[test]
+fn dependencies_are_as_the_agent_installed_them_where_their_list_changed_and_that_is_named() {
+    let user = user();
+    user.write("work/.gitignore", "node_modules/\n");
+    user.write("work/package-lock.json", "1\n");
+    user.write("work/node_modules/a/index.js", "one\n");
+    let agent = "echo 2 > package-lock.json; echo two > node_modules/a/index.js; echo new > node_modules/b.js";
+    run_once(&user, agent, "grep -q two node_modules/a/index.js && test -e node_modules/b.js", &[]);
+    let report = judged(&user, "final");
+    assert_eq!(verdict(&report), "pass");
+    assert!(
+        report["remarks"][0].as_str().unwrap().starts_with("node_modules is as the agent installed it"),
+        "{report}"
+    );
+}
+
+#[test]
+fn with_a_setup_command_dependencies_are_installed_in_the_copy() {
+    let user = user();
+    user.write("work/.gitignore", "node_modules/\n");
+    user.write("work/node_modules/old.js", "old\n");
+    let promise = "test -e node_modules/own.js && ! test -e node_modules/old.js";
+    run_once(&user, "true", promise, &["--setup", "mkdir node_modules && touch node_modules/own.js"]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert!(!user.work().join("node_modules/own.js").exists());
+}
+
+#[test]
+fn the_repository_is_that_of_the_start_without_hooks_and_programs() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    git(&user, &["init", "-q", "-b", "main"]);
+    git(&user, &["add", "-A"]);
+    git(&user, &["commit", "-q", "-m", "first"]);
+    let first = git(&user, &["rev-parse", "HEAD"]);
+    let seen = user.root().join("seen");
+    let promise = format!(
+        "{{ git rev-parse HEAD; git status --short; git log --format=%s; git config core.fsmonitor; ls .git/hooks; }} \
+         > '{}' 2>/dev/null; git cat-file -e HEAD:work.txt && {PROMISE}",
+        seen.display()
+    );
+    let agent = "echo done > work.txt; git -c user.name=u -c user.email=u@example.org commit -qam second; \
+                 git config core.fsmonitor evil";
+    run_once(&user, agent, &promise, &[]);
+    let report = judged(&user, "final");
+    assert_eq!(verdict(&report), "pass", "{report}");
+    assert_eq!(user.read("seen"), format!("{first}\n M work.txt\nfirst\n"));
+    assert_eq!(git(&user, &["log", "--format=%s"]), "second\nfirst");
+}
+
+/// A loop whose gate runs for ever in a copy once a file outside is there.
+fn slow() -> (TestEnv, PathBuf) {
+    let user = user();
+    let (slow, at) = (user.root().join("slow"), user.root().join("at"));
+    let promise = format!(
+        "if test -e '{}'; then touch '{}'; setsid sleep 300 & sleep 300; fi; test -e ok",
+        slow.display(),
+        at.display()
+    );
+    run_once(&user, "touch ok", &promise, &["--gate-timeout", "2s"]);
+    user.write("slow", "");
+    (user, at)
+}
+
+#[test]
+fn a_gate_past_its_limit_is_ended_in_the_copy_too() {
+    let (user, _) = slow();
+    let report = judged(&user, "final");
+    assert_eq!(verdict(&report), "fail", "{report}");
+    assert_eq!(user.marked(&user.id()), Vec::<u32>::new());
+}
+
+#[test]
+fn a_child_that_is_interrupted_or_killed_leaves_neither_process_nor_copy() {
+    let (user, at) = slow();
+    let id = user.id();
+    let file = request(&user, "final");
+    let running = begin(&user, &file);
+    wait_until("the gate runs", || at.exists());
+    assert_eq!(left(&user), 1);
+    running.signal("INT");
+    let report = report_of(&file, running.end());
+    assert_eq!((report["not_done"].as_str(), left(&user)), (Some("it was stopped"), 0));
+    assert_eq!(user.marked(&id), Vec::<u32>::new());
+    // Killed: its processes go, and the next command removes the copy.
+    fs::remove_file(&at).unwrap();
+    let running = begin(&user, &file);
+    wait_until("the gate runs", || at.exists());
+    running.signal("KILL");
+    drop(running.end());
+    wait_until("its processes are gone", || user.marked(&id).is_empty());
+    user.run(&["list"]).expect_code(0);
+    assert_eq!(left(&user), 0);
+}

@@ -1,0 +1,226 @@
+//! What checkpoints leave out, brought into a clean copy: dependencies, build output, local settings. Only what is as it
+//! was before the first agent; dependencies also as they were installed since, where the list of them changed.
+use std::collections::{BTreeSet, HashSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use loop_core::text::{self, escape_path};
+use rustix::fs::{FileType, Mode, Stat, mkdirat};
+
+use super::baseline::{Baseline, NAMES_MAX, NameStamp};
+use super::place::bind;
+use super::tables::{self, DEPENDENCIES, DependencyKind};
+use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, StoredKind, left_out, rules_of};
+use crate::fs::clear::remove_folder;
+use crate::fs::handle::{open_below, open_folder, split};
+use crate::fs::walk::walk;
+use crate::workspace::copy::{SomeName, copy_some, mount_overlay};
+
+/// A folder with so many names is mounted as an overlay where that is possible; a smaller one is copied faster.
+const OVERLAY_NAMES_MIN: usize = 300;
+/// So many overlays are mounted.
+const OVERLAYS_MAX: usize = 64;
+/// So many names stand in a remark.
+const NAMED_MAX: usize = 4;
+
+/// What is brought where.
+#[derive(Debug)]
+pub(super) struct BringRequest<'a> {
+    /// The run, its workspace and its rules.
+    pub(super) context: &'a CheckpointContext,
+    /// Where the workspace is now: opened after the mounts became our own.
+    pub(super) workspace: &'a OwnedFd,
+    /// The tree in the copy.
+    pub(super) last: &'a Checkpoint,
+    /// The tree of the start.
+    pub(super) initial: &'a Recorded,
+    /// What was there at the start.
+    pub(super) baseline: Option<&'a Baseline>,
+    /// Everything as it is now.
+    pub(super) everything: bool,
+    /// Dependencies are installed in the copy instead.
+    pub(super) setup: bool,
+    /// The copy.
+    pub(super) tree: &'a OwnedFd,
+    /// A folder for what is mounted; none means that nothing is mounted.
+    pub(super) mounts: Option<&'a Path>,
+}
+
+/// One name that may come along.
+struct Candidate {
+    path: Vec<u8>,
+    stat: Stat,
+    is_top: bool,
+}
+
+impl Candidate {
+    fn is_folder(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory
+    }
+}
+
+/// Brings along what may be. Returns what a person should know.
+///
+/// # Errors
+/// When something of it cannot be written.
+pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Vec<String>> {
+    let mut bringing = Bringing { request, overlays: 0, changed: Vec::new() };
+    let installed = installed_since(request);
+    let mut remarks = Vec::new();
+    let skip = |path: &[u8]| !request.everything && tables::is_cache(path);
+    let found = left_out(request.workspace, &rules_of(request.context), NAMES_MAX, &skip);
+    let names = found.names.into_iter().map(|name| Candidate { path: name.path, stat: name.stat, is_top: name.is_top });
+    let snapshot = request.initial.snapshot_folder().filter(|_| !request.everything);
+    let is_installed =
+        |path: &[u8]| tables::dependency_of(path).is_some_and(|(kind, _)| installed.contains(&kind.folders));
+    let unneeded = |path: &[u8]| request.setup && tables::dependency_of(path).is_some();
+    let mut named: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut is_wanted = |name: &Candidate| {
+        if request.everything {
+            return true;
+        }
+        if unneeded(&name.path) {
+            return false;
+        }
+        if is_installed(&name.path) {
+            named.extend(tables::dependency_of(&name.path).map(|(_, folder)| folder.to_vec()));
+            return true;
+        }
+        let known = request.baseline.and_then(|baseline| baseline.ignored.get(&escape_path(&name.path)));
+        snapshot.is_none() && known == Some(&NameStamp::of(&name.stat))
+    };
+    let (wanted, others): (Vec<_>, Vec<_>) = names.partition(|name| is_wanted(name));
+    let not_a_change = |path: &[u8]| snapshot.is_some() || unneeded(path);
+    bringing.changed = others.iter().filter(|name| !not_a_change(&name.path)).map(|name| name.path.clone()).collect();
+    bringing.all(request.workspace, &wanted, &others)?;
+    if let Some(folder) = snapshot {
+        let (wanted, others): (Vec<_>, Vec<_>) = in_snapshot(folder, request.initial)?
+            .into_iter()
+            .partition(|name| !tables::is_cache(&name.path) && !unneeded(&name.path) && !is_installed(&name.path));
+        bringing.all(folder, &wanted, &others)?;
+    }
+    if !bringing.changed.is_empty() {
+        remarks.push(left_out_remark(&bringing.changed, request.baseline.is_some()));
+    }
+    for folder in named.iter().take(NAMED_MAX) {
+        let folder = escape_path(folder);
+        remarks.push(format!("{folder} is as the agent installed it, because the list of dependencies changed"));
+    }
+    if found.is_cut {
+        remarks.push(format!("of the ignored files only the first {NAMES_MAX} were looked at"));
+    }
+    Ok(remarks)
+}
+
+fn left_out_remark(changed: &[Vec<u8>], known: bool) -> String {
+    let few: Vec<String> = changed.iter().take(NAMED_MAX).map(|path| text::one_line(&escape_path(path), 80)).collect();
+    let more = if changed.len() > few.len() { ", …" } else { "" };
+    let why = if known { "they changed since the start" } else { "it is not known how they were at the start" };
+    format!("ignored files that are left out, because {why}: {} ({}{more})", changed.len(), few.join(", "))
+}
+
+/// The kinds of dependencies whose list changed since the start, by their folders.
+fn installed_since(request: &BringRequest<'_>) -> Vec<&'static [&'static str]> {
+    let (then, now) = (&request.initial.checkpoint.names, &request.last.names);
+    let differs = |list: &[&str]| {
+        let is_listed = |path: &[u8]| tables::is_named(split(path).1, list) && tables::dependency_of(path).is_none();
+        now.iter().any(|(path, entry)| is_listed(path) && then.get(path).map(|then| &then.what) != Some(&entry.what))
+            || then.keys().any(|path| is_listed(path) && !now.contains_key(path))
+    };
+    let has = |list: &[&str]| now.keys().any(|path| tables::is_named(split(path).1, list));
+    let changed = |kind: &&DependencyKind| {
+        differs(kind.locks) || (!kind.manifests.is_empty() && !has(kind.locks) && differs(kind.manifests))
+    };
+    DEPENDENCIES.iter().filter(changed).map(|kind| kind.folders).collect()
+}
+
+/// What a snapshot of the start holds beside the checkpoint.
+fn in_snapshot(folder: &OwnedFd, initial: &Recorded) -> io::Result<Vec<Candidate>> {
+    let known = &initial.checkpoint.names;
+    let is_in_scope =
+        |path: &[u8]| path.is_empty() || known.get(path).is_some_and(|entry| entry.what == StoredKind::Folder);
+    let names = walk(folder, &|path| path != b".git")?.into_iter().filter(|name| !known.contains_key(&name.path));
+    Ok(names
+        .map(|name| Candidate { is_top: is_in_scope(split(&name.path).0), path: name.path, stat: name.stat })
+        .collect())
+}
+
+struct Bringing<'a> {
+    request: &'a BringRequest<'a>,
+    overlays: usize,
+    /// What is left out because it changed.
+    changed: Vec<Vec<u8>>,
+}
+
+impl Bringing<'_> {
+    /// Brings the wanted names of a folder. `others` lie beside them.
+    fn all(&mut self, from: &OwnedFd, wanted: &[Candidate], others: &[Candidate]) -> io::Result<()> {
+        let last = &self.request.last.names;
+        let mut done: HashSet<&[u8]> = HashSet::new();
+        // Whatever is in a folder follows it.
+        for (at, top) in wanted.iter().enumerate().filter(|(_, name)| name.is_top && name.is_folder()) {
+            let below = |name: &&Candidate| is_below(&name.path, &top.path);
+            let count = wanted.iter().skip(at + 1).take_while(below).count();
+            if count < OVERLAY_NAMES_MIN || last.contains_key(&top.path) {
+                continue;
+            }
+            let unwanted: Vec<&Candidate> = others.iter().filter(below).collect();
+            if self.overlay(from, top, &unwanted)? {
+                done.insert(&top.path);
+            }
+        }
+        let is_done = |path: &[u8]| done.iter().any(|top| path == *top || is_below(path, top));
+        let rest = wanted.iter().filter(|name| !last.contains_key(&name.path) && !is_done(&name.path));
+        let rest = rest.map(|name| SomeName { path: &name.path, stat: &name.stat });
+        copy_some(from, self.request.tree, rest)
+    }
+
+    /// Mounts a folder as it is, for reading; what is written goes elsewhere. False where that does not work.
+    fn overlay(&mut self, from: &OwnedFd, top: &Candidate, unwanted: &[&Candidate]) -> io::Result<bool> {
+        let Some(mounts) = self.request.mounts.filter(|_| self.overlays < OVERLAYS_MAX) else { return Ok(false) };
+        let (above, name) = split(&top.path);
+        let Ok(folder) = open_below(self.request.tree.as_fd(), above) else { return Ok(false) };
+        let own = mounts.join(format!("overlay-{}", self.overlays));
+        std::fs::create_dir_all(&own)?;
+        let lower = open_below(from.as_fd(), &top.path)?;
+        if mount_overlay(open_folder(&own)?.as_fd(), lower.as_fd()).is_err() {
+            return Ok(false);
+        }
+        self.overlays += 1;
+        match mkdirat(&folder, name, Mode::from_raw_mode(top.stat.st_mode & 0o7777)) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        let merged = own.join("tree");
+        remove(&open_folder(&merged)?, &top.path, unwanted)?;
+        let tree = crate::fs::handle::path_of_handle(self.request.tree)?;
+        bind(&merged, &tree.join(std::ffi::OsStr::from_bytes(&top.path)))?;
+        Ok(true)
+    }
+}
+
+/// Removes what is not wanted from a mounted folder.
+fn remove(merged: &OwnedFd, top: &[u8], unwanted: &[&Candidate]) -> io::Result<()> {
+    for name in unwanted {
+        let below = name.path.get(top.len() + 1..).unwrap_or_default();
+        let (above, last) = split(below);
+        // It may be gone with the folder that it was in.
+        let Ok(folder) = open_below(merged.as_fd(), above) else { continue };
+        if name.is_folder() {
+            remove_folder(folder.as_fd(), last)?;
+        } else {
+            match rustix::fs::unlinkat(&folder, last, rustix::fs::AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_below(path: &[u8], folder: &[u8]) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
+}

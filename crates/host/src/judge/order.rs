@@ -1,0 +1,93 @@
+//! An order to judge: its child is started, and its report read at the end.
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loop_core::ids::OrderId;
+use loop_core::run::{Answer, Ended, JudgeReport, JudgedTree, RunState};
+use loop_core::text;
+
+use super::child::{CHILD, JudgeRequest, REPORT};
+use crate::paths::{text_of, write_whole};
+use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
+use crate::run_folder::RunFolder;
+use crate::workspace::copy::sweep;
+
+const REQUEST: &str = "request.json";
+/// How much of its errors is in an answer.
+const WHY_BYTES_MAX: usize = 300;
+
+/// An order that is under way.
+#[derive(Debug)]
+pub(crate) struct JudgeWork {
+    report: PathBuf,
+    copies: PathBuf,
+}
+
+/// Starts the child of an order.
+///
+/// # Errors
+/// The answer, where it cannot be started.
+pub(crate) fn start(
+    run: &RunFolder,
+    state: &RunState,
+    id: OrderId,
+    tree: JudgedTree,
+    containment: &mut Containment,
+) -> Result<(Task, JudgeWork), Answer> {
+    let not_done = |why: String| Answer::Judged(Box::new(JudgeReport::not_done(why)));
+    let Some(checkpoint) = state.checkpoints.newest() else {
+        return Err(not_done("this loop keeps no checkpoints, so there is nothing to copy".to_owned()));
+    };
+    let home = run.path.parent().and_then(Path::parent).unwrap_or(&run.path);
+    let copies = home.join("copies");
+    let request =
+        JudgeRequest { run: run.path.clone(), tree, checkpoint: checkpoint.to_owned(), copies: copies.clone() };
+    let folder = run.gate(state.iteration, id);
+    let file = folder.join(REQUEST);
+    let written = DirBuilder::new().recursive(true).mode(0o700).create(&folder).and_then(|()| {
+        let text = serde_json::to_string(&request)?;
+        write_whole(&file, &text)
+    });
+    if let Err(error) = written {
+        return Err(not_done(format!("the request cannot be written: {error}")));
+    }
+    let argv = ["/proc/self/exe".to_owned(), CHILD.to_owned(), text_of(&file)];
+    let spec = TaskSpec {
+        lane: MAIN,
+        argv: &argv,
+        clear: false,
+        env: Vec::new(),
+        folder: PathBuf::from("/"),
+        same: None,
+        stdin: None,
+        output: folder.clone(),
+        secrets: Arc::default(),
+    };
+    let task = Task::start(spec, containment).map_err(|error| not_done(format!("it cannot be started: {error}")))?;
+    Ok((task.interrupted_gently(), JudgeWork { report: folder.join(REPORT), copies }))
+}
+
+impl JudgeWork {
+    /// The answer, once the child and all its processes are dead.
+    pub(crate) fn answer(self, end: TaskEnd) -> Answer {
+        if !end.lost.is_empty() {
+            return Answer::Lost { left: end.lost };
+        }
+        // A child that was killed could not remove its copy.
+        sweep(&self.copies).ok();
+        let report = fs::read(&self.report).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let report = report.unwrap_or_else(|| {
+            let why = match end.ended {
+                Ended::ByUs => "it was stopped".to_owned(),
+                Ended::Exit(_) | Ended::Signal(_) | Ended::NotStarted(_) => {
+                    let said = text::clean(&end.stderr_end);
+                    format!("{}: {}", end.ended.brief(), text::tail(said.trim(), WHY_BYTES_MAX))
+                }
+            };
+            JudgeReport { duration_ms: end.duration_ms, ..JudgeReport::not_done(why) }
+        });
+        Answer::Judged(Box::new(report))
+    }
+}

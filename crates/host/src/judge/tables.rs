@@ -1,0 +1,233 @@
+//! What tools put where: homes of tools, settings in HOME, caches, dependencies and their lock files.
+
+/// Folders and files of HOME that hold tools and what they downloaded. They are linked into the HOME of a clean copy. Where
+/// settings lie beside them, only what is not a setting is here.
+pub(super) const TOOL_HOMES: &[&str] = &[
+    ".rustup",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/bin",
+    ".cargo/.package-cache",
+    "go",
+    ".cache/go-build",
+    ".npm",
+    ".nvm",
+    ".fnm",
+    ".volta",
+    ".bun",
+    ".deno",
+    ".cache/deno",
+    ".cache/node",
+    ".cache/pnpm",
+    ".local/share/pnpm",
+    ".yarn",
+    ".cache/yarn",
+    ".pyenv",
+    ".cache/pip",
+    ".cache/uv",
+    ".local/share/uv",
+    ".cache/pypoetry",
+    ".cache/pre-commit",
+    ".local/share/virtualenvs",
+    ".local/share/mise",
+    ".local/share/rtx",
+    ".asdf",
+    ".sdkman",
+    ".m2/repository",
+    ".m2/wrapper",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".gradle/jdks",
+    ".gradle/native",
+    ".cache/ms-playwright",
+    ".cache/puppeteer",
+    ".cache/Cypress",
+    ".docker/contexts",
+    ".docker/cli-plugins",
+    ".docker/run",
+    ".docker/buildx",
+    ".rbenv",
+    ".rvm",
+    ".gem",
+    ".bundle/cache",
+    ".composer/cache",
+    ".cache/composer",
+    ".dotnet",
+    ".nuget/packages",
+    ".opam",
+    ".ghcup",
+    ".stack",
+    ".cabal/packages",
+    ".cabal/store",
+    ".hex",
+    ".mix",
+    ".julia",
+    ".juliaup",
+    ".pub-cache",
+    ".nix-profile",
+    ".nix-defexpr",
+    "miniconda3",
+    "anaconda3",
+    ".conda/pkgs",
+];
+
+/// Settings in HOME that decide what a gate does. Their content at the baseline is what a clean copy gets.
+pub(super) const SETTINGS: &[&str] = &[
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".config/pnpm/rc",
+    ".bunfig.toml",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".profile",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_env",
+    ".zshenv",
+    ".zprofile",
+    ".zshrc",
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".pip/pip.conf",
+    ".config/pip/pip.conf",
+    ".config/uv/uv.toml",
+    ".config/pypoetry/config.toml",
+    ".pydistutils.cfg",
+    ".pythonrc.py",
+    ".pytest.ini",
+    ".config/go/env",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".gradle/init.gradle",
+    ".gradle/init.gradle.kts",
+    ".docker/config.json",
+    ".config/mise/config.toml",
+    ".mise.toml",
+    ".tool-versions",
+    ".rspec",
+    ".gemrc",
+    ".bundle/config",
+    ".composer/config.json",
+    ".nuget/NuGet/NuGet.Config",
+    ".condarc",
+    ".editorconfig",
+];
+
+/// Folders of HOME whose entries are linked one by one, if they are as they were at the baseline.
+pub(super) const ENTRY_FOLDERS: &[&str] = &[".local/bin", "bin"];
+
+/// The same, below `.local/lib/python3.*`: Python's user site.
+pub(super) const PYTHON_LIBRARIES: &str = ".local/lib";
+pub(super) const PYTHON_SITE: &str = "site-packages";
+
+/// Folders that are only caches: never taken into a copy, unless they lie in a folder of dependencies.
+const CACHES: &[&str] = &[
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".hypothesis",
+    ".turbo",
+    ".parcel-cache",
+    ".nyc_output",
+    ".eslintcache",
+    ".stylelintcache",
+    ".tsbuildinfo",
+    "incremental",
+    ".jest",
+    ".vitest",
+    ".angular",
+];
+
+/// The same inside of `node_modules`.
+const NODE_CACHES: &[&str] = &["node_modules/.cache", "node_modules/.vite", "node_modules/.vitest"];
+
+/// A kind of dependencies.
+#[derive(Debug)]
+pub(super) struct DependencyKind {
+    /// The folders that they are installed in.
+    pub(super) folders: &'static [&'static str],
+    /// The files that say which ones: names, or their beginning and end around a `*`.
+    pub(super) locks: &'static [&'static str],
+    /// The files that say it where there is no such file.
+    pub(super) manifests: &'static [&'static str],
+}
+
+/// The kinds of dependencies that are known.
+pub(super) const DEPENDENCIES: &[DependencyKind] = &[
+    DependencyKind {
+        folders: &["node_modules", "bower_components", ".yarn", ".pnpm-store"],
+        locks: &[
+            "package-lock.json",
+            "npm-shrinkwrap.json",
+            "yarn.lock",
+            "pnpm-lock.yaml",
+            "bun.lock",
+            "bun.lockb",
+            "deno.lock",
+        ],
+        manifests: &["package.json"],
+    },
+    DependencyKind {
+        folders: &[".venv", "venv", ".tox", ".nox", "env"],
+        locks: &["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml", "requirements*.txt"],
+        manifests: &["pyproject.toml", "setup.py", "setup.cfg", "Pipfile"],
+    },
+    DependencyKind { folders: &["vendor"], locks: &["go.sum", "composer.lock", "Gemfile.lock"], manifests: &[] },
+];
+
+/// The kind of dependencies that a path lies in, and the path of their folder.
+pub(super) fn dependency_of(path: &[u8]) -> Option<(&'static DependencyKind, &[u8])> {
+    let mut end = 0;
+    for name in path.split(|byte| *byte == b'/') {
+        end += name.len();
+        let kind = DEPENDENCIES.iter().find(|kind| kind.folders.iter().any(|folder| folder.as_bytes() == name));
+        if let Some(kind) = kind {
+            return Some((kind, path.get(..end).unwrap_or(path)));
+        }
+        end += 1;
+    }
+    None
+}
+
+/// Whether a path is a pure cache, or lies in one.
+pub(super) fn is_cache(path: &[u8]) -> bool {
+    let has = |part: &[u8]| path.windows(part.len()).any(|window| window == part);
+    if NODE_CACHES.iter().any(|cache| has(cache.as_bytes())) {
+        return true;
+    }
+    let mut names = path.split(|byte| *byte == b'/');
+    dependency_of(path).is_none() && names.any(|name| CACHES.iter().any(|cache| cache.as_bytes() == name))
+}
+
+/// Whether a file's name is that of a list: a name, or what stands around a `*`.
+pub(super) fn is_named(name: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|wanted| match wanted.split_once('*') {
+        Some((begin, end)) => name.starts_with(begin.as_bytes()) && name.ends_with(end.as_bytes()),
+        None => name == wanted.as_bytes(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_are_caches_outside_of_dependencies_only() {
+        assert!(is_cache(b"src/__pycache__/a.pyc") && is_cache(b"target/debug/incremental"));
+        assert!(!is_cache(b".venv/lib/a/__pycache__/a.pyc") && !is_cache(b"target/debug/deps"));
+        assert!(is_cache(b"web/node_modules/.cache/x") && !is_cache(b"web/node_modules/x"));
+        let (kind, folder) = dependency_of(b"web/node_modules/x/node_modules/y").unwrap();
+        assert_eq!((folder, kind.folders[0]), (&b"web/node_modules"[..], "node_modules"));
+        assert!(is_named(b"requirements-dev.txt", kind_of("venv")) && !is_named(b"requirements.in", kind_of("venv")));
+    }
+
+    fn kind_of(folder: &str) -> &'static [&'static str] {
+        DEPENDENCIES.iter().find(|kind| kind.folders.contains(&folder)).unwrap().locks
+    }
+}
