@@ -11,6 +11,8 @@ use loop_core::view::LiveDigest;
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
+use crate::gate::baseline_watch::BaselineWatch;
+use crate::gate::opportunity::{self, ChangesSinceStart};
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
 use crate::gate::tools;
@@ -34,6 +36,8 @@ pub(crate) struct Executor {
     containment: Option<(String, Containment)>,
     /// The thread for checkpoints; started with the first order for it.
     checkpoints: Option<CheckpointWorker>,
+    /// Which files the gate opens that runs before the first iteration.
+    watching: Option<BaselineWatch>,
     /// Events for the next poll.
     ready: Vec<Event>,
 }
@@ -52,7 +56,7 @@ enum Work {
     Agent(Box<AgentWork>),
     Gate(Box<GateReader>, TestHistory),
     /// With the tools that are known already.
-    Certify(Vec<Tool>),
+    Certify(Vec<Tool>, Option<Box<ChangesSinceStart>>),
     Notify,
 }
 
@@ -77,7 +81,7 @@ impl Work {
                 None => {}
             },
             Self::Gate(reader, _) => reader.push(voice, bytes),
-            Self::Certify(_) | Self::Notify => {}
+            Self::Certify(..) | Self::Notify => {}
         }
         show(bytes);
     }
@@ -93,7 +97,7 @@ impl Work {
                 Err(GateFailure::NotEnded(left)) => Answer::Lost { left },
                 Err(GateFailure::NotStored(what)) => Answer::Failed { what },
             },
-            Self::Certify(known) => tools::answer(known, end),
+            Self::Certify(known, between) => opportunity::with(tools::answer(known, end), between.as_deref()),
             Self::Notify => notify::answer(&end),
         }
     }
@@ -127,6 +131,7 @@ impl Executor {
             holds: Vec::new(),
             containment: None,
             checkpoints: None,
+            watching: None,
             ready: Vec::new(),
         }
     }
@@ -163,7 +168,11 @@ impl Executor {
                 let task = self.contained(state, |executor, containment| {
                     tools::start(state, executor.workspace.clone(), output, containment)
                 });
-                task.map(|task| OpenOrder { id, task, work: Work::Certify(tools::unasked(state)) })
+                let between = self.since_start(state);
+                match task {
+                    Ok(task) => Ok(OpenOrder { id, task, work: Work::Certify(tools::unasked(state), between) }),
+                    Err(answer) => Err(opportunity::with(answer, between.as_deref())),
+                }
             }
             Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
                 Ok(call) => self.run_agent(id, order, state, call),
@@ -213,6 +222,8 @@ impl Executor {
             return Err(Answer::Failed { what: format!("there is no gate {number}") });
         };
         let output = self.run.gate(state.iteration, id);
+        // Before any agent has worked: what the gate uses is what a person wants.
+        self.watching = (state.iteration == 0).then(|| BaselineWatch::begin(&self.run, spec, gate));
         let task = self.contained(state, |executor, containment| {
             let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
             let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
@@ -220,6 +231,13 @@ impl Executor {
         })?;
         let history = TestHistory::of(&self.run, state, number, id);
         Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
+    }
+
+    /// What is compared to see what the agent changed; none without checkpoints.
+    fn since_start(&self, state: &RunState) -> Option<Box<ChangesSinceStart>> {
+        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() && state.iteration > 0)?;
+        let newest = state.checkpoints.newest()?.to_owned();
+        Some(Box::new(ChangesSinceStart { context: self.run.checkpoints(spec), newest }))
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.
@@ -302,7 +320,7 @@ impl Executor {
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(..) | Work::Certify(..) | Work::Notify => None,
         })
     }
 
@@ -320,9 +338,10 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(..) | Work::Certify(_) | Work::Notify => None,
+            Work::Gate(..) | Work::Certify(..) | Work::Notify => None,
         };
-        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
+        let watch = self.watching.as_ref().map(BaselineWatch::wakes_in);
+        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().chain(watch).min()
     }
 
     /// Continues all orders without waiting; gives answers and notices.
@@ -330,6 +349,7 @@ impl Executor {
         let mut events = std::mem::take(&mut self.ready);
         let done = self.checkpoints.iter().flat_map(CheckpointWorker::take);
         events.extend(done.map(|(order, answer)| Event::Answered { order, answer }));
+        self.watching.iter_mut().for_each(BaselineWatch::drain);
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.check_shim();
         for mut open in std::mem::take(&mut self.open) {
@@ -353,7 +373,12 @@ impl Executor {
             };
             let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
             events.extend(removed.into_iter().chain(end.remark.clone()).map(message));
-            let answer = open.work.answer(end);
+            let mut answer = open.work.answer(end);
+            if let Answer::GateEnded(report) = &mut answer
+                && let Some(watch) = self.watching.take()
+            {
+                report.used = Some(Box::new(watch.finish()));
+            }
             let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
             events.extend(not_written.map(message));
             events.push(Event::Answered { order: open.id, answer });

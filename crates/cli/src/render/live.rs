@@ -319,6 +319,7 @@ impl Live {
             | Decision::Interruption { .. }
             | Decision::StatusSkipped
             | Decision::Round(_)
+            | Decision::Protect(_)
             | Decision::Guard(_)
             | Decision::Proof(_)
             | Decision::BreakerClosed => {}

@@ -157,6 +157,13 @@ fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
 /// Protected files were changed, and that is to stop the run.
 fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let found = state.guard.found()?;
+    if let Some(path) = state.guard.asks() {
+        let text = format!(
+            "{path} is protected and was restored in two iterations running; the agent changed it again. If it may change \
+             it: loop resume with --allow {path}"
+        );
+        return conclude(Outcome::Tampered, ReasonCode::Tamper, text);
+    }
     if state.settings.read(deciding).values.guard.on_tamper != OnTamper::Stop {
         return None;
     }

@@ -268,8 +268,14 @@ mod tests {
 
     fn again(name: &str, verdict: Verdict, code: i32) -> Again {
         let output = Output { sha256: "one".to_owned(), ..Output::default() };
-        let report =
-            GateReport { ended: Ended::Exit(code), duration_ms: 1, output, excerpt: String::new(), tests: None };
+        let report = GateReport {
+            ended: Ended::Exit(code),
+            duration_ms: 1,
+            output,
+            excerpt: String::new(),
+            tests: None,
+            used: None,
+        };
         Again { name: name.to_owned(), verdict, tries: 1, report, tests: None }
     }
 

@@ -365,7 +365,7 @@ impl Judge {
             Order::Certify { .. } => {
                 let weaker = seed.one_in(6).then(|| "Makefile: test".to_owned());
                 self.weaker = Some(weaker.is_some());
-                Answer::Certify(CertifyReport { tools: Vec::new(), weaker: weaker.into_iter().collect() })
+                Answer::Certify(CertifyReport { weaker: weaker.into_iter().collect(), ..CertifyReport::default() })
             }
             Order::CleanUp { .. } => Answer::Cleaned { killed: 0 },
             Order::Hold { .. } => Answer::Held,

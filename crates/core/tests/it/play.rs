@@ -204,7 +204,7 @@ pub(crate) fn agent_heard(ended: Ended, stream: StreamReport) -> Answer {
 /// What the gate printed is told by a word, so that a story can say that it is the same again.
 pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
     let output = Output { stdout_bytes: 0, stderr_bytes: said.len() as u64, sha256: said.to_owned() };
-    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, excerpt: said.to_owned(), tests: None })
+    Answer::GateEnded(GateReport { ended, duration_ms: 5, output, excerpt: said.to_owned(), tests: None, used: None })
 }
 
 /// `pass=3 fail=1 skip=0 bad=a,b gone=c said=x ms=9`: a gate whose output tells of tests.
@@ -227,7 +227,7 @@ fn tests(words: &str) -> Answer {
     }
     let ended = Ended::Exit(i32::from(seen.failed > 0));
     let output = Output { sha256: said.clone(), ..Output::default() };
-    Answer::GateEnded(GateReport { ended, duration_ms, output, excerpt: said, tests: Some(Box::new(seen)) })
+    Answer::GateEnded(GateReport { ended, duration_ms, output, excerpt: said, tests: Some(Box::new(seen)), used: None })
 }
 
 /// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
@@ -302,8 +302,8 @@ fn answer(word: &str, more: &str) -> Answer {
         "granted" | "denied" => reserved(word, more),
         "guarded" | "restored" | "tampered" => guarded(word, more),
         "certified" => Answer::Certify(CertifyReport {
-            tools: Vec::new(),
             weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
+            ..CertifyReport::default()
         }),
         "tests" => tests(more),
         "held" => Answer::Held,

@@ -7,7 +7,11 @@
 //! | `runner` | the same for callers that wait: time limit, Ctrl-C, tries until there is a verdict |
 //! | `rehearsal` | the gates of a dry run, once each, with nothing stored |
 //! | `results` | the tests of a try, stored and compared with earlier tries |
+//! | `baseline_watch` | which files a gate opens when it runs first, and what it uses of them |
+//! | `opportunity` | what the agent changed that the gates may depend on |
 //! | `tools` | the versions of the programs that the gates name |
+pub(crate) mod baseline_watch;
+pub(crate) mod opportunity;
 mod rehearsal;
 pub(crate) mod results;
 pub(crate) mod run;

@@ -102,8 +102,14 @@ impl GateReader {
         let stderr = text::clean(&end.stderr_end);
         let shown = if stderr.trim().is_empty() { text::clean(&end.stdout_end) } else { stderr };
         let excerpt = text::tail(shown.trim(), EXCERPT_BYTES_MAX).to_owned();
-        let report =
-            GateReport { ended: end.ended, duration_ms: end.duration_ms, output: end.output, excerpt, tests: None };
+        let report = GateReport {
+            ended: end.ended,
+            duration_ms: end.duration_ms,
+            output: end.output,
+            excerpt,
+            tests: None,
+            used: None,
+        };
         Ok(GateTry { report, tests: self.0.end() })
     }
 }
@@ -111,7 +117,7 @@ impl GateReader {
 fn not_started(error: &io::Error) -> GateReport {
     let why = error.to_string();
     let ended = Ended::NotStarted(why.clone());
-    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: why, tests: None }
+    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: why, tests: None, used: None }
 }
 
 /// What the shell finds wrong with a line, without running it.

@@ -88,7 +88,7 @@ pub(crate) fn start(
     containment: &mut Containment,
 ) -> Result<Task, Answer> {
     let commands = state.settings.shown().gates.iter().map(|gate| gate.command.as_str());
-    let unasked = || Answer::Certify(CertifyReport { tools: unasked(state), weaker: Vec::new() });
+    let unasked = || Answer::Certify(CertifyReport { tools: unasked(state), ..CertifyReport::default() });
     let script = script(&programs(commands)).ok_or_else(unasked)?;
     let argv = ["sh".to_owned(), "-c".to_owned(), script];
     let secrets = secrets::of(state);
@@ -104,7 +104,7 @@ pub(crate) fn answer(mut tools: Vec<Tool>, end: TaskEnd) -> Answer {
         return Answer::Lost { left: end.lost };
     }
     tools.extend(read(&text::clean(&end.stdout_end)));
-    Answer::Certify(CertifyReport { tools, weaker: Vec::new() })
+    Answer::Certify(CertifyReport { tools, ..CertifyReport::default() })
 }
 
 /// What is known without asking.
