@@ -228,7 +228,8 @@ impl Executor {
             let (run, folder, secrets) = (spec.id.as_str(), executor.workspace.as_path(), secrets::of(state));
             let context = GateContext { run, iteration: state.iteration, folder, is_copy: false, secrets };
             context.start(gate, output, containment).map_err(Answer::GateEnded)
-        })?;
+        });
+        let task = task.inspect_err(|_| self.watching = None)?;
         let history = TestHistory::of(&self.run, state, number, id);
         Ok(OpenOrder { id, task, work: Work::Gate(Box::default(), history) })
     }
@@ -373,11 +374,14 @@ impl Executor {
             };
             let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
             events.extend(removed.into_iter().chain(end.remark.clone()).map(message));
+            let watch = if let Work::Gate(..) = open.work { self.watching.take() } else { None };
             let mut answer = open.work.answer(end);
-            if let Answer::GateEnded(report) = &mut answer
-                && let Some(watch) = self.watching.take()
-            {
-                report.used = Some(Box::new(watch.finish()));
+            if let Some(used) = watch.map(BaselineWatch::finish) {
+                let gap = used.gap.map(|gap| format!("not all files that the gate opens are known: {}", gap.words()));
+                events.extend(gap.map(message));
+                if let Answer::GateEnded(report) = &mut answer {
+                    report.used = Some(Box::new(used));
+                }
             }
             let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
             events.extend(not_written.map(message));

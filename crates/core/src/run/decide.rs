@@ -158,9 +158,10 @@ fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {
 fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let found = state.guard.found()?;
     if let Some(path) = state.guard.asks() {
+        let id = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
         let text = format!(
-            "{path} is protected and was restored in two iterations running; the agent changed it again. If it may change \
-             it: loop resume with --allow {path}"
+            "{path} is protected, was restored in two iterations in a row, and the agent changed it again; \
+             if it may: loop resume {id} --allow {path}"
         );
         return conclude(Outcome::Tampered, ReasonCode::Tamper, text);
     }

@@ -1,6 +1,7 @@
 //! The one place that knows the API: a story is a text, and so is what the run made of it.
 use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
+use loop_core::policy::protect::{GateUse, GateUses, UseKind};
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, keys, resolve};
@@ -230,6 +231,18 @@ fn tests(words: &str) -> Answer {
     Answer::GateEnded(GateReport { ended, duration_ms, output, excerpt: said, tests: Some(Box::new(seen)), used: None })
 }
 
+/// `Makefile lib.sh! run.sh`: a gate that fails and uses these; `!` stands behind what the task names.
+fn uses(words: &str) -> Answer {
+    let file = |word: &str| {
+        let path = word.trim_end_matches('!').to_owned();
+        GateUse { path, kind: UseKind::Script, in_task: word.ends_with('!') }
+    };
+    let files = words.split_whitespace().map(file).collect();
+    let Answer::GateEnded(report) = gate(Ended::Exit(1), "uses") else { unreachable!() };
+    let used = Some(Box::new(GateUses { files, ..GateUses::default() }));
+    Answer::GateEnded(GateReport { used, ..report })
+}
+
 /// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
 fn changed(words: &str) -> Answer {
     let mut measured = Measurement { names: vec!["src/lib.rs".to_owned()], ..Measurement::default() };
@@ -271,7 +284,9 @@ fn reserved(word: &str, more: &str) -> Answer {
 fn guarded(word: &str, more: &str) -> Answer {
     let files = if word == "guarded" { more.parse().unwrap() } else { 2 };
     let tampered = if word == "guarded" { NameList::default() } else { NameList::of(more.split(',')) };
-    Answer::Guard(Box::new(GuardReport { files, tampered, restored: word == "restored", ..GuardReport::default() }))
+    let paths = tampered.first.clone();
+    let restored = word == "restored";
+    Answer::Guard(Box::new(GuardReport { files, tampered, paths, restored, ..GuardReport::default() }))
 }
 
 fn answer(word: &str, more: &str) -> Answer {
@@ -306,6 +321,7 @@ fn answer(word: &str, more: &str) -> Answer {
             ..CertifyReport::default()
         }),
         "tests" => tests(more),
+        "uses" => uses(more),
         "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },
         "agent-ok" => agent(Ended::Exit(0)),

@@ -2,9 +2,7 @@
 //! without them it is not known.
 use std::io;
 
-use loop_core::policy::protect::{
-    FileChange, Opportunity, OpportunityKind, is_named_only, opportunity, test_definition,
-};
+use loop_core::policy::protect::{FileChange, Opportunity, is_manifest, is_named_only, opportunity, test_definition};
 use loop_core::run::{Answer, CertifyReport};
 use loop_core::text::escape_path;
 
@@ -58,8 +56,8 @@ fn find(between: &ChangesSinceStart) -> io::Result<Found> {
             found.named.push(path);
             continue;
         }
-        let kind = opportunity(&path, what)
-            .filter(|kind| *kind != OpportunityKind::ChangedManifest || definition_differs(&compared, change, &path));
+        let is_part = is_manifest(path.rsplit('/').next().unwrap_or(&path));
+        let kind = opportunity(&path, what).filter(|_| !is_part || definition_differs(&compared, change, &path));
         found.opportunities.extend(kind.map(|kind| Opportunity { kind, path }));
     }
     found.opportunities.truncate(NAMED_MAX);

@@ -43,7 +43,7 @@ impl GuardOrder {
         let settings = &state.settings.shown().values.guard;
         let learned = if state.iteration == 0 { state.guard.learned().to_vec() } else { Vec::new() };
         let restored_twice = match point {
-            GuardPoint::Agent(iteration, _) => {
+            GuardPoint::Agent(iteration, _) | GuardPoint::Gates(GatePoint::Iteration(iteration)) => {
                 state.guard.restored_twice_before(iteration).map(str::to_owned).collect()
             }
             GuardPoint::Start | GuardPoint::Gates(_) | GuardPoint::People => Vec::new(),

@@ -18,6 +18,7 @@ mod journal;
 mod launch;
 mod ledger;
 mod loop_images;
+mod opens;
 mod process;
 mod publish;
 mod random_tree;

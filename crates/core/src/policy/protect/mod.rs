@@ -15,7 +15,9 @@ mod target;
 mod uses;
 
 pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
-pub use runner_files::{FileChange, Opportunity, OpportunityKind, is_named_only, is_runner_file, opportunity};
+pub use runner_files::{
+    FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,
+};
 pub use script::{scripts_at, scripts_in};
 pub use target::{is_target_file, new_target, target_change, test_definition};
 pub use uses::{FilesSeen, GateUse, GateUses, UseKind, WatchGap, matches_path, names_file, uses_of};

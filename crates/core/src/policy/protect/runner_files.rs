@@ -194,6 +194,12 @@ pub enum FileChange {
     Removed,
 }
 
+/// Whether a test runner reads a part of a file, and other programs the rest.
+#[must_use]
+pub fn is_manifest(name: &str) -> bool {
+    MANIFESTS.contains(&name)
+}
+
 /// What the change of a file may mean for the gates. Of a manifest only that it is one: whether the part that a runner
 /// reads was changed is another question.
 ///
@@ -210,7 +216,8 @@ pub fn opportunity(path: &str, change: FileChange) -> Option<OpportunityKind> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let reads = is_runner_file(path) || matches_any(NEW_RUNNER_FILES, path);
     match change {
-        _ if MANIFESTS.contains(&name) && change != FileChange::New => Some(OpportunityKind::ChangedManifest),
+        FileChange::New if is_manifest(name) => Some(OpportunityKind::NewRunnerFile),
+        _ if is_manifest(name) => Some(OpportunityKind::ChangedManifest),
         _ if is_runner_file(path) => Some(OpportunityKind::NewRunnerFile),
         FileChange::New if reads || shadows(path) => Some(OpportunityKind::NewRunnerFile),
         FileChange::Changed | FileChange::Removed if is_test_path(path) => Some(OpportunityKind::ChangedTest),
@@ -240,4 +247,43 @@ fn shadows(path: &str) -> bool {
 #[must_use]
 pub fn is_named_only(path: &str) -> bool {
     matches_any(NAMED_FILES, path) || NAMED_FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_disarm_a_gate_is_an_opportunity_and_other_work_is_not() {
+        use FileChange::{Changed, New, Removed};
+        use OpportunityKind::{ChangedManifest, ChangedTest, NewRunnerFile};
+        for (path, change, kind) in [
+            ("conftest.py", New, NewRunnerFile),
+            ("sub/conftest.py", Changed, NewRunnerFile),
+            ("pytest.ini", New, NewRunnerFile),
+            (".npmrc", New, NewRunnerFile),
+            (".cargo/config.toml", New, NewRunnerFile),
+            ("build.rs", New, NewRunnerFile),
+            ("sitecustomize.py", New, NewRunnerFile),
+            ("pytest.py", New, NewRunnerFile),
+            ("pytest/__init__.py", New, NewRunnerFile),
+            ("tools/json.py", New, NewRunnerFile),
+            ("pyproject.toml", New, NewRunnerFile),
+            ("package.json", Changed, ChangedManifest),
+            ("tests/test_a.py", Changed, ChangedTest),
+            ("pkg/a_test.go", Removed, ChangedTest),
+        ] {
+            assert_eq!(opportunity(path, change), Some(kind), "{path}");
+        }
+        for (path, change) in [
+            ("src/a.py", Changed),
+            ("tests/test_b.py", New),
+            ("build.rs", Changed),
+            ("app/models/json.py", New),
+            ("README.md", New),
+            ("package-lock.json", Changed),
+        ] {
+            assert_eq!(opportunity(path, change), None, "{path}");
+        }
+    }
 }

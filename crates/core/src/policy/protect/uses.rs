@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::runner_files::is_runner_file;
+use super::runner_files::{is_manifest, is_runner_file};
 use super::script::{NamedScript, Reading, RunBy, reading};
 
 /// So many files of one gate are named, and so many bytes of paths.
@@ -57,7 +57,6 @@ const PRODUCT_FOLDERS: &[&str] =
 const PRODUCT_STEMS: &[&str] = &["main", "index", "app", "server", "cli"];
 /// Parts of a name that say that it is a check.
 const CHECK_WORDS: &[&str] = &["test", "check", "verify", "lint", "assert", "spec", "ci-", "-ci", "_ci", "ci_"];
-const MANIFESTS: &[&str] = &["package.json", "pyproject.toml", "Cargo.toml", "setup.cfg", "composer.json", "deno.json"];
 
 /// What a gate uses, as its report says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +167,8 @@ pub fn uses_of(command: &str, workspace: &str, task: &str, files: &dyn FilesSeen
 /// A text that runs something.
 struct RunText {
     text: String,
+    /// Where the names of what it runs may stand: the whole file, and the gate's own command.
+    words: String,
     /// Where it lies.
     folder: String,
     /// How many steps from the gate's own command.
@@ -185,33 +186,31 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn follow(&mut self, command: &str) {
-        let mut open = vec![RunText { text: command.to_owned(), folder: String::new(), step: 0 }];
+        let words = command.to_owned();
+        let mut open = vec![RunText { text: words.clone(), words, folder: String::new(), step: 0 }];
         let mut read = 0;
         while let Some(next) = open.pop() {
             read += 1;
             if read > TEXTS_MAX {
                 return;
             }
-            let step = next.step + 1;
             let seen = reading(&next.text, self.workspace);
-            for path in self.run_by(&next, &seen) {
-                open.extend(self.lines_of(&path).map(|text| RunText { text, folder: above(&path).to_owned(), step }));
-            }
+            let mut new = self.run_by(&next, &seen);
             if seen.runs_maker {
-                for path in self.makefiles(&next.folder) {
-                    open.extend(self.lines_of(&path).map(|text| RunText { text, folder: String::new(), step }));
-                }
+                new.extend(self.makefiles(&next.folder));
             }
             if seen.runs_package {
                 let mut packages = self.opened_named(|name| name == "package.json");
                 packages.retain(|path| !self.texts.contains_key(path));
-                for path in packages {
-                    open.extend(self.lines_of(&path).map(|text| RunText {
-                        text,
-                        folder: above(&path).to_owned(),
-                        step,
-                    }));
-                }
+                new.extend(packages);
+            }
+            for path in new {
+                let Some(text) = self.lines_of(&path) else { continue };
+                // A script may run what it gets as an argument.
+                let words = format!("{}\n{command}", self.text(&path).unwrap_or_default());
+                // Recipes run where make does.
+                let folder = if is_makefile(&path) { String::new() } else { above(&path).to_owned() };
+                open.push(RunText { text, words, folder, step: next.step + 1 });
             }
         }
     }
@@ -250,7 +249,7 @@ impl Search<'_> {
     }
 
     fn is_part(&mut self, path: &str, script: &NamedScript, from: &RunText) -> bool {
-        if MANIFESTS.contains(&name_of(path)) || self.text(path).is_none() {
+        if is_manifest(name_of(path)) || self.text(path).is_none() {
             return false;
         }
         if from.step == 0 {
@@ -283,7 +282,7 @@ impl Search<'_> {
     fn unnamed(&mut self, from: &RunText) -> Vec<String> {
         let opened: Vec<String> = self.files.opened().into_iter().flatten().cloned().collect();
         let scripts: Vec<String> = opened.into_iter().filter(|path| self.is_shell_script(path)).collect();
-        let mentions = Mentions::of(&from.text);
+        let mentions = Mentions::of(&from.words);
         let mut mentioned: Vec<String> = scripts.iter().filter(|path| mentions.has(path)).cloned().collect();
         if mentioned.is_empty() && from.step == 0 {
             mentioned = scripts;
@@ -301,6 +300,9 @@ impl Search<'_> {
 
     fn is_shell_script(&mut self, path: &str) -> bool {
         let by_name = [".sh", ".bash", ".ksh", ".zsh"].iter().any(|end| path.ends_with(end));
+        if !by_name && name_of(path).trim_start_matches('.').contains('.') {
+            return false;
+        }
         self.text(path).is_some_and(|text| by_name || has_shell_line(&text))
     }
 
@@ -494,10 +496,19 @@ impl Mentions {
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
         for word in text.split(apart).filter(|word| !word.is_empty()) {
             let word = word.trim_start_matches("./").trim_end_matches('/');
+            // What stands in a variable may be anything.
+            let parts = word.split('$').enumerate().map(|(at, part)| match at {
+                0 => part.to_owned(),
+                _ => format!("*{}", part.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_')),
+            });
+            let word: String = parts.collect();
+            if !word.chars().any(char::is_alphanumeric) {
+                continue;
+            }
             if word.contains(['*', '?']) {
-                patterns.push(word.to_owned());
-            } else if word.chars().any(char::is_alphanumeric) {
-                names.push(word.to_owned());
+                patterns.push(word);
+            } else {
+                names.push(word);
             }
         }
         Self { names, patterns }
