@@ -21,72 +21,67 @@ struct Cheat {
     path: &'static str,
 }
 
+const CHEATS: [Cheat; 9] = [
+    Cheat {
+        promise: "make test",
+        files: &[("Makefile", "test:\n\tsh scripts/run.sh\n"), ("scripts/run.sh", "exit 1\n")],
+        agent: "echo exit 0 > scripts/run.sh",
+        path: "scripts/run.sh",
+    },
+    Cheat {
+        promise: "for f in t/*.sh; do sh \"$f\" || exit 1; done",
+        files: &[("t/1.sh", "exit 1\n")],
+        agent: "echo exit 0 > t/1.sh",
+        path: "t/1.sh",
+    },
+    Cheat {
+        promise: "python3 -m tools.check",
+        files: &[("tools/__init__.py", ""), ("tools/check.py", "raise SystemExit(1)\n")],
+        agent: "echo > tools/check.py",
+        path: "tools/check.py",
+    },
+    Cheat {
+        promise: "npm run test",
+        files: &[("package.json", r#"{"scripts": {"test": "python3 test.py"}}"#), ("test.py", "raise SystemExit(1)\n")],
+        agent: "echo > test.py",
+        path: "test.py",
+    },
+    Cheat {
+        promise: "sh check.sh",
+        files: &[("check.sh", ". ./lib.sh\nfail\n"), ("lib.sh", "fail() { exit 1; }\n")],
+        agent: "echo 'fail() { exit 0; }' > lib.sh",
+        path: "lib.sh",
+    },
+    Cheat {
+        promise: "S=check.sh; sh \"$S\"",
+        files: &[("check.sh", "exit 1\n")],
+        agent: "echo exit 0 > check.sh",
+        path: "check.sh",
+    },
+    Cheat {
+        promise: "make verify",
+        files: &[("Makefile", "verify:\n\tfalse\n")],
+        agent: "printf 'verify:\\n\\ttrue\\n' > Makefile",
+        path: "Makefile",
+    },
+    Cheat {
+        promise: "python3 tools/check.py",
+        files: &[("tools/check.py", "import more\nmore.go()\n"), ("tools/more.py", "def go(): raise SystemExit(1)\n")],
+        agent: "echo 'def go(): pass' > tools/more.py; rm -rf tools/__pycache__",
+        path: "tools/more.py",
+    },
+    Cheat {
+        promise: "cat pytest.ini; grep -q strict pytest.ini && false",
+        files: &[("pytest.ini", "strict\n")],
+        agent: "rm pytest.ini; echo other > pytest.ini; false",
+        path: "pytest.ini",
+    },
+];
+
 #[test]
 fn a_file_that_the_gate_uses_is_restored_with_the_default_flags() {
     // req: RT-R9
-    let cheats = [
-        Cheat {
-            promise: "make test",
-            files: &[("Makefile", "test:\n\tsh scripts/run.sh\n"), ("scripts/run.sh", "exit 1\n")],
-            agent: "echo exit 0 > scripts/run.sh",
-            path: "scripts/run.sh",
-        },
-        Cheat {
-            promise: "for f in t/*.sh; do sh \"$f\" || exit 1; done",
-            files: &[("t/1.sh", "exit 1\n")],
-            agent: "echo exit 0 > t/1.sh",
-            path: "t/1.sh",
-        },
-        Cheat {
-            promise: "python3 -m tools.check",
-            files: &[("tools/__init__.py", ""), ("tools/check.py", "raise SystemExit(1)\n")],
-            agent: "echo > tools/check.py",
-            path: "tools/check.py",
-        },
-        Cheat {
-            promise: "npm run test",
-            files: &[
-                ("package.json", r#"{"scripts": {"test": "python3 test.py"}}"#),
-                ("test.py", "raise SystemExit(1)\n"),
-            ],
-            agent: "echo > test.py",
-            path: "test.py",
-        },
-        Cheat {
-            promise: "sh check.sh",
-            files: &[("check.sh", ". ./lib.sh\nfail\n"), ("lib.sh", "fail() { exit 1; }\n")],
-            agent: "echo 'fail() { exit 0; }' > lib.sh",
-            path: "lib.sh",
-        },
-        Cheat {
-            promise: "S=check.sh; sh \"$S\"",
-            files: &[("check.sh", "exit 1\n")],
-            agent: "echo exit 0 > check.sh",
-            path: "check.sh",
-        },
-        Cheat {
-            promise: "make verify",
-            files: &[("Makefile", "verify:\n\tfalse\n")],
-            agent: "printf 'verify:\\n\\ttrue\\n' > Makefile",
-            path: "Makefile",
-        },
-        Cheat {
-            promise: "python3 tools/check.py",
-            files: &[
-                ("tools/check.py", "import more\nmore.go()\n"),
-                ("tools/more.py", "def go(): raise SystemExit(1)\n"),
-            ],
-            agent: "echo 'def go(): pass' > tools/more.py; rm -rf tools/__pycache__",
-            path: "tools/more.py",
-        },
-        Cheat {
-            promise: "cat pytest.ini; grep -q strict pytest.ini && false",
-            files: &[("pytest.ini", "strict\n")],
-            agent: "rm pytest.ini; echo other > pytest.ini; false",
-            path: "pytest.ini",
-        },
-    ];
-    for Cheat { promise, files, agent, path } in cheats {
+    for Cheat { promise, files, agent, path } in CHEATS {
         let user = maker(files);
         let ran = user.run(&start(agent, promise, &["-n", "1"])).expect_code(1);
         assert!(

@@ -43,94 +43,92 @@ fn used(command: &str, files: &[(&str, &str)]) -> Vec<String> {
 
 const JSON: &str = r#"{"scripts": {"test": "node test.js && sh scripts/more.sh", "start": "node src/index.js"}}"#;
 
+/// A gate's command, the files of the workspace, and what it uses.
+type Case = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const RUN: &[Case] = &[
+    (
+        "make test",
+        &[
+            ("Makefile", "include mk.d/*.mk\ntest:\n\t@sh scripts/run.sh\n"),
+            ("mk.d/a.mk", "A = 1\n"),
+            ("scripts/run.sh", "exit 1"),
+        ],
+        &["makefile makefile", "mk.d/a.mk makefile", "scripts/run.sh script"],
+    ),
+    (
+        "sh check.sh",
+        &[("check.sh", ". ./lib.sh\nfail\n"), ("lib.sh", "fail() { exit 1; }")],
+        &["check.sh direct", "lib.sh script"],
+    ),
+    (
+        "sh ci/check.sh",
+        &[("ci/check.sh", ". \"$(dirname \"$0\")/more.sh\"\n"), ("ci/more.sh", "x")],
+        &["ci/check.sh direct", "ci/more.sh script"],
+    ),
+    ("sh ci/a.sh", &[("ci/a.sh", "cd ci\nsh b.sh\n"), ("ci/b.sh", "x")], &["ci/a.sh direct", "ci/b.sh script"]),
+    (
+        "for f in t/*.sh; do sh \"$f\" || exit 1; done",
+        &[("t/1.sh", "exit 1"), ("t/2.sh", "unopened:exit 1"), ("src/x.sh", "y")],
+        &["t/1.sh direct", "t/2.sh direct"],
+    ),
+    ("ls t/*.sh | xargs -n1 sh", &[("t/1.sh", "exit 1")], &["t/1.sh direct"]),
+    ("S=check.sh; sh \"$S\"", &[("check.sh", "exit 1"), ("other.sh", "x")], &["check.sh direct"]),
+    ("cat check.sh | sh", &[("check.sh", "exit 1")], &["check.sh direct"]),
+    ("find t -name '*.sh' -exec sh {} \\;", &[("t/1.sh", "exit 1")], &["t/1.sh direct"]),
+    (
+        "make test",
+        &[
+            ("Makefile", "T = $(wildcard t/*.sh)\ntest:\n\tfor f in $(T); do sh $$f; done\n"),
+            ("t/1.sh", "x"),
+            ("z.sh", "y"),
+        ],
+        &["makefile makefile", "t/1.sh script"],
+    ),
+    (
+        "sh ci/run.sh part.sh",
+        &[("ci/run.sh", "sh \"$1\"\n"), ("part.sh", "x"), ("z.sh", "y")],
+        &["ci/run.sh direct", "part.sh script"],
+    ),
+    ("sh \"$CHECK\"", &[("ci/all", "#!/bin/sh\nexit 1"), ("a.txt", "x")], &["ci/all direct"]),
+    (
+        "python3 -m tools.check",
+        &[
+            ("tools/__init__.py", ""),
+            ("tools/check.py", "import tools.more, app"),
+            ("tools/more.py", ""),
+            ("app.py", ""),
+        ],
+        &["tools/__init__.py helper", "tools/check.py direct", "tools/more.py helper"],
+    ),
+    (
+        "npm test",
+        &[
+            ("package.json", JSON),
+            ("test.js", "x"),
+            ("scripts/more.sh", "unopened:x"),
+            ("src/index.js", "x"),
+            (".npmrc", "a=b"),
+        ],
+        &[".npmrc runner", "scripts/more.sh script", "test.js script"],
+    ),
+    ("sh a.sh && sh b.sh", &[("a.sh", "exit 1"), ("b.sh", "unopened:x")], &["a.sh direct", "b.sh direct"]),
+    (
+        "python3 -m pytest -q",
+        &[("pytest.ini", ""), ("tests/conftest.py", ""), ("tests/test_a.py", ""), ("calc.py", ""), ("setup.cfg", "")],
+        &["pytest.ini runner", "tests/conftest.py runner"],
+    ),
+    (
+        "cargo test",
+        &[("Cargo.toml", ""), (".cargo/config.toml", ""), ("src/lib.rs", ""), ("build.rs", "")],
+        &[".cargo/config.toml runner"],
+    ),
+];
+
 #[test]
 fn what_a_gate_runs_is_found_one_step_and_further_in_every_spelling() {
     // req: RT-R9
-    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
-        (
-            "make test",
-            &[
-                ("Makefile", "include mk.d/*.mk\ntest:\n\t@sh scripts/run.sh\n"),
-                ("mk.d/a.mk", "A = 1\n"),
-                ("scripts/run.sh", "exit 1"),
-            ],
-            &["makefile makefile", "mk.d/a.mk makefile", "scripts/run.sh script"],
-        ),
-        (
-            "sh check.sh",
-            &[("check.sh", ". ./lib.sh\nfail\n"), ("lib.sh", "fail() { exit 1; }")],
-            &["check.sh direct", "lib.sh script"],
-        ),
-        (
-            "sh ci/check.sh",
-            &[("ci/check.sh", ". \"$(dirname \"$0\")/more.sh\"\n"), ("ci/more.sh", "x")],
-            &["ci/check.sh direct", "ci/more.sh script"],
-        ),
-        ("sh ci/a.sh", &[("ci/a.sh", "cd ci\nsh b.sh\n"), ("ci/b.sh", "x")], &["ci/a.sh direct", "ci/b.sh script"]),
-        (
-            "for f in t/*.sh; do sh \"$f\" || exit 1; done",
-            &[("t/1.sh", "exit 1"), ("t/2.sh", "unopened:exit 1"), ("src/x.sh", "y")],
-            &["t/1.sh direct", "t/2.sh direct"],
-        ),
-        ("ls t/*.sh | xargs -n1 sh", &[("t/1.sh", "exit 1")], &["t/1.sh direct"]),
-        ("S=check.sh; sh \"$S\"", &[("check.sh", "exit 1"), ("other.sh", "x")], &["check.sh direct"]),
-        ("cat check.sh | sh", &[("check.sh", "exit 1")], &["check.sh direct"]),
-        ("find t -name '*.sh' -exec sh {} \\;", &[("t/1.sh", "exit 1")], &["t/1.sh direct"]),
-        (
-            "make test",
-            &[
-                ("Makefile", "T = $(wildcard t/*.sh)\ntest:\n\tfor f in $(T); do sh $$f; done\n"),
-                ("t/1.sh", "x"),
-                ("z.sh", "y"),
-            ],
-            &["makefile makefile", "t/1.sh script"],
-        ),
-        (
-            "sh ci/run.sh part.sh",
-            &[("ci/run.sh", "sh \"$1\"\n"), ("part.sh", "x"), ("z.sh", "y")],
-            &["ci/run.sh direct", "part.sh script"],
-        ),
-        ("sh \"$CHECK\"", &[("ci/all", "#!/bin/sh\nexit 1"), ("a.txt", "x")], &["ci/all direct"]),
-        (
-            "python3 -m tools.check",
-            &[
-                ("tools/__init__.py", ""),
-                ("tools/check.py", "import tools.more, app"),
-                ("tools/more.py", ""),
-                ("app.py", ""),
-            ],
-            &["tools/__init__.py helper", "tools/check.py direct", "tools/more.py helper"],
-        ),
-        (
-            "npm test",
-            &[
-                ("package.json", JSON),
-                ("test.js", "x"),
-                ("scripts/more.sh", "unopened:x"),
-                ("src/index.js", "x"),
-                (".npmrc", "a=b"),
-            ],
-            &[".npmrc runner", "scripts/more.sh script", "test.js script"],
-        ),
-        ("sh a.sh && sh b.sh", &[("a.sh", "exit 1"), ("b.sh", "unopened:x")], &["a.sh direct", "b.sh direct"]),
-        (
-            "python3 -m pytest -q",
-            &[
-                ("pytest.ini", ""),
-                ("tests/conftest.py", ""),
-                ("tests/test_a.py", ""),
-                ("calc.py", ""),
-                ("setup.cfg", ""),
-            ],
-            &["pytest.ini runner", "tests/conftest.py runner"],
-        ),
-        (
-            "cargo test",
-            &[("Cargo.toml", ""), (".cargo/config.toml", ""), ("src/lib.rs", ""), ("build.rs", "")],
-            &[".cargo/config.toml runner"],
-        ),
-    ];
-    for (command, files, expected) in cases {
+    for (command, files, expected) in RUN {
         assert_eq!(used(command, files), *expected, "{command}");
     }
 }

@@ -84,7 +84,7 @@ impl Comparison {
         diff::changes(&self.store, &self.contents()?, commits, bounds)
     }
 
-    /// The text of one side of a change; none for what is no file, or longer.
+    /// The text of one side of a change; none where it is not a file, or longer.
     #[must_use]
     pub fn text(&self, side: Option<&Side>, bytes_max: usize) -> Option<String> {
         let id = side.filter(|side| side.kind == FileKind::File)?.id?;

@@ -19,7 +19,7 @@ use crate::workspace::watch::{OpenWatch, OpenedFiles};
 
 /// How often events are read: the kernel holds 16,384 of them.
 const DRAIN_EVERY: Duration = Duration::from_millis(25);
-/// A file that is longer is no script.
+/// A longer file is not a script.
 const TEXT_BYTES_MAX: u64 = 256 * 1024;
 
 /// A gate that is watched.

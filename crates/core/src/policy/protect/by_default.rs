@@ -17,7 +17,7 @@ pub struct ProtectJudgement {
 }
 
 /// All of them, but what `--allow` names, and what the task names. A file that the gate's own command runs is protected
-/// although the task names it: "make check.sh pass" is no permission to change check.sh.
+/// although the task names it: "make check.sh pass" does not permit to change check.sh.
 #[must_use]
 pub fn protected_by_default(uses: &[GateUse], allow: &[String], _: &Deciding) -> ProtectJudgement {
     let mut judgement = ProtectJudgement::default();

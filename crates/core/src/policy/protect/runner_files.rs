@@ -237,7 +237,7 @@ fn shadows(path: &str) -> bool {
     searched && SHADOWED.contains(&stem)
 }
 
-/// Whether a change of a file is named and nothing else: what agents are told, and what CI and hooks run.
+/// Whether a change of a file is named and nothing else: instructions for agents, and what CI and hooks run.
 ///
 /// ```
 /// use loop_core::policy::protect::is_named_only;

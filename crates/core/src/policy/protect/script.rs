@@ -95,7 +95,7 @@ pub(super) struct NamedScript {
 
 /// What a text of shell lines runs.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ShellReading {
     pub(super) named: Vec<NamedScript>,
     /// It hands to a shell what it does not name: `sh "$f"`, `| sh`, `xargs sh`.
     pub(super) runs_unnamed: bool,
@@ -106,9 +106,9 @@ pub(super) struct Reading {
 }
 
 /// Everything that a text of shell lines runs.
-pub(super) fn reading(text: &str, workspace: &str) -> Reading {
+pub(super) fn reading(text: &str, workspace: &str) -> ShellReading {
     let workspace = workspace.trim_end_matches('/');
-    let mut found = Found { workspace, folder: String::new(), captured: false, read: Reading::default() };
+    let mut found = Found { workspace, folder: String::new(), captured: false, read: ShellReading::default() };
     found.line(text, 0);
     found.read
 }
@@ -131,7 +131,7 @@ struct Found<'a> {
     folder: String,
     /// What is read now stands in `$(…)`.
     captured: bool,
-    read: Reading,
+    read: ShellReading,
 }
 
 impl Found<'_> {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::runner_files::{is_manifest, is_runner_file};
-use super::script::{NamedScript, Reading, RunBy, reading};
+use super::script::{NamedScript, RunBy, ShellReading, reading};
 
 /// So many files of one gate are named, and so many bytes of paths.
 const FILES_MAX: usize = 100;
@@ -216,7 +216,7 @@ impl Search<'_> {
     }
 
     /// The files that a text runs and that were not known.
-    fn run_by(&mut self, from: &RunText, seen: &Reading) -> Vec<String> {
+    fn run_by(&mut self, from: &RunText, seen: &ShellReading) -> Vec<String> {
         let mut new = Vec::new();
         for script in &seen.named {
             let beside = if from.folder.is_empty() { None } else { Some(format!("{}/{}", from.folder, script.path)) };
@@ -555,7 +555,7 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
 }
 
 /// Whether a text names a file: by its path or its whole name; a shell script also by its name without the end, where
-/// that is no common word (`calc` for `calc.sh`).
+/// that is not a common word (`calc` for `calc.sh`).
 #[must_use]
 pub fn names_file(text: &str, path: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-./".contains(letter);
