@@ -146,7 +146,7 @@ pub trait FilesSeen {
 /// The files that a gate uses to judge, sorted. `workspace` is the absolute path of the workspace, `task` the text of
 /// the task.
 pub fn uses_of(command: &str, workspace: &str, task: &str, files: &dyn FilesSeen) -> GateUses {
-    let mut search = Search { workspace, files, found: BTreeMap::new(), texts: BTreeMap::new(), runs_maker: false };
+    let mut search = Search { workspace, files, found: BTreeMap::new(), texts: BTreeMap::new() };
     search.follow(command);
     search.add_helpers();
     search.add_runner_files();
@@ -181,7 +181,6 @@ struct Search<'a> {
     found: BTreeMap<String, UseKind>,
     /// The texts that were read.
     texts: BTreeMap<String, Option<String>>,
-    runs_maker: bool,
 }
 
 impl Search<'_> {
@@ -262,7 +261,7 @@ impl Search<'_> {
                 looks_like_product(path) || script.captured && !looks_like_check(path)
             }
         };
-        !product && !(script.by == RunBy::Shell && self.is_sourced_product(path, &from.text))
+        !(product || script.by == RunBy::Shell && self.is_sourced_product(path, &from.text))
     }
 
     /// Whether a text uses a sourced file only for what its functions print: it is tested then.
@@ -330,8 +329,7 @@ impl Search<'_> {
 
     /// The makefiles that were opened. Where that is not known, those beside the text that runs make.
     fn makefiles(&mut self, folder: &str) -> Vec<String> {
-        self.runs_maker = true;
-        let mut found = self.opened_named(|name| is_makefile(name));
+        let mut found = self.opened_named(is_makefile);
         if self.files.opened().is_none() {
             found.extend(self.files.inside(folder).into_iter().filter(|path| is_makefile(path)));
         }
