@@ -43,8 +43,10 @@ fn used(command: &str, files: &[(&str, &str)]) -> Vec<String> {
 
 const JSON: &str = r#"{"scripts": {"test": "node test.js && sh scripts/more.sh", "start": "node src/index.js"}}"#;
 
+/// A path and its text.
+type TestFile = (&'static str, &'static str);
 /// A gate's command, the files of the workspace, and what it uses.
-type Case = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+type Case = (&'static str, &'static [TestFile], &'static [&'static str]);
 
 const RUN: &[Case] = &[
     (
@@ -135,7 +137,7 @@ fn what_a_gate_runs_is_found_one_step_and_further_in_every_spelling() {
 
 #[test]
 fn the_product_is_not_what_a_gate_uses_to_judge() {
-    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
+    let cases: &[Case] = &[
         (
             "sh check.sh",
             &[("check.sh", ". ./calc.sh\n[ \"$(add 2 3)\" = 5 ]\n"), ("calc.sh", "add() {\n")],
