@@ -10,6 +10,8 @@ use loop_core::view::LiveDigest;
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
 use crate::checkpoint_thread::CheckpointWorker;
+use crate::gate::baseline_watch::BaselineWatch;
+use crate::gate::opportunity::{self, ChangesSinceStart};
 use crate::gate::programs::programs_of;
 use crate::gate::results::TestHistory;
 use crate::gate::run::{GateContext, GateFailure, GateReader, GateTry};
@@ -36,6 +38,8 @@ pub(crate) struct Executor {
     containment: Option<(String, Containment)>,
     /// The thread for checkpoints; started with the first order for it.
     checkpoints: Option<CheckpointWorker>,
+    /// Which files the gate opens that runs before the first iteration.
+    watching: Option<BaselineWatch>,
     /// Events for the next poll.
     ready: Vec<Event>,
 }
@@ -54,7 +58,7 @@ enum Work {
     Agent(Box<AgentWork>),
     Gate(Box<GateWork>),
     /// With the tools that are known already.
-    Certify(Box<KnownTools>),
+    Certify(Box<KnownTools>, Option<Box<ChangesSinceStart>>),
     Judge(JudgeWork),
     Notify,
 }
@@ -88,7 +92,7 @@ impl Work {
                 None => {}
             },
             Self::Gate(gate) => gate.reader.push(voice, bytes),
-            Self::Certify(_) | Self::Judge(_) | Self::Notify => {}
+            Self::Certify(..) | Self::Judge(_) | Self::Notify => {}
         }
         show(bytes);
     }
@@ -97,7 +101,7 @@ impl Work {
         match self {
             Self::Agent(agent) => agent.reader.answer(end),
             Self::Gate(gate) => gate.answer(end),
-            Self::Certify(known) => tools::answer(*known, end),
+            Self::Certify(known, between) => opportunity::with(tools::answer(*known, end), between.as_deref()),
             Self::Judge(work) => work.answer(end),
             Self::Notify => notify::answer(&end),
         }
@@ -148,6 +152,7 @@ impl Executor {
             holds: Vec::new(),
             containment: None,
             checkpoints: None,
+            watching: None,
             ready: Vec::new(),
         }
     }
@@ -198,7 +203,11 @@ impl Executor {
                 let task = self.contained(state, |executor, containment| {
                     tools::start(state, &executor.workspace, output, &known, containment)
                 });
-                task.map(|task| OpenOrder { id, task, work: Work::Certify(known) })
+                let between = self.since_start(state);
+                match task {
+                    Ok(task) => Ok(OpenOrder { id, task, work: Work::Certify(known, between) }),
+                    Err(answer) => Err(opportunity::with(answer, between.as_deref())),
+                }
             }
             Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
                 Ok(call) => self.run_agent(id, order, state, call),
@@ -268,6 +277,9 @@ impl Executor {
         // Before the agent works, whatever the round is called.
         let is_first = state.iteration == 0;
         let programs = if is_first { programs_of(&gate.command, self.workspace.path()) } else { Vec::new() };
+        // What the gate uses is what a person wants.
+        let spec = state.spec.as_ref();
+        self.watching = spec.filter(|_| is_first).map(|spec| BaselineWatch::begin(&self.run, spec, gate));
         let task = self.contained(state, |executor, containment| {
             let workspace = &executor.workspace;
             let (folder, same, secrets) = (workspace.path(), workspace.id(), secrets::of(state));
@@ -275,10 +287,18 @@ impl Executor {
             let started = context.start(gate, output, containment);
             // It may have been replaced since it was compared; then it was not started there.
             started.map_err(|report| executor.replaced().unwrap_or(Answer::GateEnded(report)))
-        })?;
+        });
+        let task = task.inspect_err(|_| self.watching = None)?;
         let history = TestHistory::of(&self.run, state, number, id);
         let work = Work::Gate(Box::new(GateWork { reader: GateReader::default(), history, programs }));
         Ok(OpenOrder { id, task, work })
+    }
+
+    /// What is compared to see what the agent changed; none without checkpoints.
+    fn since_start(&self, state: &RunState) -> Option<Box<ChangesSinceStart>> {
+        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() && state.iteration > 0)?;
+        let newest = state.checkpoints.newest()?.to_owned();
+        Some(Box::new(ChangesSinceStart { context: self.run.checkpoints(spec), newest }))
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.
@@ -361,7 +381,7 @@ impl Executor {
     pub(crate) fn live(&self) -> Option<&LiveDigest> {
         self.open.iter().find_map(|open| match &open.work {
             Work::Agent(agent) => Some(agent.reader.digest()),
-            Work::Gate(_) | Work::Certify(_) | Work::Judge(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(..) | Work::Judge(_) | Work::Notify => None,
         })
     }
 
@@ -379,9 +399,10 @@ impl Executor {
         }
         let silence = |open: &OpenOrder| match &open.work {
             Work::Agent(agent) => agent.silence.as_ref().and_then(|silence| silence.wakes_in(now)),
-            Work::Gate(_) | Work::Certify(_) | Work::Judge(_) | Work::Notify => None,
+            Work::Gate(_) | Work::Certify(..) | Work::Judge(_) | Work::Notify => None,
         };
-        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().min()
+        let watch = self.watching.as_ref().map(BaselineWatch::wakes_in);
+        self.open.iter().flat_map(|open| [open.task.wakes_in(now), silence(open)]).flatten().chain(watch).min()
     }
 
     /// Continues all orders without waiting; gives answers and notices.
@@ -389,6 +410,7 @@ impl Executor {
         let mut events = std::mem::take(&mut self.ready);
         let done = self.checkpoints.iter().flat_map(CheckpointWorker::take);
         events.extend(done.map(|(order, answer)| Event::Answered { order, answer }));
+        self.watching.iter_mut().for_each(BaselineWatch::drain);
         let Some((_, containment)) = &mut self.containment else { return events };
         containment.check_shim();
         for mut open in std::mem::take(&mut self.open) {
@@ -412,7 +434,15 @@ impl Executor {
             };
             let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
             events.extend(removed.into_iter().chain(end.remark.clone()).map(message));
-            let answer = open.work.answer(end);
+            let watch = if let Work::Gate(..) = open.work { self.watching.take() } else { None };
+            let mut answer = open.work.answer(end);
+            if let Some(used) = watch.map(BaselineWatch::finish) {
+                let gap = used.gap.map(|gap| format!("not all files that the gate opens are known: {}", gap.words()));
+                events.extend(gap.map(message));
+                if let Answer::GateEnded(report) = &mut answer {
+                    report.used = Some(Box::new(used));
+                }
+            }
             let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
             events.extend(not_written.map(message));
             events.push(Event::Answered { order: open.id, answer });

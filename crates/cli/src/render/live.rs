@@ -338,6 +338,7 @@ impl Live {
             | Decision::Interruption { .. }
             | Decision::StatusSkipped
             | Decision::Round(_)
+            | Decision::Protect(_)
             | Decision::Guard(_)
             | Decision::BreakerClosed => {}
         }

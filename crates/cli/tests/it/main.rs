@@ -43,6 +43,7 @@ mod steering;
 mod steering_load;
 mod syncs;
 mod users_git;
+mod uses;
 mod verify;
 mod worker;
 mod workspaces;

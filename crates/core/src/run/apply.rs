@@ -52,6 +52,7 @@ impl RunState {
             Decision::Measurement(judgement) => self.measurement_judged(judgement),
             Decision::Gate(judgement) => self.gate_judged(judgement),
             Decision::Round(judgement) => self.round_judged(judgement),
+            Decision::Protect(judgement) => self.guard.protect(judgement),
             Decision::Guard(judgement) => self.guard_judged(judgement),
             Decision::Clean(judgement) => self.proving.copy_judged(judgement, self.checkpoints.tree()),
             Decision::Proof(judgement) => self.proof_judged(judgement),
@@ -387,6 +388,7 @@ impl RunState {
             (Order::RunGate { gate, .. }, Answer::GateEnded(report)) => {
                 let Phase::Gates { point, next } = self.phase else { return };
                 let cancelled = open.cancelled();
+                self.guard.gate_used(report.used.as_deref());
                 self.gates.ended(EndedGate { order: id, gate: *gate, report: report.clone(), cancelled });
                 self.phase = Phase::GateEnded { point, next };
             }
@@ -605,7 +607,7 @@ impl RunState {
             (None, _) => {}
         }
         self.phase = Phase::Deciding { point };
-        if self.guard.due().is_some() || (self.guard.watched_due() && self.gates_pass()) {
+        if self.guard.due().is_some() || self.guard.has_new() || (self.guard.watched_due() && self.gates_pass()) {
             self.phase = Phase::GatesGuard { point };
         }
     }

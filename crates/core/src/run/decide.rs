@@ -180,6 +180,14 @@ fn passed_but(state: &RunState, and: Option<&str>) -> Option<Next> {
 /// Protected files were changed, and that is to stop the run.
 fn tamper(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let found = state.guard.found()?;
+    if let Some(path) = state.guard.asks() {
+        let id = state.spec.as_ref().map_or("", |spec| spec.id.as_str());
+        let text = format!(
+            "{path} is protected, was restored in two iterations in a row, and the agent changed it again; \
+             if it may: loop resume {id} --allow {path}"
+        );
+        return conclude(Outcome::Tampered, ReasonCode::Tamper, text);
+    }
     if state.settings.read(deciding).values.guard.on_tamper != OnTamper::Stop {
         return None;
     }

@@ -14,6 +14,7 @@ use super::judgement::{
 use super::outcome::{Outcome, Proof, Reason};
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Act, JournalEntry};
+use crate::policy::protect::ProtectJudgement;
 use crate::policy::reserve::Wanted;
 use crate::settings::{GateSpec, Settings};
 
@@ -81,6 +82,8 @@ pub enum Decision {
     Gate(GateJudgement),
     /// What all gates together said of a state.
     Round(Box<RoundJudgement>),
+    /// Which of the files that a gate uses are protected from now on.
+    Protect(ProtectJudgement),
     /// What a check of the protected files means.
     Guard(GuardJudgement),
     /// What the gates said on a clean copy.

@@ -2,6 +2,7 @@
 use super::fact::GuardPoint;
 use super::judgement::{GuardJudgement, Tamper};
 use super::report::GuardReport;
+use crate::policy::protect::{GateUse, GateUses, ProtectJudgement};
 
 /// What the run knows about its protected files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +20,23 @@ pub struct Guard {
     /// A changed file is left that people did not change.
     suspect: bool,
     unjudged: Option<(GuardPoint, GuardReport)>,
+    /// What a gate uses, and is not judged yet.
+    used: Option<Vec<GateUse>>,
+    /// Files that the gates use: protected since the baseline.
+    learned: Vec<String>,
+    /// Some of these have no original yet.
+    has_new: bool,
+    /// What was restored in the newest iterations.
+    restored: Vec<RestoredFiles>,
+    /// A person is asked about this file.
+    asks: Option<String>,
+}
+
+/// The protected files that were restored in an iteration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RestoredFiles {
+    iteration: u32,
+    paths: Vec<String>,
 }
 
 /// What ran since they were checked.
@@ -68,6 +86,52 @@ impl Guard {
         self.found.as_ref().is_some_and(|found| found.tamper == Tamper::Found && !found.report.restored)
     }
 
+    /// The files that the gates use, and that are protected since the baseline.
+    #[must_use]
+    pub fn learned(&self) -> &[String] {
+        &self.learned
+    }
+
+    /// A file that was restored in two iterations running and changed again: only a person can say what it may be.
+    #[must_use]
+    pub fn asks(&self) -> Option<&str> {
+        self.asks.as_deref()
+    }
+
+    /// The files that were restored in both of the two iterations before this one.
+    pub fn restored_twice_before(&self, iteration: u32) -> impl Iterator<Item = &str> {
+        let of = |wanted: Option<u32>| {
+            let found = self.restored.iter().find(|restored| Some(restored.iteration) == wanted);
+            found.map_or(&[][..], |restored| &restored.paths[..])
+        };
+        let (first, second) = (of(iteration.checked_sub(2)), of(iteration.checked_sub(1)));
+        first.iter().filter(|path| second.contains(path)).map(String::as_str)
+    }
+
+    /// What a gate uses, and is not judged yet.
+    pub(super) fn unjudged_uses(&self) -> Option<&[GateUse]> {
+        self.used.as_deref()
+    }
+
+    /// Whether files are protected that have no original yet.
+    pub(super) fn has_new(&self) -> bool {
+        self.has_new
+    }
+
+    pub(super) fn gate_used(&mut self, uses: Option<&GateUses>) {
+        self.used = uses.map(|uses| uses.files.clone()).filter(|files| !files.is_empty());
+    }
+
+    pub(super) fn protect(&mut self, judgement: &ProtectJudgement) {
+        self.used = None;
+        for path in &judgement.files {
+            if !self.learned.contains(path) {
+                self.learned.push(path.clone());
+                self.has_new = true;
+            }
+        }
+    }
+
     /// What was checked, and is not judged yet.
     pub(super) fn unjudged(&self) -> Option<&(GuardPoint, GuardReport)> {
         self.unjudged.as_ref()
@@ -106,6 +170,8 @@ impl Guard {
 
     pub(super) fn opened(&mut self) {
         self.people |= self.is_known();
+        // A person has seen what was asked: it is restored again.
+        self.restored.clear();
     }
 
     /// People have, or had, time to change them.
@@ -127,6 +193,7 @@ impl Guard {
     /// Somebody else had the workspace since: what was found before says nothing about it.
     pub(super) fn forget(&mut self) {
         self.found = None;
+        self.asks = None;
         self.by_gates = false;
     }
 
@@ -140,7 +207,10 @@ impl Guard {
                 self.targets = report.targets.clone();
                 self.people = false;
             }
-            GuardPoint::Gates(_) => self.targets = report.targets.clone(),
+            GuardPoint::Gates(_) => {
+                self.targets = report.targets.clone();
+                self.has_new = false;
+            }
             GuardPoint::People => self.people = false,
         }
         self.unjudged = Some((point, report.clone()));
@@ -157,9 +227,23 @@ impl Guard {
             return false;
         }
         self.times = self.times.saturating_add(1);
+        self.asks = judgement.asks.clone();
+        if let (GuardPoint::Agent(iteration, _), true) = (point, report.restored) {
+            self.remember(iteration, &report.paths);
+        }
         self.found = Some(Found { report, tamper });
         let by_gates = tamper == Tamper::Found && matches!(point, GuardPoint::Gates(_));
         self.by_gates |= by_gates;
         by_gates
+    }
+
+    fn remember(&mut self, iteration: u32, paths: &[String]) {
+        match self.restored.iter_mut().find(|restored| restored.iteration == iteration) {
+            // Another attempt at the same iteration.
+            Some(known) => known.paths.extend(paths.iter().cloned()),
+            None => self.restored.push(RestoredFiles { iteration, paths: paths.to_vec() }),
+        }
+        let old = self.restored.len().saturating_sub(3);
+        self.restored.drain(..old);
     }
 }

@@ -9,6 +9,7 @@ use super::judgement::{
     MeasurementJudgement, RoundJudgement, Tamper,
 };
 use super::outcome::Outcome;
+use super::report::GuardReport;
 use super::session::SessionUse;
 use super::state::{Requests, RunState};
 use crate::agent::{AgentReport, Failure, StreamReport, signature};
@@ -18,6 +19,7 @@ use crate::policy::breaker::{self, IterationEvidence};
 use crate::policy::crash::{self, CrashEvidence};
 use crate::policy::gate::{self, Verdict};
 use crate::policy::prices::cost_of;
+use crate::policy::protect::{ProtectJudgement, protected_by_default};
 use crate::policy::rank::{GateScore, Rank};
 use crate::policy::wait::{self, WORTH_A_GATE_MS};
 use crate::settings::{KeepState, OnBlocked, OnInterrupt, OnRegression, OnTamper, StatusBlock};
@@ -440,7 +442,13 @@ fn error_signature(report: &AgentReport) -> Option<String> {
 /// What a check of the protected files means.
 pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
     let Some((point, report)) = state.guard.unjudged() else {
-        return GuardJudgement { point: GuardPoint::Start, tamper: Tamper::None, suspect: false, note: None };
+        return GuardJudgement {
+            point: GuardPoint::Start,
+            tamper: Tamper::None,
+            suspect: false,
+            asks: None,
+            note: None,
+        };
     };
     let allowed = state.settings.read(deciding).values.guard.on_tamper == OnTamper::Allow;
     let by_gates = matches!(point, GuardPoint::Gates(_));
@@ -461,7 +469,21 @@ pub(super) fn guard(state: &RunState, deciding: &Deciding) -> GuardJudgement {
         restored: report.restored,
         by_gates,
     });
-    GuardJudgement { point: *point, tamper, suspect, note }
+    let asks = asked_about(state, *point, report).filter(|_| tamper == Tamper::Found);
+    GuardJudgement { point: *point, tamper, suspect, asks, note }
+}
+
+/// The file that was restored in the two iterations before and is not restored again.
+fn asked_about(state: &RunState, point: GuardPoint, report: &GuardReport) -> Option<String> {
+    let GuardPoint::Agent(iteration, _) = point else { return None };
+    let mut twice = state.guard.restored_twice_before(iteration).filter(|_| !report.restored);
+    twice.find(|path| report.paths.iter().any(|changed| changed == path)).map(str::to_owned)
+}
+
+/// Which of the files that a gate uses are protected from now on.
+pub(super) fn protect(state: &RunState, deciding: &Deciding) -> ProtectJudgement {
+    let uses = state.guard.unjudged_uses().unwrap_or_default();
+    protected_by_default(uses, &state.settings.read(deciding).values.guard.allow, deciding)
 }
 
 /// The names, and how many are not named.

@@ -182,6 +182,9 @@ pub struct GuardJudgement {
     /// A changed file is left that people did not change.
     #[serde(default, skip_serializing_if = "is_false")]
     pub suspect: bool,
+    /// This file was restored in the two iterations before, and was changed again: a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
     /// What the next prompt says about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<PromptNote>,

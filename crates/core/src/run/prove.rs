@@ -11,6 +11,7 @@ use crate::policy::gate::Verdict;
 use crate::policy::proof::{
     self, Finding, FindingKind, FindingWeight, Noticed, ProofResult, RedBefore, StrengthReport, probe_budget_ms,
 };
+use crate::policy::protect::OpportunityKind;
 use crate::settings::{JudgeChoice, StrengthChoice};
 use crate::text::NameList;
 
@@ -156,6 +157,7 @@ pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
     let mut findings = cheap_findings(state);
     findings.extend(copy_findings(state, point, &strength));
     findings.extend(swapped_programs(state));
+    findings.extend(opportunities(state));
     let weaker = weaker(state);
     if settings.values.guard.require_tests_kept && !weaker_in(state, true).is_empty() {
         findings.push(finding(FindingKind::WeakerTests, format!("the tests are weaker: {}", weaker.join("; "))));
@@ -274,6 +276,21 @@ fn copy_findings(state: &RunState, point: GatePoint, strength: &StrengthReport) 
         all.push(finding(FindingKind::Undo, text));
     }
     all
+}
+
+/// What the agent changed that could have made the pass easier, by kind.
+fn opportunities(state: &RunState) -> Vec<Finding> {
+    let all = || state.certified().into_iter().flat_map(|certified| &certified.opportunities);
+    let kinds = [
+        (OpportunityKind::ChangedTest, FindingKind::ChangedTests, "tests of the start were changed"),
+        (OpportunityKind::NewRunnerFile, FindingKind::RunnerConfig, "there are new files that a test runner reads"),
+        (OpportunityKind::ChangedManifest, FindingKind::Manifest, "a file that says how tests are run was changed"),
+    ];
+    let findings = kinds.into_iter().filter_map(|(wanted, kind, text)| {
+        let paths = NameList::of(all().filter(|one| one.kind == wanted).map(|one| one.path.as_str()));
+        (!paths.is_nothing()).then(|| finding(kind, format!("{text}: {}", paths.words())))
+    });
+    findings.collect()
 }
 
 /// Programs of the gates that are not those of the start.

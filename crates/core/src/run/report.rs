@@ -5,6 +5,7 @@ use super::judge_report::JudgeReport;
 use crate::agent::AgentReport;
 use crate::changes::Changes;
 use crate::ended::{Ended, Output};
+use crate::policy::protect::{GateUses, Opportunity};
 use crate::policy::reserve::Reserved;
 use crate::test_output::TestsSeen;
 use crate::text::NameList;
@@ -163,6 +164,9 @@ pub struct GuardReport {
     /// Which were changed and how, a bounded number.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub tampered: NameList,
+    /// The paths of these, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     /// Which new ones match, a bounded number.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub added: NameList,
@@ -189,6 +193,12 @@ pub struct CertifyReport {
     /// Programs of the gates that are another file, or another content, than before the agent worked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub swapped: Vec<ToolChange>,
+    /// What the agent changed that could make the gates pass without the work, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opportunities: Vec<Opportunity>,
+    /// Changed files of agents and of CI, a bounded number: only named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<String>,
 }
 
 /// A program and its version.
@@ -272,4 +282,7 @@ pub struct GateReport {
     /// The programs that its command names, before the agent worked; empty later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<GateProgram>,
+    /// What it uses to judge: only before the first iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Box<GateUses>>,
 }

@@ -161,6 +161,9 @@ impl Turn<'_> {
 
     fn next_judgement(&self) -> Option<Decision> {
         let (state, deciding) = (&self.after, self.deciding);
+        if state.guard.unjudged_uses().is_some() {
+            return Some(Decision::Protect(judge::protect(state, deciding)));
+        }
         if state.guard.unjudged().is_some() {
             return Some(Decision::Guard(judge::guard(state, deciding)));
         }

@@ -426,6 +426,7 @@ impl History {
             | Decision::Interruption { .. }
             | Decision::StatusSkipped
             | Decision::Round(_)
+            | Decision::Protect(_)
             | Decision::Guard(_)
             | Decision::Clean(_)
             | Decision::Proof(_)

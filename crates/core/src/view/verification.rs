@@ -280,6 +280,7 @@ mod tests {
             excerpt: String::new(),
             tests: None,
             programs: Vec::new(),
+            used: None,
         };
         Again { name: name.to_owned(), verdict, tries: 1, report, tests: None }
     }

@@ -1,6 +1,8 @@
 //! Protected files: looked at after the agent and after the gates, put back, told, or the end; and weaker tests.
 use expect_test::expect;
 
+use loop_core::run::{Decision, Fact};
+
 use crate::play::Story;
 
 /// A loop with two protected files, up to its first call.
@@ -272,4 +274,54 @@ fn whatever_the_first_round_is_called_it_is_what_tests_are_compared_with() {
     );
     assert!(story.state.over.is_none(), "{}", story.told);
     assert_eq!(story.state.progress.best().map(|best| best.iteration), Some(1));
+}
+
+#[test]
+fn what_a_gate_uses_is_protected_from_the_baseline_on_and_before_any_agent_works() {
+    // req: RT-R9
+    let mut story = Story::guarded(&[("allow", "run.sh")]);
+    story.say("opened / guarded 0 / saved-as initial / uses Makefile lib.sh! sub/run.sh check.sh");
+    assert_eq!(story.state.guard.learned(), ["Makefile", "check.sh"]);
+    assert_eq!(story.last(), "guard {gates:baseline}");
+    story.say("guarded 2 / saved / agent-ok");
+    assert_eq!(story.last(), "guard {agent:[1,1]}");
+    let decided = story.journal.iter().filter(|entry| matches!(entry.fact, Fact::Decided(Decision::Protect(_))));
+    assert_eq!(decided.count(), 1);
+}
+
+#[test]
+fn a_run_that_was_cut_off_before_the_originals_were_taken_takes_them_when_it_is_opened_again() {
+    let mut story = Story::guarded(&[]);
+    story.say("opened / guarded 0 / saved-as initial / uses Makefile");
+    assert_eq!(story.last(), "guard {gates:baseline}");
+    story.say("opened / cleaned / saved / fail");
+    assert_eq!(story.last(), "guard {gates:{reopened:0}}");
+}
+
+/// An iteration in which check.sh was changed and restored.
+const RESTORED: &str = "agent-ok / restored check.sh / saved / changed 1 / fail / guarded 2 / saved";
+
+#[test]
+fn a_file_that_was_restored_in_two_iterations_in_a_row_is_asked_about_and_not_restored_again() {
+    let mut story = story(&[("max_iterations", "9")]);
+    story.times(2, RESTORED);
+    assert_eq!(story.state.guard.restored_twice_before(3).collect::<Vec<_>>(), ["check.sh"]);
+    story.say("agent-ok / tampered check.sh / saved / changed 1 / pass / tampered check.sh");
+    let id = &story.state.spec.as_ref().unwrap().id;
+    let end = format!(
+        "END tampered (tamper): check.sh is protected, was restored in two iterations in a row, and the agent changed \
+         it again; if it may: loop resume {id} --allow check.sh"
+    );
+    assert_eq!(story.last(), end);
+}
+
+#[test]
+fn a_file_that_was_left_alone_in_between_is_restored_again() {
+    let mut story = story(&[("max_iterations", "9")]);
+    story.say(RESTORED);
+    story.say("agent-ok / guarded 2 / saved / changed 1 / fail / guarded 2 / saved");
+    story.say(RESTORED);
+    assert_eq!(story.state.guard.restored_twice_before(4).count(), 0);
+    story.say("agent-ok / restored check.sh / saved / changed 1 / fail / guarded 2 / saved");
+    assert!(story.last().starts_with("agent 5.1"), "{}", story.last());
 }

@@ -18,6 +18,7 @@ mod described;
 mod environment;
 mod fuzz;
 mod gate;
+mod gate_uses;
 mod gates;
 mod gemini;
 mod guard;

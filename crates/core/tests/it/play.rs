@@ -2,6 +2,7 @@
 use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
 use loop_core::policy::gate::Verdict;
+use loop_core::policy::protect::{GateUse, GateUses, UseKind};
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, keys, resolve};
@@ -224,6 +225,7 @@ pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
         excerpt: said.to_owned(),
         tests: None,
         programs: Vec::new(),
+        used: None,
     })
 }
 
@@ -256,7 +258,20 @@ fn tests(words: &str) -> Answer {
         excerpt: said,
         tests: Some(Box::new(seen)),
         programs: Vec::new(),
+        used: None,
     })
+}
+
+/// `Makefile lib.sh! run.sh`: a gate that fails and uses these; `!` stands behind what the task names.
+fn uses(words: &str) -> Answer {
+    let file = |word: &str| {
+        let path = word.trim_end_matches('!').to_owned();
+        GateUse { path, kind: UseKind::Script, in_task: word.ends_with('!') }
+    };
+    let files = words.split_whitespace().map(file).collect();
+    let Answer::GateEnded(report) = gate(Ended::Exit(1), "uses") else { unreachable!() };
+    let used = Some(Box::new(GateUses { files, ..GateUses::default() }));
+    Answer::GateEnded(GateReport { used, ..report })
 }
 
 /// `3 tests=2 protected=1 ignored tree=abc`: what an iteration changed.
@@ -300,7 +315,9 @@ fn reserved(word: &str, more: &str) -> Answer {
 fn guarded(word: &str, more: &str) -> Answer {
     let files = if word == "guarded" { more.parse().unwrap() } else { 2 };
     let tampered = if word == "guarded" { NameList::default() } else { NameList::of(more.split(',')) };
-    Answer::Guard(Box::new(GuardReport { files, tampered, restored: word == "restored", ..GuardReport::default() }))
+    let paths = tampered.first.clone();
+    let restored = word == "restored";
+    Answer::Guard(Box::new(GuardReport { files, tampered, paths, restored, ..GuardReport::default() }))
 }
 
 /// `clean`, `clean-fail WORDS`, `not-judged WHY`, `hunks 30 12 9`: what the gates said on a copy.
@@ -352,7 +369,6 @@ fn answer(word: &str, more: &str) -> Answer {
         "granted" | "denied" => reserved(word, more),
         "guarded" | "restored" | "tampered" => guarded(word, more),
         "certified" => Answer::Certify(CertifyReport {
-            tools: Vec::new(),
             weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
             ..CertifyReport::default()
         }),
@@ -364,6 +380,7 @@ fn answer(word: &str, more: &str) -> Answer {
             Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
         }
         "clean" | "clean-fail" | "not-judged" | "hunks" => judged(word, more),
+        "uses" => uses(more),
         "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },
         "agent-ok" => agent(Ended::Exit(0)),

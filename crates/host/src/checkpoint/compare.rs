@@ -4,7 +4,7 @@ use std::io;
 
 use super::btrfs::snapshot_store::{RecordedContents, SnapshotStore};
 use super::context::{BTRFS, CheckpointContext};
-use super::diff::{self, Bounds, CommitPair, Difference, PatchPiece};
+use super::diff::{self, Bounds, CommitPair, Content, ContentReader, Difference, FileKind, PatchPiece, Side};
 use super::git::gc::CheckpointRow;
 use super::git::object::Id;
 use super::git::store::{NamedCheckpoint, Store};
@@ -82,6 +82,16 @@ impl Comparison {
     pub fn changes(&self, bounds: &Bounds) -> io::Result<Difference> {
         let commits = CommitPair { from: Some(self.from.id), to: self.to.id };
         diff::changes(&self.store, &self.contents()?, commits, bounds)
+    }
+
+    /// The text of one side of a change; none where it is not a file, or longer.
+    #[must_use]
+    pub fn text(&self, side: Option<&Side>, bytes_max: usize) -> Option<String> {
+        let id = side.filter(|side| side.kind == FileKind::File)?.id?;
+        match self.contents().ok()?.read(&id, bytes_max).ok()? {
+            Content::Whole(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Content::Beginning(_) => None,
+        }
     }
 
     /// Writes what differs as text.

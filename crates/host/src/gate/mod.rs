@@ -9,8 +9,12 @@
 //! | `rehearsal` | the gates of a dry run, once each, with nothing stored |
 //! | `results` | the tests of a try, stored and compared with earlier tries |
 //! | `programs` | which files the programs of a gate are, then and now |
+//! | `baseline_watch` | which files a gate opens when it runs first, and what it uses of them |
+//! | `opportunity` | what the agent changed that the gates may depend on |
 //! | `tools` | the versions of the programs that the gates name |
+pub(crate) mod baseline_watch;
 mod environment;
+pub(crate) mod opportunity;
 pub(crate) mod programs;
 mod rehearsal;
 pub(crate) mod results;

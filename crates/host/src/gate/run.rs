@@ -118,6 +118,7 @@ impl GateReader {
             excerpt,
             tests: None,
             programs: Vec::new(),
+            used: None,
         };
         Ok(GateTry { report, tests: self.0.end() })
     }
@@ -126,7 +127,15 @@ impl GateReader {
 fn not_started(error: &io::Error) -> GateReport {
     let why = error.to_string();
     let ended = Ended::NotStarted(why.clone());
-    GateReport { ended, duration_ms: 0, output: Output::default(), excerpt: why, tests: None, programs: Vec::new() }
+    GateReport {
+        ended,
+        duration_ms: 0,
+        output: Output::default(),
+        excerpt: why,
+        tests: None,
+        programs: Vec::new(),
+        used: None,
+    }
 }
 
 /// What the shell finds wrong with a line, without running it.

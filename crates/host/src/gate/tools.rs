@@ -137,7 +137,7 @@ impl KnownTools {
         for tool in &mut tools {
             tool.file = self.programs.file(&tool.name);
         }
-        Answer::Certify(CertifyReport { tools, weaker: Vec::new(), swapped: self.programs.changed })
+        Answer::Certify(CertifyReport { tools, swapped: self.programs.changed, ..CertifyReport::default() })
     }
 }
 

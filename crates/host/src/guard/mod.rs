@@ -8,9 +8,11 @@
 //! | `record` | what is known of each original | |
 //! | `inspect` | compares the workspace with the originals | decide what tamper means |
 //! | `restore` | writes originals back | lose the agent's version: it is copied first |
+//! | `learned` | adds what the gates use, takes out what is allowed | |
 //! | `targets` | hashes of the files that define how tests are run | protect them |
 mod contents;
 mod inspect;
+mod learned;
 mod order;
 mod patterns;
 mod record;

@@ -12,6 +12,9 @@ use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
 /// The most remarks, and changed test commands, in one report.
 const REMARKS_MAX: usize = 12;
 
+/// So many changed paths are in one report.
+const PATHS_MAX: usize = 40;
+
 /// The guard of one run.
 pub(crate) struct RunGuard {
     run: PathBuf,
@@ -28,13 +31,32 @@ pub(crate) struct GuardOrder {
     wanted: GuardSpec,
     on_tamper: OnTamper,
     parent: Option<String>,
+    /// What the gates use: its originals are taken before any agent has worked.
+    learned: Vec<String>,
+    allow: Vec<String>,
+    /// Files that are not restored a third time.
+    restored_twice: Vec<String>,
 }
 
 impl GuardOrder {
     pub(crate) fn of(point: GuardPoint, state: &RunState) -> Self {
         let wanted = state.spec.as_ref().and_then(|spec| spec.guard.clone()).unwrap_or_default();
-        let on_tamper = state.settings.shown().values.guard.on_tamper;
-        Self { point, wanted, on_tamper, parent: state.checkpoints.newest().map(str::to_owned) }
+        let settings = &state.settings.shown().values.guard;
+        let learned = if state.iteration == 0 { state.guard.learned().to_vec() } else { Vec::new() };
+        let restored_twice = match point {
+            GuardPoint::Agent(iteration, _) | GuardPoint::Gates(GatePoint::Iteration(iteration)) => {
+                state.guard.restored_twice_before(iteration).map(str::to_owned).collect()
+            }
+            GuardPoint::Start | GuardPoint::Gates(_) | GuardPoint::People => Vec::new(),
+        };
+        let parent = state.checkpoints.newest().map(str::to_owned);
+        let (on_tamper, allow) = (settings.on_tamper, settings.allow.clone());
+        Self { point, wanted, on_tamper, parent, learned, allow, restored_twice }
+    }
+
+    /// Whether a person is asked about one of these instead of restoring it.
+    fn asks_about(&self, found: &TamperFound) -> bool {
+        found.changed.iter().any(|tampered| self.restored_twice.contains(&tampered.path))
     }
 
     /// The name of the checkpoint with the changed files.
@@ -119,6 +141,7 @@ impl RunGuard {
             self.originals = Some(originals);
         }
         let Some(originals) = &mut self.originals else { return Ok(GuardReport::default()) };
+        originals.leave(&order.allow)?;
         let mut report = match order.point {
             GuardPoint::Start => GuardReport::default(),
             GuardPoint::People => adopt(originals)?,
@@ -130,7 +153,7 @@ impl RunGuard {
                 match order.on_tamper {
                     // Reported once, not after each iteration.
                     OnTamper::Allow if is_tampered => report.remarks = originals.adopt(&found)?,
-                    OnTamper::Restore if is_tampered => {
+                    OnTamper::Restore if is_tampered && !order.asks_about(&found) => {
                         if let Some(checkpoints) = checkpoints {
                             let saved = checkpoints.take(&order.checkpoint_name(), order.parent.as_deref());
                             report.checkpoint = saved.map_err(GuardError::Checkpoint)?.checkpoint;
@@ -148,6 +171,11 @@ impl RunGuard {
         if let GuardPoint::Agent(..) | GuardPoint::Gates(_) = order.point {
             report.targets = originals.targets_changed();
             report.targets.truncate(REMARKS_MAX);
+        }
+        if let GuardPoint::Gates(_) = order.point {
+            let new = originals.add(&order.learned)?;
+            let names = NameList::of(new.iter().map(String::as_str)).words();
+            report.remarks.extend((!new.is_empty()).then(|| format!("protected, because the gates use it: {names}")));
         }
         remarks.append(&mut report.remarks);
         remarks.truncate(REMARKS_MAX);
@@ -200,6 +228,7 @@ fn report_of(found: &TamperFound) -> GuardReport {
     let changed: Vec<String> = found.changed.iter().map(Tampered::describe).collect();
     GuardReport {
         tampered: NameList::of(changed.iter().map(String::as_str)),
+        paths: found.changed.iter().map(|tampered| tampered.path.clone()).take(PATHS_MAX).collect(),
         added: NameList::of(found.added.iter().map(String::as_str)),
         ..GuardReport::default()
     }

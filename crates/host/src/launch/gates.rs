@@ -1,7 +1,7 @@
 //! The gates before a start: there is one, a shell can read each, and each can be judged. And what of them is protected.
 use std::path::Path;
 
-use loop_core::policy::protect::{TEST_GLOBS, is_target_file, scripts_at};
+use loop_core::policy::protect::{TEST_GLOBS, is_allowed, is_target_file, scripts_at};
 use loop_core::run::GuardSpec;
 use loop_core::settings::{GateSpec, Settings, keys};
 use loop_core::text;
@@ -60,6 +60,7 @@ pub(super) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> 
     }
     let here = workspace.to_str().unwrap_or_default();
     let mut scripts: Vec<String> = settings.gates.iter().flat_map(|gate| scripts_at(&gate.command, here)).collect();
+    scripts.retain(|script| !is_allowed(&settings.values.guard.allow, script));
     scripts.retain(|script| script.contains(['*', '?']) || workspace.join(script).is_file());
     scripts.sort_unstable();
     scripts.dedup();

@@ -19,6 +19,7 @@ mod journal;
 mod launch;
 mod ledger;
 mod loop_images;
+mod opens;
 mod probe;
 mod probe_runners;
 mod process;

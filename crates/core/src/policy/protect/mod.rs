@@ -1,10 +1,26 @@
 //! What an agent must not change, decided from names and texts only: the scripts that a gate runs, the usual tests, and
 //! which part of a project's own files defines how its tests are run.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | `script` | which files a shell line runs |
+//! | `uses` | what a gate uses: from its command, the opened files and their texts |
+//! | `by_default` | which of these are protected from the baseline on |
+//! | `runner_files` | files that only a test runner reads, and what a change of a file may mean |
+//! | `target` | the part of a file that defines how tests are run |
+mod by_default;
+mod runner_files;
 pub(in crate::policy) mod script;
 mod target;
+mod uses;
 
+pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
+pub use runner_files::{
+    FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,
+};
 pub use script::{programs_in, scripts_at, scripts_in};
 pub use target::{is_target_file, new_target, target_change, test_definition};
+pub use uses::{FilesSeen, GateUse, GateUses, UseKind, WatchGap, matches_path, names_file, uses_of};
 
 /// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any
 /// depth, the rest are names of files at any depth.

@@ -52,6 +52,8 @@ const RUNNERS: &[&str] = &[
 ];
 /// These read what to do from a file that an option names.
 const MAKERS: &[&str] = &["make", "gmake", "just", "ninja", "task"];
+/// These run a script of `package.json`.
+const PACKAGE_RUNNERS: &[&str] = &["npm", "pnpm", "yarn"];
 /// Options whose value is the next word.
 const WITH_VALUE: &[&str] =
     &["-O", "-I", "-W", "-X", "-r", "--require", "--import", "--loader", "--experimental-loader", "-L", "-d"];
@@ -73,7 +75,8 @@ pub fn scripts_in(command: &str) -> Vec<String> {
 /// The same where the workspace's own absolute path is known: a path below it is one of it.
 #[must_use]
 pub fn scripts_at(command: &str, workspace: &str) -> Vec<String> {
-    Found::of(command, workspace).scripts
+    let named = reading(command, workspace).named;
+    named.into_iter().filter(|script| script.by != RunBy::Module).map(|script| script.path).collect()
 }
 
 /// The programs that a gate's line names: the first word of each simple command, and the programs behind one that starts
@@ -105,6 +108,49 @@ fn functions_in(command: &str) -> Vec<String> {
     command.match_indices("()").filter_map(|(at, _)| name(command.get(..at)?)).collect()
 }
 
+/// How a line runs a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunBy {
+    /// A shell reads it: `sh x.sh`, `. x.sh`.
+    Shell,
+    /// It is the program itself: `./x`.
+    Program,
+    /// Another program runs it: `python3 x.py`.
+    Interpreter,
+    /// A test runner gets it as a file of tests.
+    Runner,
+    /// make or a program like it reads it.
+    Maker,
+    /// `python3 -m x`: the file that the module would be.
+    Module,
+}
+
+/// A file that a line runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamedScript {
+    pub(super) path: String,
+    pub(super) by: RunBy,
+    /// What it prints is used by the line: `$(x)`.
+    pub(super) captured: bool,
+}
+
+/// What a text of shell lines runs.
+#[derive(Debug, Default)]
+pub(super) struct ShellReading {
+    pub(super) named: Vec<NamedScript>,
+    /// It hands to a shell what it does not name: `sh "$f"`, `| sh`, `xargs sh`.
+    pub(super) runs_unnamed: bool,
+    /// It runs make, just or a program like these.
+    pub(super) runs_maker: bool,
+    /// It runs a script of `package.json`.
+    pub(super) runs_package: bool,
+}
+
+/// Everything that a text of shell lines runs.
+pub(super) fn reading(text: &str, workspace: &str) -> ShellReading {
+    Found::of(text, workspace).read
+}
+
 /// A piece of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::policy) enum Token {
@@ -121,14 +167,22 @@ struct Found<'a> {
     workspace: &'a str,
     /// Where `cd` led.
     folder: String,
-    scripts: Vec<String>,
+    /// What is read now stands in `$(…)`.
+    captured: bool,
+    read: ShellReading,
     programs: Vec<String>,
 }
 
 impl<'a> Found<'a> {
     fn of(command: &str, workspace: &'a str) -> Self {
         let workspace = workspace.trim_end_matches('/');
-        let mut found = Self { workspace, folder: String::new(), scripts: Vec::new(), programs: Vec::new() };
+        let mut found = Self {
+            workspace,
+            folder: String::new(),
+            captured: false,
+            read: ShellReading::default(),
+            programs: Vec::new(),
+        };
         found.line(command, 0);
         found
     }
@@ -157,6 +211,7 @@ impl<'a> Found<'a> {
         if depth > DEPTH_MAX {
             return;
         }
+        let captured = self.captured;
         let (mut words, mut input) = (Vec::new(), None);
         let mut tokens = tokens(line).into_iter().chain([Token::End]);
         while let Some(token) = tokens.next() {
@@ -164,7 +219,9 @@ impl<'a> Found<'a> {
                 Token::Word(word) => {
                     // A command in a quoted word.
                     if let Some((_, inner)) = word.split_once("$(").or_else(|| word.split_once('`')) {
+                        let outer = std::mem::replace(&mut self.captured, true);
                         self.line(inner.trim_end_matches([')', '`']), depth + 1);
+                        self.captured = outer;
                     }
                     words.push(word);
                 }
@@ -175,11 +232,14 @@ impl<'a> Found<'a> {
                 }
                 Token::Output => drop(tokens.next()),
                 Token::End => {
+                    let opens = words.last().is_some_and(|word: &String| word.ends_with('$'));
                     self.name_programs(&words);
                     self.command(&std::mem::take(&mut words), input.take(), depth);
+                    self.captured = opens || captured;
                 }
             }
         }
+        self.captured = captured;
     }
 
     fn command(&mut self, words: &[String], input: Option<String>, depth: usize) {
@@ -192,8 +252,13 @@ impl<'a> Found<'a> {
         }
         let name = program.rsplit('/').next().unwrap_or(program);
         if program.contains('/') {
-            self.add(program);
+            self.add(program, RunBy::Program);
+        } else if program.starts_with('$') && program.len() > 1 {
+            // A program in a variable: what it gets first is run by it.
+            self.read.runs_unnamed = true;
+            first_file(rest).into_iter().for_each(|(file, _)| self.add(file, RunBy::Interpreter));
         }
+        self.read.runs_package |= name == "bun";
         let is_python =
             name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'));
         if name == "eval" {
@@ -201,11 +266,21 @@ impl<'a> Found<'a> {
         } else if SHELLS.contains(&name) {
             self.shell(rest, input, depth);
         } else if is_python || name == "pypy3" || INTERPRETERS.contains(&name) {
-            self.interpreter(rest, is_python, depth);
+            self.interpreter(rest, is_python, depth, matches!(name, "." | "source"));
         } else if RUNNERS.contains(&name) {
             self.all_of(rest);
         } else if MAKERS.contains(&name) {
+            self.read.runs_maker = true;
             self.maker(rest);
+        } else if PACKAGE_RUNNERS.contains(&name) {
+            self.read.runs_package = true;
+        } else if name == "run-parts" {
+            self.read.runs_unnamed = true;
+        } else if name == "find" {
+            let at = rest.iter().position(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok"));
+            let behind = at.and_then(|at| rest.get(at + 1..)).unwrap_or_default();
+            self.read.runs_unnamed |= behind.first().is_some_and(|word| word == "{}");
+            self.command(behind, None, depth + 1);
         }
     }
 
@@ -215,16 +290,27 @@ impl<'a> Found<'a> {
         match first_file(rest) {
             Some((line, behind)) if options(behind).any(is_line) => self.line(line, depth + 1),
             Some((file, rest)) if SHELLS.contains(&file) => self.shell(rest, input, depth),
-            Some((file, _)) => self.add(file),
-            None => input.iter().for_each(|file| self.add(file)),
+            // It is only read for errors.
+            Some((_, behind)) if options(behind).any(|word| word == "-n") => {}
+            Some((file, _)) => {
+                self.read.runs_unnamed |= file.contains(['$', '`', '{']);
+                self.add(file, RunBy::Shell);
+            }
+            None => {
+                self.read.runs_unnamed |= input.is_none();
+                input.iter().for_each(|file| self.add(file, RunBy::Shell));
+            }
         }
     }
 
-    fn interpreter(&mut self, rest: &[String], is_python: bool, depth: usize) {
+    fn interpreter(&mut self, rest: &[String], is_python: bool, depth: usize, sources: bool) {
         for (at, word) in rest.iter().enumerate() {
             let behind = rest.get(at + 1..).unwrap_or_default();
             match word.as_str() {
-                "-m" if is_python => return self.command(behind, None, depth + 1),
+                "-m" if is_python => {
+                    behind.iter().take(1).for_each(|module| self.module(module));
+                    return self.command(behind, None, depth + 1);
+                }
                 "--test" | "test" => return self.all_of(behind),
                 "-c" | "-e" | "-E" | "-p" | "--eval" | "--print" => return,
                 word if !word.starts_with('-') => break,
@@ -237,17 +323,29 @@ impl<'a> Found<'a> {
             if let [option, value] = pair
                 && matches!(option.as_str(), "-r" | "--require" | "--import" | "-f")
             {
-                self.add(value);
+                self.add(value, RunBy::Interpreter);
             }
         }
         if let Some((file, _)) = first_file(rest) {
-            self.add(file);
+            let by = if sources { RunBy::Shell } else { RunBy::Interpreter };
+            self.read.runs_unnamed |= sources && file.contains(['$', '`']);
+            self.add(file, by);
+        }
+    }
+
+    /// The files that a module may be.
+    fn module(&mut self, module: &str) {
+        let plain = module.chars().all(|letter| letter.is_alphanumeric() || letter == '_' || letter == '.');
+        if plain && !RUNNERS.contains(&module) {
+            let path = module.replace('.', "/");
+            self.add(&format!("{path}.py"), RunBy::Module);
+            self.add(&format!("{path}/__main__.py"), RunBy::Module);
         }
     }
 
     fn all_of(&mut self, rest: &[String]) {
         for word in rest.iter().filter(|word| !word.starts_with('-')) {
-            self.add(word.split("::").next().unwrap_or(word));
+            self.add(word.split("::").next().unwrap_or(word), RunBy::Runner);
         }
     }
 
@@ -258,12 +356,12 @@ impl<'a> Found<'a> {
             let next = next.then(|| rest.get(at + 1).map(String::as_str)).flatten();
             let joined = word.strip_prefix("-f").filter(|name| !name.is_empty());
             if let Some(file) = named.or(next).or(joined) {
-                self.add(file);
+                self.add(file, RunBy::Maker);
             }
         }
     }
 
-    fn add(&mut self, word: &str) {
+    fn add(&mut self, word: &str, by: RunBy) {
         let word = ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| word.strip_prefix(here)).unwrap_or(word);
         let below = word.strip_prefix(self.workspace).and_then(|rest| rest.strip_prefix('/'));
         let word = below.filter(|_| !self.workspace.is_empty()).unwrap_or(word);
@@ -272,8 +370,11 @@ impl<'a> Found<'a> {
         }
         // A `cd` in brackets holds only there: both are possible.
         for path in [clean(&self.folder, word), clean("", word)].into_iter().flatten() {
-            if !self.scripts.contains(&path) && self.scripts.len() < SCRIPTS_MAX {
-                self.scripts.push(path);
+            let named = &mut self.read.named;
+            if let Some(known) = named.iter_mut().find(|script| script.path == path) {
+                known.captured &= self.captured;
+            } else if named.len() < SCRIPTS_MAX {
+                named.push(NamedScript { path, by, captured: self.captured });
             }
         }
     }

@@ -11,10 +11,13 @@ const DEPTH_MAX: usize = 3;
 const NO_TEST: &str = "no test specified";
 
 /// The parts of a JSON file that test runners read.
-const JSON_PARTS: &[&str] = &["scripts", "tasks", "jest", "vitest", "mocha", "ava", "c8", "nyc"];
-const PYPROJECT_PARTS: &[&str] = &["tool.pytest", "tool.tox", "tool.coverage.report.fail_under"];
+const JSON_PARTS: &[&str] = &["scripts", "tasks", "jest", "vitest", "mocha", "ava", "tap", "jasmine", "c8", "nyc"];
+/// Names of scripts that gates are made of: a part of the name, or the whole.
+const CHECK_PARTS: &[&str] = &["test", "check", "verify", "lint", "spec", "validate", "e2e"];
+const CHECK_NAMES: &[&str] = &["ci", "qa", "all", "types", "tsc"];
+const PYPROJECT_PARTS: &[&str] = &["tool.pytest", "tool.tox", "tool.coverage", "tool.nox", "tool.poe", "tool.taskipy"];
 const CARGO_PARTS: &[&str] =
-    &["test", "profile.test", "package.autotests", "lib.test", "lib.harness", "lib.doctest", "bin"];
+    &["test", "profile.test", "profile.dev", "package.autotests", "lib.test", "lib.harness", "lib.doctest", "bin"];
 /// The sections of an INI file that pytest and tox read.
 const INI_SECTIONS: &[&str] = &["[pytest]", "[tool:pytest]", "[tox]", "[testenv"];
 
@@ -124,7 +127,8 @@ impl Format {
 /// All scripts, since any of them may be called by a test, and what test runners read.
 fn of_json(content: &str) -> Option<String> {
     let Ok(Json::Object(all)) = serde_json::from_str(content) else { return None };
-    let is_test = |(name, value): (&String, &Json)| name.contains("test") && !value.to_string().contains(NO_TEST);
+    let is_check = |name: &str| CHECK_PARTS.iter().any(|part| name.contains(part)) || CHECK_NAMES.contains(&name);
+    let is_test = |(name, value): (&String, &Json)| is_check(name) && !value.to_string().contains(NO_TEST);
     let has_test = |value: &Json| value.as_object().is_some_and(|scripts| scripts.iter().any(is_test));
     let parts: Vec<(&str, &Json)> = JSON_PARTS.iter().filter_map(|name| Some((*name, all.get(*name)?))).collect();
     let defines = parts.iter().any(|(name, value)| !["scripts", "tasks"].contains(name) || has_test(value));
@@ -385,6 +389,15 @@ deps:
             assert!(is_told("pyproject.toml", toml, &toml.replace(from, to)), "{from}");
         }
         assert!(!is_told("pyproject.toml", toml, &toml.replace("name='a'", "name='b'")));
+    }
+
+    #[test]
+    fn a_script_of_another_name_that_gates_run_is_told() {
+        // req: RT-R9 partly: npm run ci
+        let before = r#"{"scripts": {"ci": "exit 1"}}"#;
+        assert!(is_told("package.json", before, &before.replace("exit 1", "exit 0")));
+        let before = r#"{"scripts": {"build": "tsc"}}"#;
+        assert!(!is_told("package.json", before, &before.replace("tsc", "tsc -b")), "it builds only");
     }
 
     #[test]

@@ -13,6 +13,13 @@ topic! {
             flag: flag("protect", "GLOB"),
             in_project: InProject::Yes,
         }
+        /// A glob of files that the agent may change although a gate uses them: a script that the gate runs, a Makefile,
+        /// the settings of a test runner. What --protect names stays protected. May be given several times.
+        allow: Vec<String> {
+            kind: Kind::Paths,
+            flag: flag("allow", "GLOB"),
+            may_change: true,
+        }
         /// Protect the usual test folders and files, too.
         protect_tests: bool {
             kind: Kind::Switch,

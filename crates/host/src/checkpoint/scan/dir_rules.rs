@@ -27,4 +27,9 @@ impl DirRules {
     pub(crate) fn leaves_out(&self, rules: &Rules, path: &[u8]) -> bool {
         rules.scope(&self.0, path, true) != rules::Scope::In
     }
+
+    /// Whether a file is left out.
+    pub(crate) fn leaves_out_file(&self, rules: &Rules, path: &[u8]) -> bool {
+        rules.scope(&self.0, path, false) != rules::Scope::In
+    }
 }

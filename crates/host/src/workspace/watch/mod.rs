@@ -18,8 +18,10 @@
 //! |---|---|
 //! | `folders` | the watched folders as a tree |
 //! | `hint` | the result: a list of paths, or why there is none |
+//! | `opens` | another watch, for a short time: which files are opened |
 mod folders;
 mod hint;
+mod opens;
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -30,6 +32,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, fsta
 use rustix::io::Errno;
 
 pub use hint::{Changes, NoListReason, WatchHint};
+pub use opens::{OpenWatch, OpenedFiles};
 
 use self::folders::{FolderLocation, Folders, Number};
 use self::hint::List;

@@ -1,0 +1,289 @@
+//! Files that tell a test runner what to do and are nothing else, and what a change of a file may mean for the gates.
+use serde::{Deserialize, Serialize};
+
+use super::{is_test_path, matches_name};
+
+/// Names of such files, with at most one `*`; those with a `/` are paths from the workspace or a folder in it.
+const RUNNER_FILES: &[&str] = &[
+    // Python
+    "pytest.ini",
+    ".pytest.ini",
+    "tox.ini",
+    "conftest.py",
+    "noxfile.py",
+    ".coveragerc",
+    // JavaScript
+    "jest.config.*",
+    "jest.setup.*",
+    "vitest.config.*",
+    "vitest.workspace.*",
+    "vitest.setup.*",
+    "playwright.config.*",
+    "cypress.config.*",
+    "karma.conf.*",
+    "ava.config.*",
+    ".mocharc*",
+    ".nycrc*",
+    ".c8rc*",
+    ".taprc",
+    ".npmrc",
+    ".yarnrc*",
+    "bunfig.toml",
+    // Rust
+    ".cargo/config.toml",
+    ".cargo/config",
+    ".config/nextest.toml",
+    "rust-toolchain.toml",
+    "rust-toolchain",
+    // Others
+    ".rspec",
+    "phpunit.xml*",
+    ".bats.conf",
+];
+/// Where these are new, a runner reads them too.
+const NEW_RUNNER_FILES: &[&str] = &[
+    "sitecustomize.py",
+    "usercustomize.py",
+    "build.rs",
+    "GNUmakefile",
+    "makefile",
+    "Makefile",
+    "*.pth",
+    "setup.cfg",
+    ".pythonrc",
+    "rustfmt.toml",
+    ".rustfmt.toml",
+    "clippy.toml",
+    ".clippy.toml",
+    ".eslintrc*",
+    "eslint.config.*",
+    "babel.config.*",
+    ".babelrc*",
+    "ruff.toml",
+    ".ruff.toml",
+    "mypy.ini",
+    ".env",
+    "go.work",
+];
+/// Modules that a runner imports: a file of this name in a folder that Python searches first takes their place.
+const SHADOWED: &[&str] = &[
+    "pytest",
+    "_pytest",
+    "unittest",
+    "pluggy",
+    "iniconfig",
+    "nose",
+    "nose2",
+    "coverage",
+    "tox",
+    "hypothesis",
+    "doctest",
+    "json",
+    "os",
+    "sys",
+    "re",
+    "io",
+    "ast",
+    "abc",
+    "site",
+    "types",
+    "typing",
+    "enum",
+    "math",
+    "random",
+    "time",
+    "datetime",
+    "subprocess",
+    "pathlib",
+    "shutil",
+    "tempfile",
+    "logging",
+    "argparse",
+    "importlib",
+    "inspect",
+    "functools",
+    "itertools",
+    "collections",
+    "contextlib",
+    "dataclasses",
+    "copy",
+    "string",
+    "struct",
+    "traceback",
+    "warnings",
+    "pprint",
+    "difflib",
+    "operator",
+    "platform",
+    "signal",
+    "socket",
+    "threading",
+    "tokenize",
+    "textwrap",
+    "numbers",
+    "decimal",
+    "fractions",
+    "statistics",
+    "csv",
+    "hashlib",
+    "glob",
+    "fnmatch",
+    "runpy",
+    "code",
+    "codecs",
+    "builtins",
+];
+/// Manifests, of which a runner reads a part.
+const MANIFESTS: &[&str] =
+    &["package.json", "pyproject.toml", "Cargo.toml", "setup.cfg", "composer.json", "deno.json", "deno.jsonc"];
+/// Lists of dependencies and the like are not named: honest work changes them.
+const NAMED_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".gitlab-ci.yml", "Jenkinsfile"];
+const NAMED_FOLDERS: &[&str] =
+    &[".claude/", ".cursor/", ".codex/", ".gemini/", ".github/", ".circleci/", ".husky/", ".githooks/", ".ci/"];
+
+/// Whether a file only tells a test runner what to do.
+///
+/// ```
+/// use loop_core::policy::protect::is_runner_file;
+///
+/// assert!(is_runner_file("pytest.ini") && is_runner_file("web/jest.config.ts") && is_runner_file(".cargo/config.toml"));
+/// assert!(!is_runner_file("package.json") && !is_runner_file("src/config.toml"));
+/// ```
+#[must_use]
+pub fn is_runner_file(path: &str) -> bool {
+    matches_any(RUNNER_FILES, path)
+}
+
+fn matches_any(patterns: &[&str], path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    patterns.iter().any(|pattern| match pattern.contains('/') {
+        true => path == *pattern || path.strip_suffix(pattern).is_some_and(|above| above.ends_with('/')),
+        false => matches_name(pattern, name),
+    })
+}
+
+/// Something that an agent changed and that could make a gate pass without the work. It is no proof of anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opportunity {
+    /// What it is.
+    pub kind: OpportunityKind,
+    /// Where, as facts write paths.
+    pub path: String,
+}
+
+/// What an agent changed that a gate may depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpportunityKind {
+    /// A test of the baseline was changed or removed.
+    ChangedTest,
+    /// A file is new, or another one, that a test runner reads by itself.
+    NewRunnerFile,
+    /// The part of a manifest that a test runner reads was changed.
+    ChangedManifest,
+}
+
+/// What became of a file between the start and the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileChange {
+    /// It was not there.
+    New,
+    /// It is another one.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+/// Whether a test runner reads a part of a file, and other programs the rest.
+#[must_use]
+pub fn is_manifest(name: &str) -> bool {
+    MANIFESTS.contains(&name)
+}
+
+/// What the change of a file may mean for the gates. Of a manifest only that it is one: whether the part that a runner
+/// reads was changed is another question.
+///
+/// ```
+/// use loop_core::policy::protect::{FileChange, OpportunityKind, opportunity};
+///
+/// assert_eq!(opportunity("conftest.py", FileChange::New), Some(OpportunityKind::NewRunnerFile));
+/// assert_eq!(opportunity("tests/test_a.py", FileChange::Changed), Some(OpportunityKind::ChangedTest));
+/// assert_eq!(opportunity("tests/test_new.py", FileChange::New), None);
+/// assert_eq!(opportunity("src/calc.py", FileChange::Changed), None);
+/// ```
+#[must_use]
+pub fn opportunity(path: &str, change: FileChange) -> Option<OpportunityKind> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let reads = is_runner_file(path) || matches_any(NEW_RUNNER_FILES, path);
+    match change {
+        FileChange::New if is_manifest(name) => Some(OpportunityKind::NewRunnerFile),
+        _ if is_manifest(name) => Some(OpportunityKind::ChangedManifest),
+        _ if is_runner_file(path) => Some(OpportunityKind::NewRunnerFile),
+        FileChange::New if reads || shadows(path) => Some(OpportunityKind::NewRunnerFile),
+        FileChange::Changed | FileChange::Removed if is_test_path(path) => Some(OpportunityKind::ChangedTest),
+        FileChange::New | FileChange::Changed | FileChange::Removed => None,
+    }
+}
+
+/// Whether a file takes the place of a module that runners import: at the top, or in a folder of checks or tests.
+fn shadows(path: &str) -> bool {
+    let module = path.strip_suffix("/__init__.py").or_else(|| path.strip_suffix(".py"));
+    let Some(module) = module else { return false };
+    let (above, stem) = module.rsplit_once('/').unwrap_or(("", module));
+    let searched = above.is_empty()
+        || above
+            .split('/')
+            .all(|part| matches!(part, "src" | "lib" | "tools" | "scripts" | "ci" | "checks" | "test" | "tests"));
+    searched && SHADOWED.contains(&stem)
+}
+
+/// Whether a change of a file is named and nothing else: instructions for agents, and what CI and hooks run.
+///
+/// ```
+/// use loop_core::policy::protect::is_named_only;
+///
+/// assert!(is_named_only("CLAUDE.md") && is_named_only(".github/workflows/ci.yml") && !is_named_only("README.md"));
+/// ```
+#[must_use]
+pub fn is_named_only(path: &str) -> bool {
+    matches_any(NAMED_FILES, path) || NAMED_FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_disarm_a_gate_is_an_opportunity_and_other_work_is_not() {
+        use FileChange::{Changed, New, Removed};
+        use OpportunityKind::{ChangedManifest, ChangedTest, NewRunnerFile};
+        for (path, change, kind) in [
+            ("conftest.py", New, NewRunnerFile),
+            ("sub/conftest.py", Changed, NewRunnerFile),
+            ("pytest.ini", New, NewRunnerFile),
+            (".npmrc", New, NewRunnerFile),
+            (".cargo/config.toml", New, NewRunnerFile),
+            ("build.rs", New, NewRunnerFile),
+            ("sitecustomize.py", New, NewRunnerFile),
+            ("pytest.py", New, NewRunnerFile),
+            ("pytest/__init__.py", New, NewRunnerFile),
+            ("tools/json.py", New, NewRunnerFile),
+            ("pyproject.toml", New, NewRunnerFile),
+            ("package.json", Changed, ChangedManifest),
+            ("tests/test_a.py", Changed, ChangedTest),
+            ("pkg/a_test.go", Removed, ChangedTest),
+        ] {
+            assert_eq!(opportunity(path, change), Some(kind), "{path}");
+        }
+        for (path, change) in [
+            ("src/a.py", Changed),
+            ("tests/test_b.py", New),
+            ("build.rs", Changed),
+            ("app/models/json.py", New),
+            ("README.md", New),
+            ("package-lock.json", Changed),
+        ] {
+            assert_eq!(opportunity(path, change), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a gate uses to judge, from its command, the files that it opened and their texts; and what of it is protected.
+use std::collections::{BTreeMap, BTreeSet};
+
+use loop_core::machine::consult;
+use loop_core::policy::protect::{
+    FilesSeen, GateUse, UseKind, is_allowed, matches_path, names_file, protected_by_default, uses_of,
+};
+
+/// A workspace: paths and texts. A text that begins with `unopened:` is there and was not opened.
+struct Workspace {
+    texts: BTreeMap<String, String>,
+    opened: Option<BTreeSet<String>>,
+}
+
+impl Workspace {
+    fn of(files: &[(&str, &str)]) -> Self {
+        let opened = files.iter().filter(|(_, text)| !text.starts_with("unopened:"));
+        let opened = Some(opened.map(|(path, _)| (*path).to_owned()).collect());
+        let text = |text: &str| text.strip_prefix("unopened:").unwrap_or(text).to_owned();
+        Self { texts: files.iter().map(|(path, of)| ((*path).to_owned(), text(of))).collect(), opened }
+    }
+}
+
+impl FilesSeen for Workspace {
+    fn opened(&self) -> Option<&BTreeSet<String>> {
+        self.opened.as_ref()
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        self.texts.get(path).cloned()
+    }
+
+    fn inside(&self, folder: &str) -> Vec<String> {
+        let is_in = |path: &&String| path.rsplit_once('/').map_or("", |(above, _)| above) == folder;
+        self.texts.keys().filter(is_in).cloned().collect()
+    }
+}
+
+fn used(command: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let uses = uses_of(command, "/w", "", &Workspace::of(files));
+    uses.files.iter().map(|used| format!("{} {:?}", used.path, used.kind).to_lowercase()).collect()
+}
+
+const JSON: &str = r#"{"scripts": {"test": "node test.js && sh scripts/more.sh", "start": "node src/index.js"}}"#;
+
+/// A path and its text.
+type TestFile = (&'static str, &'static str);
+/// A gate's command, the files of the workspace, and what it uses.
+type Case = (&'static str, &'static [TestFile], &'static [&'static str]);
+
+const RUN: &[Case] = &[
+    (
+        "make test",
+        &[
+            ("Makefile", "include mk.d/*.mk\ntest:\n\t@sh scripts/run.sh\n"),
+            ("mk.d/a.mk", "A = 1\n"),
+            ("scripts/run.sh", "exit 1"),
+        ],
+        &["makefile makefile", "mk.d/a.mk makefile", "scripts/run.sh script"],
+    ),
+    (
+        "sh check.sh",
+        &[("check.sh", ". ./lib.sh\nfail\n"), ("lib.sh", "fail() { exit 1; }")],
+        &["check.sh direct", "lib.sh script"],
+    ),
+    (
+        "sh ci/check.sh",
+        &[("ci/check.sh", ". \"$(dirname \"$0\")/more.sh\"\n"), ("ci/more.sh", "x")],
+        &["ci/check.sh direct", "ci/more.sh script"],
+    ),
+    ("sh ci/a.sh", &[("ci/a.sh", "cd ci\nsh b.sh\n"), ("ci/b.sh", "x")], &["ci/a.sh direct", "ci/b.sh script"]),
+    (
+        "for f in t/*.sh; do sh \"$f\" || exit 1; done",
+        &[("t/1.sh", "exit 1"), ("t/2.sh", "unopened:exit 1"), ("src/x.sh", "y")],
+        &["t/1.sh direct", "t/2.sh direct"],
+    ),
+    ("ls t/*.sh | xargs -n1 sh", &[("t/1.sh", "exit 1")], &["t/1.sh direct"]),
+    ("S=check.sh; sh \"$S\"", &[("check.sh", "exit 1"), ("other.sh", "x")], &["check.sh direct"]),
+    ("cat check.sh | sh", &[("check.sh", "exit 1")], &["check.sh direct"]),
+    ("find t -name '*.sh' -exec sh {} \\;", &[("t/1.sh", "exit 1")], &["t/1.sh direct"]),
+    (
+        "make test",
+        &[
+            ("Makefile", "T = $(wildcard t/*.sh)\ntest:\n\tfor f in $(T); do sh $$f; done\n"),
+            ("t/1.sh", "x"),
+            ("z.sh", "y"),
+        ],
+        &["makefile makefile", "t/1.sh script"],
+    ),
+    (
+        "sh ci/run.sh part.sh",
+        &[("ci/run.sh", "sh \"$1\"\n"), ("part.sh", "x"), ("z.sh", "y")],
+        &["ci/run.sh direct", "part.sh script"],
+    ),
+    ("sh \"$CHECK\"", &[("ci/all", "#!/bin/sh\nexit 1"), ("a.txt", "x")], &["ci/all direct"]),
+    (
+        "python3 -m tools.check",
+        &[
+            ("tools/__init__.py", ""),
+            ("tools/check.py", "import tools.more, app"),
+            ("tools/more.py", ""),
+            ("app.py", ""),
+        ],
+        &["tools/__init__.py helper", "tools/check.py direct", "tools/more.py helper"],
+    ),
+    (
+        "npm test",
+        &[
+            ("package.json", JSON),
+            ("test.js", "x"),
+            ("scripts/more.sh", "unopened:x"),
+            ("src/index.js", "x"),
+            (".npmrc", "a=b"),
+        ],
+        &[".npmrc runner", "scripts/more.sh script", "test.js script"],
+    ),
+    ("sh a.sh && sh b.sh", &[("a.sh", "exit 1"), ("b.sh", "unopened:x")], &["a.sh direct", "b.sh direct"]),
+    (
+        "python3 -m pytest -q",
+        &[("pytest.ini", ""), ("tests/conftest.py", ""), ("tests/test_a.py", ""), ("calc.py", ""), ("setup.cfg", "")],
+        &["pytest.ini runner", "tests/conftest.py runner"],
+    ),
+    (
+        "cargo test",
+        &[("Cargo.toml", ""), (".cargo/config.toml", ""), ("src/lib.rs", ""), ("build.rs", "")],
+        &[".cargo/config.toml runner"],
+    ),
+];
+
+#[test]
+fn what_a_gate_runs_is_found_one_step_and_further_in_every_spelling() {
+    // req: RT-R9
+    for (command, files, expected) in RUN {
+        assert_eq!(used(command, files), *expected, "{command}");
+    }
+}
+
+#[test]
+fn the_product_is_not_what_a_gate_uses_to_judge() {
+    let cases: &[Case] = &[
+        (
+            "sh check.sh",
+            &[("check.sh", ". ./calc.sh\n[ \"$(add 2 3)\" = 5 ]\n"), ("calc.sh", "add() {\n")],
+            &["check.sh direct"],
+        ),
+        ("sh check.sh", &[("check.sh", "[ \"$(sh calc.sh 2 3)\" = 5 ]\n"), ("calc.sh", "x")], &["check.sh direct"]),
+        ("sh check.sh", &[("check.sh", "x=$(./calc 2 3)\n"), ("calc", "#!/bin/sh\nx")], &["check.sh direct"]),
+        ("./check", &[("check", "#!/bin/sh\nbin/tool | grep -q 5\n"), ("bin/tool", "#!/bin/sh\n")], &["check direct"]),
+        ("shellcheck scripts/*.sh", &[("scripts/a.sh", "x")], &[]),
+        ("bash -n a.sh", &[("a.sh", "x")], &[]),
+        ("! grep -rq TODO .", &[("a.sh", "x"), ("Makefile", "a:\n\tsh a.sh\n")], &[]),
+        ("npm test", &[("package.json", r#"{"scripts": {"test": "mocha test/*.js"}}"#), ("test/a.js", "x")], &[]),
+        ("jest", &[("package.json", JSON), ("src/a.js", "x"), ("src/a.test.js", "x")], &[]),
+    ];
+    for (command, files, expected) in cases {
+        assert_eq!(used(command, files), *expected, "{command}");
+    }
+}
+
+#[test]
+fn where_opens_are_not_known_the_texts_still_say_what_is_run() {
+    let files =
+        [("Makefile", "test:\n\tsh scripts/run.sh\n"), ("scripts/run.sh", "x"), ("pytest.ini", ""), ("a.sh", "x")];
+    let workspace = Workspace { opened: None, ..Workspace::of(&files) };
+    let uses = uses_of("make test", "/w", "", &workspace);
+    let paths: Vec<&str> = uses.files.iter().map(|used| used.path.as_str()).collect();
+    assert_eq!(paths, ["Makefile", "pytest.ini", "scripts/run.sh"]);
+}
+
+#[test]
+fn no_gate_uses_more_files_than_a_fact_can_hold() {
+    let names: Vec<String> = (0..500).map(|number| format!("t/{number:03}.sh")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
+    let uses = uses_of("for f in t/*.sh; do sh $f; done", "/w", "", &Workspace::of(&files));
+    assert_eq!((uses.files.len(), uses.more), (100, 400));
+}
+
+#[test]
+fn a_task_names_a_file_by_its_path_or_its_whole_name() {
+    for (task, path) in [
+        ("Repair the Makefile, please", "Makefile"),
+        ("change scripts/run.sh.", "scripts/run.sh"),
+        ("change ./run.sh so that", "scripts/run.sh"),
+        ("update `jest.config.js`", "jest.config.js"),
+        ("add() in calc is wrong", "calc.sh"),
+    ] {
+        assert!(names_file(task, path), "{task}");
+    }
+    for (task, path) in [
+        ("make the test pass", "Makefile"),
+        ("make check pass", "check.sh"),
+        ("run it", "run"),
+        ("make all tests pass", "t/tests"),
+        ("do not overrun.sh", "run.sh"),
+    ] {
+        assert!(!names_file(task, path), "{task}");
+    }
+}
+
+#[test]
+fn what_the_task_or_allow_names_is_left_but_not_what_the_gate_itself_runs() {
+    let of = |path: &str, kind, in_task| GateUse { path: path.to_owned(), kind, in_task };
+    let uses = [
+        of("check.sh", UseKind::Direct, true),
+        of("Makefile", UseKind::Makefile, true),
+        of("lib.sh", UseKind::Script, false),
+        of("tools/more.py", UseKind::Helper, false),
+    ];
+    let judged = |allow: &[&str]| {
+        let allow: Vec<String> = allow.iter().map(|glob| (*glob).to_owned()).collect();
+        let judgement = consult(|deciding| protected_by_default(&uses, &allow, deciding));
+        (judgement.files.join(" "), judgement.left.join(" "))
+    };
+    assert_eq!(judged(&[]), ("check.sh lib.sh tools/more.py".to_owned(), "Makefile".to_owned()));
+    assert_eq!(judged(&["*.sh", "/tools/"]), (String::new(), "check.sh Makefile lib.sh tools/more.py".to_owned()));
+    assert!(!is_allowed(&["/lib.sh".to_owned()], "sub/lib.sh"));
+    assert!(
+        matches_path("a/**/b.sh", "a/b.sh") && matches_path("a/**/b.sh", "a/x/y/b.sh") && !matches_path("a/*", "a/b/c")
+    );
+}

@@ -1,0 +1,145 @@
+//! Watches the run of a gate before the first iteration: which files it opens, and which of them it uses to judge.
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loop_core::policy::protect::{FilesSeen, GateUses, WatchGap, uses_of};
+use loop_core::run::RunSpec;
+use loop_core::settings::GateSpec;
+use loop_core::text::escape_path;
+use rustix::fs::{AtFlags, FileType, statat};
+
+use crate::checkpoint::{DirRules, Rules, rules_of};
+use crate::fs::handle::{folder_beneath, joined, open_file, open_folder, split};
+use crate::fs::walk::names_in;
+use crate::run_folder::{RunFolder, read_text};
+use crate::workspace::watch::{OpenWatch, OpenedFiles};
+
+/// How often events are read: the kernel holds 16,384 of them.
+const DRAIN_EVERY: Duration = Duration::from_millis(25);
+/// A longer file is not a script.
+const TEXT_BYTES_MAX: u64 = 256 * 1024;
+
+/// A gate that is watched.
+#[derive(Debug)]
+pub(crate) struct BaselineWatch {
+    command: String,
+    task: String,
+    path: PathBuf,
+    /// None where the workspace cannot be opened: the gate says so too.
+    watched: Option<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    workspace: OwnedFd,
+    rules: Rules,
+    opens: OpenWatch,
+}
+
+impl BaselineWatch {
+    pub(crate) fn begin(run: &RunFolder, spec: &RunSpec, gate: &GateSpec) -> Self {
+        let context = run.checkpoints(spec);
+        let rules = rules_of(&context);
+        let watched = open_folder(&context.workspace).ok().map(|workspace| {
+            let opens = OpenWatch::begin(&workspace, &rules);
+            Watched { workspace, rules, opens }
+        });
+        let task = read_text(run, &spec.goal).unwrap_or_else(|_| spec.goal.head.clone());
+        Self { command: gate.command.clone(), task, path: context.workspace, watched }
+    }
+
+    pub(crate) fn wakes_in(&self) -> Duration {
+        DRAIN_EVERY
+    }
+
+    pub(crate) fn drain(&mut self) {
+        self.watched.iter_mut().for_each(|watched| watched.opens.drain());
+    }
+
+    /// What the gate uses.
+    pub(crate) fn finish(self) -> GateUses {
+        let Some(watched) = self.watched else {
+            return GateUses { gap: Some(WatchGap::NoWatch), ..GateUses::default() };
+        };
+        let OpenedFiles { opened, made, gap } = watched.opens.finish();
+        let opened = opened.iter().filter_map(|path| source_of(path)).collect();
+        let opened = Some(opened).filter(|_| gap != Some(WatchGap::NoWatch));
+        let seen = Seen { workspace: watched.workspace, rules: watched.rules, opened, made };
+        let mut uses = uses_of(&self.command, &self.path.to_string_lossy(), &self.task, &seen);
+        uses.files.iter_mut().for_each(|used| used.path = escape_path(used.path.as_bytes()));
+        uses.gap = gap;
+        uses
+    }
+}
+
+/// A path as text; of a compiled Python file the source.
+fn source_of(path: &[u8]) -> Option<String> {
+    let path = std::str::from_utf8(path).ok()?;
+    let Some((above, compiled)) = path.rsplit_once('/').filter(|(above, _)| above.ends_with("__pycache__")) else {
+        return Some(path.to_owned());
+    };
+    let stem = compiled.split('.').next()?;
+    Some(format!("{}{stem}.py", above.strip_suffix("__pycache__")?))
+}
+
+/// The workspace after the gate.
+struct Seen {
+    workspace: OwnedFd,
+    rules: Rules,
+    opened: Option<BTreeSet<String>>,
+    made: BTreeSet<Vec<u8>>,
+}
+
+impl Seen {
+    /// Whether neither the path nor a folder above it is ignored.
+    fn is_in_scope(&self, path: &[u8]) -> bool {
+        let mut rules = DirRules::above_all();
+        let mut above: &[u8] = &[];
+        loop {
+            let Ok(folder) = folder_beneath(&self.workspace, above) else { return false };
+            rules = rules.inside(folder.as_fd(), above);
+            let from = if above.is_empty() { 0 } else { above.len() + 1 };
+            let rest = path.get(from..).unwrap_or_default();
+            let Some(end) = rest.iter().position(|byte| *byte == b'/') else {
+                return !rules.leaves_out_file(&self.rules, path);
+            };
+            above = path.get(..from + end).unwrap_or_default();
+            if above == b".git" || rules.leaves_out(&self.rules, above) {
+                return false;
+            }
+        }
+    }
+}
+
+impl FilesSeen for Seen {
+    fn opened(&self) -> Option<&BTreeSet<String>> {
+        self.opened.as_ref()
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let path = path.as_bytes();
+        if self.made.contains(path) || !self.is_in_scope(path) {
+            return None;
+        }
+        let (above, name) = split(path);
+        let folder = folder_beneath(&self.workspace, above).ok()?;
+        let file = open_file(&folder, name).ok()?;
+        let is_text = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= TEXT_BYTES_MAX);
+        let mut text = Vec::new();
+        file.take(TEXT_BYTES_MAX).read_to_end(&mut text).ok().filter(|_| is_text)?;
+        (!text.contains(&0)).then(|| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn inside(&self, folder: &str) -> Vec<String> {
+        let Ok(handle) = folder_beneath(&self.workspace, folder.as_bytes()) else { return Vec::new() };
+        let is_file = |name: &Vec<u8>| {
+            let stat = statat(&handle, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+        };
+        let names = names_in(&handle).unwrap_or_default().into_iter().filter(is_file);
+        names.filter_map(|name| String::from_utf8(joined(folder.as_bytes(), &name)).ok()).collect()
+    }
+}
