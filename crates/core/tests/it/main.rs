@@ -54,6 +54,7 @@ mod text;
 mod time;
 mod time_budget;
 mod transcripts;
+mod unattended;
 mod waits;
 mod world;
 

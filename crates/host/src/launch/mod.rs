@@ -33,7 +33,7 @@ mod start;
 mod task;
 mod worker;
 
-pub use self::approval::approved_project;
+pub use self::approval::{GivenApproval, approved_project};
 pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
 pub use self::container::{LaunchContainer, end_container};
 pub use self::disk_limits::records_max;

@@ -8,6 +8,7 @@ use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
 
 use super::agent;
+use super::approval::GivenApproval;
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
@@ -55,10 +56,12 @@ pub struct Prepared {
     pub litter: Vec<String>,
     /// The container that the agent works in; none if on this machine.
     pub container: Option<LaunchContainer>,
+    /// The approval that the user gave for the project's file: `create` stores it.
+    pub approval: Option<GivenApproval>,
 }
 
-/// Checks everything that a start needs. No run is made; only an approval that is given now is stored, and a breaker is
-/// closed where that is asked for.
+/// Checks everything that a start needs. No run is made and no approval is stored; a breaker is closed where that is
+/// asked for.
 ///
 /// # Errors
 /// The first thing that is wrong.
@@ -79,6 +82,9 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let values = &setup.settings.values;
     let container = container::check(&values.agent, &found.agent, &setup.path, caller)?;
     worker::check_breaker(home, values, dry_run, caller)?;
+    if dry_run && setup.approval.is_some() {
+        caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
+    }
     if !dry_run {
         agent::confirm_permissions(values, caller)?;
     }
@@ -92,6 +98,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         agent: found,
         litter: Agent::litter_of_all(&setup.described),
         container,
+        approval: setup.approval,
     })
 }
 
@@ -154,7 +161,11 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         litter: prepared.litter.clone(),
         guard: gates::guard(&prepared.settings, &prepared.workspace),
         settings,
+        unattended: !caller.is_attended(),
     };
+    if let Some(approval) = &prepared.approval {
+        approval.store(home)?;
+    }
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
     drop(start);
     let held = container::begin_first(prepared.container.as_ref(), held)?;

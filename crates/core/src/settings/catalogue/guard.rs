@@ -11,14 +11,14 @@ topic! {
         protect: Vec<String> {
             kind: Kind::Paths,
             flag: flag("protect", "GLOB"),
-            in_project: InProject::Yes,
+            in_project: InProject::Extend,
         }
         /// Protect the usual test folders and files, too.
         protect_tests: bool {
             kind: Kind::Switch,
             default: "false",
             flag: flag("protect-tests", ""),
-            in_project: InProject::Yes,
+            in_project: InProject::TurnOn,
         }
         /// What to do when a protected file was changed: restore it before the gates run and tell the agent, stop the
         /// loop, or allow it.
@@ -33,7 +33,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("require-tests-kept", ""),
-            in_project: InProject::Yes,
+            in_project: InProject::TurnOn,
             may_change: true,
         }
     }
