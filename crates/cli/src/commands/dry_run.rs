@@ -125,6 +125,6 @@ fn as_value(prepared: &Prepared, seen: &[(&GateSpec, Rehearsal)], prompt: &str) 
     json!({
         "version": 1, "dry_run": true, "workspace": prepared.place.path,
         "argv": call(prepared).argv, "settings": prepared.settings.resolved,
-        "baseline": baseline, "prompt": prompt,
+        "warnings": prepared.warnings, "baseline": baseline, "prompt": prompt,
     })
 }

@@ -32,6 +32,7 @@ mod markers;
 mod now;
 mod play;
 mod precedence;
+mod promise_warning;
 mod prompt;
 mod provider_wording;
 mod record;

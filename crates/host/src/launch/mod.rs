@@ -38,6 +38,7 @@ pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, 
 pub use self::container::{LaunchContainer, end_container};
 pub use self::disk_limits::records_max;
 pub use self::drive::{DriveRefusal, DrivenRun, ReadyRun, drive};
+pub use self::gates::GateWarning;
 pub use self::leftovers::{end_orphans, end_registered};
 pub use self::offline::{RequestOutcome, carry_out_request, inject};
 pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};

@@ -12,6 +12,7 @@ use super::approval::GivenApproval;
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
+use super::gates::GateWarning;
 use super::settings::set_up;
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
@@ -56,6 +57,8 @@ pub struct Prepared {
     pub litter: Vec<String>,
     /// The container that the agent works in; none if on this machine.
     pub container: Option<LaunchContainer>,
+    /// What makes a gate pass although the work is not done, as far as its line shows it.
+    pub warnings: Vec<GateWarning>,
     /// The approval that the user gave for the project's file: `create` stores it.
     pub approval: Option<GivenApproval>,
 }
@@ -71,6 +74,8 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let goal = task::read(&task, caller)?;
     let line = retry_line(&goal, &setup.settings);
     gates::check(&setup.settings, &line)?;
+    let warnings = gates::warnings(&setup.settings, &setup.path);
+    warnings.iter().for_each(|warning| caller.note(warning.note()));
     add_arguments(&mut setup.settings, &agent_args);
     let found = find_agent(&setup.settings, &setup.described, &line)?;
     checks::check_containment(setup.settings.values.agent.containment)?;
@@ -98,6 +103,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         agent: found,
         litter: Agent::litter_of_all(&setup.described),
         container,
+        warnings,
         approval: setup.approval,
     })
 }
