@@ -198,8 +198,8 @@ impl RunState {
         (!open.is_killed()).then_some(Deadline { since: open.since, after_ms })
     }
 
-    /// Whether the time of the run does not pass while it holds. A failure of this machine that no person can see is no
-    /// pause: its time counts.
+    /// Whether the time of the run does not pass while it holds. A failure of this machine that no person can see is
+    /// different: its time counts.
     pub(super) fn stops_clock(&self, cause: HoldCause) -> bool {
         cause.waits_for_person() && !(cause == HoldCause::Blocked && self.clock.unattended)
     }

@@ -23,7 +23,7 @@ pub(super) struct Setup {
     /// The agents that the user's own settings describe, then those of the project.
     pub(super) described: Vec<Described>,
     /// An approval of the project's file that is to be stored when the run is made.
-    pub(super) approval: Option<GivenApproval>,
+    pub(super) new_approval: Option<GivenApproval>,
 }
 
 /// Resolves the layers for a workspace and looks at the workspace.
@@ -41,7 +41,7 @@ pub(super) fn set_up(
     // A missing folder is a clearer error than a settings file that is not in it.
     workspace::inspect(&asked, None, true)?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
-    let ApprovedProject { mut project, given: approval } = approval::project(home, &whole, &flags, caller)?;
+    let ApprovedProject { mut project, given: new_approval } = approval::project(home, &whole, &flags, caller)?;
     let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
     let mut given = gather(&home.config, project)?;
     given.extend(flags);
@@ -56,7 +56,7 @@ pub(super) fn set_up(
     let mut described = described(&home.config)?;
     // For the same name the user's own description counts.
     described.extend(of_project);
-    Ok(Setup { path, place, settings, described, approval })
+    Ok(Setup { path, place, settings, described, new_approval })
 }
 
 /// The settings that these layers make. An agent command alone means the custom agent.

@@ -60,7 +60,7 @@ pub struct Prepared {
     /// What makes a gate pass although the work is not done, as far as its line shows it.
     pub warnings: Vec<GateWarning>,
     /// The approval that the user gave for the project's file: `create` stores it.
-    pub approval: Option<GivenApproval>,
+    pub new_approval: Option<GivenApproval>,
 }
 
 /// Checks everything that a start needs. No run is made and no approval is stored; a breaker is closed where that is
@@ -74,8 +74,6 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let goal = task::read(&task, caller)?;
     let line = retry_line(&goal, &setup.settings);
     gates::check(&setup.settings, &line)?;
-    let warnings = gates::warnings(&setup.settings, &setup.path);
-    warnings.iter().for_each(|warning| caller.note(warning.note()));
     add_arguments(&mut setup.settings, &agent_args);
     let found = find_agent(&setup.settings, &setup.described, &line)?;
     checks::check_containment(setup.settings.values.agent.containment)?;
@@ -87,7 +85,12 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let values = &setup.settings.values;
     let container = container::check(&values.agent, &found.agent, &setup.path, caller)?;
     worker::check_breaker(home, values, dry_run, caller)?;
-    if dry_run && setup.approval.is_some() {
+    let warnings = gates::warnings(&setup.settings, &setup.path);
+    if dry_run {
+        // A start tells them when it is made: one that is refused says only why.
+        warnings.iter().for_each(|warning| caller.note(warning.note()));
+    }
+    if dry_run && setup.new_approval.is_some() {
         caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
     }
     if !dry_run {
@@ -104,7 +107,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         litter: Agent::litter_of_all(&setup.described),
         container,
         warnings,
-        approval: setup.approval,
+        new_approval: setup.new_approval,
     })
 }
 
@@ -169,7 +172,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         settings,
         unattended: !caller.is_attended(),
     };
-    if let Some(approval) = &prepared.approval {
+    if let Some(approval) = &prepared.new_approval {
         approval.store(home)?;
     }
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
@@ -179,6 +182,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         let text = format!("note: no btrfs snapshots here, checkpoints go to a git store: {why}");
         caller.note(LaunchNote::progress(text));
     }
+    prepared.warnings.iter().for_each(|warning| caller.note(warning.note()));
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
 }
 

@@ -30,7 +30,7 @@ pub enum PromiseFlaw {
     LastCommandDecides,
     /// `cmd || true`: a failure is made a success.
     FailureAllowed,
-    /// `cmd &`: nobody waits for it.
+    /// `cmd &`: the shell does not wait for it.
     InBackground,
     /// `sh -c "…; exit $?"`: the outer shell puts the value in, before the command runs.
     ExpandedTooEarly,
@@ -68,7 +68,7 @@ pub fn promise_warnings(promise: &str, workspace: &str) -> Vec<PromiseWarning> {
     if negated {
         look.negated(command);
     } else {
-        look.text(command, Options::default(), 0);
+        look.read(Read { text: command, options: Options::default(), depth: 0, counts: true });
     }
     let mut found = look.found;
     found.sort_by_key(|warning| warning.flaw);
@@ -94,6 +94,17 @@ impl Options {
     }
 }
 
+/// A text that is looked at, and what is known of the shell that reads it.
+#[derive(Debug, Clone, Copy)]
+struct Read<'t> {
+    text: &'t str,
+    options: Options,
+    /// In how many lines it stands.
+    depth: usize,
+    /// Whether its exit code counts.
+    counts: bool,
+}
+
 struct Look<'a> {
     workspace: &'a str,
     found: Vec<PromiseWarning>,
@@ -104,12 +115,12 @@ impl Look<'_> {
         self.found.push(PromiseWarning { flaw, sentence: sentence.into(), instead: instead.into() });
     }
 
-    fn text(&mut self, text: &str, options: Options, depth: usize) {
-        let Some(line) = ShellLine::read(text).filter(|_| depth <= DEPTH_MAX) else { return };
+    fn read(&mut self, read: Read<'_>) {
+        let Some(line) = ShellLine::read(read.text).filter(|_| read.depth <= DEPTH_MAX) else { return };
         let before = self.found.len();
-        self.line(text, &line, options, depth);
-        if self.found.len() == before && depth == 0 {
-            self.whole(text, &line);
+        self.line(&line, read);
+        if self.found.len() == before && read.depth == 0 {
+            self.whole(read.text, &line);
         }
     }
 
@@ -122,19 +133,20 @@ impl Look<'_> {
     }
 
     /// A line whose exit code counts.
-    fn line(&mut self, text: &str, line: &ShellLine, mut options: Options, depth: usize) {
+    fn line(&mut self, line: &ShellLine, mut read: Read<'_>) {
+        let text = read.text;
         let lists = lists(line);
         for (at, list) in lists.iter().enumerate() {
             if let [step] = list
                 && let Some(words) = plain(step)
                 && words.first() == Some(&"set")
             {
-                options.set(&words);
+                read.options.set(&words);
             }
             let next = lists.get(at + 1);
-            self.list(text, list, options, next.is_none(), depth);
+            self.list(list, Read { counts: next.is_none(), ..read });
             if let Some(next) = next
-                && !options.errexit
+                && !read.options.errexit
             {
                 self.ignored(text, list, next);
             }
@@ -143,7 +155,7 @@ impl Look<'_> {
             let instead = text.get(..last.span.to).unwrap_or(text);
             let sentence = "the & at the end starts the command without waiting for it, which is always a success";
             self.warn(PromiseFlaw::InBackground, sentence, instead);
-        } else if !options.errexit {
+        } else if !read.options.errexit {
             self.last_is_passive(text, line, &lists);
         }
     }
@@ -188,18 +200,19 @@ impl Look<'_> {
     }
 
     /// Pipes that are joined by `&&` and `||`.
-    fn list(&mut self, text: &str, list: &[Step], options: Options, is_last: bool, depth: usize) {
+    fn list(&mut self, list: &[Step], read: Read<'_>) {
+        let (text, is_last) = (read.text, read.counts);
         for (at, step) in list.iter().enumerate() {
             let is_end = is_last && at + 1 == list.len();
             let decides = is_end || program(step).is_some_and(|program| program.judges());
             if decides && !step.negated {
-                self.piped(text, step, options);
-                self.matched(text, step, options);
+                self.piped(text, step, read.options);
+                self.matched(text, step, read.options);
             }
-            self.inner(text, step, options, is_last, depth);
+            self.inner(step, read);
             let Some(before) = at.checked_sub(1).and_then(|at| list.get(at)) else { continue };
             let runs = program(before).is_some_and(|program| program.judges());
-            if before.joint == Joint::Or && (is_end || runs) && !step.negated && hides_failure(text, step) {
+            if before.joint == Joint::Or && (is_end || runs) && !step.negated && hides_failure(step) {
                 let left = text.get(..before.span.to).unwrap_or(text);
                 let right = text.get(step.span.from..step.span.to).unwrap_or_default();
                 let sentence = format!("|| {right} makes a success of every failure before it");
@@ -249,11 +262,12 @@ impl Look<'_> {
     }
 
     /// A line in brackets, or in the words of `sh -c`.
-    fn inner(&mut self, text: &str, step: &Step, options: Options, counts: bool, depth: usize) {
-        let Some(last) = step.pipe.last().filter(|_| counts && !step.negated) else { return };
+    fn inner(&mut self, step: &Step, read: Read<'_>) {
+        let Some(last) = step.pipe.last().filter(|_| read.counts && !step.negated) else { return };
+        let depth = read.depth + 1;
         if let Parts::Group(line) = &last.what {
-            if depth < DEPTH_MAX {
-                self.line(text, line, options, depth + 1);
+            if depth <= DEPTH_MAX {
+                self.line(line, Read { depth, ..read });
             }
             return;
         }
@@ -268,7 +282,7 @@ impl Look<'_> {
             return self.warn(PromiseFlaw::ExpandedTooEarly, sentence, instead);
         }
         let from = self.found.len();
-        self.text(&line.text, options, depth + 1);
+        self.read(Read { text: &line.text, options, depth, counts: true });
         for warning in self.found.iter_mut().skip(from) {
             warning.instead = format!("{} {}", head.join(" "), quoted(&warning.instead));
         }
@@ -353,10 +367,10 @@ fn is_preparation(step: &Step) -> bool {
 }
 
 /// Whether what stands behind `||` turns a failure into a success.
-fn hides_failure(text: &str, step: &Step) -> bool {
+fn hides_failure(step: &Step) -> bool {
     if let Some(Parts::Group(line)) = step.pipe.last().map(|last| &last.what) {
         // What ends with `exit 1` or `false` keeps it a failure; anything that is not known is left alone.
-        return line.steps.last().is_some_and(|last| hides_failure(text, last));
+        return line.steps.last().is_some_and(hides_failure);
     }
     is_sure(step) || is_cleanup(step) || is_other_code(step)
 }

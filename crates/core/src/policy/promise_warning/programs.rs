@@ -171,8 +171,8 @@ impl<'a> Program<'a> {
         if !SHELLS.contains(&self.name) {
             return None;
         }
-        let flag = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
-        let at = self.words.iter().position(|word| flag(&word))?;
+        let is_flag = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+        let at = self.words.iter().position(|word| is_flag(word))?;
         let mut at = at + 1;
         // `bash -c -e LINE`, `bash -co pipefail LINE`
         while self.words.get(at).is_some_and(|word| word.starts_with('-') || *word == "pipefail") {
