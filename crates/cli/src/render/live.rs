@@ -281,10 +281,8 @@ impl Live {
         let lines = match cause {
             HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}")],
             HoldCause::Blocked => {
-                let ms = state.main_order().map_or(PAUSE_MS_MAX, |(_, open)| match open.order {
-                    Order::Hold { ms, .. } => ms,
-                    _ => PAUSE_MS_MAX,
-                });
+                let order = state.main_order().map(|(_, open)| &open.order);
+                let ms = if let Some(Order::Hold { ms, .. }) = order { *ms } else { PAUSE_MS_MAX };
                 let most =
                     if ms < PAUSE_MS_MAX { format!(", for at most {}", time::spaced(ms)) } else { String::new() };
                 vec![format!("paused until that is fixed{most}; then: loop resume {id}")]
