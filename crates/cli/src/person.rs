@@ -3,8 +3,10 @@
 use std::io::{self, IsTerminal, Read, Write};
 
 use loop_host::launch::{LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
+use loop_host::signals::let_interrupts_end;
 
-use crate::render::printer::Printer;
+use crate::render::pager;
+use crate::render::printer::{Printer, stdout_is_terminal, width};
 
 /// The person who typed the command.
 #[derive(Debug)]
@@ -18,16 +20,16 @@ impl LaunchCaller for Person {
     }
 
     fn answer(&mut self, question: &LaunchQuestion) -> PersonAnswer {
-        let text = match question {
-            LaunchQuestion::ApproveProjectFile { wants, .. } => {
-                let question = "This project's file asks for the following, and you have not approved it in this form";
-                format!("{question}:\n  {}\nApprove it?", wants.join("\n  "))
-            }
+        match question {
+            LaunchQuestion::ApproveProjectFile { file, wants } => self.ask_for_approval(file, wants),
             LaunchQuestion::AllowEverything => {
-                "The agent may change and run anything that you may, here and elsewhere. Go on?".to_owned()
+                ask(self.printer, "The agent may change and run anything that you may, here and elsewhere. Go on?")
             }
-        };
-        ask(self.printer, &text)
+        }
+    }
+
+    fn is_attended(&self) -> bool {
+        io::stderr().is_terminal()
     }
 
     fn task(&mut self, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -35,6 +37,40 @@ impl LaunchCaller for Person {
         io::stdin().lock().take(bytes_max).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
+}
+
+impl Person {
+    /// Shows all that a project's file wants, by the pager where it is longer than the screen, and asks.
+    fn ask_for_approval(&self, file: &str, wants: &[String]) -> PersonAnswer {
+        if !can_ask() {
+            return PersonAnswer::NobodyThere;
+        }
+        let said = "asks for the following, and you have not approved it in this form";
+        let text = format!("This project's file {file} {said}:\n  {}\n", wants.join("\n  "));
+        let rows = rows_of(&text, width());
+        let is_long = loop_host::terminal::rows(io::stderr()).is_some_and(|screen| rows + 2 > screen);
+        if is_long && stdout_is_terminal() {
+            // What the pager did not show was not read: then nothing is asked.
+            let mut all = |out: &mut pager::Sink<'_>| out.write_all(text.as_bytes());
+            if pager::show(&self.printer, true, &mut all).is_err() {
+                return PersonAnswer::No;
+            }
+        } else {
+            self.printer.error(&text);
+        }
+        let lines = if wants.len() == 1 { "this 1 line".to_owned() } else { format!("these {} lines", wants.len()) };
+        ask(self.printer, &format!("Approve {lines} of {file}?"))
+    }
+}
+
+/// How many rows of a screen a text takes.
+fn rows_of(text: &str, columns: usize) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(columns.max(1)).max(1)).sum()
+}
+
+/// Whether a question can be seen and answered.
+fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Shows a note.
@@ -48,13 +84,15 @@ pub(crate) fn print_note(printer: Printer, note: &LaunchNote) {
 
 /// Asks on a terminal. Without one, the answer is that no person is there.
 pub(crate) fn ask(printer: Printer, question: &str) -> PersonAnswer {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !can_ask() {
         return PersonAnswer::NobodyThere;
     }
     printer.error(&format!("{question} [y/N] "));
     io::stderr().flush().ok();
     let mut line = String::new();
+    let_interrupts_end(true);
     let read = io::stdin().read_line(&mut line);
+    let_interrupts_end(false);
     let yes = read.is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str());
     if yes { PersonAnswer::Yes } else { PersonAnswer::No }
 }

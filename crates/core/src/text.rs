@@ -83,6 +83,69 @@ pub fn one_line(text: &str, letters_max: usize) -> String {
     cut
 }
 
+/// Text that is executed or approved, as one line in which nothing is hidden: control characters and characters that
+/// have no width or turn the direction of the text are written as escapes, never dropped.
+///
+/// ```
+/// assert_eq!(loop_core::text::escaped("make\u{1b}]0;x\u{7}\ntrue\u{202e}"), r"make\x1b]0;x\x07\ntrue\u{202e}");
+/// ```
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            letter if letter.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(letter))),
+            letter if letter.is_control() || is_invisible(letter) => {
+                out.push_str(&format!("\\u{{{:x}}}", u32::from(letter)));
+            }
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The same for a text of several lines: line breaks and tabs stay.
+#[must_use]
+pub fn escaped_lines(text: &str) -> String {
+    let piece = |piece: &str| piece.split('\t').map(escaped).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(piece).collect::<Vec<_>>().join("\n")
+}
+
+/// The same as [`escaped`], of at most `letters_max` characters; `…` says that it was cut.
+#[must_use]
+pub fn escaped_head(text: &str, letters_max: usize) -> String {
+    let whole = escaped(text.trim());
+    if whole.chars().count() <= letters_max {
+        return whole;
+    }
+    let mut cut: String = whole.chars().take(letters_max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// The first control character in a text that a shell command of several lines does not need.
+#[must_use]
+pub fn control_character(text: &str) -> Option<char> {
+    text.chars().find(|letter| letter.is_control() && !['\n', '\t'].contains(letter))
+}
+
+/// Whether a character is not seen, or looks like the usual space and is none. These are the format characters of
+/// Unicode, its spaces but for the usual one, fillers, and selectors of variants.
+fn is_invisible(letter: char) -> bool {
+    turns_direction(letter)
+        || matches!(letter,
+            '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202f}'
+            | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// How large something is, for people.
 ///
 /// ```

@@ -72,7 +72,12 @@ impl ProjectFile {
     /// # Errors
     /// When it cannot be read, or there are two.
     pub fn find(workspace: &Path) -> Result<Option<Self>, FilesError> {
-        let (hidden, seen) = (text_of(&workspace.join(PROJECT_FILE))?, text_of(&workspace.join(PROJECT_FILE_SEEN))?);
+        let read = |name: &str| {
+            let path = workspace.join(name);
+            refuse_link_outside(workspace, &path)?;
+            text_of(&path)
+        };
+        let (hidden, seen) = (read(PROJECT_FILE)?, read(PROJECT_FILE_SEEN)?);
         match (hidden, seen) {
             (Some(_), Some(_)) => {
                 Err(FilesError::Both { folder: workspace.to_owned(), files: [PROJECT_FILE, PROJECT_FILE_SEEN] })
@@ -90,6 +95,20 @@ impl ProjectFile {
     pub fn read(&self, approved: bool) -> Result<Project, FilesError> {
         Ok(project_from_toml(&self.text, self.name, approved)?)
     }
+}
+
+/// A repository may not let loop read, and show, another file of the user.
+fn refuse_link_outside(workspace: &Path, path: &Path) -> Result<(), FilesError> {
+    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        return Ok(());
+    }
+    // One that leads nowhere is no file, as before.
+    let (Ok(target), Ok(folder)) = (path.canonicalize(), workspace.canonicalize()) else { return Ok(()) };
+    if target.starts_with(folder) {
+        return Ok(());
+    }
+    let source = io::Error::other("it is a link that leads out of the workspace");
+    Err(FilesError::Io { path: path.to_owned(), source })
 }
 
 fn user(config: &Path) -> Result<Vec<Given>, FilesError> {

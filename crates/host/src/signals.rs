@@ -2,8 +2,8 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use loop_core::run::{Event, Request};
@@ -11,6 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::low_level::pipe;
+
+/// Whether Ctrl-C ends this program after it was left to another one.
+static INTERRUPTS_END: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The signals that a driver listens to.
 #[derive(Debug)]
@@ -46,7 +49,12 @@ pub fn suspend() {
 /// # Errors
 /// When the signal cannot be registered.
 pub fn leave_interrupts_to_others() -> io::Result<()> {
-    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map(drop)
+    signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&INTERRUPTS_END)).map(drop)
+}
+
+/// Whether Ctrl-C ends this program although it was left to another one before: while a question waits for its answer.
+pub fn let_interrupts_end(ends: bool) {
+    INTERRUPTS_END.store(ends, Ordering::SeqCst);
 }
 
 impl Signals {

@@ -34,6 +34,13 @@ pub fn line_is_there(terminal: impl AsFd) -> bool {
         && rustix::io::read(terminal, &mut bytes).is_ok_and(|count| bytes.iter().take(count).any(|byte| *byte == b'\n'))
 }
 
+/// How many lines fit on the screen of a terminal; none if it is no terminal or does not say.
+#[must_use]
+pub fn rows(of: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(of.as_fd()).ok()?;
+    Some(usize::from(size.ws_row)).filter(|rows| *rows > 0)
+}
+
 /// How many letters fit into a line of a terminal; none if it is no terminal or does not say.
 #[must_use]
 pub fn columns(of: impl AsFd) -> Option<usize> {

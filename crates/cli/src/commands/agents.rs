@@ -117,7 +117,7 @@ fn overview(context: &Context, rows: &[Row]) -> String {
             let place = match (&row.path, &row.agent) {
                 (Some(path), _) => text_of(path),
                 (None, Agent::Custom(command)) if command.is_empty() => "any command: --agent-cmd".to_owned(),
-                (None, Agent::Custom(command)) => text::one_line(command, 60),
+                (None, Agent::Custom(command)) => text::escaped_head(command, 60),
                 (None, Agent::Known(_) | Agent::Described(_)) => missing(&row.agent),
             };
             vec![row.agent.name().to_owned(), version(row), tried(row), signed_in(row), place]

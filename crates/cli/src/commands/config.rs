@@ -3,7 +3,7 @@ use clap::{Args, Subcommand};
 use loop_core::settings::{
     Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
-use loop_core::text::nearest;
+use loop_core::text::{self, nearest};
 use loop_host::launch;
 use loop_host::paths::text_of as path_text;
 use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
@@ -55,14 +55,14 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
             let row = |key: &'static Key| {
                 let value = Some(settings.text(key)).filter(|value| !value.is_empty()).unwrap_or("-");
                 let origin = settings.origin(key).map(ToString::to_string).unwrap_or_default();
-                vec![key.name.to_owned(), loop_core::text::one_line(value, 60), origin]
+                vec![key.name.to_owned(), text::escaped_head(value, 60), text::escaped(&origin)]
             };
             let rows: Vec<Vec<String>> = catalogue().map(row).collect();
             context.printer.answer(&table(&["KEY", "VALUE", "FROM"], &rows));
         }
         ConfigVerb::Get { key } => {
             let key = known(key)?;
-            context.printer.answer(&format!("{}\n", here(context)?.text(key)));
+            context.printer.answer(&format!("{}\n", text::escaped_lines(here(context)?.text(key))));
         }
         ConfigVerb::Set { key, value } => set(context, known(key)?, value.as_deref())?,
         ConfigVerb::Check => {
@@ -86,7 +86,8 @@ fn here(context: &Context) -> Result<Resolved, CommandError> {
     }
     let given = gather(&context.home.config, project).map_err(|error| files_error(&error))?;
     for vain in too_wide(&given) {
-        context.printer.progress(&format!("warning: {vain}: it is ignored ({})\n", vain.why()));
+        let warning = format!("warning: {vain}: it is ignored ({})\n", vain.why());
+        context.printer.progress(&text::escaped_lines(&warning));
     }
     Ok(launch::resolve(given)?.resolved)
 }

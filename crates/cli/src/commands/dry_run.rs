@@ -66,12 +66,12 @@ fn plan(prepared: &Prepared, settings: &Settings) -> String {
     }
     line("argv", &argv(prepared, settings));
     for gate in settings.gates.iter().filter(|gate| gate.name != PROMISE) {
-        line("gate", &format!("{}: {}", gate.name, text::one_line(&gate.command, 200)));
+        line("gate", &format!("{}: {}", gate.name, text::escaped(&gate.command)));
     }
     let promise = settings.values.gate.promise.as_ref().map(|_| keys::promise());
     let others = [keys::max_iterations(), keys::timeout(), keys::gate_timeout(), keys::max_time(), keys::checkpoint()];
     for key in promise.into_iter().chain(others) {
-        line(key.name, &format!("{} ({})", resolved.text(key), origin(key)));
+        line(key.name, &format!("{} ({})", text::escaped(resolved.text(key)), text::escaped(&origin(key))));
     }
     line("keeps", header::checkpoints(prepared.checkpoints.backend));
     if let Some(why) = &prepared.checkpoints.why {
@@ -87,7 +87,7 @@ fn call(prepared: &Prepared) -> AgentCommand {
 }
 
 fn argv(prepared: &Prepared, settings: &Settings) -> String {
-    let words: Vec<String> = call(prepared).argv.iter().map(|word| quoted(&text::one_line(word, 80))).collect();
+    let words: Vec<String> = call(prepared).argv.iter().map(|word| text::escaped(&quoted(word))).collect();
     let origin = settings.resolved.origin(keys::agent_cmd()).map(ToString::to_string).unwrap_or_default();
     let how = if settings.agent == "custom" {
         format!(" ({origin}), prompt on stdin")
@@ -125,6 +125,6 @@ fn as_value(prepared: &Prepared, seen: &[(&GateSpec, Rehearsal)], prompt: &str) 
     json!({
         "version": 1, "dry_run": true, "workspace": prepared.place.path,
         "argv": call(prepared).argv, "settings": prepared.settings.resolved,
-        "baseline": baseline, "prompt": prompt,
+        "warnings": prepared.warnings, "baseline": baseline, "prompt": prompt,
     })
 }

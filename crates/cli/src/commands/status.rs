@@ -217,7 +217,7 @@ pub(crate) fn rows_table(rows: &[Row]) -> String {
                 row.id.clone(),
                 row.status.name().to_owned(),
                 row.progress(),
-                loop_core::text::one_line(&row.promise, 32),
+                loop_core::text::escaped_head(&row.promise, 32),
                 row.agent.clone(),
                 elapsed,
             ]

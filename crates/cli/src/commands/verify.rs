@@ -135,7 +135,7 @@ fn not_verified(folder: &RunFolder, error: &ReverifyError) -> CommandError {
 fn show(printer: Printer, progress: &GateProgress<'_>) {
     match progress {
         GateProgress::Started(gate) => {
-            printer.progress(&format!("{}: {}\n", gate.name, loop_core::text::one_line(&gate.command, 120)));
+            printer.progress(&format!("{}: {}\n", gate.name, loop_core::text::escaped_head(&gate.command, 120)));
         }
         GateProgress::Judged(again) => {
             printer.progress(&format!("{}: {} ({})\n", again.name, again.verdict.name(), again.report.ended.brief()));

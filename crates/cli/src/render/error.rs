@@ -46,7 +46,7 @@ impl CommandError {
     /// The text for stderr.
     #[must_use]
     pub fn render(&self) -> String {
-        let clean = |text: &str| loop_core::text::clean(text.as_bytes());
+        let clean = loop_core::text::escaped_lines;
         let mut text = format!("error: {}\n", clean(&self.0.what));
         for why in &self.0.why {
             text.push_str(&format!("  because: {}\n", clean(why)));

@@ -37,12 +37,12 @@ fn promise(state: &RunState) -> String {
 
 fn fitted(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
-    // The words of a label stand apart by more than one space, which `one_line` would squeeze.
+    // What is run is shown as it is: no character of it is dropped.
     let (label, rest) = line.split_at(line.len().min(12));
     if indent == 2 {
-        format!("{label}{}\n", text::one_line(rest, LETTERS_MAX - 12))
+        format!("{label}{}\n", text::escaped_head(rest, LETTERS_MAX - 12))
     } else {
-        format!("{}\n", text::one_line(line, LETTERS_MAX))
+        format!("{}\n", text::escaped_head(line, LETTERS_MAX))
     }
 }
 
@@ -68,8 +68,8 @@ fn withheld(state: &RunState) -> String {
 /// The container that the agent works in, in words; none on this machine.
 pub(crate) fn container(settings: &AgentSettings) -> Option<String> {
     match (&settings.container, &settings.image) {
-        (Some(name), _) => Some(format!("in container {}", text::one_line(name, 60))),
-        (None, Some(image)) => Some(format!("in a container of {}", text::one_line(image, 60))),
+        (Some(name), _) => Some(format!("in container {}", text::escaped_head(name, 60))),
+        (None, Some(image)) => Some(format!("in a container of {}", text::escaped_head(image, 60))),
         (None, None) => None,
     }
 }

@@ -7,7 +7,7 @@ use loop_core::policy::proof::ProofResult;
 use loop_core::run::Gate;
 use loop_core::run::{
     AgentChoice, Answer, CancelCause, CheckpointReport, Decision, Entry, Event, Fact, GatePoint, HoldCause, LastGate,
-    Notice, Order, Request, RollbackReport, RunState, Target,
+    Notice, Order, PAUSE_MS_MAX, Request, RollbackReport, RunState, Target,
 };
 use loop_core::text;
 use loop_core::time::{self, At};
@@ -288,7 +288,13 @@ impl Live {
         let id = name_of(state);
         let lines = match cause {
             HoldCause::Paused => vec![format!("paused; resume with: loop resume {id}")],
-            HoldCause::Blocked => vec![format!("paused until that is fixed; then: loop resume {id}")],
+            HoldCause::Blocked => {
+                let order = state.main_order().map(|(_, open)| &open.order);
+                let ms = if let Some(Order::Hold { ms, .. }) = order { *ms } else { PAUSE_MS_MAX };
+                let most =
+                    if ms < PAUSE_MS_MAX { format!(", for at most {}", time::spaced(ms)) } else { String::new() };
+                vec![format!("paused until that is fixed{most}; then: loop resume {id}")]
+            }
             HoldCause::Limit => sentences::wait_begins(state, &id).into_iter().collect(),
             HoldCause::Calls => monitor::waits_for_call(state, &id).into_iter().collect(),
             HoldCause::Question => {

@@ -114,3 +114,22 @@ fn the_header_names_the_budgets() {
     let ran = user.run(&start("true", "true", &["--max-cost", "2.50", "--max-calls-per-hour", "20"])).expect_code(0);
     assert!(ran.err().contains(" · $2.50 · 20 calls an hour\n"), "{}", ran.text());
 }
+
+#[test]
+fn a_promise_that_deceives_itself_is_warned_about_at_the_start_and_in_a_dry_run() {
+    let user = user();
+    let said = "warning: --promise: a pipe has the exit code of its last command, and tee does not fail when the work \
+                is not done\n  better: ./check > log 2>&1\n";
+    for more in [&["--dry-run"][..], &["-n", "1"]] {
+        let ran = user.run(&start("true", "./check 2>&1 | tee log", more)).expect_code(0);
+        assert!(ran.err().contains(said), "{}", ran.text());
+    }
+    let ran =
+        user.run(&start("true", "false", &["--gate", "lint=./lint || true", "--dry-run", "--json"])).expect_code(0);
+    let warnings = ran.json()["warnings"].clone();
+    assert_eq!((&warnings[0]["gate"], &warnings[0]["flaw"]), (&"lint".into(), &"failure_allowed".into()), "{warnings}");
+    assert_eq!(warnings[0]["instead"], "./lint");
+    // One that is only shown decides nothing.
+    let ran = user.run(&start("true", "false", &["--gate", "lint[watch]=./lint || true", "--dry-run"])).expect_code(0);
+    assert!(!ran.err().contains("warning"), "{}", ran.text());
+}

@@ -107,3 +107,13 @@ fn status_says_what_a_loop_is_doing_now() {
     running.end().expect_code(0);
     assert!(user.run(&["status", &id, "--json"]).expect_code(0).json()["loops"][0]["now"].is_null());
 }
+
+// req: RT-R15
+#[test]
+fn without_a_terminal_a_loop_whose_checkpoints_are_gone_ends_at_its_time_limit() {
+    let user = user();
+    let agent = "rm -rf \"$HOME/.local/state/loop/checkpoints\"";
+    let ran = user.run(&start(agent, "false", &["-n", "1", "--max-time", "2s"])).expect_code(3);
+    assert!(ran.err().contains("paused until that is fixed, for at most "), "{}", ran.text());
+    assert!(ran.out().contains("it was not fixed within the time limit of 2s"), "{}", ran.text());
+}

@@ -20,6 +20,7 @@ mod escapes;
 mod floods;
 mod full_disk;
 mod gates;
+mod hostile;
 mod json;
 mod judge;
 mod judge_identity;

@@ -3,6 +3,7 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `gate` | the verdict of a gate, from how its process ended and from its tries |
+//! | `promise_warning` | which promises pass although the work is not done |
 //! | `rank` | which of two states of the workspace is better, by the results of the gates |
 //! | `breaker` | when to stop because there is no progress: counts of bad iterations |
 //! | `crash` | when to stop because the agent crashes again and again |
@@ -22,6 +23,7 @@ pub mod gate;
 pub mod limiter;
 pub mod prices;
 pub mod probe;
+pub mod promise_warning;
 pub mod proof;
 pub mod protect;
 pub mod rank;

@@ -76,7 +76,10 @@ impl RunState {
         match &input.event {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
-            Event::Reopened { changes, .. } => self.reopened(input.at, changes),
+            Event::Reopened { changes, unattended, .. } => {
+                self.reopened(input.at, changes);
+                self.clock.set_unattended(*unattended);
+            }
             Event::OpenedForRequest { .. } => self.opened_for_request(input.at),
             Event::Answered { order, answer } => self.answered(*order, answer),
             Event::Requested { request, by } => self.requested(request, by),
@@ -168,6 +171,7 @@ impl RunState {
 
     fn created(&mut self, at: At, spec: &RunSpec) {
         self.clock.create(at);
+        self.clock.set_unattended(spec.unattended);
         let settings = Settings::of(&spec.settings);
         self.gates = Gates::new(&settings.gates);
         self.settings = RunSettings::from(settings);
@@ -272,7 +276,7 @@ impl RunState {
             }
             Order::Hold { cause, .. } => {
                 self.guard.people_had_time();
-                if cause.waits_for_person() {
+                if self.stops_clock(*cause) {
                     self.clock.stop(self.now);
                 }
             }
@@ -370,7 +374,7 @@ impl RunState {
                 self.trouble.host_failed(why);
             }
             (Order::Checkpoint { .. } | Order::Measure { .. } | Order::Rollback { .. }, Answer::Blocked { why }) => {
-                self.trouble.block(why);
+                self.trouble.block(why, self.now);
             }
             (Order::CleanUp { .. }, Answer::Cleaned { .. }) => self.trouble.cleaned(),
             (Order::Hold { cause, .. }, Answer::Held) => {

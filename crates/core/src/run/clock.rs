@@ -7,6 +7,9 @@ use crate::policy::time_budget;
 use crate::policy::wait::Wait;
 use crate::time::{At, Deadline};
 
+/// So long an unattended run waits for a person to fix this machine.
+pub(super) const UNATTENDED_MS_MAX: u64 = 30 * 60 * 1000;
+
 /// Who drives the run, and how much of its time is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunClock {
@@ -15,6 +18,7 @@ pub struct RunClock {
     since: Option<At>,
     used_ms: u64,
     share: TimeShare,
+    unattended: bool,
 }
 
 /// Whether a driver works on the run.
@@ -64,6 +68,16 @@ impl RunClock {
     #[must_use]
     pub fn active_ms(&self, now: At) -> u64 {
         self.used_ms + self.since.map_or(0, |since| now.ms_since(since))
+    }
+
+    /// Whether no person can see that the run waits for one.
+    #[must_use]
+    pub fn is_unattended(&self) -> bool {
+        self.unattended
+    }
+
+    pub(super) fn set_unattended(&mut self, unattended: bool) {
+        self.unattended = unattended;
     }
 
     pub(super) fn ended_agent(&self) -> bool {
@@ -176,7 +190,7 @@ impl RunState {
             Order::RunAgent { .. } => time_budget::agent(left, self.gates.duration_ms(), deciding),
             Order::RunGate { point, .. } if self.counts_time(point) => time_budget::whole(left, deciding),
             // Nothing has to be ended but the waiting.
-            Order::Hold { cause, .. } if !cause.waits_for_person() && !open.is_cancelled() => {
+            Order::Hold { cause, .. } if !self.stops_clock(cause) && !open.is_cancelled() => {
                 time_budget::Share { ask_ms: left, end_ms: left }
             }
             Order::CleanUp { .. }
@@ -194,6 +208,19 @@ impl RunState {
         };
         let after_ms = if open.is_cancelled() { share.end_ms } else { share.ask_ms };
         (!open.is_killed()).then_some(Deadline { since: open.since, after_ms })
+    }
+
+    /// Whether the time of the run does not pass while it holds. A failure of this machine that no person can see is
+    /// different: its time counts.
+    pub(super) fn stops_clock(&self, cause: HoldCause) -> bool {
+        cause.waits_for_person() && !(cause == HoldCause::Blocked && self.clock.unattended)
+    }
+
+    /// How long the run still waits for a person to fix this machine; none without an end.
+    pub(super) fn blocked_ms_left(&self, deciding: &Deciding) -> Option<u64> {
+        let since = self.trouble.blocked_since().filter(|_| self.clock.unattended)?;
+        let left = UNATTENDED_MS_MAX.saturating_sub(self.now.ms_since(since));
+        Some(self.time_left(deciding).map_or(left, |time| time.min(left)))
     }
 
     /// Whether the time is up before the gates have all ended.

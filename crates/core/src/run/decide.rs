@@ -1,4 +1,5 @@
 //! What happens next, when several things are possible: one list of rules, read from the top.
+use super::clock::UNATTENDED_MS_MAX;
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;
@@ -137,7 +138,7 @@ fn rollback_asked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     ((begun && (may_try || !blocked)) || ((between || blocked) && may_try)).then_some(Next::RollBack)
 }
 
-fn blocked(state: &RunState, _: &Deciding) -> Option<Next> {
+fn blocked(state: &RunState, deciding: &Deciding) -> Option<Next> {
     let why = state.trouble.blocked()?;
     match &state.requests.stop {
         Some(by) => conclude(
@@ -145,8 +146,23 @@ fn blocked(state: &RunState, _: &Deciding) -> Option<Next> {
             ReasonCode::ManualStop,
             format!("stopped by {by} while it could not continue: {why}"),
         ),
-        None => Some(Next::Hold(HoldCause::Blocked, PAUSE_MS_MAX)),
+        None => match state.blocked_ms_left(deciding) {
+            None => Some(Next::Hold(HoldCause::Blocked, PAUSE_MS_MAX)),
+            Some(0) => {
+                conclude(Outcome::Unable, ReasonCode::HostFailure, format!("{why}; {}", not_fixed(state, deciding)))
+            }
+            Some(left) => Some(Next::Hold(HoldCause::Blocked, left)),
+        },
     }
+}
+
+/// How long a run that no person sees has waited for one.
+fn not_fixed(state: &RunState, deciding: &Deciding) -> String {
+    let limit = match state.settings.read(deciding).max_time_ms {
+        Some(most) if state.time_left(deciding) == Some(0) => format!("the time limit of {}", time::spaced(most)),
+        Some(_) | None => time::spaced(UNATTENDED_MS_MAX),
+    };
+    format!("it was not fixed within {limit}, and without a terminal the loop waits no longer")
 }
 
 fn gates_pass(state: &RunState, _: &Deciding) -> Option<Next> {

@@ -32,6 +32,9 @@ pub enum Event {
         by: String,
         /// Settings that are to hold from now on.
         changes: Vec<Change>,
+        /// No person can see it work.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unattended: bool,
     },
     /// A person's command opened it for one request; the run does not continue.
     OpenedForRequest {

@@ -37,6 +37,9 @@ pub struct RunSpec {
     pub guard: Option<GuardSpec>,
     /// Every setting with its origin.
     pub settings: Resolved,
+    /// No person can see it work: a failure of the host does not wait for one without an end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 impl RunSpec {

@@ -134,6 +134,7 @@ pub struct Trouble {
     lost_agent: Option<String>,
     unclean: Option<Vec<ProcessId>>,
     blocked: Option<String>,
+    blocked_since: Option<At>,
     held: Option<String>,
 }
 
@@ -178,8 +179,14 @@ impl Trouble {
         self.unclean = None;
     }
 
-    pub(super) fn block(&mut self, why: &str) {
+    /// Since when a person must fix it.
+    pub(super) fn blocked_since(&self) -> Option<At> {
+        self.blocked_since
+    }
+
+    pub(super) fn block(&mut self, why: &str, now: At) {
         self.blocked = Some(why.to_owned());
+        self.blocked_since = self.blocked_since.or(Some(now));
     }
 
     /// What the run was blocked by before a rollback: it stays blocked until a person has looked at it.
@@ -190,10 +197,12 @@ impl Trouble {
 
     pub(super) fn unblock(&mut self) {
         self.blocked = None;
+        self.blocked_since = None;
         self.held = None;
     }
 
     pub(super) fn hold_after_rollback(&mut self) {
+        self.blocked_since = None;
         self.held = self.blocked.take().or(self.held.take());
     }
 

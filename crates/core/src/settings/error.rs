@@ -56,6 +56,34 @@ pub enum SettingsError {
         /// What the user's own settings allow.
         allowed: String,
     },
+    /// A project file may only turn this on.
+    #[error("{place}: {key} = false would turn off what you have turned on")]
+    TurnsOff {
+        /// File and line.
+        place: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A project file may only add to this list.
+    #[error("{place}: {entry} in {key} would take files out of the list")]
+    TakesOut {
+        /// File and line.
+        place: String,
+        /// The key.
+        key: &'static str,
+        /// The entry.
+        entry: String,
+    },
+    /// A project file holds a character that a terminal would not show.
+    #[error("{place}: {key} holds the control character {}", crate::text::escaped(&letter.to_string()))]
+    ControlCharacter {
+        /// File and line.
+        place: String,
+        /// The key.
+        key: String,
+        /// Which.
+        letter: char,
+    },
     /// An agent that is described there cannot be taken.
     #[error("{place}: {key} is wrong")]
     BadAgent {
@@ -90,6 +118,12 @@ impl SettingsError {
                 "only the user may set it, never a file that comes with a repository".to_owned()
             }
             Self::TooWide { .. } => "a project file may lower this limit, not raise it".to_owned(),
+            Self::TurnsOff { .. } => "a project file may turn this on, not off".to_owned(),
+            Self::TakesOut { .. } => "a project file may add to this list, not take out of it".to_owned(),
+            Self::ControlCharacter { .. } => {
+                "what a project file says must be readable before it is approved; only line breaks and tabs are allowed"
+                    .to_owned()
+            }
         }
     }
 
@@ -103,6 +137,11 @@ impl SettingsError {
             Self::NotInFile { key, .. } => format!("give it as a flag: --{}", key.replace('_', "-")),
             Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
             Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),
+            Self::TurnsOff { key, .. } => {
+                format!("turn it off by a flag: --no-{}, or in your own config.toml", key.replace('_', "-"))
+            }
+            Self::TakesOut { .. } => "delete the entry; `--protect` on the command line replaces the list".to_owned(),
+            Self::ControlCharacter { .. } => "delete it from the file; put it into a script if it is needed".to_owned(),
             Self::Syntax { .. } => "fix the line, then run `loop config check`".to_owned(),
         }
     }

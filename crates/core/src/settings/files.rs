@@ -8,6 +8,7 @@ use super::gates;
 use super::layers::{Given, Layer, Origin};
 use super::prices;
 use super::profiles::container;
+use super::wants;
 use crate::agent::Described;
 use crate::refusal::Refusal;
 use crate::text::nearest;
@@ -39,7 +40,8 @@ pub struct Project {
     pub approved: bool,
     /// The agents that it describes, where that is approved.
     pub described: Vec<Described>,
-    /// What is run or loosens safety, a line each: taken only where the user has approved the file as it is.
+    /// What is run or loosens safety, in whole lines for people, nothing cut or hidden: taken only where the user has
+    /// approved the file as it is.
     pub wants: Vec<String>,
 }
 
@@ -48,12 +50,12 @@ pub struct Project {
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
 pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Project, SettingsError> {
+    wants::refuse_control_characters(text, file)?;
     let mut project = Project { approved, ..Project::default() };
     for Entry { name, words, at } in entries(text, file, Layer::Project)? {
         let Some(words) = words else {
             let described = agents::agents_from_toml(text, file)?;
-            let names = described.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ");
-            project.wants.push(format!("{}: agents {names}", at.place));
+            project.wants.extend(described.iter().flat_map(|agent| wants::lines_of_agent(&at.place, agent)));
             project.described = if approved { described } else { Vec::new() };
             continue;
         };
@@ -64,7 +66,7 @@ pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Proje
         }
         let place = at.place.clone();
         let given = Given::read_approved(key, &words, at)?;
-        project.wants.extend(given.value.lines().map(|line| format!("{place}: {} = {line}", key.name)));
+        project.wants.extend(wants::lines_of(&place, key, &given.value));
         if approved {
             project.given.push(given);
         }

@@ -134,8 +134,8 @@ fn profile_of(given: &[Given]) -> &str {
     named.max_by_key(|given| given.origin.layer).map_or("", |given| given.value.as_str())
 }
 
-/// Puts the layers one over the other: every key has a value afterwards. What a project file would
-/// widen though it may only narrow it is left out; [`too_wide`] names it.
+/// Puts the layers one over the other: every key has a value afterwards. What a project file would loosen though it may
+/// only tighten it is left out; [`too_wide`] names it.
 #[must_use]
 pub fn resolve(mut given: Vec<Given>) -> Resolved {
     given.sort_by_key(|given| given.origin.layer);
@@ -147,32 +147,71 @@ pub fn resolve(mut given: Vec<Given>) -> Resolved {
         resolved.put(key, value.to_owned(), origin);
     }
     for given in given {
-        if !widens(&given, resolved.text(given.key)) {
+        if adds(&given) {
+            extend(&mut resolved, given);
+        } else if loosened(&given, resolved.text(given.key)).is_none() {
             resolved.put(given.key, given.value, given.origin);
         }
     }
     resolved
 }
 
-/// What a project file says in vain, for a warning.
+/// Whether the value is added to the list of the layers before it.
+fn adds(given: &Given) -> bool {
+    given.origin.layer == Layer::Project && given.key.in_project == InProject::Extend
+}
+
+/// Adds the entries of a list that are not there yet. Where entries come from two files, both are its origin.
+fn extend(resolved: &mut Resolved, Given { key, value, origin }: Given) {
+    let held = resolved.text(key).to_owned();
+    let is_new = |line: &&str| !line.is_empty() && !takes_out(line) && !held.lines().any(|known| known == *line);
+    let more: Vec<&str> = value.lines().filter(is_new).collect();
+    if more.is_empty() {
+        return;
+    }
+    let all: Vec<&str> = held.lines().chain(more).collect();
+    let before = resolved.origin(key).filter(|_| !held.is_empty()).map(|origin| format!("{origin}, "));
+    let place = format!("{}{}", before.unwrap_or_default(), origin.place);
+    resolved.put(key, all.join("\n"), Origin { place, ..origin });
+}
+
+/// What a project file says without effect, for a warning.
 #[must_use]
 pub fn too_wide(given: &[Given]) -> Vec<SettingsError> {
     let counts = |given: &&Given| given.origin.layer < Layer::Project || given.key == keys::profile();
     let own: Vec<Given> = given.iter().filter(counts).cloned().collect();
     let own = resolve(own);
-    let vain = given.iter().filter(|given| widens(given, own.text(given.key)));
-    vain.map(|given| SettingsError::TooWide {
-        place: given.origin.place.clone(),
-        key: given.key.name,
-        value: given.value.clone(),
-        allowed: own.text(given.key).to_owned(),
-    })
-    .collect()
+    given.iter().filter_map(|given| loosened(given, own.text(given.key))).collect()
 }
 
-fn widens(given: &Given, held: &str) -> bool {
-    let may = given.origin.layer != Layer::Project || given.key.in_project != InProject::Narrow;
-    !may && is_wider(given.key.kind, &given.value, held)
+/// What a value of a project file would loosen, where it would. Approved or not, such a file may only tighten.
+fn loosened(given: &Given, held: &str) -> Option<SettingsError> {
+    if given.origin.layer != Layer::Project {
+        return None;
+    }
+    let (place, key, value) = (given.origin.place.clone(), given.key.name, given.value.clone());
+    match given.key.in_project {
+        InProject::Narrow => is_wider(given.key.kind, &given.value, held).then(|| SettingsError::TooWide {
+            place,
+            key,
+            value,
+            allowed: held.to_owned(),
+        }),
+        InProject::TurnOn => {
+            (given.value == "false" && held == "true").then_some(SettingsError::TurnsOff { place, key })
+        }
+        InProject::Extend => given.value.lines().find(|entry| takes_out(entry)).map(|entry| SettingsError::TakesOut {
+            place,
+            key,
+            entry: entry.to_owned(),
+        }),
+        InProject::Yes | InProject::Approved | InProject::Never => None,
+    }
+}
+
+/// Whether an entry of a list of globs takes files out of it, as in a `.gitignore`.
+fn takes_out(entry: &str) -> bool {
+    entry.trim_start().trim_start_matches("./").trim_start().starts_with('!')
 }
 
 fn is_wider(kind: Kind, value: &str, held: &str) -> bool {

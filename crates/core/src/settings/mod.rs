@@ -9,6 +9,7 @@
 //! | `choices` `amounts` `value` | settings that are one of a few words; amounts with a unit; kinds of values |
 //! | `layers` `resolved` | where values come from and which one wins; the result |
 //! | `files` `edit` `gates` `prices` `agents` | texts of files read; one line of a file changed; tables in files |
+//! | `wants` | what a project file wants to run, in lines for the person who approves it |
 //! | `profiles/` | tables of defaults and other names, one for each profile |
 //! | `reference` | the reference page and the schema |
 mod agents;
@@ -25,6 +26,7 @@ pub mod profiles;
 pub mod reference;
 mod resolved;
 mod value;
+mod wants;
 
 pub use agents::agents_from_toml;
 pub use amounts::{Bytes, Micros, Millis};

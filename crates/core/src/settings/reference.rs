@@ -35,6 +35,8 @@ fn section(page: &mut String, key: &Key) {
     let project = match key.in_project {
         InProject::Yes => "may set it",
         InProject::Narrow => "may lower it",
+        InProject::TurnOn => "may turn it on",
+        InProject::Extend => "may add to it",
         InProject::Approved => "may set it once you have approved the file",
         InProject::Never => "may not set it",
     };

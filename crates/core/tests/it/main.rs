@@ -34,6 +34,7 @@ mod now;
 mod play;
 mod precedence;
 mod probe;
+mod promise_warning;
 mod prompt;
 mod proof;
 mod provider_wording;
@@ -57,6 +58,7 @@ mod text;
 mod time;
 mod time_budget;
 mod transcripts;
+mod unattended;
 mod waits;
 mod world;
 

@@ -37,6 +37,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         litter: Vec::new(),
         guard: None,
         settings: resolve(given.collect()),
+        unattended: false,
     }
 }
 
@@ -131,7 +132,9 @@ impl Story {
         let by = if more.is_empty() { "Ctrl-C" } else { more }.to_owned();
         let answer = match word {
             "opened" => return Event::Opened,
-            "reopened" => return Event::Reopened { by: "loop resume".to_owned(), changes: changes(more) },
+            "reopened" => {
+                return Event::Reopened { by: "loop resume".to_owned(), changes: changes(more), unattended: false };
+            }
             "stop" => return Event::Requested { request: Request::Stop, by },
             "abort" => return Event::Requested { request: Request::Abort, by },
             "pause" => return Event::Requested { request: Request::Pause, by },

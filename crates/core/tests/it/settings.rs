@@ -17,12 +17,12 @@ fn the_strongest_layer_wins_whatever_the_order_in_which_they_come() {
     let layers = [Layer::Flag, Layer::Environment, Layer::Entry, Layer::Template, Layer::Project, Layer::User];
     for (count, _) in layers.iter().enumerate() {
         let mut all: Vec<Given> =
-            layers[count..].iter().map(|layer| given(*layer, "notify", "true")).filter(|_| true).collect();
+            layers[count..].iter().map(|layer| given(*layer, "project", "x")).filter(|_| true).collect();
         all.iter_mut().for_each(|given| given.value = format!("{:?}", given.origin.layer));
         all.rotate_left(count % 2);
         let resolved = resolve(all);
-        assert_eq!(resolved.text(keys::notify()), format!("{:?}", layers[count]));
-        assert_eq!(resolved.origin(keys::notify()).unwrap().layer, layers[count]);
+        assert_eq!(resolved.text(keys::project()), format!("{:?}", layers[count]));
+        assert_eq!(resolved.origin(keys::project()).unwrap().layer, layers[count]);
     }
     assert_eq!(resolve(Vec::new()).origin(keys::timeout()).unwrap().to_string(), "default");
 }
@@ -43,6 +43,72 @@ fn a_project_file_may_lower_a_limit_and_never_raise_it() {
     assert_eq!(resolve(flag).text(keys::max_iterations()), "40", "a flag wins whatever a file says");
     let lower = vec![given(Layer::Project, "max_time", "1h")];
     assert_eq!(resolve(lower).text(keys::max_time()), "1h");
+}
+
+/// A value that loosens what the user has set, and one that tightens it, for each rule of the catalogue.
+struct Tightened {
+    own: &'static str,
+    loose: &'static str,
+    tight: &'static str,
+}
+
+fn tightened(key: &Key) -> Option<Tightened> {
+    let all = |own, loose, tight| Some(Tightened { own, loose, tight });
+    match (key.in_project, key.kind) {
+        (InProject::Narrow, Kind::CountOrUnlimited(_)) => all("7", "8", "6"),
+        (InProject::Narrow, Kind::MoneyOrUnlimited) => all("7.00", "7.01", "6.99"),
+        (InProject::Narrow, Kind::SizeOrUnlimited) => all("7MiB", "1GiB", "7KiB"),
+        (InProject::Narrow, _) => all("7m", "8m", "6m"),
+        (InProject::TurnOn, _) => all("true", "false", "true"),
+        (InProject::Extend, _) => all("a\nb", "!a", "c"),
+        (InProject::Yes | InProject::Approved | InProject::Never, _) => None,
+    }
+}
+
+// req: RT-R3
+#[test]
+fn every_key_that_a_project_may_set_by_itself_can_only_be_tightened() {
+    let free = catalogue().filter(|key| key.in_project == InProject::Yes).map(|key| key.name).collect::<Vec<_>>();
+    assert_eq!(free, ["project"], "a name, on which no safety depends");
+    let mut count = 0;
+    for key in catalogue() {
+        let Some(Tightened { own, loose, tight }) = tightened(key) else { continue };
+        count += 1;
+        let layers = |value| vec![given(Layer::User, key.name, own), given(Layer::Project, key.name, value)];
+        let resolved = resolve(layers(loose));
+        assert_eq!(resolved.text(key), own, "{} = {loose} is not taken", key.name);
+        assert_eq!(resolved.origin(key).unwrap().layer, Layer::User, "{}", key.name);
+        let said = too_wide(&layers(loose));
+        assert_eq!(said.len(), 1, "{} = {loose} is named", key.name);
+        assert!(said[0].to_string().contains(key.name) && said[0].why().contains("a project file may"), "{said:?}");
+        let wanted = if key.in_project == InProject::Extend { "a\nb\nc" } else { tight };
+        assert_eq!(resolve(layers(tight)).text(key), wanted, "{} = {tight} is taken", key.name);
+        assert!(too_wide(&layers(tight)).is_empty(), "{} = {tight}", key.name);
+        // From the default, too: unset lists and switches that are off.
+        assert!(too_wide(&[given(Layer::Project, key.name, tight)]).len() <= 1, "{}", key.name);
+        // A flag of the user counts more than any file.
+        let mut by_flag = layers(tight);
+        by_flag.push(given(Layer::Flag, key.name, own));
+        assert_eq!(resolve(by_flag).text(key), own, "{}", key.name);
+    }
+    assert!(count >= 20, "{count} keys");
+}
+
+// req: RT-R3
+#[test]
+fn a_list_of_a_project_adds_to_the_users_and_takes_nothing_out() {
+    let own = given(Layer::User, "protect", "tests/\nMakefile");
+    for hostile in ["!tests/", "./!tests/", " !tests/", "new/\n!Makefile", "././!x"] {
+        let both = vec![own.clone(), given(Layer::Project, "protect", hostile)];
+        let resolved = resolve(both.clone());
+        let list = resolved.text(keys::protect());
+        assert!(list.starts_with("tests/\nMakefile") && !list.contains('!'), "{hostile:?}: {list}");
+        assert!(matches!(too_wide(&both)[..], [SettingsError::TakesOut { .. }]), "{hostile:?}");
+    }
+    let both = vec![own, given(Layer::Project, "protect", "tests/\nnew/")];
+    let resolved = resolve(both);
+    assert_eq!(resolved.text(keys::protect()), "tests/\nMakefile\nnew/");
+    assert_eq!(resolved.origin(keys::protect()).unwrap().place, "User, Project");
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl Simulation<'_> {
         if self.seed.one_in(3) {
             self.judge.edited();
         }
-        self.happen(Event::Reopened { by: "loop resume".to_owned(), changes })
+        self.happen(Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false })
     }
 
     fn happen(&mut self, event: Event) -> Result<(), String> {

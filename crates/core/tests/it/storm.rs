@@ -104,7 +104,7 @@ impl Storm<'_> {
         self.now.wall_ms += 1000;
         self.now.boot_ms += 1000;
         let changes = vec![Change::new("timeout", "4s".to_owned()); usize::from(self.seed.one_in(4))];
-        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes };
+        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false };
         let edited = self.seed.one_in(3);
         match &self.state.spec {
             None => {

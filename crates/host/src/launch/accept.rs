@@ -11,8 +11,13 @@ use crate::run_folder::RunFolder;
 /// # Errors
 /// When the run is not at such an end, another process drives it, or its journal cannot be written.
 pub fn accept(home: &Home, run: &RunFolder, because: Option<String>) -> Result<(), LaunchRefusal> {
-    let state = crate::journal::read(&run.path)?.fold();
     let id = &run.id;
+    if crate::process::is_inside_run() {
+        return Err(LaunchRefusal::wrong(format!("loop {id} cannot be accepted from inside a loop"))
+            .because("an agent must not accept its own work")
+            .hint("accept it in a terminal of your own"));
+    }
+    let state = crate::journal::read(&run.path)?.fold();
     match state.over.as_ref().map(|over| over.outcome) {
         Some(Outcome::PassedBut) => {}
         Some(Outcome::Verified) => {

@@ -12,7 +12,7 @@ pub enum LaunchQuestion {
     ApproveProjectFile {
         /// The file's name.
         file: String,
-        /// What it wants, in lines for people.
+        /// What it wants, in lines for people: all of it, nothing hidden.
         wants: Vec<String>,
     },
     /// The agent may change and run anything.
@@ -67,6 +67,10 @@ pub trait LaunchCaller {
     fn note(&mut self, note: LaunchNote);
     /// Answers a question.
     fn answer(&mut self, question: &LaunchQuestion) -> PersonAnswer;
+    /// Whether a person sees what the run prints, and can act on it.
+    fn is_attended(&self) -> bool {
+        false
+    }
     /// Gives the task for [`super::TaskSource::Caller`], at most so many bytes of it.
     ///
     /// # Errors

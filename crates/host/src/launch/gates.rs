@@ -1,11 +1,14 @@
 //! The gates before a start: there is one, a shell can read each, and each can be judged. And what of them is protected.
 use std::path::Path;
 
+use loop_core::policy::promise_warning::{PromiseWarning, promise_warnings};
 use loop_core::policy::protect::{TEST_GLOBS, is_allowed, is_target_file, scripts_at};
 use loop_core::run::GuardSpec;
-use loop_core::settings::{GateSpec, Settings, keys};
+use loop_core::settings::{GateSpec, PROMISE, Settings, keys};
 use loop_core::text;
+use serde::Serialize;
 
+use super::caller::LaunchNote;
 use crate::gate;
 use crate::refusal::LaunchRefusal;
 
@@ -31,10 +34,46 @@ pub(super) fn check(settings: &Settings, line: &str) -> Result<(), LaunchRefusal
     check_line("--agent-cmd", settings.values.agent.agent_cmd.as_deref().unwrap_or_default())
 }
 
+/// A gate, and what makes it pass although the work is not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GateWarning {
+    /// The name of the gate.
+    pub gate: String,
+    #[serde(flatten)]
+    pub warning: PromiseWarning,
+}
+
+impl GateWarning {
+    /// The same for people.
+    #[must_use]
+    pub fn note(&self) -> LaunchNote {
+        let PromiseWarning { sentence, instead, .. } = &self.warning;
+        let text = format!("warning: {}: {sentence}\n  better: {}", flag_of(&self.gate), text::escaped(instead));
+        LaunchNote::progress(text)
+    }
+}
+
+/// What is wrong with the gates that decide.
+pub(super) fn warnings(settings: &Settings, workspace: &Path) -> Vec<GateWarning> {
+    let here = workspace.to_str().unwrap_or_default();
+    let required = settings.gates.iter().filter(|gate| !gate.watch);
+    required
+        .flat_map(|gate| {
+            let found = promise_warnings(&gate.command, here);
+            found.into_iter().map(|warning| GateWarning { gate: gate.name.clone(), warning })
+        })
+        .collect()
+}
+
+/// The flag that gives a gate.
+fn flag_of(gate: &str) -> String {
+    if gate == PROMISE { "--promise".to_owned() } else { format!("--gate {gate}") }
+}
+
 /// A line that no shell can read says nothing about the work. A `!` before several commands would be the shell's own,
 /// for which a command that is not found is a success.
 fn check_gate(gate: &GateSpec) -> Result<(), LaunchRefusal> {
-    let flag = if gate.name == "promise" { "--promise".to_owned() } else { format!("--gate {}", gate.name) };
+    let flag = flag_of(&gate.name);
     check_line(&flag, gate.promise().command)?;
     if gate.promise().left_to_shell {
         let bare = text::one_line(gate.command.trim_start_matches(['!', ' ']), 60);

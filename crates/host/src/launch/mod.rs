@@ -35,11 +35,12 @@ mod task;
 mod worker;
 
 pub use self::accept::accept;
-pub use self::approval::approved_project;
+pub use self::approval::{GivenApproval, approved_project};
 pub use self::caller::{LaunchAnswers, LaunchCaller, LaunchNote, LaunchQuestion, NoteLevel, PersonAnswer};
 pub use self::container::{LaunchContainer, end_container};
 pub use self::disk_limits::records_max;
 pub use self::drive::{DriveRefusal, DrivenRun, ReadyRun, drive};
+pub use self::gates::GateWarning;
 pub use self::leftovers::{end_orphans, end_registered};
 pub use self::offline::{RequestOutcome, carry_out_request, inject};
 pub use self::resume::{PreparedResume, ResumableRun, ResumeRequest, prepare_resume, reopen};

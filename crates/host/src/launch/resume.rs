@@ -44,6 +44,7 @@ pub struct ResumableRun {
     clear_stop: bool,
     container: Option<LaunchContainer>,
     by: String,
+    unattended: bool,
 }
 
 /// Holds the run and checks everything that its resume needs.
@@ -77,8 +78,9 @@ pub fn prepare_resume(
     let agent = agent.or_else(|| held.state.agent_of(&settings)).filter(|_| workspace.is_dir());
     let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
     let container = checked.transpose()?.flatten();
-    let by = request.by;
-    Ok(PreparedResume::Run(Box::new(ResumableRun { held, workspace, settings, changes, clear_stop, container, by })))
+    let (by, unattended) = (request.by, !caller.is_attended());
+    let run = ResumableRun { held, workspace, settings, changes, clear_stop, container, by, unattended };
+    Ok(PreparedResume::Run(Box::new(run)))
 }
 
 /// A run that is over for good. Only a missing result file can still be written.
@@ -111,7 +113,7 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
 /// # Errors
 /// When another run works in the workspace, it is gone, or the container cannot be begun.
 pub fn reopen(home: &Home, run: ResumableRun) -> Result<ReadyRun, LaunchRefusal> {
-    let ResumableRun { held, workspace, settings, changes, clear_stop, container, by } = run;
+    let ResumableRun { held, workspace, settings, changes, clear_stop, container, by, unattended } = run;
     let Some(spec) = held.state.spec.clone() else {
         return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
     };
@@ -124,7 +126,7 @@ pub fn reopen(home: &Home, run: ResumableRun) -> Result<ReadyRun, LaunchRefusal>
     if let Some(container) = &container {
         container::begin(container, &held.folder)?;
     }
-    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening: Event::Reopened { by, changes } })
+    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening: Event::Reopened { by, changes, unattended } })
 }
 
 /// The workspace of a run cannot be changed, so the usual hint would not help.

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use loop_core::agent::Described;
 use loop_core::run::WorkspaceRef;
 use loop_core::settings::{Given, Layer, Origin, Settings, keys, settle, too_wide};
+use loop_core::text;
 
-use super::approval;
+use super::approval::{self, ApprovedProject, GivenApproval};
 use super::caller::{LaunchCaller, LaunchNote};
 use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
@@ -21,6 +22,8 @@ pub(super) struct Setup {
     pub(super) settings: Settings,
     /// The agents that the user's own settings describe, then those of the project.
     pub(super) described: Vec<Described>,
+    /// An approval of the project's file that is to be stored when the run is made.
+    pub(super) new_approval: Option<GivenApproval>,
 }
 
 /// Resolves the layers for a workspace and looks at the workspace.
@@ -38,19 +41,22 @@ pub(super) fn set_up(
     // A missing folder is a clearer error than a settings file that is not in it.
     workspace::inspect(&asked, None, true)?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
-    let mut project = approval::project(home, &whole, &flags, caller)?;
+    let ApprovedProject { mut project, given: new_approval } = approval::project(home, &whole, &flags, caller)?;
     let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
     let mut given = gather(&home.config, project)?;
     given.extend(flags);
     for vain in too_wide(&given) {
-        caller.note(LaunchNote::progress(format!("warning: {vain}: it is ignored ({})", vain.why())));
+        caller.note(LaunchNote::progress(text::escaped_lines(&format!(
+            "warning: {vain}: it is ignored ({})",
+            vain.why()
+        ))));
     }
     let settings = resolve(given)?;
     let (path, place) = workspace::inspect(&asked, user_home().as_deref(), settings.values.start.allow_any_workspace)?;
     let mut described = described(&home.config)?;
     // For the same name the user's own description counts.
     described.extend(of_project);
-    Ok(Setup { path, place, settings, described })
+    Ok(Setup { path, place, settings, described, new_approval })
 }
 
 /// The settings that these layers make. An agent command alone means the custom agent.

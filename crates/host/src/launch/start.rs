@@ -8,9 +8,11 @@ use loop_core::settings::{Given, Layer, Origin, Settings, keys};
 use loop_core::text;
 
 use super::agent;
+use super::approval::GivenApproval;
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
+use super::gates::GateWarning;
 use super::settings::set_up;
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
@@ -55,10 +57,14 @@ pub struct Prepared {
     pub litter: Vec<String>,
     /// The container that the agent works in; none if on this machine.
     pub container: Option<LaunchContainer>,
+    /// What makes a gate pass although the work is not done, as far as its line shows it.
+    pub warnings: Vec<GateWarning>,
+    /// The approval that the user gave for the project's file: `create` stores it.
+    pub new_approval: Option<GivenApproval>,
 }
 
-/// Checks everything that a start needs. No run is made; only an approval that is given now is stored, and a breaker is
-/// closed where that is asked for.
+/// Checks everything that a start needs. No run is made and no approval is stored; a breaker is closed where that is
+/// asked for.
 ///
 /// # Errors
 /// The first thing that is wrong.
@@ -79,6 +85,14 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let values = &setup.settings.values;
     let container = container::check(&values.agent, &found.agent, &setup.path, caller)?;
     worker::check_breaker(home, values, dry_run, caller)?;
+    let warnings = gates::warnings(&setup.settings, &setup.path);
+    if dry_run {
+        // A start tells them when it is made: one that is refused says only why.
+        warnings.iter().for_each(|warning| caller.note(warning.note()));
+    }
+    if dry_run && setup.new_approval.is_some() {
+        caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
+    }
     if !dry_run {
         agent::confirm_permissions(values, caller)?;
     }
@@ -92,6 +106,8 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         agent: found,
         litter: Agent::litter_of_all(&setup.described),
         container,
+        warnings,
+        new_approval: setup.new_approval,
     })
 }
 
@@ -154,7 +170,11 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         litter: prepared.litter.clone(),
         guard: gates::guard(&prepared.settings, &prepared.workspace),
         settings,
+        unattended: !caller.is_attended(),
     };
+    if let Some(approval) = &prepared.new_approval {
+        approval.store(home)?;
+    }
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);
     drop(start);
     let held = container::begin_first(prepared.container.as_ref(), held)?;
@@ -165,6 +185,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         let text = format!("note: no btrfs snapshots here, checkpoints go to a git store: {why}");
         caller.note(LaunchNote::progress(text));
     }
+    prepared.warnings.iter().for_each(|warning| caller.note(warning.note()));
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
 }
 

@@ -211,6 +211,13 @@ fn mark_of(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
+/// Whether this process was started by a run: it or one of its ancestors carries the mark. An agent that empties the
+/// environment of its command is still below an init of ours, which carries it.
+#[must_use]
+pub fn is_inside_run() -> bool {
+    ancestors(own_pid()).into_iter().any(|pid| mark_of(pid).is_some_and(|mark| !mark.is_empty()))
+}
+
 /// Whether a process is one of the run that we drive: below us, or marked.
 #[must_use]
 pub fn descends_from_us(pid: i32, run: &str) -> bool {

@@ -11,7 +11,7 @@ topic! {
         protect: Vec<String> {
             kind: Kind::Paths,
             flag: flag("protect", "GLOB"),
-            in_project: InProject::Yes,
+            in_project: InProject::Extend,
         }
         /// A glob of files that the agent may change although a gate uses them: a script that the gate runs, a Makefile,
         /// the settings of a test runner. What --protect names stays protected. May be given several times.
@@ -25,7 +25,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("protect-tests", ""),
-            in_project: InProject::Yes,
+            in_project: InProject::TurnOn,
         }
         /// What to do when a protected file was changed: restore it before the gates run and tell the agent, stop the
         /// loop, or allow it.
@@ -40,7 +40,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("require-tests-kept", ""),
-            in_project: InProject::Yes,
+            in_project: InProject::TurnOn,
             may_change: true,
         }
     }

@@ -226,10 +226,14 @@ pub struct Flag {
 /// What a project's file may do to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InProject {
-    /// Set it.
+    /// Set it: no safety depends on it.
     Yes,
     /// Lower it.
     Narrow,
+    /// Turn it on, never off.
+    TurnOn,
+    /// Add to the list, never take out of it.
+    Extend,
     /// Set it once the user has approved the file as it is: it is run, or loosens safety.
     Approved,
     /// Nothing, even when approved: it is for the user alone.

@@ -31,7 +31,7 @@ topic! {
             kind: Kind::Switch,
             default: "false",
             flag: flag("notify", ""),
-            in_project: InProject::Yes,
+            in_project: InProject::TurnOn,
             may_change: true,
         }
         /// The command that --notify runs, with two more arguments: a title and a text. If it fails, nothing else
