@@ -349,7 +349,7 @@ impl Executor {
             let removed = self.retention.add(end.output.stdout_bytes + end.output.stderr_bytes, &self.run);
             events.extend(removed.into_iter().chain(end.remark.clone()).map(message));
             let answer = open.work.answer(end);
-            let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
+            let not_written = call.and_then(|mut call| self.ledger.settle(&mut call, &answer));
             events.extend(not_written.map(message));
             events.push(Event::Answered { order: open.id, answer });
         }

@@ -20,6 +20,7 @@ mod escapes;
 mod floods;
 mod full_disk;
 mod gates;
+mod integrity;
 mod json;
 mod keeping;
 mod kill_points;
@@ -50,6 +51,16 @@ use loop_testkit::TestEnv;
 /// A fresh user of the built `loop`.
 fn user() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_loop"))
+}
+
+/// The text of a journal with the hash of each line made again: what somebody would write who knows the format.
+fn rechained(text: &str) -> String {
+    let mut chain = loop_host::journal::ChainHash::default();
+    let object = |line: &str| match line.rfind(",\"chain\":\"") {
+        Some(at) => format!("{}}}", &line[..at]),
+        None => line.to_owned(),
+    };
+    text.lines().map(|line| chain.link(&object(line))).collect()
 }
 
 /// The words of a start with an agent and a promise.

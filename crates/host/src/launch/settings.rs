@@ -7,6 +7,7 @@ use loop_core::settings::{Given, Layer, Origin, Settings, keys, settle, too_wide
 
 use super::approval;
 use super::caller::{LaunchCaller, LaunchNote};
+use crate::approvals;
 use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::settings_files::{described, gather};
@@ -21,6 +22,8 @@ pub(super) struct Setup {
     pub(super) settings: Settings,
     /// The agents that the user's own settings describe, then those of the project.
     pub(super) described: Vec<Described>,
+    /// The approval of the project's file that these settings rely on.
+    pub(super) approval: Option<String>,
 }
 
 /// Resolves the layers for a workspace and looks at the workspace.
@@ -39,6 +42,7 @@ pub(super) fn set_up(
     workspace::inspect(&asked, None, true)?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
     let mut project = approval::project(home, &whole, &flags, caller)?;
+    let approval = project.as_ref().and_then(|_| approvals::relied_on(&home.state, &whole));
     let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
     let mut given = gather(&home.config, project)?;
     given.extend(flags);
@@ -50,7 +54,7 @@ pub(super) fn set_up(
     let mut described = described(&home.config)?;
     // For the same name the user's own description counts.
     described.extend(of_project);
-    Ok(Setup { path, place, settings, described })
+    Ok(Setup { path, place, settings, described, approval })
 }
 
 /// The settings that these layers make. An agent command alone means the custom agent.

@@ -53,6 +53,8 @@ pub struct Prepared {
     pub agent: UsableAgent,
     /// What agents leave in a workspace, as globs: of all agents that could work here.
     pub litter: Vec<String>,
+    /// The approval of the project's file that the settings rely on.
+    pub approval: Option<String>,
     /// The container that the agent works in; none if on this machine.
     pub container: Option<LaunchContainer>,
 }
@@ -91,6 +93,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         checkpoints,
         agent: found,
         litter: Agent::litter_of_all(&setup.described),
+        approval: setup.approval,
         container,
     })
 }
@@ -153,6 +156,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         described: prepared.agent.described.clone(),
         litter: prepared.litter.clone(),
         guard: gates::guard(&prepared.settings, &prepared.workspace),
+        approval: prepared.approval.clone(),
         settings,
     };
     let held = run_folder::create(home, &start, &spec, &files)?.with_claim(claimed);

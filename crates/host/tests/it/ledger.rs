@@ -267,7 +267,10 @@ fn a_damaged_ledger_is_an_error_that_names_the_file_and_is_never_made_anew() {
             .and_then(|ledger| ledger.reserve(&caller, at(0), &hourly(1), &|_| false).map(drop));
         let error = asked.expect_err(what);
         assert!(matches!(error, LedgerError::Damaged { .. }), "{what}: {error}");
-        assert!(error.to_string().contains("ledger.db") && error.hint().contains("mv "), "{what}: {error}");
+        assert!(
+            error.to_string().contains("ledger.db") && error.hint().contains("--rebuild-ledger"),
+            "{what}: {error}"
+        );
         assert!(fs::read(&path).unwrap() == spoilt, "{what}: it was written to");
     }
 }
