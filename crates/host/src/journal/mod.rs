@@ -19,7 +19,7 @@ mod tail;
 
 pub use append::{Journal, JournalError};
 pub use chain::{CHAIN_DIGITS, ChainHash};
-pub use format::{FORMAT, decode, encode, header};
+pub use format::{Decoded, FORMAT, decode, encode, header};
 pub use read::{ReadError, Reading, read, read_of};
 pub use tail::Tail;
 
