@@ -2,6 +2,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use loop_host::clock;
+use loop_host::ledger::Ledger;
 use loop_testkit::{Ran, TestEnv};
 
 use crate::{rechained, start, user};
@@ -159,6 +161,35 @@ fn a_removed_ledger_lifts_no_limit_of_a_day_and_is_made_again_from_the_journals(
     assert!(ran.out().contains("2 calls of 2 loops") && ran.err().contains("is now"), "{}", ran.text());
     user.run(&honest).expect_code(1);
     assert_eq!(user.read("calls").lines().count(), 2);
+}
+
+#[test]
+fn a_ledger_made_again_has_the_calls_and_costs_of_today_also_of_loops_without_a_limit() {
+    // req: RT-R13
+    let user = user();
+    user.program(
+        "claude",
+        r#"[ "$1" = --version ] && { echo '2.1.197 (Claude Code)'; exit 0; }
+cat > /dev/null; echo x >> log
+[ "$(wc -l < log)" = 2 ] && exit 1
+echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5}}'"#,
+    );
+    let words = |more: &[&'static str]| {
+        let mut words =
+            vec!["start", "do it", "-p", "test -e never", "--agent", "claude", "-n", "2", "--breaker", "off"];
+        words.extend(more);
+        words
+    };
+    user.run(&words(&[])).expect_code(1);
+    user.run(&words(&["--max-calls-per-day", "9"])).expect_code(1);
+    let day = || Ledger::open(&user.state()).unwrap().day(clock::now()).unwrap()["claude"];
+    let before = day();
+    assert_eq!((before.calls, before.untold), (4, 1), "{before:?}");
+    for end in ["", "-wal", "-shm"] {
+        fs::remove_file(user.state().join(format!("ledger.db{end}"))).ok();
+    }
+    user.run(&["doctor", "--rebuild-ledger"]).expect_code(0);
+    assert_eq!(day(), before);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Every example of the description of the journal can be read by this program.
-use loop_core::run::{Answer, Fact, Order, Run};
+use loop_core::run::{Answer, Fact, Order, PromptNote, Run, StreamReport};
 use loop_host::journal::{ChainHash, Decoded, decode};
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../../../../docs/formats/journal.md");
 
 #[test]
-fn every_example_of_the_journal_is_a_fact_an_order_an_answer_or_a_line() {
+fn every_example_of_the_journal_is_a_line_or_what_stands_in_one() {
     let mut counted = 0;
     for block in PAGE.split("```json\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
@@ -15,7 +15,9 @@ fn every_example_of_the_journal_is_a_fact_an_order_an_answer_or_a_line() {
             let is_line = value.get("chain").is_some();
             let is_known = serde_json::from_value::<Fact>(value.clone()).is_ok()
                 || serde_json::from_value::<Order>(value.clone()).is_ok()
-                || serde_json::from_value::<Answer>(value.clone()).is_ok();
+                || serde_json::from_value::<Answer>(value.clone()).is_ok()
+                || serde_json::from_value::<PromptNote>(value.clone()).is_ok()
+                || serde_json::from_value::<StreamReport>(value.clone()).is_ok();
             assert!(is_line || is_known, "{value}");
             counted += 1;
         }

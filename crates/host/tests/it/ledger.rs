@@ -296,6 +296,25 @@ fn a_ledger_that_cannot_be_used_says_so() {
 }
 
 #[test]
+fn a_ledger_has_an_id_that_stays_and_one_of_before_gets_one() {
+    // req: RT-R13
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let id = |state: &Path| Ledger::open(state).unwrap().id().unwrap();
+    let first = id(folder.path());
+    assert_eq!(id(folder.path()), first);
+    assert_ne!(id(other.path()), first);
+    let old = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
+    old.execute_batch("DROP TABLE ids; PRAGMA user_version = 1;").unwrap();
+    drop(old);
+    let second = id(folder.path());
+    assert_eq!(id(folder.path()), second);
+    let ledger = Ledger::open(folder.path()).unwrap();
+    assert!(ledger.continues(second) && !ledger.continues(first) && ledger.is_in_place());
+    fs::remove_file(folder.path().join("ledger.db")).unwrap();
+    assert!(!ledger.is_in_place(), "what is counted there counts for nobody");
+}
+
+#[test]
 fn the_ledger_is_private_and_nothing_else_is_left_of_making_it() {
     let folder = tempfile::tempdir().unwrap();
     drop(Ledger::open(folder.path()).unwrap());
