@@ -1,5 +1,5 @@
-//! What must stand before a fact that says *verified*. A reader refuses a journal in which it does not: then nobody
-//! decided it. It asks no policy.
+//! What must stand before a fact that says *verified*. A reader refuses a journal in which it does not: then no
+//! `step` decided it. It asks no policy.
 use super::fact::Fact;
 use super::gates::Gate;
 use super::outcome::{Outcome, Proof};

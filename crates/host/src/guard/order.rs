@@ -106,7 +106,7 @@ impl RunGuard {
                 Answer::Failed { what: format!("the protected files cannot be stored: {error}") }
             }
             Err(GuardError::Record(error)) => Answer::Failed {
-                what: format!("{error}; without it nobody knows what these files were: {RECORD_HINT}"),
+                what: format!("{error}; without it loop does not know what these files were: {RECORD_HINT}"),
             },
             Err(GuardError::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
                 Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") }

@@ -27,6 +27,8 @@ pub struct Journal<M: Machine = Run> {
     chain: ChainHash,
     /// The file as this writer left it.
     left: FileState,
+    /// The last line that this writer has synced.
+    synced: Option<JournalHead>,
     machine: PhantomData<M>,
 }
 
@@ -103,7 +105,7 @@ impl<M: Machine> Journal<M> {
             Ok((file, left))
         };
         let (file, left) = make().map_err(|source| JournalError::Io { path: path.clone(), source })?;
-        Ok(Self { file, path, seq: 0, chain, left, machine: PhantomData })
+        Ok(Self { file, path, seq: 0, chain, left, synced: None, machine: PhantomData })
     }
 
     /// Opens a journal and cuts a torn end off.
@@ -130,7 +132,8 @@ impl<M: Machine> Journal<M> {
             return Err(JournalError::Changed { path, why: "it changed while it was read" });
         }
         let seq = reading.entries.last().map_or(0, |entry| entry.seq);
-        Ok((Self { file, path, seq, chain: reading.head.clone(), left, machine: PhantomData }, reading))
+        let chain = reading.head.clone();
+        Ok((Self { file, path, seq, chain, left, synced: None, machine: PhantomData }, reading))
     }
 
     /// The folder of the journal was renamed.
@@ -166,20 +169,23 @@ impl<M: Machine> Journal<M> {
         self.seq = entries.last().map_or(self.seq, |entry| entry.seq);
         if facts.iter().any(M::needs_sync) {
             self.file.sync_data().map_err(|source| self.refused(source))?;
+            self.synced = Some(JournalHead::new(self.seq, &self.chain));
         }
         Ok(entries)
     }
 
-    /// The driver is done for now: the whole journal must be as it was written. Where it ends is stored beside it.
+    /// The driver is done for now: the whole journal must be as it was written. The last line that is safe on disk is
+    /// stored beside it.
     ///
     /// # Errors
     /// When somebody else wrote to it.
     pub fn close(&mut self) -> Result<(), JournalError> {
         self.compare()?;
         self.compare_whole()?;
-        if let Some(folder) = self.path.parent() {
-            // Without it a cut would not be noticed; nothing else depends on it.
-            JournalHead::new(self.seq, &self.chain).write(folder).ok();
+        // Without it a cut would not be noticed; nothing else depends on it. A line that a power cut may still take
+        // away must not be in it.
+        if let (Some(head), Some(folder)) = (&self.synced, self.path.parent()) {
+            head.write(folder).ok();
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The hash chain over the lines of a journal: a changed, removed or inserted line is damage with its number.
 //!
-//! It holds no secret. Whoever may write the file can make all hashes again; see decision 0033.
+//! It holds no secret. A process that may write the file can make all hashes again; see decision 0033.
 use sha2::{Digest, Sha256};
 
 use crate::fs::hex;

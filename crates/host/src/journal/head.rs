@@ -11,7 +11,7 @@ use super::chain::ChainHash;
 /// The name of the file in the folder of a run.
 const FILE: &str = "journal.head";
 
-/// The last line that a driver had written when it ended.
+/// The last line that a driver had synced when it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JournalHead {
     pub(super) seq: u64,

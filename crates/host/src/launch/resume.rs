@@ -88,7 +88,7 @@ fn check_guard(held: &HeldRun) -> Result<(), LaunchRefusal> {
     let Some(record) = held.state.guard.record() else { return Ok(()) };
     guard::check_record(&held.folder.path, record).map_err(|error| {
         LaunchRefusal::of(RefusalKind::Unable, &error)
-            .because("without it nobody knows which files were protected and what they were")
+            .because("without it loop does not know which files were protected and what they were")
             .hint(format!("loop rollback {} initial, then start a new loop", held.folder.id))
             .hint("or put the folder guard/ of the loop back from a backup")
     })

@@ -99,7 +99,7 @@ impl RunLedger {
         Self { folder: folder.to_owned(), run: run.id.clone(), ledger: None, is_checked: false }
     }
 
-    /// The open ledger. One that was removed or replaced since would count for nobody else.
+    /// The open ledger. One that was removed or replaced since is read by no other loop.
     fn ledger(&mut self) -> Result<&Ledger, LedgerError> {
         let ledger = match &mut self.ledger {
             Some(ledger) => ledger,

@@ -33,10 +33,9 @@ pub(crate) fn rechained(text: &str) -> String {
 }
 
 fn damage(folder: &Path) -> (usize, &'static str) {
-    match read(folder).unwrap_err() {
-        ReadError::Damaged { line, why, .. } => (line, why),
-        other => panic!("{other}"),
-    }
+    let error = read(folder).unwrap_err();
+    let ReadError::Damaged { line, why, .. } = error else { panic!("{error}") };
+    (line, why)
 }
 
 fn fold(entries: &[Entry]) -> RunState {
@@ -98,7 +97,7 @@ fn a_removed_doubled_moved_or_inserted_line_is_damage_with_its_number() {
         damage(folder_with(format!("{}\n", lines.join("\n")).as_bytes()).path()).0
     };
     for at in 1..lines.len() - 2 {
-        assert_eq!(with(&|lines| drop(lines.remove(at))), at + 1, "without line {}", at + 1);
+        assert_eq!(with(&|lines| _ = lines.remove(at)), at + 1, "without line {}", at + 1);
         assert_eq!(with(&|lines| lines.insert(at, lines[at])), at + 2, "line {} twice", at + 1);
         assert_eq!(with(&|lines| lines.swap(at, at + 1)), at + 1, "line {} after the next", at + 1);
     }
@@ -198,7 +197,8 @@ fn verified_without_passing_gates_or_without_a_proof_is_damage_also_with_right_h
     let end = unchanged.entries.iter().find(|entry| is_verified(&entry.fact)).expect("the stored run is verified");
     let line = usize::try_from(end.seq).unwrap() + 1;
     let is_end = |text: &str| text.contains("\"concluded\"");
-    let cases: [(&dyn Fn(&str) -> String, &str); 4] = [
+    type Change<'a> = &'a dyn Fn(&str) -> String;
+    let cases: [(Change<'_>, &str); 4] = [
         (
             &|text| text.replace("\"try\":\"pass\",\"verdict\":\"pass\"", "\"try\":\"fail\",\"verdict\":\"fail\""),
             "it says verified, and the gates before it do not pass",
@@ -277,7 +277,7 @@ fn other_permissions_of_a_journal_do_not_stop_its_writer() {
     let (folder, mut journal, next) = open_journal();
     for mode in [0o640, 0o600] {
         std::fs::set_permissions(folder.path().join(FILE), Permissions::from_mode(mode)).unwrap();
-        journal.append(next.at, &[next.fact.clone()]).unwrap();
+        journal.append(next.at, std::slice::from_ref(&next.fact)).unwrap();
     }
     journal.close().unwrap();
     assert_eq!(read(folder.path()).unwrap().entries.len(), 4);
@@ -291,10 +291,13 @@ fn a_journal_that_was_cut_or_made_again_after_its_end_is_damage_not_a_crash() {
     let path = folder.path().join(FILE);
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
+    // The second entry was not synced: a power cut could have taken it away.
     std::fs::write(&path, format!("{}\n", lines[..2].join("\n"))).unwrap();
-    assert_eq!(damage(folder.path()), (3, "it is missing, and was there when the loop ended"));
+    assert_eq!(read(folder.path()).unwrap().entries.len(), 1);
+    std::fs::write(&path, format!("{}\n", lines[0])).unwrap();
+    assert_eq!(damage(folder.path()), (2, "it is missing, and was there when the loop ended"));
     std::fs::write(&path, rechained(&text.replace("loop test", "loop text"))).unwrap();
-    assert_eq!(damage(folder.path()), (3, "it is not the line that was there when the loop ended"));
+    assert_eq!(damage(folder.path()), (2, "it is not the line that was there when the loop ended"));
     // It goes on where it ended, and a crash after that is one.
     std::fs::write(&path, &text).unwrap();
     let (mut journal, reading) = Journal::<Run>::open(folder.path()).unwrap();

@@ -311,7 +311,7 @@ fn a_ledger_has_an_id_that_stays_and_one_of_before_gets_one() {
     let ledger = Ledger::open(folder.path()).unwrap();
     assert!(ledger.continues(second) && !ledger.continues(first) && ledger.is_in_place());
     fs::remove_file(folder.path().join("ledger.db")).unwrap();
-    assert!(!ledger.is_in_place(), "what is counted there counts for nobody");
+    assert!(!ledger.is_in_place(), "what is counted there is read by no other loop");
 }
 
 #[test]
