@@ -67,10 +67,11 @@ pub fn rows(text: &str) -> Vec<Row> {
     rows
 }
 
-/// The id that an entry begins with: `- **B-05**: …`.
+/// The id that an entry begins with: `- **B-05**: …`, or `- **RT-R11**: …`.
 fn id_of(line: &str) -> Option<&str> {
     let (id, _) = line.strip_prefix("- **")?.split_once("**:")?;
     let (letters, digits) = id.split_once('-')?;
+    let digits = digits.strip_prefix('R').unwrap_or(digits);
     let is_id = !letters.is_empty()
         && letters.chars().all(|sign| sign.is_ascii_uppercase())
         && !digits.is_empty()

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fs::hex;
 use crate::paths::write_whole;
+use crate::settings_files::ProjectFile;
 
 const FILE: &str = "approvals";
 /// So many are remembered; the oldest are asked for again.
@@ -37,8 +38,15 @@ pub fn approve(state: &Path, workspace: &Path, text: &str) -> io::Result<()> {
     write_whole(&state.join(FILE), &format!("{}\n", lines.split_off(surplus).join("\n")))
 }
 
+/// The approval of the settings file that a workspace has now, where it was approved: what a run relies on.
+#[must_use]
+pub fn relied_on(state: &Path, workspace: &Path) -> Option<String> {
+    let file = ProjectFile::find(workspace).ok()??;
+    is_approved(state, workspace, &file.text).then(|| name_of(workspace, &file.text))
+}
+
 /// One hash of both: the same words elsewhere would run other files.
-fn name_of(workspace: &Path, text: &str) -> String {
+pub(crate) fn name_of(workspace: &Path, text: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(workspace.as_os_str().as_bytes());
     hash.update([0]);

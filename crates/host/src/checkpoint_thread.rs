@@ -44,6 +44,8 @@ enum Work {
     Measure {
         from: Option<String>,
         to: String,
+        /// The hash of the record of the protected files.
+        record: Option<String>,
     },
     RollBack {
         to: String,
@@ -109,7 +111,8 @@ impl CheckpointWorker {
             Order::ManualCheckpoint { name } => Work::TakeManual { name: name.clone() },
             Order::Measure { .. } => {
                 let from = state.checkpoints.before().map(str::to_owned);
-                Work::Measure { from, to: newest.unwrap_or_default() }
+                let record = state.guard.record().map(str::to_owned);
+                Work::Measure { from, to: newest.unwrap_or_default(), record }
             }
             Order::Rollback { to, undo, git, .. } => Work::RollBack { to: to.clone(), undo: undo.clone(), git: *git },
             Order::Guard { point } => Work::Guard(GuardOrder::of(*point, state)),
@@ -202,7 +205,8 @@ impl ThreadState {
             Work::TakeManual { name } => checkpoints.take(name, None).map(Answer::ManualCheckpoint),
             Work::Guard(order) => Ok(guard.carry_out(order, Some(checkpoints))),
             Work::BeginWhole | Work::MeasureWhole => Ok(Answer::Measurement(measure.measure_whole(guard))),
-            Work::Measure { from, to } => {
+            Work::Measure { from, to, record } => {
+                guard.open(record.as_deref());
                 measure.measure(guard, checkpoints, from.as_deref(), to).map(Answer::Measurement)
             }
             Work::RollBack { to, undo, git } => {

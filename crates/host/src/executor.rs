@@ -443,7 +443,7 @@ impl Executor {
                     report.used = Some(Box::new(used));
                 }
             }
-            let not_written = call.and_then(|call| self.ledger.settle(&call, &answer));
+            let not_written = call.and_then(|mut call| self.ledger.settle(&mut call, &answer));
             events.extend(not_written.map(message));
             events.push(Event::Answered { order: open.id, answer });
         }

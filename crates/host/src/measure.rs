@@ -71,7 +71,6 @@ impl Measure {
         from: Option<&str>,
         to: &str,
     ) -> Result<Measurement, CheckpointError> {
-        guard.open();
         let (mut measured, tally) = checkpoints.measure_by_kind(from, to, &|path| guard.is_excluded(path))?;
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         measured.protected = number(tally.protected);

@@ -143,6 +143,9 @@ impl From<&RunsError> for LaunchRefusal {
                 .because("continuing with an older version could damage it")
                 .hint("use the newer version of loop"),
             RunsError::Journal(JournalError::Read(error)) => error.into(),
+            RunsError::Journal(JournalError::Changed { .. }) => Self::of(RefusalKind::Unable, error)
+                .because("only the process that drives a loop may write its journal")
+                .hint("see what wrote to it, then try again"),
             RunsError::Journal(JournalError::Io { .. }) | RunsError::Io { .. } => {
                 Self::of(RefusalKind::Unable, error).hint("`loop doctor` looks at the state folder")
             }

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::fs::{hex, lock, sync_folder, write_synced};
-use crate::journal::{Journal, JournalError, encode};
+use crate::journal::{ChainHash, Journal, JournalError, encode};
 use crate::paths::{Home, socket_of, text_of};
 
 /// Stands before the id while the folder of a run is created or removed. A crash leaves it; the next start removes it.
@@ -317,7 +317,7 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     let facts = step(&RunState::default(), Input { at: now, event: Event::Created(Box::new(spec.clone())) });
     for fact in &facts {
         // Checked before anything is created.
-        let bytes = encode(1, now, fact).map_or(usize::MAX, |line| line.len());
+        let bytes = encode(&mut ChainHash::default(), 1, now, fact).map_or(usize::MAX, |line| line.len());
         if bytes > FACT_BYTES_MAX {
             return Err(JournalError::TooLong { bytes }.into());
         }
@@ -340,6 +340,7 @@ pub fn create(home: &Home, _start: &StartLock, spec: &RunSpec, files: &LongTexts
     facts.iter().for_each(|fact| state.apply(fact));
     sync_folder(&half).map_err(at(&half))?;
     fs::rename(&half, &path).map_err(at(&path))?;
+    journal.moved_to(&path);
     sync_folder(&runs).map_err(at(&runs))?;
     Ok(HeldRun { folder, journal, state, past, lock, claim: None })
 }

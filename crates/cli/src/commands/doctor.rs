@@ -6,14 +6,15 @@ use loop_core::settings::{CheckpointBackend, Values, settle};
 use loop_core::text;
 use loop_host::checkpoint::choose;
 use loop_host::fs::bytes_of;
+use loop_host::ledger::{RebuildError, Rebuilt};
 use loop_host::paths::{program_on_path, relative_entries, search_path, shell as shell_program, text_of};
 use loop_host::process::{Mode, check_proc, lists_children, try_out};
 use loop_host::settings_files::FilesError;
-use loop_host::{index, launch, settings_files};
+use loop_host::{index, launch, ledger, settings_files};
 use serde::Serialize;
 
-use crate::context::{Context, Done};
-use crate::render::error::CommandError;
+use crate::context::{Context, Done, home_error, runs_error};
+use crate::render::error::{CommandError, Kind};
 use crate::render::printer::Paint;
 
 /// Look at this machine
@@ -22,6 +23,9 @@ pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Make the ledger of all calls again from the journals, where it is missing or damaged
+    #[arg(long, conflicts_with = "json")]
+    rebuild_ledger: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -64,7 +68,10 @@ fn checkpoints(context: &Context) -> Finding {
 }
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
-    let findings = [
+    if args.rebuild_ledger {
+        return rebuild_ledger(context);
+    }
+    let mut findings = vec![
         state_folder(context),
         runs(context),
         settings(context),
@@ -74,6 +81,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
         containment(context),
         notifications(context),
     ];
+    findings.extend(wrong_ledger(context));
     let bad = findings.iter().any(|finding| finding.health == Health::Bad);
     if args.json {
         context
@@ -99,6 +107,42 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Done {
         }
     }
     Ok(if bad { 4 } else { 0 })
+}
+
+/// Only where something is wrong with it: most people have no limits that need it.
+fn wrong_ledger(context: &Context) -> Option<Finding> {
+    let error = ledger::check(&context.home).err()?;
+    Some(finding("ledger", Health::Bad, error.to_string()).next(error.hint()))
+}
+
+fn rebuild_ledger(context: &Context) -> Done {
+    context.home.make().map_err(|error| home_error(&error))?;
+    let rebuilt = ledger::rebuild(&context.home).map_err(|error| rebuild_error(&error))?;
+    let Rebuilt { calls, runs, unreadable, moved_to } = rebuilt;
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    context.printer.answer(&format!("the ledger has {} of {}\n", count(calls, "call"), count(runs, "loop")));
+    if let Some(path) = moved_to {
+        context.printer.progress(&format!("the one of before is now {}\n", text_of(&path)));
+    }
+    if !unreadable.is_empty() {
+        let ids: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
+        context
+            .printer
+            .progress(&format!("warning: calls of loops that cannot be read are not in it: {}\n", ids.join(", ")));
+    }
+    Ok(0)
+}
+
+fn rebuild_error(error: &RebuildError) -> CommandError {
+    let told = CommandError::of(Kind::Wrong, error);
+    match error {
+        RebuildError::NotNeeded { .. } => told.because("nothing has to be made again").hint("loop doctor"),
+        RebuildError::Driven { .. } => told
+            .because("what they have reserved is in the ledger that they opened")
+            .hint("stop them, or wait for their ends; then: loop doctor --rebuild-ledger"),
+        RebuildError::Runs(error) => runs_error(error),
+        RebuildError::Ledger(error) => CommandError::of(Kind::Unable, error).hint(error.hint()),
+    }
 }
 
 fn state_folder(context: &Context) -> Finding {

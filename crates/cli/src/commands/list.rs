@@ -9,6 +9,9 @@ use super::status::{rows, rows_table};
 use crate::context::{Context, Done, runs_error};
 use crate::render::error::{CommandError, Kind};
 
+/// So many loops that cannot be read are named.
+const UNREADABLE_NAMED_MAX: usize = 5;
+
 /// List all loops, the newest first
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
@@ -41,7 +44,11 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
     }
     let listed = index::list(&context.home).map_err(|error| runs_error(&error))?;
     let all = listed.len();
-    let unreadable = listed.iter().filter(|listed| listed.row.is_err()).count();
+    let unreadable: Vec<String> = listed
+        .iter()
+        .filter_map(|listed| Some(format!("loop {} cannot be read: {}", listed.run.id, listed.row.as_ref().err()?)))
+        .collect();
+    let readable = all - unreadable.len();
     let recent = listed.into_iter().filter(|listed| since_ms.is_none_or(|since| listed.times.created_ms >= since));
     let fits = |row: &Row| {
         let also_crashed = wanted == Some(Status::Failed) && row.status == Status::Crashed;
@@ -52,15 +59,20 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Done {
         rows(recent.collect()).into_iter().filter(fits).take(args.limit.unwrap_or(usize::MAX)).collect();
     if args.json {
         context.printer.json(&Listing::new(rows));
+    } else if rows.is_empty() && readable > 0 {
+        context.printer.answer(&format!("none of {readable} loops matches\n"));
     } else if rows.is_empty() && all > 0 {
-        context.printer.answer(&format!("none of {all} loops matches\n"));
+        context.printer.answer("no loop can be read\n");
     } else if rows.is_empty() {
         context.printer.answer("no loops\nsee one work:  loop demo\n");
     } else {
         context.printer.answer(&with_sizes(&rows));
     }
-    if unreadable > 0 {
-        let loops = if unreadable == 1 { "1 loop".to_owned() } else { format!("{unreadable} loops") };
+    for line in unreadable.iter().take(UNREADABLE_NAMED_MAX) {
+        context.printer.progress(&format!("{line}\n"));
+    }
+    if !unreadable.is_empty() {
+        let loops = if unreadable.len() == 1 { "1 loop".to_owned() } else { format!("{} loops", unreadable.len()) };
         context.printer.progress(&format!("{loops} cannot be read; see: loop doctor\n"));
     }
     Ok(0)

@@ -21,6 +21,7 @@ mod floods;
 mod full_disk;
 mod gates;
 mod hostile;
+mod integrity;
 mod json;
 mod judge;
 mod judge_identity;
@@ -54,6 +55,16 @@ use loop_testkit::TestEnv;
 /// A fresh user of the built `loop`.
 fn user() -> TestEnv {
     TestEnv::new(env!("CARGO_BIN_EXE_loop"))
+}
+
+/// The text of a journal with the hash of each line made again: what somebody would write who knows the format.
+fn rechained(text: &str) -> String {
+    let mut chain = loop_host::journal::ChainHash::default();
+    let object = |line: &str| match line.rfind(",\"chain\":\"") {
+        Some(at) => format!("{}}}", &line[..at]),
+        None => line.to_owned(),
+    };
+    text.lines().map(|line| chain.link(&object(line))).collect()
 }
 
 /// The words of a start with an agent and a promise.

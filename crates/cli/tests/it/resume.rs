@@ -190,6 +190,7 @@ fn a_journal_of_a_later_version_may_be_looked_at_and_not_gone_on_with() {
     text.push_str(&format!(
         "{{\"seq\":{seq},\"at\":{{\"wall\":1,\"boot\":1,\"id\":1}},\"fact\":{{\"dreamt\":{{}}}}}}\n"
     ));
+    let text = crate::rechained(&text);
     std::fs::write(&path, &text).unwrap();
     user.run(&["history", &id]).expect_code(0);
     let ran = user.run(&["resume", &id]).expect_code(3);

@@ -67,6 +67,19 @@ pub trait Machine: Sized + 'static {
     /// Whether a fact must be safe on disk before anything follows from it.
     fn needs_sync(fact: &Self::Fact) -> bool;
 
+    /// Whether a fact may only stand in a journal where the facts before it bear it out, such as a success.
+    fn needs_evidence(_fact: &Self::Fact) -> bool {
+        false
+    }
+
+    /// Whether the state before such a fact bears it out. It asks no policy: it only looks for what must be recorded.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn check_evidence(_state: &Self::State, _fact: &Self::Fact) -> Result<(), &'static str> {
+        Ok(())
+    }
+
     /// Puts the time of its line into a fact that was read: it is not written twice.
     fn set_time(fact: &mut Self::Fact, at: At);
 

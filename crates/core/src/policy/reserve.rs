@@ -2,6 +2,8 @@
 //!
 //! The rule for money and tokens: a call is made while less than the cap is spent and reserved, and it reserves its
 //! worst case. So, whatever runs at the same time, only the last call that was allowed can go over the cap.
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::budget::remainder;
@@ -72,6 +74,50 @@ impl Cap {
     }
 }
 
+/// Which ledger it was: a random number that a ledger gets when it is made. Journals have it, so that one that was
+/// removed or replaced is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct LedgerId(u64);
+
+impl LedgerId {
+    /// How many hexadecimal digits it has as text.
+    pub const DIGITS: usize = 16;
+
+    /// From a random number.
+    #[must_use]
+    pub fn from_random(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// From its text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_id = text.len() == Self::DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u64::from_str_radix(text, 16).ok().filter(|_| is_id).map(Self)
+    }
+}
+
+impl fmt::Display for LedgerId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:016x}", self.0)
+    }
+}
+
+impl From<LedgerId> for String {
+    fn from(id: LedgerId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for LedgerId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("not the id of a ledger")
+    }
+}
+
 /// What all runs together used on one day. Calls that are still running count as their worst case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Day {
@@ -105,6 +151,9 @@ impl Day {
 pub enum Reserved {
     /// The call may be made.
     Granted {
+        /// Which ledger says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<LedgerId>,
         /// Under this number it is begun and settled.
         reservation: i64,
         /// Calls in the last hour, this one included.
@@ -126,6 +175,9 @@ pub enum Reserved {
     },
     /// It may not.
     Denied {
+        /// Which ledger says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<LedgerId>,
         /// Which cap is reached.
         cap: Cap,
         /// How long until there is room. None where only calls that other runs are making stand in the way: there may
@@ -140,6 +192,14 @@ pub enum Reserved {
 }
 
 impl Reserved {
+    /// Which ledger said it.
+    #[must_use]
+    pub fn ledger(&self) -> Option<LedgerId> {
+        match self {
+            Self::Granted { ledger, .. } | Self::Denied { ledger, .. } => *ledger,
+        }
+    }
+
     /// The number of the reservation, where there is one.
     #[must_use]
     pub fn number(&self) -> Option<i64> {

@@ -8,6 +8,7 @@ use crate::policy::protect::{GateUse, GateUses, ProtectJudgement};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guard {
     files: Option<u32>,
+    record: Option<String>,
     watched: u32,
     ran: Option<Ran>,
     times: u32,
@@ -56,6 +57,12 @@ struct Found {
 }
 
 impl Guard {
+    /// The hash of the record of the originals, where there is one.
+    #[must_use]
+    pub fn record(&self) -> Option<&str> {
+        self.record.as_deref()
+    }
+
     /// How many iterations changed a protected file.
     #[must_use]
     pub fn times(&self) -> u32 {
@@ -200,6 +207,7 @@ impl Guard {
     pub(super) fn checked(&mut self, point: GuardPoint, report: &GuardReport) {
         self.ran = None;
         self.files = Some(report.files);
+        self.record = report.record.clone().or(self.record.take());
         self.watched = report.watched;
         match point {
             GuardPoint::Start => {}

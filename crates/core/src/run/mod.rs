@@ -11,6 +11,7 @@
 //! | `clock` `gates` `agent` `provider` `budget` | parts of the state |
 //! | `progress` `guard` `checkpoints` `prompt_memory` | parts of the state |
 //! | `apply` | bookkeeping: the only code that changes the state; it asks no policy |
+//! | `evidence` | what must stand before a fact that says *verified* |
 //! | `step` | an event in, facts out; what is ordered next |
 //! | `judge` | decisions about what ended: attempt, measurement, gate, round, check, proof |
 //! | `decide` | the one list of everything that ends, holds or continues a run |
@@ -25,6 +26,7 @@ mod choice;
 mod clock;
 pub mod decide;
 mod event;
+mod evidence;
 mod fact;
 mod gates;
 mod guard;

@@ -155,6 +155,9 @@ fn is_zero(number: &u32) -> bool {
 pub struct GuardReport {
     /// How many files are protected.
     pub files: u32,
+    /// The hash of the record of their originals, as it is on disk now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
     /// How many files that say how tests are run are watched.
     #[serde(skip_serializing_if = "is_zero")]
     pub watched: u32,

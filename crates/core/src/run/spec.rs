@@ -35,6 +35,9 @@ pub struct RunSpec {
     /// What of the workspace is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardSpec>,
+    /// The hash of the approval of the project's file, where the run relies on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
     /// Every setting with its origin.
     pub settings: Resolved,
     /// No person can see it work: a failure of the host does not wait for one without an end.

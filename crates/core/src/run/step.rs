@@ -5,6 +5,7 @@ use super::choice;
 use super::clock::{self, DriverMode};
 use super::decide::{self, Next};
 use super::event::{Change, Event, Input, Notice, Request};
+use super::evidence;
 use super::fact::{CancelCause, CheckpointName, Decision, Fact, GatePoint, GuardPoint, HoldCause, Order};
 use super::guard::Ran;
 use super::judge;
@@ -59,6 +60,14 @@ impl Machine for Run {
 
     fn needs_sync(fact: &Fact) -> bool {
         fact.needs_sync()
+    }
+
+    fn needs_evidence(fact: &Fact) -> bool {
+        evidence::is_needed(fact)
+    }
+
+    fn check_evidence(state: &RunState, fact: &Fact) -> Result<(), &'static str> {
+        evidence::check(state, fact)
     }
 
     fn set_time(fact: &mut Fact, at: At) {

@@ -209,6 +209,7 @@ fn days_add_up_and_only_a_call_that_was_granted_has_a_number() {
     let day = |number: u32| Day { calls: number, cost_micros: 10, tokens: 20, untold: 1 };
     assert_eq!(day(3).plus(day(4)), Day { calls: 7, cost_micros: 20, tokens: 40, untold: 2 });
     let granted = Reserved::Granted {
+        ledger: None,
         reservation: 7,
         hour_calls: 0,
         oldest_ms: None,
@@ -217,7 +218,7 @@ fn days_add_up_and_only_a_call_that_was_granted_has_a_number() {
         left_micros: None,
         left_tokens: None,
     };
-    let denied = Reserved::Denied { cap: Cap::CallsPerDay, free_in_ms: None, hour_calls: 0, day: day(1) };
+    let denied = Reserved::Denied { ledger: None, cap: Cap::CallsPerDay, free_in_ms: None, hour_calls: 0, day: day(1) };
     assert_eq!([granted.number(), denied.number()], [Some(7), None]);
 }
 

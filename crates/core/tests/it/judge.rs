@@ -564,17 +564,30 @@ impl Judge {
         let (hour_calls, day) = (recent.len() as u32, Day { calls: self.calls.len() as u32, ..Day::default() });
         let full = |key: &str, count: usize| self.number(key).is_some_and(|most| count as u64 >= most);
         if full("max_calls_per_day", self.calls.len()) {
-            return Answer::Reserved(Reserved::Denied { cap: Cap::CallsPerDay, free_in_ms: None, hour_calls, day });
+            return Answer::Reserved(Reserved::Denied {
+                ledger: None,
+                cap: Cap::CallsPerDay,
+                free_in_ms: None,
+                hour_calls,
+                day,
+            });
         }
         if full("max_calls_per_hour", recent.len()) {
             let free_in_ms = recent.first().map(|call| call + HOUR_MS - true_ms);
-            return Answer::Reserved(Reserved::Denied { cap: Cap::CallsPerHour, free_in_ms, hour_calls, day });
+            return Answer::Reserved(Reserved::Denied {
+                ledger: None,
+                cap: Cap::CallsPerHour,
+                free_in_ms,
+                hour_calls,
+                day,
+            });
         }
         self.calls.push(true_ms);
         self.number += 1;
         self.granted = Some(self.number);
         let reservation = self.number;
         Answer::Reserved(Reserved::Granted {
+            ledger: None,
             reservation,
             hour_calls,
             oldest_ms: None,

@@ -36,6 +36,7 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         described: None,
         litter: Vec::new(),
         guard: None,
+        approval: None,
         settings: resolve(given.collect()),
         unattended: false,
     }
@@ -300,6 +301,7 @@ fn reserved(word: &str, more: &str) -> Answer {
     if word == "granted" {
         let reservation = more.parse().unwrap();
         return Answer::Reserved(Reserved::Granted {
+            ledger: None,
             reservation,
             hour_calls: 1,
             oldest_ms: None,
@@ -311,7 +313,7 @@ fn reserved(word: &str, more: &str) -> Answer {
     }
     let (cap, free) = more.split_once(' ').unwrap_or((more, ""));
     let cap: Cap = serde_json::from_str(&format!("\"{cap}\"")).unwrap();
-    Answer::Reserved(Reserved::Denied { cap, free_in_ms: free.parse().ok(), hour_calls: 3, day })
+    Answer::Reserved(Reserved::Denied { ledger: None, cap, free_in_ms: free.parse().ok(), hour_calls: 3, day })
 }
 
 /// `guarded 2`, `restored a,b`, `tampered a`: what became of two protected files.

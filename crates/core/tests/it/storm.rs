@@ -4,7 +4,7 @@ use loop_core::run::next_deadline;
 use std::collections::BTreeMap;
 
 use loop_core::ids::OrderId;
-use loop_core::machine::FACT_BYTES_MAX;
+use loop_core::machine::{FACT_BYTES_MAX, Machine};
 use loop_core::run::*;
 use loop_core::time::At;
 
@@ -140,7 +140,13 @@ impl Storm<'_> {
         if facts.iter().any(|fact| (self.needs_sync)(fact)) {
             self.durable = self.journal.len();
         }
-        facts.iter().for_each(|fact| self.state.apply(fact));
+        for fact in &facts {
+            // A reader of the journal would refuse it.
+            if Run::needs_evidence(fact) {
+                Run::check_evidence(&self.state, fact)?;
+            }
+            self.state.apply(fact);
+        }
         self.edited &= !reopens;
         self.acknowledge(&facts);
         self.bounds()?;

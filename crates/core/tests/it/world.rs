@@ -240,11 +240,12 @@ impl World {
             let free_in_ms = seed.one_in(2).then(|| seed.below(3_000_000));
             self.reservation.1 = None;
             let cap = if seed.one_in(6) { Cap::CallsPerDay } else { Cap::CallsPerHour };
-            return Answer::Reserved(Reserved::Denied { cap, free_in_ms, hour_calls, day });
+            return Answer::Reserved(Reserved::Denied { ledger: None, cap, free_in_ms, hour_calls, day });
         }
         self.reservation = (self.reservation.0 + 1, Some(self.reservation.0 + 1));
         let reservation = self.reservation.0;
         Answer::Reserved(Reserved::Granted {
+            ledger: None,
             reservation,
             hour_calls,
             oldest_ms: None,

@@ -132,7 +132,8 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
     /// Drives the machine until it is at rest. `opening` are the first events.
     ///
     /// # Errors
-    /// When the journal cannot be written. What is under way is ended when the driver is dropped.
+    /// When the journal cannot be written, or something else wrote to it. What is under way is ended when the driver is
+    /// dropped.
     pub fn run(
         &mut self,
         opening: impl IntoIterator<Item = M::Event>,
@@ -144,7 +145,7 @@ impl<M: Machine, E: Executes<M>, S: Sources<M>> Driver<M, E, S> {
                 events.extend(self.take(event, reporter)?);
             }
             if M::is_at_rest(&self.state) {
-                return Ok(());
+                return self.journal.close();
             }
             self.wait(reporter);
             if self.sources.suspended() {

@@ -36,6 +36,7 @@ use record::{Original, OriginalKind, Quick, Record};
 
 pub use inspect::{Tamper, TamperFound, Tampered};
 pub(crate) use order::{GuardOrder, RunGuard};
+pub use record::GuardRecordError;
 pub use restore::OriginalsRestored;
 
 /// The folder of a run that the originals are stored in.
@@ -79,12 +80,14 @@ pub struct Originals {
     patterns: ProtectedPatterns,
     contents: OriginalContents,
     record: Record,
+    /// The hash of the record as it is on disk.
+    record_hash: String,
     /// How much the originals are.
     bytes: u64,
 }
 
 impl Originals {
-    /// Fixes which files are protected for a run, and stores them. Where that was done before, nothing changes.
+    /// Fixes which files are protected for a run, and stores them. What a start that was cut off stored does not count.
     ///
     /// # Errors
     /// When the workspace cannot be read or the run's folder not be written.
@@ -93,10 +96,6 @@ impl Originals {
         context: &CheckpointContext,
         wanted: ProtectRequest<'_>,
     ) -> io::Result<(Self, ProtectedFiles)> {
-        if let Some(known) = Self::open(run, context)? {
-            let taken = known.taken(Vec::new());
-            return Ok((known, taken));
-        }
         let folder = run.join(FOLDER);
         match DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -109,6 +108,7 @@ impl Originals {
             contents: OriginalContents::new(&folder)?,
             folder,
             record,
+            record_hash: String::new(),
             bytes: 0,
         };
         let mut left_out = Vec::new();
@@ -124,21 +124,33 @@ impl Originals {
         Ok((all, taken))
     }
 
-    /// Those that were stored before; none where nothing was.
+    /// Those that were stored before, by the hash of their record.
     ///
     /// # Errors
-    /// When they cannot be read.
-    pub fn open(run: &Path, context: &CheckpointContext) -> io::Result<Option<Self>> {
+    /// When the record is missing or another one, or they cannot be read.
+    pub fn open(run: &Path, context: &CheckpointContext, record_hash: &str) -> Result<Self, GuardRecordError> {
         let folder = run.join(FOLDER);
-        let Some(record) = Record::read(&folder)? else { return Ok(None) };
-        Ok(Some(Self {
+        let record = Record::read(&folder, record_hash)?;
+        Ok(Self {
             patterns: ProtectedPatterns::new(&record.globs, rules_of(context)),
             workspace: open_folder(&context.workspace)?,
             contents: OriginalContents::open(&folder, &record)?,
             folder,
             bytes: record.bytes(),
             record,
-        }))
+            record_hash: record_hash.to_owned(),
+        })
+    }
+
+    /// The hash of their record, for the journal.
+    #[must_use]
+    pub fn record_hash(&self) -> &str {
+        &self.record_hash
+    }
+
+    /// Removes records that the journal does not need any more: it names this one, and that is safe on disk.
+    pub(crate) fn remove_other_records(&self, record_hash: &str) {
+        Record::remove_others(&self.folder, record_hash);
     }
 
     /// The folder that they are compared with.
@@ -346,9 +358,17 @@ impl Originals {
     /// Puts it on disk: the contents before what names them.
     fn write(&mut self) -> io::Result<()> {
         self.contents.sync()?;
-        self.record.write(&self.folder)?;
+        self.record_hash = self.record.write(&self.folder)?;
         crate::fs::sync_folder(&self.folder)
     }
+}
+
+/// Whether the record that the journal names is there and as it was written.
+///
+/// # Errors
+/// When it is not.
+pub fn check_record(run: &Path, record_hash: &str) -> Result<(), GuardRecordError> {
+    Record::read(&run.join(FOLDER), record_hash).map(drop)
 }
 
 /// A plain file that is read: no link is followed, no pipe waited for.

@@ -6,7 +6,7 @@ use loop_core::run::{Answer, GatePoint, GuardPoint, GuardReport, GuardSpec, Name
 use loop_core::settings::OnTamper;
 use loop_core::text::{self, unescape_path};
 
-use super::{Originals, ProtectRequest, TamperFound, Tampered};
+use super::{GuardRecordError, Originals, ProtectRequest, TamperFound, Tampered};
 use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
 
 /// The most remarks, and changed test commands, in one report.
@@ -14,6 +14,9 @@ const REMARKS_MAX: usize = 12;
 
 /// So many changed paths are in one report.
 const PATHS_MAX: usize = 40;
+/// What to do where the record of the originals is gone.
+pub(crate) const RECORD_HINT: &str =
+    "put the folder guard/ of the loop back from a backup, or roll back to initial and start a new loop";
 
 /// The guard of one run.
 pub(crate) struct RunGuard {
@@ -30,6 +33,8 @@ pub(crate) struct GuardOrder {
     point: GuardPoint,
     wanted: GuardSpec,
     on_tamper: OnTamper,
+    /// The hash of the record of the originals, as the journal has it.
+    record: Option<String>,
     parent: Option<String>,
     /// What the gates use: its originals are taken before any agent has worked.
     learned: Vec<String>,
@@ -49,9 +54,10 @@ impl GuardOrder {
             }
             GuardPoint::Start | GuardPoint::Gates(_) | GuardPoint::People => Vec::new(),
         };
+        let record = state.guard.record().map(str::to_owned);
         let parent = state.checkpoints.newest().map(str::to_owned);
         let (on_tamper, allow) = (settings.on_tamper, settings.allow.clone());
-        Self { point, wanted, on_tamper, parent, learned, allow, restored_twice }
+        Self { point, wanted, on_tamper, record, parent, learned, allow, restored_twice }
     }
 
     /// Whether a person is asked about one of these instead of restoring it.
@@ -78,12 +84,19 @@ impl GuardOrder {
 /// Why an order cannot be carried out.
 enum GuardError {
     Files(std::io::Error),
+    Record(GuardRecordError),
     Checkpoint(CheckpointError),
 }
 
 impl From<std::io::Error> for GuardError {
     fn from(error: std::io::Error) -> Self {
         Self::Files(error)
+    }
+}
+
+impl From<GuardRecordError> for GuardError {
+    fn from(error: GuardRecordError) -> Self {
+        Self::Record(error)
     }
 }
 
@@ -97,10 +110,10 @@ impl RunGuard {
         self.originals.as_ref().map(Originals::folder)
     }
 
-    /// Reads the originals that were stored before, where there are any.
-    pub(crate) fn open(&mut self) {
+    /// Reads the originals that were stored before, where there are any with this hash.
+    pub(crate) fn open(&mut self, record: Option<&str>) {
         if self.originals.is_none() {
-            self.originals = Originals::open(&self.run, &self.context).ok().flatten();
+            self.originals = record.and_then(|record| Originals::open(&self.run, &self.context, record).ok());
         }
     }
 
@@ -119,6 +132,9 @@ impl RunGuard {
             Err(GuardError::Files(error)) => {
                 Answer::Failed { what: format!("the protected files cannot be stored: {error}") }
             }
+            Err(GuardError::Record(error)) => Answer::Failed {
+                what: format!("{error}; without it loop does not know what these files were: {RECORD_HINT}"),
+            },
             Err(GuardError::Checkpoint(CheckpointError::Blocked(why) | CheckpointError::Refused(why))) => {
                 Answer::Failed { what: format!("the tree with changed protected files cannot be stored: {why}") }
             }
@@ -135,13 +151,24 @@ impl RunGuard {
     ) -> Result<GuardReport, GuardError> {
         let wanted = ProtectRequest { globs: &order.wanted.globs, scripts: &order.wanted.scripts };
         let mut remarks = Vec::new();
+        if let (None, Some(record)) = (&self.originals, &order.record) {
+            self.originals = Some(Originals::open(&self.run, &self.context, record)?);
+        }
         if self.originals.is_none() {
+            // Only before anything ran: later they would be what the agent left.
+            if order.point != GuardPoint::Start {
+                return Err(GuardRecordError::Missing { path: self.run.join(super::FOLDER) }.into());
+            }
             let (originals, taken) = Originals::take(&self.run, &self.context, wanted)?;
             remarks = taken.left_out.iter().map(|why| format!("not protected: {why}")).collect();
             self.originals = Some(originals);
         }
         let Some(originals) = &mut self.originals else { return Ok(GuardReport::default()) };
         originals.leave(&order.allow)?;
+        // These orders are synced, and so is everything before them.
+        if let (GuardPoint::Agent(..) | GuardPoint::Gates(_), Some(record)) = (order.point, &order.record) {
+            originals.remove_other_records(record);
+        }
         let mut report = match order.point {
             GuardPoint::Start => GuardReport::default(),
             GuardPoint::People => adopt(originals)?,
@@ -182,6 +209,7 @@ impl RunGuard {
         report.remarks = remarks.iter().map(|line| text::one_line(line, 300)).collect();
         report.files = u32::try_from(originals.paths().count()).unwrap_or(u32::MAX);
         report.watched = originals.watched();
+        report.record = Some(originals.record_hash().to_owned());
         Ok(report)
     }
 }

@@ -1,15 +1,46 @@
-//! What is known of each original, in one file that is always complete.
+//! What is known of each original, in one file that is always complete. The journal has its hash, and the file is named
+//! by it: a record that a crash wrote before the journal knew of it changes nothing.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
 
 use crate::checkpoint::Stamp;
+use crate::fs::hex;
 
-const NAME: &str = "record.json";
+/// So many digits of its hash are in the name of a record.
+const NAME_DIGITS: usize = 16;
+
+/// Why the record that the journal names cannot be used.
+#[derive(Debug, Error)]
+pub enum GuardRecordError {
+    /// It is not there.
+    #[error("the record of the protected files is missing: {}", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It has another hash than the journal says, or the journal says none.
+    #[error("the record of the protected files is not the one that the loop wrote: {}", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("the record of the protected files cannot be read")]
+    Io(#[from] io::Error),
+}
+
+/// The file of a record.
+fn path_of(folder: &Path, sha256: &str) -> PathBuf {
+    let digits: String = sha256.chars().filter(char::is_ascii_alphanumeric).take(NAME_DIGITS).collect();
+    folder.join(format!("record-{digits}.json"))
+}
 
 /// When this is the same, a file was not touched: only the kernel sets the change time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,20 +112,40 @@ impl Record {
         self.files.values().map(Original::bytes).fold(0, u64::saturating_add)
     }
 
-    pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
-        match fs::read(folder.join(NAME)) {
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(io::Error::other),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+    /// The record with this hash.
+    pub(super) fn read(folder: &Path, sha256: &str) -> Result<Self, GuardRecordError> {
+        let path = path_of(folder, sha256);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(GuardRecordError::Missing { path }),
+            Err(error) => return Err(error.into()),
+        };
+        if hex(&Sha256::digest(&text)) != sha256 {
+            return Err(GuardRecordError::Other { path });
         }
+        serde_json::from_slice(&text).map_err(|_| GuardRecordError::Other { path })
     }
 
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let beside = folder.join(format!("{NAME}.new"));
+    /// Writes it beside those of before, and returns its hash.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<String> {
         let text = serde_json::to_vec(self).map_err(io::Error::other)?;
+        let sha256 = hex(&Sha256::digest(&text));
+        let beside = folder.join("record.new");
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
         file.write_all(&text)?;
         file.sync_data()?;
-        fs::rename(&beside, folder.join(NAME))
+        fs::rename(&beside, path_of(folder, &sha256))?;
+        Ok(sha256)
+    }
+
+    /// Removes all records but the one with this hash. One that stays does no harm.
+    pub(super) fn remove_others(folder: &Path, sha256: &str) {
+        let kept = path_of(folder, sha256);
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let is_record = entry.file_name().as_encoded_bytes().starts_with(b"record-");
+            if is_record && entry.path() != kept {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
     }
 }

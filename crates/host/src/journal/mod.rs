@@ -2,19 +2,24 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `append` | the one writer: facts as lines, synced where a fact needs it |
+//! | `append` | the one writer: facts as lines, synced where a fact needs it; notices other writers |
+//! | `chain` | the hash of each line and of all before it |
 //! | `format` | one line as JSON, and the first line with format and machine |
-//! | `read` | reads a whole journal, whatever a crash left of it |
+//! | `head` | where the journal ended when its driver did, in a file beside it |
+//! | `read` | reads a whole journal, whatever a crash left of it; damage has its line |
 //! | `tail` | reads on while it is written |
 //!
 //! It knows nothing of what the facts mean.
 mod append;
+mod chain;
 mod format;
+mod head;
 mod read;
 mod tail;
 
 pub use append::{Journal, JournalError};
-pub use format::{FORMAT, decode, encode, header};
+pub use chain::{CHAIN_DIGITS, ChainHash};
+pub use format::{Decoded, FORMAT, decode, encode, header};
 pub use read::{ReadError, Reading, read, read_of};
 pub use tail::Tail;
 

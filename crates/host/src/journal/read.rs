@@ -8,7 +8,9 @@ use loop_core::run::Run;
 use thiserror::Error;
 
 use super::FILE;
-use super::format::{Decoded, FORMAT, decode, first_line};
+use super::chain::ChainHash;
+use super::format::{Decoded, FORMAT, FirstLine, decode, early_format, first_line};
+use super::head::JournalHead;
 
 /// A journal as it was found.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Reading<M: Machine = Run> {
     pub whole_bytes: u64,
     /// How many bytes the file has.
     pub bytes: u64,
+    /// The hash of the last whole line.
+    pub head: ChainHash,
 }
 
 impl<M: Machine> Reading<M> {
@@ -42,7 +46,7 @@ pub enum ReadError {
         /// Why.
         source: io::Error,
     },
-    /// The first line is missing or no header.
+    /// The file is empty, or has no facts.
     #[error("{} is not a journal", path.display())]
     NoJournal {
         /// The file.
@@ -74,20 +78,22 @@ pub enum ReadError {
         /// Its format.
         format: u32,
     },
-    /// A line in the middle is not what was written.
-    #[error("{}, line {line} is damaged", path.display())]
+    /// A line is not what was written.
+    #[error("{}, line {line} is damaged: {why}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
+        /// What is wrong with it.
+        why: &'static str,
     },
 }
 
 /// Reads the journal of a run's folder. A torn end is left out, never an error.
 ///
 /// # Errors
-/// When there is none, it is newer than this program, or it is damaged before its end.
+/// When there is none, it is newer than this program, or it is damaged.
 pub fn read(folder: &Path) -> Result<Reading, ReadError> {
     read_of::<Run>(folder)
 }
@@ -95,55 +101,103 @@ pub fn read(folder: &Path) -> Result<Reading, ReadError> {
 /// The same for any machine.
 ///
 /// # Errors
-/// When there is none, it is another machine's or newer than this program, or it is damaged before its end.
+/// When there is none, it is another machine's or newer than this program, or it is damaged.
 pub fn read_of<M: Machine>(folder: &Path) -> Result<Reading<M>, ReadError> {
     let path = folder.join(FILE);
     let bytes = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
-    parse(&bytes, &path)
+    parse(&bytes, &path, JournalHead::read(folder).as_ref())
 }
 
-fn parse<M: Machine>(bytes: &[u8], path: &Path) -> Result<Reading<M>, ReadError> {
+/// Why a line is damaged.
+const OTHER_BYTES: &str = "its hash is another, so it is not what was written there";
+const NO_FACT: &str = "it is not an entry of a journal";
+const OTHER_NUMBER: &str = "its number does not follow the one before";
+const CUT: &str = "it is missing, and was there when the loop ended";
+const MADE_AGAIN: &str = "it is not the line that was there when the loop ended";
+
+fn parse<M: Machine>(bytes: &[u8], path: &Path, ended_at: Option<&JournalHead>) -> Result<Reading<M>, ReadError> {
+    let damaged = |line: usize, why: &'static str| ReadError::Damaged { path: path.to_owned(), line, why };
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let first = lines.next().filter(|line| line.ends_with(b"\n")).unwrap_or_default();
-    let header = first_line(first).ok_or_else(|| ReadError::NoJournal { path: path.to_owned() })?;
-    let format = header.format;
-    if format < FORMAT {
-        return Err(ReadError::Older { path: path.to_owned(), format });
-    }
-    if format > FORMAT {
-        return Err(ReadError::Newer { path: path.to_owned(), format });
-    }
-    if header.machine != M::NAME {
-        return Err(ReadError::OtherMachine { path: path.to_owned(), found: header.machine, wanted: M::NAME });
-    }
+    let first = lines.next().ok_or_else(|| ReadError::NoJournal { path: path.to_owned() })?;
     let total = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let mut reading = Reading { entries: Vec::new(), unknown: None, whole_bytes: 0, bytes: total };
-    let (mut whole, mut torn, mut seq) = (first.len(), None, 0);
-    for (number, line) in lines.enumerate() {
-        let decoded = line.strip_suffix(b"\n").map_or(Decoded::Garbage, decode::<M>);
-        let next = match &decoded {
-            Decoded::Known(entry) => Some(entry.seq),
-            Decoded::Unknown { seq } => Some(*seq),
-            Decoded::Garbage => None,
+    let head = parse_first::<M>(first, path)?;
+    let mut reading = Reading { entries: Vec::new(), unknown: None, whole_bytes: 0, bytes: total, head };
+    let (mut whole, mut seq) = (first.len(), 0);
+    for (line, number) in lines.zip(2..) {
+        let found = line.strip_suffix(b"\n").and_then(|line| Some((reading.head.check(line)?, decode::<M>(line))));
+        let Some((hash, decoded)) = found else {
+            // A crash leaves a part of the last write: without its end, or with blocks that were never written.
+            let is_last = whole + line.len() == bytes.len();
+            if is_last && (!line.ends_with(b"\n") || line.contains(&0)) {
+                break;
+            }
+            return Err(damaged(number, OTHER_BYTES));
         };
-        match (next, torn) {
-            // A line after a damaged one: the damage is not a torn end.
-            (Some(_), Some(line)) => return Err(ReadError::Damaged { path: path.to_owned(), line }),
-            (None, _) => torn = torn.or(Some(number + 2)),
-            (Some(next), None) if next != seq + 1 => {
-                return Err(ReadError::Damaged { path: path.to_owned(), line: number + 2 });
-            }
-            (Some(next), None) => {
-                seq = next;
-                whole += line.len();
-                match decoded {
-                    Decoded::Known(entry) => reading.entries.push(*entry),
-                    Decoded::Unknown { seq } => reading.unknown = reading.unknown.or(Some(seq)),
-                    Decoded::Garbage => {}
-                }
-            }
+        seq += 1;
+        match decoded.seq() {
+            None => return Err(damaged(number, NO_FACT)),
+            Some(found) if found != seq => return Err(damaged(number, OTHER_NUMBER)),
+            Some(_) => {}
+        }
+        if ended_at.is_some_and(|head| head.contradicts(seq, &hash)) {
+            return Err(damaged(number, MADE_AGAIN));
+        }
+        reading.head = hash;
+        whole += line.len();
+        match decoded {
+            Decoded::Known(entry) => reading.entries.push(*entry),
+            Decoded::Unknown { seq } => reading.unknown = reading.unknown.or(Some(seq)),
+            Decoded::Garbage => {}
         }
     }
+    if ended_at.is_some_and(|head| head.seq > seq) {
+        return Err(damaged(line_of(seq) + 1, CUT));
+    }
     reading.whole_bytes = u64::try_from(whole).unwrap_or(u64::MAX);
+    check_evidence(&reading).map_err(|(seq, why)| damaged(line_of(seq), why))?;
     Ok(reading)
+}
+
+/// The line of an entry: the first line of the file has none.
+fn line_of(seq: u64) -> usize {
+    usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1)
+}
+
+/// The hash of the first line, where it is one of this machine in this format.
+fn parse_first<M: Machine>(line: &[u8], path: &Path) -> Result<ChainHash, ReadError> {
+    let path = path.to_owned();
+    let whole = line.strip_suffix(b"\n").unwrap_or_default();
+    let Some(hash) = ChainHash::default().check(whole) else {
+        return Err(match early_format(whole) {
+            Some(format) => ReadError::Older { path, format },
+            None => ReadError::Damaged { path, line: 1, why: OTHER_BYTES },
+        });
+    };
+    let Some(FirstLine { format, machine }) = first_line(whole) else { return Err(ReadError::NoJournal { path }) };
+    if format < FORMAT {
+        return Err(ReadError::Older { path, format });
+    }
+    if format > FORMAT {
+        return Err(ReadError::Newer { path, format });
+    }
+    if machine != M::NAME {
+        return Err(ReadError::OtherMachine { path, found: machine, wanted: M::NAME });
+    }
+    Ok(hash)
+}
+
+/// Facts that need evidence must have it in the state before them. The number of the first that has none, and why.
+/// What stands after a fact of a later version cannot be checked.
+fn check_evidence<M: Machine>(reading: &Reading<M>) -> Result<(), (u64, &'static str)> {
+    let known = reading.entries.iter().take_while(|entry| reading.unknown.is_none_or(|unknown| entry.seq < unknown));
+    let needs = known.clone().filter(|entry| M::needs_evidence(&entry.fact)).map(|entry| entry.seq).last();
+    let Some(last) = needs else { return Ok(()) };
+    let mut state = M::State::default();
+    for entry in known.take_while(|entry| entry.seq <= last) {
+        if M::needs_evidence(&entry.fact) {
+            M::check_evidence(&state, &entry.fact).map_err(|why| (entry.seq, why))?;
+        }
+        M::apply(&mut state, &entry.fact);
+    }
+    Ok(())
 }

@@ -19,6 +19,11 @@ pub struct GivenApproval {
 }
 
 impl GivenApproval {
+    /// Its line in the file of approvals.
+    pub(super) fn name(&self) -> String {
+        approvals::name_of(&self.workspace, &self.text)
+    }
+
     /// Stores it, for this folder and this content.
     pub(super) fn store(&self, home: &Home) -> Result<(), LaunchRefusal> {
         approvals::approve(&home.state, &self.workspace, &self.text)

@@ -12,6 +12,7 @@ use super::container::end_container;
 use super::disk_limits;
 use super::result_file::ResultFile;
 use crate::driver::{self, DriveError, Reporter};
+use crate::journal::JournalError;
 use crate::paths::Home;
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder};
@@ -127,12 +128,24 @@ pub fn drive(home: &Home, run: ReadyRun, reporter: &mut dyn Reporter) -> Result<
         Err(DriveError { error, state }) => {
             let warning = result.write(&state);
             notes.extend(warning.map(|note| LaunchNote::important(note.text)));
-            let refusal = LaunchRefusal::of(RefusalKind::Unable, &error)
-                .because("a loop that cannot be recorded must not continue; everything under way was ended")
-                .hint(format!("make room or fix the disk, then: loop resume {}", folder.id));
-            Err(Box::new(DriveRefusal { refusal, notes }))
+            Err(Box::new(DriveRefusal { refusal: not_recorded(&error, &folder), notes }))
         }
     }
+}
+
+/// Why a drive had to stop, and what a person can do.
+fn not_recorded(error: &JournalError, folder: &RunFolder) -> LaunchRefusal {
+    let refusal = LaunchRefusal::of(RefusalKind::Unable, error);
+    let id = &folder.id;
+    if matches!(error, JournalError::Changed { .. }) {
+        return refusal
+            .because("a loop whose record was changed must not continue; everything under way was ended")
+            .hint(format!("loop status {id} says whether it can still be read"))
+            .hint("see what wrote there, such as the agent; then start a new loop");
+    }
+    refusal
+        .because("a loop that cannot be recorded must not continue; everything under way was ended")
+        .hint(format!("make room or fix the disk, then: loop resume {id}"))
 }
 
 /// Writes the result file at the end, and passes everything on.

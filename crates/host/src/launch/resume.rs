@@ -11,6 +11,7 @@ use super::drive::ReadyRun;
 use super::result_file::ResultFile;
 use super::{checks, worker};
 use crate::changes::{ChangeForm, CheckedChanges, RunActivity, check_changes};
+use crate::guard;
 use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
@@ -63,6 +64,7 @@ pub fn prepare_resume(
     if !held.state.resumable() {
         return ended(&held);
     }
+    check_guard(&held)?;
     let CheckedChanges { mut changes, settings, agent } =
         check_changes(&request.changes, &held.state, RunActivity::Stopped, ChangeForm::Flags)?;
     // For this call alone, so it is not recorded.
@@ -81,6 +83,17 @@ pub fn prepare_resume(
     let (by, unattended) = (request.by, !caller.is_attended());
     let run = ResumableRun { held, workspace, settings, changes, clear_stop, container, by, unattended };
     Ok(PreparedResume::Run(Box::new(run)))
+}
+
+/// The originals of the protected files must be those that the run stored: else what the agent left would count as them.
+fn check_guard(held: &HeldRun) -> Result<(), LaunchRefusal> {
+    let Some(record) = held.state.guard.record() else { return Ok(()) };
+    guard::check_record(&held.folder.path, record).map_err(|error| {
+        LaunchRefusal::of(RefusalKind::Unable, &error)
+            .because("without it loop does not know which files were protected and what they were")
+            .hint(format!("loop rollback {} initial, then start a new loop", held.folder.id))
+            .hint("or put the folder guard/ of the loop back from a backup")
+    })
 }
 
 /// A run that is over for good. Only a missing result file can still be written.

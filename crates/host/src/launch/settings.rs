@@ -8,6 +8,7 @@ use loop_core::text;
 
 use super::approval::{self, ApprovedProject, GivenApproval};
 use super::caller::{LaunchCaller, LaunchNote};
+use crate::approvals;
 use crate::paths::{Home, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::settings_files::{described, gather};
@@ -24,6 +25,8 @@ pub(super) struct Setup {
     pub(super) described: Vec<Described>,
     /// An approval of the project's file that is to be stored when the run is made.
     pub(super) new_approval: Option<GivenApproval>,
+    /// The approval of the project's file that these settings rely on.
+    pub(super) approval: Option<String>,
 }
 
 /// Resolves the layers for a workspace and looks at the workspace.
@@ -42,6 +45,7 @@ pub(super) fn set_up(
     workspace::inspect(&asked, None, true)?;
     let whole = asked.canonicalize().unwrap_or_else(|_| asked.clone());
     let ApprovedProject { mut project, given: new_approval } = approval::project(home, &whole, &flags, caller)?;
+    let approval = project.as_ref().and_then(|_| approvals::relied_on(&home.state, &whole));
     let of_project = project.as_mut().map(|project| std::mem::take(&mut project.described)).unwrap_or_default();
     let mut given = gather(&home.config, project)?;
     given.extend(flags);
@@ -56,7 +60,7 @@ pub(super) fn set_up(
     let mut described = described(&home.config)?;
     // For the same name the user's own description counts.
     described.extend(of_project);
-    Ok(Setup { path, place, settings, described, new_approval })
+    Ok(Setup { path, place, settings, described, new_approval, approval })
 }
 
 /// The settings that these layers make. An agent command alone means the custom agent.

@@ -55,6 +55,8 @@ pub struct Prepared {
     pub agent: UsableAgent,
     /// What agents leave in a workspace, as globs: of all agents that could work here.
     pub litter: Vec<String>,
+    /// The approval of the project's file that the settings rely on.
+    pub approval: Option<String>,
     /// The container that the agent works in; none if on this machine.
     pub container: Option<LaunchContainer>,
     /// What makes a gate pass although the work is not done, as far as its line shows it.
@@ -105,6 +107,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         checkpoints,
         agent: found,
         litter: Agent::litter_of_all(&setup.described),
+        approval: setup.approval,
         container,
         warnings,
         new_approval: setup.new_approval,
@@ -169,6 +172,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         described: prepared.agent.described.clone(),
         litter: prepared.litter.clone(),
         guard: gates::guard(&prepared.settings, &prepared.workspace),
+        approval: prepared.new_approval.as_ref().map(GivenApproval::name).or_else(|| prepared.approval.clone()),
         settings,
         unattended: !caller.is_attended(),
     };

@@ -1,21 +1,30 @@
 //! The ledger of all runs: every call with what it may cost and what it did, so that caps hold over all of them.
 //!
-//! It is derived from nothing: what is lost here is lost, so it is synced, and one that cannot be read is an error
-//! and never a new one. A call is reserved in one transaction, begun, and settled; what a run that died left open is
-//! settled at its worst case by the next run that reserves. `run.rs` is the ledger as one run uses it.
+//! It is synced, and one that cannot be read is an error and never a new one. It has a random id, which the journals of
+//! runs have too: one that is missing or was replaced is an error as well. A call is reserved in one transaction, begun,
+//! and settled; what a run that died left open is settled at its worst case by the next run that reserves.
+//!
+//! | file | does |
+//! |---|---|
+//! | `mod` | the ledger itself |
+//! | `known` | which ledgers the journals name |
+//! | `rebuild` | makes it again from the journals |
+//! | `run` | the ledger as one run uses it |
+mod known;
+mod rebuild;
 mod run;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loop_core::ids::RunId;
 use loop_core::policy::budget::{money_text, remainder};
 use loop_core::policy::limiter::{HOUR_MS, age_ms, judge};
-use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, Reserved, Wanted, day_cap, day_of};
+use loop_core::policy::reserve::{CallCost, Cap, DAY_MS, Day, LedgerId, Reserved, Wanted, day_cap, day_of};
 use loop_core::time::At;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
@@ -24,11 +33,14 @@ use thiserror::Error;
 
 use crate::run_folder::LOCK;
 
+pub use rebuild::{RebuildError, Rebuilt, check, rebuild};
 pub(crate) use run::{CallRecord, RunLedger};
 
 const FILE: &str = "ledger.db";
 /// The form of the table.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
+/// One without an id.
+const FORM_WITHOUT_ID: i64 = 1;
 /// How long another process may write before we give up; each of them takes moments.
 const BUSY: Duration = Duration::from_secs(5);
 /// So long calls are kept.
@@ -51,7 +63,12 @@ const MAKE: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN;
     CREATE INDEX by_wall ON calls (key, wall_ms, boot_id, boot_ms);
     CREATE INDEX by_day ON calls (day, account, open, told, cost_micros, tokens);
     CREATE INDEX still_open ON calls (run) WHERE open = 1;
-    PRAGMA user_version = 1; COMMIT;";
+    CREATE TABLE ids (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
+    PRAGMA user_version = 2; COMMIT;";
+
+/// What a ledger of the form before lacks.
+const ADD_IDS: &str = "CREATE TABLE ids (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
+    PRAGMA user_version = 2;";
 
 /// Calls of this start of the machine by its own clock, and others by the clock of the world.
 const HOUR: &str = "SELECT id, wall_ms, boot_ms, boot_id FROM calls WHERE key = ?1 AND boot_id = ?2 AND boot_ms > ?3
@@ -81,6 +98,22 @@ pub enum LedgerError {
         path: PathBuf,
         /// What was found.
         why: String,
+    },
+    /// It is gone, and a run has used it.
+    #[error("{} is missing, and loop {known_by} has used it", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The run whose journal names it.
+        known_by: String,
+    },
+    /// Another one is in its place.
+    #[error("{} is not the ledger that loop {known_by} has used", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+        /// The run whose journal names it.
+        known_by: String,
     },
     /// A newer program wrote it.
     #[error("{} was written by a newer loop", path.display())]
@@ -117,10 +150,9 @@ impl LedgerError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Damaged { path, .. } => format!(
-                "put a copy of it back, or move it away with `mv {0} {0}.damaged`: what was used today and in the last hour is then forgotten",
-                path.display()
-            ),
+            Self::Damaged { .. } | Self::Missing { .. } | Self::Replaced { .. } => {
+                "put a copy of it back, or make it again from the journals: loop doctor --rebuild-ledger".to_owned()
+            }
             Self::Newer { .. } => "use that loop, or another LOOP_HOME".to_owned(),
             Self::Busy { .. } => "try again; `fuser` says who holds it".to_owned(),
             Self::Unusable { .. } => {
@@ -145,19 +177,28 @@ pub fn is_dead(state: &Path, run: &RunId) -> bool {
 pub struct Ledger {
     connection: Connection,
     path: PathBuf,
+    /// Its own id, then those of ledgers that it took the place of.
+    ids: Vec<LedgerId>,
+    /// Device and inode of the open file.
+    file: Option<(u64, u64)>,
 }
 
 type LedgerResult<T> = Result<T, LedgerError>;
 
 impl Ledger {
-    /// Opens the ledger in the state folder; makes one where there is none.
+    /// Opens the ledger in the state folder; makes one where there was none.
     ///
     /// # Errors
-    /// When it is damaged, or cannot be opened or made.
+    /// When it is damaged, missing though a journal names one, or cannot be opened or made.
     pub fn open(state: &Path) -> LedgerResult<Self> {
         let path = state.join(FILE);
         if !path.exists() {
-            make(&path)?;
+            // Only now, so it may take a while.
+            if let Some(known_by) = known::named_by_journals(state, None).into_values().next() {
+                return Err(LedgerError::Missing { path, known_by });
+            }
+            let id = fresh_id(&path)?;
+            make(&path, &|connection| add_id(connection, id))?;
         }
         let open = || {
             let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -170,10 +211,73 @@ impl Ledger {
         if form > FORM {
             return Err(LedgerError::Newer { path });
         }
-        if form < FORM {
+        if form < FORM_WITHOUT_ID {
             return Err(LedgerError::Damaged { path, why: "it holds no table of calls".to_owned() });
         }
-        Ok(Self { connection, path })
+        let file = file_at(&path);
+        let mut ledger = Self { connection, path, ids: Vec::new(), file };
+        if form == FORM_WITHOUT_ID {
+            ledger.add_ids()?;
+        }
+        ledger.ids = ledger.read_ids()?;
+        Ok(ledger)
+    }
+
+    /// Whether all of it can be read.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn check_whole(&self) -> LedgerResult<()> {
+        let found: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| wrong(&self.path, &error))?;
+        if found == "ok" { Ok(()) } else { Err(LedgerError::Damaged { path: self.path.clone(), why: found }) }
+    }
+
+    /// Which ledger it is.
+    #[must_use]
+    pub fn id(&self) -> Option<LedgerId> {
+        self.ids.first().copied()
+    }
+
+    /// Whether a run that used this ledger used this one, or one that it took the place of.
+    #[must_use]
+    pub fn continues(&self, id: LedgerId) -> bool {
+        self.ids.contains(&id)
+    }
+
+    /// Whether the file that is open is still the one at its path.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.file.is_some() && self.file == file_at(&self.path)
+    }
+
+    /// A ledger of the form before gets an id.
+    fn add_ids(&self) -> LedgerResult<()> {
+        let id = fresh_id(&self.path)?;
+        self.change(|change| {
+            let form: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            if form == FORM_WITHOUT_ID {
+                change.execute_batch(ADD_IDS)?;
+                change.execute("INSERT INTO ids (id) VALUES (?1)", [id.to_string()])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn read_ids(&self) -> LedgerResult<Vec<LedgerId>> {
+        let read = || {
+            let mut select = self.connection.prepare("SELECT id FROM ids ORDER BY number DESC")?;
+            let ids = select.query_map([], |row| row.get::<_, String>(0))?;
+            ids.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        let ids = read().map_err(|error| wrong(&self.path, &error))?;
+        let ids: Vec<LedgerId> = ids.iter().filter_map(|id| LedgerId::parse(id)).collect();
+        if ids.is_empty() {
+            return Err(LedgerError::Damaged { path: self.path.clone(), why: "it has no id".to_owned() });
+        }
+        Ok(ids)
     }
 
     /// Asks for one call, in one step for all processes: what dead runs left open is settled, the caps are looked at,
@@ -199,8 +303,13 @@ impl Ledger {
             let limit = wanted.calls_per_hour.unwrap_or(0);
             let before = judge(&calls, at, limit);
             let (day, open) = day_with_open(change, day_of(at.wall_ms))?;
-            let (hour_calls, denied) =
-                (before.calls, |cap, free_in_ms| Reserved::Denied { cap, free_in_ms, hour_calls: before.calls, day });
+            let (hour_calls, denied) = (before.calls, |cap, free_in_ms| Reserved::Denied {
+                ledger: self.id(),
+                cap,
+                free_in_ms,
+                hour_calls: before.calls,
+                day,
+            });
             if let Some((cap, free_in_ms)) = day_cap(wanted, day, open, at.wall_ms) {
                 return Ok((denied(cap, free_in_ms), notices));
             }
@@ -212,6 +321,7 @@ impl Ledger {
             let after = judge(&with_this, at, limit);
             let oldest_age = after.oldest.and_then(|oldest| age_ms(oldest, at));
             let granted = Reserved::Granted {
+                ledger: self.id(),
                 reservation,
                 hour_calls: hour_calls.saturating_add(1),
                 oldest_ms: oldest_age.map(|age| at.wall_ms.saturating_sub(age)),
@@ -311,20 +421,37 @@ impl Ledger {
     }
 }
 
-/// Makes an empty ledger beside its place and puts it there whole, so that an empty or half a file is always damage.
-fn make(path: &Path) -> LedgerResult<()> {
+/// Device and inode of a file.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn fresh_id(path: &Path) -> LedgerResult<LedgerId> {
+    let mut bytes = [0_u8; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| LedgerError::Unusable { path: path.to_owned(), why: error.to_string() })?;
+    Ok(LedgerId::from_random(u64::from_le_bytes(bytes)))
+}
+
+fn add_id(connection: &Connection, id: LedgerId) -> rusqlite::Result<()> {
+    connection.execute("INSERT INTO ids (id) VALUES (?1)", [id.to_string()]).map(drop)
+}
+
+/// Makes a ledger beside its place and puts it there whole, so that an empty or half a file is always damage.
+fn make(path: &Path, fill: &dyn Fn(&Connection) -> rusqlite::Result<()>) -> LedgerResult<()> {
     let failed =
         |error: &dyn std::fmt::Display| LedgerError::Unusable { path: path.to_owned(), why: error.to_string() };
     let id = crate::fs::fresh_id().map_err(|error| failed(&error))?;
     let half = path.with_file_name(format!("{FILE}.{id}.new"));
     let made = || {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half).map_err(|error| failed(&error))?;
-        let fill = || {
+        let write = || {
             let connection = Connection::open_with_flags(&half, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             connection.execute_batch(MAKE)?;
+            fill(&connection)?;
             connection.close().map_err(|(_, error)| error)
         };
-        fill().map_err(|error: rusqlite::Error| failed(&error))?;
+        write().map_err(|error: rusqlite::Error| failed(&error))?;
         match renameat_with(CWD, &half, CWD, path, RenameFlags::NOREPLACE) {
             // Another process was faster.
             Ok(()) | Err(Errno::EXIST) => {}

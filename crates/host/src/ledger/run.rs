@@ -5,10 +5,10 @@ use loop_core::ids::RunId;
 use loop_core::machine::consult;
 use loop_core::policy::prices::{Prices, cost_of};
 use loop_core::policy::reserve::{CallCost, Wanted};
-use loop_core::run::{Answer, RunState, wanted};
+use loop_core::run::{Answer, RunState, StreamReport, wanted};
 use loop_core::time::At;
 
-use super::{Caller, Ledger, LedgerError, is_dead};
+use super::{Caller, FILE, Ledger, LedgerError, is_dead, known};
 use crate::clock;
 use crate::run_folder::RunFolder;
 
@@ -17,7 +17,10 @@ use crate::run_folder::RunFolder;
 pub(crate) struct RunLedger {
     /// The folder of all runs' state.
     folder: PathBuf,
+    run: RunId,
     ledger: Option<Ledger>,
+    /// It was compared with what the journals of today say.
+    is_checked: bool,
 }
 
 /// A call of the agent under way, with what its entry in the ledger needs.
@@ -31,9 +34,36 @@ pub(crate) struct CallRecord {
     prices: Prices,
     model: Option<String>,
     at: At,
+    /// What it cost and used, as far as it was reported.
+    cost: Option<u64>,
+    tokens: Option<u64>,
 }
 
 impl CallRecord {
+    /// A call that begins, where it belongs into the ledger: what a command of the user's costs is not known.
+    pub(super) fn begun(state: &RunState, reservation: Option<i64>, at: At) -> Option<Self> {
+        if reservation.is_none() && state.agent_name() == "custom" {
+            return None;
+        }
+        Some(Self { at, ..Self::of(state, reservation)? })
+    }
+
+    /// It has ended with this report.
+    pub(super) fn ended(&mut self, report: &StreamReport) {
+        let model = report.model.as_deref().or(self.model.as_deref());
+        self.cost = consult(|deciding| cost_of(&report.usage, model, &self.prices, deciding));
+        self.tokens = report.usage.tokens();
+    }
+
+    /// What it counts.
+    pub(super) fn spent(&self) -> CallCost {
+        CallCost::of(self.cost, self.tokens, &self.worst)
+    }
+
+    pub(super) fn at(&self) -> At {
+        self.at
+    }
+
     fn of(state: &RunState, reservation: Option<i64>) -> Option<Self> {
         let spec = state.spec.as_ref()?;
         let settings = state.settings.shown();
@@ -53,10 +83,12 @@ impl CallRecord {
             prices: settings.values.budget.prices.clone(),
             model,
             at: clock::now(),
+            cost: None,
+            tokens: None,
         })
     }
 
-    fn caller(&self) -> Caller<'_> {
+    pub(super) fn caller(&self) -> Caller<'_> {
         Caller { run: &self.run, account: &self.account, key: &self.key }
     }
 }
@@ -64,14 +96,38 @@ impl CallRecord {
 impl RunLedger {
     pub(crate) fn new(run: &RunFolder) -> Self {
         let folder = run.path.parent().and_then(|runs| runs.parent()).unwrap_or(&run.path);
-        Self { folder: folder.to_owned(), ledger: None }
+        Self { folder: folder.to_owned(), run: run.id.clone(), ledger: None, is_checked: false }
     }
 
+    /// The open ledger. One that was removed or replaced since is read by no other loop.
     fn ledger(&mut self) -> Result<&Ledger, LedgerError> {
-        match &mut self.ledger {
-            Some(ledger) => Ok(ledger),
-            none => Ok(none.insert(Ledger::open(&self.folder)?)),
+        let ledger = match &mut self.ledger {
+            Some(ledger) => ledger,
+            none => none.insert(Ledger::open(&self.folder)?),
+        };
+        if ledger.is_in_place() {
+            return Ok(ledger);
         }
+        let (path, known_by) = (self.folder.join(FILE), self.run.to_string());
+        Err(if path.exists() {
+            LedgerError::Replaced { path, known_by }
+        } else {
+            LedgerError::Missing { path, known_by }
+        })
+    }
+
+    /// The ledger, where it is the one that the journals of today name. They are read once.
+    fn checked_ledger(&mut self) -> Result<&Ledger, LedgerError> {
+        let is_checked = std::mem::replace(&mut self.is_checked, true);
+        let folder = self.folder.clone();
+        let ledger = self.ledger()?;
+        if !is_checked {
+            let named = known::named_by_journals(&folder, Some(known::day_begins(clock::now().wall_ms)));
+            if let Some((_, known_by)) = named.into_iter().find(|(id, _)| !ledger.continues(*id)) {
+                return Err(LedgerError::Replaced { path: folder.join(FILE), known_by });
+            }
+        }
+        Ok(ledger)
     }
 
     /// Reserves one call. Also gives messages for people.
@@ -81,7 +137,7 @@ impl RunLedger {
         };
         let folder = self.folder.clone();
         let reserved = self
-            .ledger()
+            .checked_ledger()
             .and_then(|ledger| ledger.reserve(&record.caller(), record.at, wanted, &|run| is_dead(&folder, run)));
         match reserved {
             Ok((reserved, messages)) => (Answer::Reserved(reserved), messages),
@@ -94,28 +150,22 @@ impl RunLedger {
     /// # Errors
     /// When the call must not be made, because its reservation is gone.
     pub(crate) fn begin(&mut self, state: &RunState, reservation: Option<i64>) -> Result<Option<CallRecord>, Answer> {
-        // What a command of the user's costs is not known.
-        if reservation.is_none() && state.agent_name() == "custom" {
-            return Ok(None);
-        }
         if let Some(number) = reservation {
             let begun = self.ledger().and_then(|ledger| ledger.begin(number));
             begun.map_err(|error| Answer::Failed { what: format!("{error}; {}", error.hint()) })?;
         }
-        Ok(CallRecord::of(state, reservation))
+        Ok(CallRecord::begun(state, reservation, clock::now()))
     }
 
     /// Ends a call. Gives a message if it could not be written: the call was made all the same.
-    pub(crate) fn settle(&mut self, record: &CallRecord, answer: &Answer) -> Option<String> {
-        let report = if let Answer::AgentEnded(report) = answer { Some(&report.stream) } else { None };
-        let usage = report.map(|report| report.usage).unwrap_or_default();
-        let model = report.and_then(|report| report.model.as_deref()).or(record.model.as_deref());
-        let cost = consult(|deciding| cost_of(&usage, model, &record.prices, deciding));
-        let tokens = usage.tokens();
+    pub(crate) fn settle(&mut self, record: &mut CallRecord, answer: &Answer) -> Option<String> {
+        if let Answer::AgentEnded(report) = answer {
+            record.ended(&report.stream);
+        }
         let ledger = self.ledger();
         let written = ledger.and_then(|ledger| match record.reservation {
-            Some(number) => ledger.settle(number, cost, tokens),
-            None => ledger.record(&record.caller(), record.at, CallCost::of(cost, tokens, &record.worst)),
+            Some(number) => ledger.settle(number, record.cost, record.tokens),
+            None => ledger.record(&record.caller(), record.at, record.spent()),
         });
         written.err().map(|error| format!("what this call cost is not in the ledger: {error}"))
     }

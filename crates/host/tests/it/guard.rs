@@ -12,7 +12,9 @@ use loop_core::policy::protect::{TEST_GLOBS, is_test_path, scripts_in};
 use loop_core::settings::Values;
 use loop_host::checkpoint::CheckpointContext;
 use loop_host::checkpoint::user_git::GitUser;
-use loop_host::guard::{Originals, ProtectRequest, ProtectedFiles, Tamper, TamperFound};
+use loop_host::guard::{
+    GuardRecordError, Originals, ProtectRequest, ProtectedFiles, Tamper, TamperFound, check_record,
+};
 
 /// A workspace with a run's folder and somebody else's files beside it.
 pub(crate) struct Ground {
@@ -61,6 +63,11 @@ impl Ground {
             [globs, scripts].map(|list| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
         let wanted = ProtectRequest { globs: &globs, scripts: &scripts };
         Originals::take(&self.scratch.path().join("run"), &self.place(), wanted).unwrap()
+    }
+
+    /// Those that were stored, as the next driver opens them.
+    fn again(&self, record: &str) -> Originals {
+        Originals::open(&self.scratch.path().join("run"), &self.place(), record).unwrap()
     }
 
     fn tree(&self, of: &str) -> Tree {
@@ -262,16 +269,7 @@ fn whatever_is_done_to_protected_files_is_told_and_undone_byte_for_byte() {
             "{deed}"
         );
         assert_eq!(look_closely(&mut originals, &ground).changed, [], "{deed}");
-        assert_eq!(
-            Originals::open(&ground.scratch.path().join("run"), &ground.place())
-                .unwrap()
-                .unwrap()
-                .inspect()
-                .unwrap()
-                .changed,
-            [],
-            "{deed}"
-        );
+        assert_eq!(ground.again(originals.record_hash()).inspect().unwrap().changed, [], "{deed}");
     }
 }
 
@@ -330,7 +328,7 @@ fn additions_are_listed_and_a_persons_own_change_becomes_the_original() {
     let found = originals.inspect().unwrap();
     assert_eq!(found.changed.len(), 3);
     assert_eq!(originals.adopt(&found).unwrap(), Vec::<String>::new());
-    let mut originals = Originals::open(&ground.scratch.path().join("run"), &ground.place()).unwrap().unwrap();
+    let mut originals = ground.again(originals.record_hash());
     assert_eq!(look_closely(&mut originals, &ground), TamperFound::default());
     assert_eq!(paths(&originals), ["check.sh", "tests/a.py"]);
     ground.write("tests/a.py", "the agent's");
@@ -412,13 +410,51 @@ fn what_is_too_large_is_named_and_what_was_damaged_is_not_put_back() {
 #[test]
 fn what_is_protected_is_fixed_when_it_is_first_taken() {
     let ground = Ground::new(FILES);
-    drop(ground.take(&["tests/"], &[]));
+    let record = ground.take(&["tests/"], &[]).0.record_hash().to_owned();
     ground.write("tests/a.py", "changed before a restart");
-    let (mut again, taken) = ground.take(&["*"], &["check.sh"]);
-    assert_eq!((taken.files, told(&again.inspect().unwrap())), (2, vec!["tests/a.py was changed".to_owned()]));
-    // A start that was cut off left no record: what there is of it does not count.
-    fs::remove_file(ground.scratch.path().join("run/guard/record.json")).unwrap();
+    let mut again = ground.again(&record);
+    assert_eq!(
+        (again.paths().count(), told(&again.inspect().unwrap())),
+        (2, vec!["tests/a.py was changed".to_owned()])
+    );
+    // A start whose answer never reached the journal is made again: what there is of it does not count.
     assert_eq!(ground.take(&["tests/"], &[]).1.files, 2);
+}
+
+#[test]
+fn a_record_that_is_missing_emptied_or_of_another_hash_is_damage() {
+    // req: RT-R11
+    let ground = Ground::new(FILES);
+    let originals = ground.take(&["tests/"], &[]).0;
+    let (run, record) = (ground.scratch.path().join("run"), originals.record_hash().to_owned());
+    assert_eq!(check_record(&run, &record).map_err(|error| error.to_string()), Ok(()));
+    let path = run.join("guard").join(format!("record-{}.json", &record[..16]));
+    let text = fs::read_to_string(&path).unwrap();
+    let empty = r#"{"globs":["tests/"],"files":{},"folders":{},"known":[],"targets":{}}"#;
+    for forged in [empty, "garbage", &text.replacen("tests/a.py", "tests/b.py", 1)] {
+        fs::write(&path, forged).unwrap();
+        assert!(matches!(check_record(&run, &record), Err(GuardRecordError::Other { .. })), "{forged}");
+        assert!(Originals::open(&run, &ground.place(), &record).is_err(), "{forged}");
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(check_record(&run, &record), Err(GuardRecordError::Missing { .. })));
+}
+
+#[test]
+fn a_change_of_the_record_that_the_journal_never_heard_of_is_made_again() {
+    let ground = Ground::new(FILES);
+    let (mut originals, _) = ground.take(&["tests/"], &[]);
+    let before = originals.record_hash().to_owned();
+    ground.write("tests/a.py", "a person's own");
+    let found = originals.inspect().unwrap();
+    originals.adopt(&found).unwrap();
+    assert_ne!(originals.record_hash(), before);
+    // The driver was killed here, before the answer was written.
+    let mut again = ground.again(&before);
+    let found = again.inspect().unwrap();
+    assert_eq!(told(&found), ["tests/a.py was changed"]);
+    again.adopt(&found).unwrap();
+    assert_eq!(look_closely(&mut ground.again(again.record_hash()), &ground), TamperFound::default());
 }
 
 #[test]

@@ -267,7 +267,10 @@ fn a_damaged_ledger_is_an_error_that_names_the_file_and_is_never_made_anew() {
             .and_then(|ledger| ledger.reserve(&caller, at(0), &hourly(1), &|_| false).map(drop));
         let error = asked.expect_err(what);
         assert!(matches!(error, LedgerError::Damaged { .. }), "{what}: {error}");
-        assert!(error.to_string().contains("ledger.db") && error.hint().contains("mv "), "{what}: {error}");
+        assert!(
+            error.to_string().contains("ledger.db") && error.hint().contains("--rebuild-ledger"),
+            "{what}: {error}"
+        );
         assert!(fs::read(&path).unwrap() == spoilt, "{what}: it was written to");
     }
 }
@@ -290,6 +293,25 @@ fn a_ledger_that_cannot_be_used_says_so() {
     fs::create_dir(&path).unwrap();
     let no_file = Ledger::open(folder.path()).expect_err("it is a folder");
     assert!(matches!(no_file, LedgerError::Unusable { .. }) && !no_file.hint().is_empty(), "{no_file}");
+}
+
+#[test]
+fn a_ledger_has_an_id_that_stays_and_one_of_before_gets_one() {
+    // req: RT-R13
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let id = |state: &Path| Ledger::open(state).unwrap().id().unwrap();
+    let first = id(folder.path());
+    assert_eq!(id(folder.path()), first);
+    assert_ne!(id(other.path()), first);
+    let old = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
+    old.execute_batch("DROP TABLE ids; PRAGMA user_version = 1;").unwrap();
+    drop(old);
+    let second = id(folder.path());
+    assert_eq!(id(folder.path()), second);
+    let ledger = Ledger::open(folder.path()).unwrap();
+    assert!(ledger.continues(second) && !ledger.continues(first) && ledger.is_in_place());
+    fs::remove_file(folder.path().join("ledger.db")).unwrap();
+    assert!(!ledger.is_in_place(), "what is counted there is read by no other loop");
 }
 
 #[test]

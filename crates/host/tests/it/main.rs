@@ -10,6 +10,7 @@ mod checkpoint_trees;
 mod copies;
 mod diff;
 mod diff_git;
+mod formats;
 mod gate;
 mod guard;
 mod guard_work;

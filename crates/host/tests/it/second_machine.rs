@@ -15,11 +15,12 @@ use loop_core::view::{LiveDigest, Liveness};
 use loop_host::control::Asked;
 use loop_host::driver::{Driver, Executes, Reporter, Sources};
 use loop_host::index::{self, DiskSize, Indexed, Rest, RowTimes};
-use loop_host::journal::{FILE, Journal, ReadError, Tail, read, read_of};
+use loop_host::journal::{FILE, Journal, JournalError, ReadError, Tail, read, read_of};
 use loop_host::paths::Home;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+#[derive(Debug)]
 struct Batch;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -371,6 +372,72 @@ fn a_second_machine_goes_on_from_any_byte_at_which_its_journal_was_cut() {
         assert_eq!((state.done, state.failed, state.result), (3, 0, Some(0)), "cut at {cut}");
         assert_eq!(read_of::<Batch>(folder.path()).unwrap().fold(), state, "cut at {cut}");
     }
+}
+
+#[test]
+fn a_flipped_bit_or_a_lost_line_in_the_journal_of_a_second_machine_is_damage_with_its_line() {
+    let folder = TempDir::new().unwrap();
+    create(folder.path(), 3, MINUTE_MS);
+    drive(folder.path(), None);
+    let path = folder.path().join(FILE);
+    let text = fs::read_to_string(&path).unwrap();
+    let entries = read_of::<Batch>(folder.path()).unwrap().entries;
+    let count = text.lines().count();
+    let mut torn = 0;
+    for at in 0..text.len() {
+        let line = text[..at].matches('\n').count() + 1;
+        let mut flipped = text.clone().into_bytes();
+        flipped[at] ^= 1 << (at % 8);
+        // As after a crash: the file that says where it ended is not there.
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join(FILE), &flipped).unwrap();
+        match read_of::<Batch>(folder.path()) {
+            Err(ReadError::Damaged { line: found, .. }) => assert_eq!(found, line, "byte {at}"),
+            Err(other) => panic!("byte {at}: {other}"),
+            Ok(reading) => {
+                assert_eq!((line, &reading.entries[..]), (count, &entries[..count - 2]), "byte {at}");
+                torn += 1;
+            }
+        }
+        let shown = Tail::<Batch>::new(folder.path()).next_entries().unwrap_or_default();
+        assert!(shown.len() <= line.saturating_sub(2), "byte {at}: no line from there on is shown");
+    }
+    assert!(torn <= 2, "{torn}");
+    for lost in 1..count {
+        let rest = text.lines().enumerate().filter(|(at, _)| *at != lost).map(|(_, line)| format!("{line}\n"));
+        fs::write(&path, rest.collect::<String>()).unwrap();
+        let error = read_of::<Batch>(folder.path()).unwrap_err();
+        assert!(matches!(error, ReadError::Damaged { line, .. } if line == lost + 1), "{error}");
+    }
+}
+
+#[test]
+fn a_driver_of_a_second_machine_stops_where_something_else_writes_to_its_journal() {
+    struct Forger(PathBuf);
+    impl Reporter<Batch> for Forger {
+        fn on_entry(&mut self, entry: &JournalEntry<BatchFact>, _: &BatchState) {
+            if entry.seq == 4 {
+                let text = fs::read_to_string(&self.0).unwrap();
+                fs::write(&self.0, text + "{\"seq\":5}\n").unwrap();
+            }
+        }
+
+        fn on_output(&mut self, _: &[u8]) {}
+
+        fn on_live(&mut self, _: &LiveDigest) {}
+
+        fn tick(&self) -> Option<Duration> {
+            None
+        }
+
+        fn draw(&mut self, _: &BatchState, _: At) {}
+    }
+    let folder = TempDir::new().unwrap();
+    create(folder.path(), 3, MINUTE_MS);
+    let (journal, reading) = Journal::<Batch>::open(folder.path()).unwrap();
+    let mut driver = Driver::new(journal, reading.fold(), Worker::default(), NoSources);
+    let error = driver.run([BatchEvent::Opened], &mut Forger(folder.path().join(FILE))).unwrap_err();
+    assert!(matches!(error, JournalError::Changed { .. }), "{error}");
 }
 
 #[test]

@@ -1,0 +1,203 @@
+//! The records of a loop are damaged, forged or removed: nothing of that is believed, and the person hears what it is.
+use std::fs;
+use std::path::PathBuf;
+
+use loop_host::clock;
+use loop_host::ledger::Ledger;
+use loop_testkit::{Ran, TestEnv};
+
+use crate::{rechained, start, user};
+
+fn journal(user: &TestEnv) -> PathBuf {
+    user.run_folder(&user.id()).join("journal.jsonl")
+}
+
+/// A loop that ended without success, whose last fact is then made one of success.
+fn forged(user: &TestEnv, more: &[&str]) -> String {
+    user.run(&start("echo b >> a", "grep -q zzz a", &[&["-n", "1", "--result", "r.json"], more].concat()))
+        .expect_code(1);
+    let text = fs::read_to_string(journal(user)).unwrap();
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| match line.split_once("\"fact\":{\"concluded\"") {
+            Some((before, _)) => format!(
+                "{before}\"fact\":{{\"concluded\":{{\"outcome\":\"verified\",\"reason\":{{\"code\":\"goal_complete\",\
+                 \"text\":\"the promise passes after 1 iteration\"}},\"proof\":{{\"verified\":true}}}}}}}}"
+            ),
+            None => line.to_owned(),
+        })
+        .collect();
+    assert!(text.contains("\"exhausted\""), "{text}");
+    lines.join("\n") + "\n"
+}
+
+fn is_refused(ran: Ran, words: &str) {
+    let ran = ran.expect_code(3);
+    let text = ran.text();
+    assert!(ran.err().contains(words), "{text}");
+    assert!(ran.err().contains("hint: "), "{text}");
+    assert!(!text.contains("later version") && !text.contains("verified on") && !text.contains("completed"), "{text}");
+}
+
+#[test]
+fn a_forged_success_is_damage_for_status_history_verify_resume_and_the_result_file() {
+    // req: RT-R12
+    let user = user();
+    let text = forged(&user, &[]);
+    let id = user.id();
+    fs::remove_file(user.work().join("r.json")).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("\"verified\"")).unwrap();
+    let number = format!("line {line} is damaged");
+    // Written by hand; by somebody who makes the hashes again; and by one who removes what says how it ended.
+    for text in [text.clone(), rechained(&text), rechained(&text)] {
+        fs::write(journal(&user), &text).unwrap();
+        for command in ["status", "history", "verify", "resume"] {
+            is_refused(user.run(&[command, &id]), &number);
+        }
+        assert!(!user.work().join("r.json").exists());
+        let ran = user.run(&["list"]).expect_code(0);
+        assert!(ran.out().contains("no loop can be read") && ran.err().contains(&number), "{}", ran.text());
+        fs::remove_file(user.run_folder(&id).join("journal.head")).ok();
+    }
+    let ran = user.run(&["status", &id]).expect_code(3);
+    assert!(ran.err().contains("it says verified, and the gates before it do not pass"), "{}", ran.text());
+}
+
+#[test]
+fn a_changed_promise_in_the_first_fact_is_damage() {
+    // req: RT-R12
+    let user = user();
+    user.run(&start("echo b >> a", "grep -q zzz a", &["-n", "1"])).expect_code(1);
+    let text = fs::read_to_string(journal(&user)).unwrap();
+    fs::write(journal(&user), text.replace("grep -q zzz a", "grep -q bbb a")).unwrap();
+    is_refused(user.run(&["resume", &user.id(), "-n", "2"]), "line 2 is damaged: its hash is another");
+}
+
+#[test]
+fn a_journal_that_was_cut_after_the_loop_ended_is_not_taken_for_a_crash() {
+    let user = user();
+    user.run(&start("true", "true", &[])).expect_code(0);
+    let text = fs::read_to_string(journal(&user)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(journal(&user), lines[..5].join("\n") + "\n").unwrap();
+    is_refused(
+        user.run(&["status", &user.id()]),
+        "line 6 is damaged: it is missing, and was there when the loop ended",
+    );
+}
+
+#[test]
+fn an_agent_that_writes_to_the_journal_of_its_own_loop_ends_it() {
+    // req: RT-R12
+    let deeds = [
+        ("echo '{}' >> $J", "somebody else wrote to it"),
+        ("sed -i s/zzz/bbb/ $J", "another file is in its place"),
+        ("dd if=/dev/zero of=$J bs=1 count=1 seek=200 conv=notrunc 2> /dev/null", "a line is not what was written"),
+    ];
+    for (deed, why) in deeds {
+        let user = user();
+        let agent = format!("J=$(echo {}/runs/*/journal.jsonl); echo b >> a; {deed}", user.state().display());
+        let ran = user.run(&start(&agent, "grep -q b a", &["-n", "2"])).expect_code(3);
+        assert!(ran.err().contains("something other than this loop changed"), "{}", ran.text());
+        assert!(ran.err().contains(why) && ran.err().contains("hint: "), "{}", ran.text());
+        assert!(!ran.out().contains("done: the promise passes"), "{}", ran.text());
+    }
+}
+
+#[test]
+fn originals_that_were_removed_while_the_harness_was_killed_are_not_taken_again() {
+    // req: RT-R11
+    let empty = "for r in \"$G\"/record-*.json; do \
+                 sed -i 's/\"files\":{.*},\"folders\"/\"files\":{},\"folders\"/' \"$r\"; done";
+    let deeds = [("rm -rf \"$G\"", "is missing"), (empty, "is not the one that the loop wrote")];
+    for (deed, why) in deeds {
+        let user = user();
+        user.write("work/tests/check.sh", "exit 1\n");
+        let agent = format!(
+            "G=$(echo {}/runs/*/guard); echo 'exit 0' > tests/check.sh; {deed}; touch began; sleep 300",
+            user.state().display()
+        );
+        let running = user.begin(&start(&agent, "sh tests/check.sh", &["-n", "3", "--protect", "tests/"]));
+        user.wait_for_file("work/began");
+        let id = user.id();
+        user.kill_all_of_ours(&id, running);
+        let ran = user.run(&["resume", &id]).expect_code(3);
+        assert!(ran.err().contains("the record of the protected files") && ran.err().contains(why), "{}", ran.text());
+        assert!(ran.err().contains(&format!("hint: loop rollback {id} initial")), "{}", ran.text());
+        user.run(&["rollback", &id, "initial"]).expect_code(0);
+        assert_eq!(user.read("work/tests/check.sh"), "exit 1\n", "the hint helps");
+    }
+}
+
+#[test]
+fn a_removed_ledger_lifts_no_limit_of_a_day_and_is_made_again_from_the_journals() {
+    // req: RT-R13
+    let user = user();
+    let state = user.state().display().to_string();
+    let agent = format!("echo call >> ../calls; echo b >> a; rm -f {state}/ledger.db*");
+    let words = ["-n", "9", "--max-calls-per-day", "2"];
+    let ran = user.run(&start(&agent, "grep -q zzz a", &words)).expect_code(3);
+    assert!(ran.text().contains("ledger.db is missing"), "{}", ran.text());
+    let honest = start("echo call >> ../calls; echo b >> a", "grep -q zzz a", &words);
+    let ran = user.run(&honest).expect_code(3);
+    assert!(ran.text().contains("ledger.db is missing") && ran.text().contains("--rebuild-ledger"), "{}", ran.text());
+    assert_eq!(user.read("calls").lines().count(), 1, "nothing was called without a ledger");
+    let ran = user.run(&["doctor"]).expect_code(4);
+    assert!(ran.out().contains("ledger.db is missing") && ran.out().contains("--rebuild-ledger"), "{}", ran.text());
+    let ran = user.run(&["doctor", "--rebuild-ledger"]).expect_code(0);
+    assert_eq!(ran.out(), "the ledger has 1 call of 1 loop\n", "{}", ran.text());
+    let ran = user.run(&honest).expect_code(1);
+    assert!(ran.out().contains("have made 2 calls today"), "{}", ran.text());
+    assert_eq!(user.read("calls").lines().count(), 2, "the limit counts what was called before");
+    let ran = user.run(&["doctor", "--rebuild-ledger"]).expect_code(4);
+    assert!(ran.err().contains("is as the journals say"), "{}", ran.text());
+    // Another ledger in its place, with an id that no journal of today has.
+    let other = crate::user();
+    other.run(&start("true", "false", &["-n", "1", "--max-calls-per-day", "9"])).expect_code(1);
+    fs::copy(other.state().join("ledger.db"), user.state().join("ledger.db")).unwrap();
+    let ran = user.run(&honest).expect_code(3);
+    assert!(ran.text().contains("is not the ledger that loop"), "{}", ran.text());
+    let ran = user.run(&["doctor", "--rebuild-ledger"]).expect_code(0);
+    assert!(ran.out().contains("2 calls of 2 loops") && ran.err().contains("is now"), "{}", ran.text());
+    user.run(&honest).expect_code(1);
+    assert_eq!(user.read("calls").lines().count(), 2);
+}
+
+#[test]
+fn a_ledger_made_again_has_the_calls_and_costs_of_today_also_of_loops_without_a_limit() {
+    // req: RT-R13
+    let user = user();
+    user.program(
+        "claude",
+        r#"[ "$1" = --version ] && { echo '2.1.197 (Claude Code)'; exit 0; }
+cat > /dev/null; echo x >> log
+[ "$(wc -l < log)" = 2 ] && exit 1
+echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5}}'"#,
+    );
+    let words = |more: &[&'static str]| {
+        let mut words =
+            vec!["start", "do it", "-p", "test -e never", "--agent", "claude", "-n", "2", "--breaker", "off"];
+        words.extend(more);
+        words
+    };
+    user.run(&words(&[])).expect_code(1);
+    user.run(&words(&["--max-calls-per-day", "9"])).expect_code(1);
+    let day = || Ledger::open(&user.state()).unwrap().day(clock::now()).unwrap()["claude"];
+    let before = day();
+    assert_eq!((before.calls, before.untold), (4, 1), "{before:?}");
+    for end in ["", "-wal", "-shm"] {
+        fs::remove_file(user.state().join(format!("ledger.db{end}"))).ok();
+    }
+    user.run(&["doctor", "--rebuild-ledger"]).expect_code(0);
+    assert_eq!(day(), before);
+}
+
+#[test]
+fn the_first_fact_has_the_hash_of_the_approval_that_the_loop_relies_on() {
+    let user = user();
+    user.write("work/.loop.toml", "promise = \"true\"\n");
+    user.run(&["start", "do it", "--agent-cmd", "true", "--approve"]).expect_code(0);
+    let approval = user.read("home/.local/state/loop/approvals");
+    let text = fs::read_to_string(journal(&user)).unwrap();
+    assert!(text.contains(&format!("\"approval\":\"{}\"", approval.trim())), "{text}");
+}

@@ -1,0 +1,156 @@
+//! Makes the ledger again from the journals of all runs, where it is missing, damaged or another one.
+use std::fs;
+use std::path::PathBuf;
+
+use loop_core::ids::{OrderId, RunId};
+use loop_core::policy::reserve::LedgerId;
+use loop_core::run::{Answer, Entry, Event, Fact, Order, RunState};
+use rusqlite::Connection;
+use thiserror::Error;
+
+use super::run::CallRecord;
+use super::{FILE, Ledger, LedgerError, LedgerResult, add_id, fresh_id, known, make};
+use crate::journal;
+use crate::paths::Home;
+use crate::run_folder::{self, RunsError, StartLock};
+
+/// What was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// How many calls were found.
+    pub calls: usize,
+    /// In how many runs.
+    pub runs: usize,
+    /// Runs whose journals cannot be read: their calls are not in it.
+    pub unreadable: Vec<RunId>,
+    /// Where the ledger of before is now.
+    pub moved_to: Option<PathBuf>,
+}
+
+/// Why it was not made.
+#[derive(Debug, Error)]
+pub enum RebuildError {
+    /// Nothing is wrong with the ledger.
+    #[error("{} is as the journals say", path.display())]
+    NotNeeded {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Their calls have numbers in the ledger of before.
+    #[error("loops are at work: {}", runs.join(", "))]
+    Driven {
+        /// Which.
+        runs: Vec<String>,
+    },
+    /// The runs cannot be read.
+    #[error(transparent)]
+    Runs(#[from] RunsError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Whether the ledger is there and is the one that the journals name; or there is none, and none was ever used.
+///
+/// # Errors
+/// When it is damaged, missing or another one.
+pub fn check(home: &Home) -> LedgerResult<()> {
+    let path = home.state.join(FILE);
+    let named = known::named_by_journals(&home.state, None);
+    if !path.exists() {
+        return named.into_values().next().map_or(Ok(()), |known_by| Err(LedgerError::Missing { path, known_by }));
+    }
+    let ledger = Ledger::open(&home.state)?;
+    ledger.check_whole()?;
+    match named.into_iter().find(|(id, _)| !ledger.continues(*id)) {
+        Some((_, known_by)) => Err(LedgerError::Replaced { path, known_by }),
+        None => Ok(()),
+    }
+}
+
+/// Makes the ledger again: every call of every run that can be read, with the cost that its journal has, or the worst
+/// case. The ledger of before is moved aside.
+///
+/// # Errors
+/// When nothing is wrong with it, a run is driven, or it cannot be written.
+pub fn rebuild(home: &Home) -> Result<Rebuilt, RebuildError> {
+    let _start = StartLock::take(home)?;
+    let path = home.state.join(FILE);
+    let runs = run_folder::all(home)?;
+    let driven: Vec<String> = runs.iter().filter(|run| run.holder().is_some()).map(|run| run.id.to_string()).collect();
+    if !driven.is_empty() {
+        return Err(RebuildError::Driven { runs: driven });
+    }
+    if path.exists() && check(home).is_ok() {
+        return Err(RebuildError::NotNeeded { path });
+    }
+    let mut rebuilt = Rebuilt::default();
+    let mut calls = Vec::new();
+    for run in runs {
+        let Ok(reading) = journal::read(&run.path) else {
+            rebuilt.unreadable.push(run.id);
+            continue;
+        };
+        let before = calls.len();
+        calls.extend(calls_of(&reading.entries));
+        rebuilt.runs += usize::from(calls.len() > before);
+    }
+    rebuilt.calls = calls.len();
+    let mut ids: Vec<LedgerId> = known::named_by_journals(&home.state, None).into_keys().collect();
+    ids.push(fresh_id(&path)?);
+    rebuilt.moved_to = move_aside(&path)?;
+    make(&path, &|connection| fill(connection, &ids, &calls))?;
+    Ok(rebuilt)
+}
+
+/// The ids of before come first, so that the newest is its own.
+fn fill(connection: &Connection, ids: &[LedgerId], calls: &[CallRecord]) -> rusqlite::Result<()> {
+    let change = connection.unchecked_transaction()?;
+    ids.iter().try_for_each(|id| add_id(connection, *id))?;
+    for call in calls {
+        super::insert(&change, &call.caller(), call.at(), super::Entry::settled(call.spent()))?;
+    }
+    change.commit()
+}
+
+/// Moves what is there away, with the files that SQLite has beside it.
+fn move_aside(path: &std::path::Path) -> LedgerResult<Option<PathBuf>> {
+    let failed = |error: std::io::Error| LedgerError::Unusable { path: path.to_owned(), why: error.to_string() };
+    let aside = path.with_file_name(format!("{FILE}.old-{}", crate::fs::fresh_id().map_err(failed)?));
+    for end in ["-wal", "-shm", "-journal", ""] {
+        let named = |path: &std::path::Path| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        match fs::rename(named(path), named(&aside)) {
+            Ok(()) if end.is_empty() => return Ok(Some(aside)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Every call of a run that belongs into the ledger.
+fn calls_of(entries: &[Entry]) -> Vec<CallRecord> {
+    let mut state = RunState::default();
+    let mut calls: Vec<(OrderId, CallRecord)> = Vec::new();
+    for entry in entries {
+        state.apply(&entry.fact);
+        match &entry.fact {
+            Fact::Ordered { id, order: Order::RunAgent { reservation, .. } } => {
+                let call = CallRecord::begun(&state, *reservation, entry.at);
+                calls.extend(call.map(|call| (*id, call)));
+            }
+            Fact::Happened(input) => {
+                let Event::Answered { order, answer: Answer::AgentEnded(report) } = &input.event else { continue };
+                if let Some((_, call)) = calls.iter_mut().find(|(id, _)| id == order) {
+                    call.ended(&report.stream);
+                }
+            }
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => {}
+        }
+    }
+    calls.into_iter().map(|(_, call)| call).collect()
+}
