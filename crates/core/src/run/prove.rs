@@ -86,14 +86,13 @@ pub(super) fn copy(state: &RunState, _: &Deciding) -> CleanJudgement {
         (None, JudgedTree::Initial) => initial(state, &report.gates),
         (None, _) => verdict_on(state, &report.gates),
     };
-    // Where there was nothing to try: before any iteration the tree is the initial one.
-    let result = match result {
-        CleanResult::Disagrees { what } if state.iteration == 0 && tree == JudgedTree::Final => {
-            CleanResult::WorkspaceOnly {
-                why: format!("the gates pass in the workspace and not in a clean copy: {what}"),
-            }
+    // Before any iteration the tree is the initial one: nothing else is there to compare with.
+    let result = match (result, tree) {
+        (CleanResult::Disagrees { what }, JudgedTree::Final) if state.iteration == 0 => {
+            let why = format!("the gates pass in the workspace and not in a clean copy: {what}");
+            CleanResult::WorkspaceOnly { why }
         }
-        other => other,
+        (result, _) => result,
     };
     CleanJudgement { tree, result }
 }
