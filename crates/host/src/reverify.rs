@@ -95,11 +95,12 @@ pub fn reverify(
     let judge = request.state.settings.shown().values.gate.judge;
     // Without the workspace the recorded tree is all there is.
     let clean = judge == JudgeChoice::Auto && open_folder(&request.context.workspace).is_ok();
-    let owner = format!("verify-{}", std::process::id());
+    // An id as that of a run: a gate cannot tell where it is run.
+    let owner = crate::fs::fresh_id()?;
     let mut copy = CleanCopy::make(CleanRequest {
         state: request.state,
         run: request.run,
-        owner: &owner,
+        owner: owner.as_str(),
         context: request.context,
         checkpoint: request.checkpoint,
         copies: request.copies,

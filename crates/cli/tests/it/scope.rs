@@ -39,7 +39,7 @@ fn what_git_ignores_is_neither_kept_nor_touched_but_what_it_tracks_is() {
     let user = repository();
     user.write("work/build/out", "built\n");
     let agent = "echo more >> tracked.log; echo x > a.log; echo new > build/out; echo '*.c' >> .gitignore; rm main.c; echo z > made.c";
-    user.run(&start(agent, "test -e made.c", &[])).expect_code(0);
+    user.run(&start(agent, "test -e made.c", &["--judge", "workspace"])).expect_code(0);
     let id = user.id();
     user.run(&["rollback", &id, "initial"]).expect_code(0);
     assert_eq!(user.read("work/tracked.log"), "tracked although it is ignored\n");
@@ -93,7 +93,7 @@ fn what_the_harness_itself_writes_is_no_change_and_no_rollback_undoes_it() {
     let user = user();
     user.write("work/.loopr/config", "a = 1\n");
     let agent = "mkdir -p .harness; echo s > .loopr/status.json; echo i > .harness/inbox; echo 'a = 2' > .loopr/config";
-    user.run(&start(agent, "test -e .loopr/status.json", &[])).expect_code(0);
+    user.run(&start(agent, "test -e .loopr/status.json", &["--judge", "workspace"])).expect_code(0);
     let id = user.id();
     let history = user.run(&["history", &id, "--json"]).json();
     assert_eq!(history["iterations"][0]["changes"]["files"], 1, "the settings file alone");
@@ -151,7 +151,7 @@ fn a_repository_that_the_agent_destroyed_comes_back_with_its_branches() {
     let user = repository();
     git(&user, &["branch", "feature"]);
     let before = git(&user, &["log", "--all", "--format=%H %D"]);
-    user.run(&start("rm -rf .git; echo x > main.c", "test ! -e .git", &[])).expect_code(0);
+    user.run(&start("rm -rf .git; echo x > main.c", "test ! -e .git", &["--judge", "workspace"])).expect_code(0);
     let id = user.id();
     let ran = user.run(&["rollback", &id, "initial", "--restore-git"]).expect_code(0);
     assert!(ran.out().contains("your repository is back"), "{}", ran.text());

@@ -9,7 +9,11 @@ const CALLS: &str = "trace=write,fdatasync,fsync,rename,renameat2,vfork,clone,cl
 fn calls(user: &TestEnv) -> Vec<Call> {
     let log = user.root().join("calls");
     let mut command = strace(&["-y", "-s", "4000", "-e", CALLS], &log);
-    command.arg(env!("CARGO_BIN_EXE_loop")).args(start("echo x >> log", "test $(wc -l < log) = 2", &["--json"]));
+    command.arg(env!("CARGO_BIN_EXE_loop")).args(start(
+        "echo x >> log",
+        "test $(wc -l < log) = 2",
+        &["--json", "--judge", "workspace"],
+    ));
     user.apply_env(&mut command);
     let ran = Running::of(command.spawn().unwrap(), user.root()).end();
     assert_eq!(ran.code, Some(0), "{}", ran.text());

@@ -11,7 +11,7 @@ use crate::policy::gate::Verdict;
 use crate::policy::proof::{
     self, Finding, FindingKind, FindingWeight, Noticed, ProofResult, RedBefore, StrengthReport, probe_budget_ms,
 };
-use crate::policy::protect::OpportunityKind;
+use crate::policy::protect::{Opportunity, OpportunityKind, is_runner_file};
 use crate::settings::{JudgeChoice, StrengthChoice};
 use crate::text::NameList;
 
@@ -237,7 +237,7 @@ fn cheap_findings(state: &RunState) -> Vec<Finding> {
             all.push(finding(FindingKind::SelectiveGate, text));
         } else if !now.missing.is_nothing() {
             all.push(finding(FindingKind::RenamedTests, lost(name, &now.missing)));
-        } else if now.ran() < most {
+        } else if now.ran() < most && !now.by_suites {
             let text = format!("{name}: {} ran before, {} now", tests(most), now.ran());
             all.push(finding(FindingKind::RenamedTests, text));
         }
@@ -279,7 +279,11 @@ fn copy_findings(state: &RunState, point: GatePoint, strength: &StrengthReport) 
 
 /// What the agent changed that could have made the pass easier, by kind.
 fn opportunities(state: &RunState) -> Vec<Finding> {
-    let all = || state.certified().into_iter().flat_map(|certified| &certified.opportunities);
+    // Where no gate ever showed tests, no test runner reads these files.
+    let runner = state.gates.required().any(|gate| gate.earlier_tests().most > 0);
+    let counts =
+        move |one: &&Opportunity| runner || one.kind != OpportunityKind::NewRunnerFile || !is_runner_file(&one.path);
+    let all = || state.certified().into_iter().flat_map(|certified| &certified.opportunities).filter(counts);
     let kinds = [
         (OpportunityKind::ChangedTest, FindingKind::ChangedTests, "tests of the start were changed"),
         (OpportunityKind::NewRunnerFile, FindingKind::RunnerConfig, "there are new files that a test runner reads"),

@@ -64,7 +64,7 @@ impl KnownTests {
         let ran = |name: &str| match tests.statuses.get(name) {
             Some(TestStatus::Passed | TestStatus::Failed) => true,
             Some(TestStatus::Skipped) => false,
-            None => has_inside(tests, name),
+            None => has_inside(tests, name) || passes_as_a_whole(tests, name),
         };
         let must_stay = || self.names.iter().filter(|(_, must_stay)| **must_stay).map(|(name, _)| name);
         let exact = must_stay().filter(|name| !ran(name)).cloned().collect();
@@ -126,6 +126,16 @@ fn has_inside(tests: &Tests, suite: &str) -> bool {
     })
 }
 
+/// Whether a package or file that holds this test passes, and nothing in it is named: `go test` without `-v` says no more.
+fn passes_as_a_whole(tests: &Tests, name: &str) -> bool {
+    SEPARATORS.iter().any(|separator| {
+        name.match_indices(separator).any(|(at, _)| {
+            let suite = &name[..at];
+            tests.statuses.get(suite) == Some(&TestStatus::Passed) && !has_inside(tests, suite)
+        })
+    })
+}
+
 /// A name without what is in brackets: `test_a[0x7f]` is `test_a`.
 fn without_brackets(name: &str) -> String {
     let mut bare = String::with_capacity(name.len());
@@ -153,6 +163,13 @@ pub enum SameNames {
 }
 
 impl Tests {
+    /// Whether what passes is named only by package or file: how many tests ran is not known.
+    #[must_use]
+    pub fn is_by_suites(&self) -> bool {
+        let passed = || self.statuses.iter().filter(|(_, status)| **status == TestStatus::Passed);
+        self.format == "go" && passed().next().is_some() && passed().all(|(name, _)| !name.contains(' '))
+    }
+
     /// Whether only files are named that could not be loaded, or nothing was counted.
     #[must_use]
     pub fn is_files_only(&self) -> bool {
@@ -259,6 +276,15 @@ mod tests {
         assert_eq!(one.same_names(&one), Some(SameNames::Exactly));
         assert_eq!(one.same_names(&other), Some(SameNames::WithoutBrackets));
         assert_eq!(one.same_names(&tests(&[("a::two", Passed)])), Some(SameNames::No));
+    }
+
+    #[test]
+    fn a_package_that_passes_as_a_whole_has_lost_no_test() {
+        let mut known = KnownTests::default();
+        known.add(&Tests { format: "go", ..tests(&[("example.org/a TestAdd", Failed), ("example.org/a", Failed)]) });
+        let now = Tests { format: "go", ..tests(&[("example.org/a", Passed)]) };
+        assert!(known.missing(&now).exact.is_empty());
+        assert!(now.is_by_suites());
     }
 
     #[test]

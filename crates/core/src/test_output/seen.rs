@@ -18,6 +18,9 @@ pub struct TestsSeen {
     /// Only files are named that could not be loaded: how many tests there are is not known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub files_only: bool,
+    /// What passes is named only by package or file: how many tests ran is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_suites: bool,
     /// They failed before and pass now.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub newly_passing: NameList,

@@ -68,6 +68,7 @@ impl TestHistory {
             failed: tests.failed,
             skipped: tests.skipped,
             files_only: tests.is_files_only(),
+            by_suites: tests.is_by_suites(),
             ..TestsSeen::default()
         };
         if let Some(before) = self.before.as_deref().and_then(stored_tests) {

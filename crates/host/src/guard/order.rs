@@ -35,6 +35,7 @@ pub(crate) struct GuardOrder {
     on_tamper: OnTamper,
     /// The hash of the record of the originals, as the journal has it.
     record: Option<String>,
+    no_agent_worked: bool,
     parent: Option<String>,
     /// What the gates use: its originals are taken before any agent has worked.
     learned: Vec<String>,
@@ -57,7 +58,8 @@ impl GuardOrder {
         let record = state.guard.record().map(str::to_owned);
         let parent = state.checkpoints.newest().map(str::to_owned);
         let (on_tamper, allow) = (settings.on_tamper, settings.allow.clone());
-        Self { point, wanted, on_tamper, record, parent, learned, allow, restored_twice }
+        let no_agent_worked = state.iteration == 0;
+        Self { point, wanted, on_tamper, record, no_agent_worked, parent, learned, allow, restored_twice }
     }
 
     /// Whether a person is asked about one of these instead of restoring it.
@@ -156,7 +158,8 @@ impl RunGuard {
         }
         if self.originals.is_none() {
             // Only before anything ran: later they would be what the agent left.
-            if order.point != GuardPoint::Start {
+            let is_first = order.point == GuardPoint::Start || (order.record.is_none() && order.no_agent_worked);
+            if !is_first {
                 return Err(GuardRecordError::Missing { path: self.run.join(super::FOLDER) }.into());
             }
             let (originals, taken) = Originals::take(&self.run, &self.context, wanted)?;

@@ -140,7 +140,7 @@ fn not_recorded(error: &JournalError, folder: &RunFolder) -> LaunchRefusal {
     if matches!(error, JournalError::Changed { .. }) {
         return refusal
             .because("a loop whose record was changed must not continue; everything under way was ended")
-            .hint(format!("loop status {id} says whether it can still be read"))
+            .hint(format!("loop status {id}"))
             .hint("see what wrote there, such as the agent; then start a new loop");
     }
     refusal

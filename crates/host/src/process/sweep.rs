@@ -39,6 +39,8 @@ fn is_inherited(pid: i32) -> bool {
 /// The mark of what a run starts.
 pub(super) fn mark(run: &str) -> String {
     match std::env::var(MARK) {
+        // A child of the run itself: what it starts has the mark of the run.
+        Ok(outer) if outer.rsplit(':').next() == Some(run) => outer,
         Ok(outer) if !outer.is_empty() => format!("{outer}:{run}"),
         Ok(_) | Err(_) => run.to_owned(),
     }

@@ -149,7 +149,8 @@ fn the_question_about_a_project_file_is_answered_by_a_value() {
     let mut answers = LaunchAnswers { approve_project_file: PersonAnswer::Yes, ..LaunchAnswers::default() };
     let prepared = launch::prepare(&user.home, user.request(&[]), &mut answers).unwrap();
     assert_eq!(prepared.agent.agent.name(), "custom");
-    // The approval is stored, so nobody is asked again.
+    // The approval is stored with the run, so nobody is asked again.
+    launch::create(&user.home, &prepared, &mut answers).unwrap();
     launch::prepare(&user.home, user.request(&[]), &mut LaunchAnswers::default()).unwrap();
 }
 
