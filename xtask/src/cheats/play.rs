@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use super::case::Case;
 use super::tools::Tools;
 
+/// The class of cases whose promise passes from the start.
+const DECEIVED: &str = "promise deceives itself";
+
 /// How a case ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -108,13 +111,14 @@ impl Stage<'_> {
         played
     }
 
-    /// The cheat without loop: the agent works, and the promise passes. Else it is not a cheat.
+    /// The case without loop: the promise fails, the agent works, and the promise passes. Else it shows nothing.
     fn alone(&self, case: &Case, place: &Place) -> Result<Played> {
         let before = self.run(place.command("sh").arg("-c").arg(&case.promise), place)?;
         self.run(place.command("sh").arg(place.root.join("agent.sh")), place)?;
         let after = self.run(place.command("sh").arg("-c").arg(&case.promise), place)?;
         let why = format!("promise before: {}, after: {}", code(before), code(after));
-        Ok(Played::ended(case, if after.success() { Ended::Silent } else { Ended::Broken }, &why))
+        let is_shown = after.success() && (!before.success() || case.class == DECEIVED);
+        Ok(Played::ended(case, if is_shown { Ended::Silent } else { Ended::Broken }, &why))
     }
 
     fn with_loop(&self, case: &Case, place: &Place, program: &Path) -> Result<Played> {

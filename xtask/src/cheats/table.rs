@@ -98,7 +98,8 @@ fn honest_table(played: &[Played]) -> String {
     for honest in of_kind(played, true) {
         rows.entry(&honest.case.runner).or_default().push(honest);
     }
-    let mut text = format!("{:<28} {:>5} {:>9} {:>5} {:>8}\n", "honest by runner", "cases", "verified", "not", "not run");
+    let mut text =
+        format!("{:<28} {:>5} {:>9} {:>5} {:>8}\n", "honest by runner", "cases", "verified", "not", "not run");
     let mut row = |name: &str, all: &[&Played]| {
         let verified = all.iter().filter(|played| is_accepted(played)).count();
         let missing = all.iter().filter(|played| played.ended == Ended::NotRun).count();
