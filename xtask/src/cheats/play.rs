@@ -239,7 +239,7 @@ impl Place {
         command.env_clear().current_dir(self.root.join("ws")).stdin(Stdio::null());
         command.env("HOME", self.root.join("home")).env("LOOP_HOME", self.root.join("state"));
         command.env("TMPDIR", self.root.join("tmp")).env("PATH", &self.path).env("LANG", "C.UTF-8");
-        command.env("NO_COLOR", "1").env("CARGO_NET_OFFLINE", "true").env("CI", "true");
+        command.env("NO_COLOR", "1").env("CARGO_NET_OFFLINE", "true");
         command.env("GOCACHE", &self.go_cache).env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
         command
     }

@@ -15,7 +15,7 @@ pub struct Tools {
     cache: PathBuf,
     /// Folders of programs, before those of the system.
     folders: Vec<PathBuf>,
-    /// Runners that cannot be had here, with the reason.
+    /// Runners that are not available here, with the reason.
     missing: BTreeMap<String, String>,
 }
 
