@@ -4,9 +4,11 @@
 //! - [`rules`]: one file a rule, each `fn check(tree: &Tree) -> Vec<Finding>`
 //! - [`tags`], [`ledger`]: which test meets which requirement, and the table that shows it
 //! - [`bench`]: what the harness itself costs, against its limits
+//! - [`cheats`]: cheating agents and honest ones, played against the built program
 //! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
 
 pub mod bench;
+pub mod cheats;
 pub mod finding;
 pub mod ledger;
 pub mod manifest;

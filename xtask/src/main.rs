@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
-use xtask::{Finding, Tree, bench, ledger, markdown, rules, tags, tidy, workspace_root};
+use xtask::{Finding, Tree, bench, cheats, ledger, markdown, rules, tags, tidy, workspace_root};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -20,6 +20,9 @@ Commands:
   bench            measure what loop itself costs, against its limits (minutes; for a machine that is otherwise idle)
                    --quick, --json, --only NAME, --loop PATH
                    --smoke: each measurement once, without limits, to see that all of them work
+  cheats           play cheating agents and their honest twins against the built program (docs/cheats.md)
+                   --sample, --runner NAME, --case NAME, --json, --jobs N, --limit SECONDS, --list, --alone, --keep,
+                   --loop PATH
 ";
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn run() -> Result<ExitCode> {
             write_ledger()
         }
         ["bench", words @ ..] => run_bench(words),
+        ["cheats", words @ ..] => run_cheats(words),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -62,6 +66,19 @@ fn run_bench(words: &[&str]) -> Result<ExitCode> {
         bench::Effort::Smoke => bench::figure::all_measured(&figures),
         bench::Effort::Full | bench::Effort::Quick => bench::figure::exit_code(&figures),
     })
+}
+
+fn run_cheats(words: &[&str]) -> Result<ExitCode> {
+    let options = cheats::PlayOptions::read(words)?;
+    if options.list {
+        for case in cheats::picked(&options)? {
+            println!("{:<36} {:<24} {:<9} {}", case.name, case.class, case.expected.word(), case.promise);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let played = cheats::run(&options, &|text| eprintln!("{text}"))?;
+    print!("{}", if options.json { cheats::table::to_json(&played) } else { cheats::table::table(&played) });
+    Ok(cheats::table::exit_code(&played))
 }
 
 fn load() -> Result<Tree> {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bookkeeping;
+mod cheats;
 mod columns;
 mod cycles;
 mod edges;
