@@ -194,21 +194,7 @@ impl Executor {
                 });
                 started.map(|(task, work)| OpenOrder { id, task, work: Work::Judge(work) })
             }
-            Order::Certify { .. } => {
-                if state.iteration == 0 {
-                    self.take_judge_baseline(state);
-                }
-                let output = self.run.gate(state.iteration, id);
-                let known = Box::new(KnownTools::of(state, self.workspace.path()));
-                let task = self.contained(state, |executor, containment| {
-                    tools::start(state, &executor.workspace, output, &known, containment)
-                });
-                let between = self.since_start(state);
-                match task {
-                    Ok(task) => Ok(OpenOrder { id, task, work: Work::Certify(known, between) }),
-                    Err(answer) => Err(opportunity::with(answer, between.as_deref())),
-                }
-            }
+            Order::Certify { .. } => self.certify(id, state),
             Order::RunAgent { reservation, .. } => match self.ledger.begin(state, *reservation) {
                 Ok(call) => self.run_agent(id, order, state, call),
                 Err(answer) => Err(answer),
@@ -229,6 +215,22 @@ impl Executor {
                 Event::Noticed(Notice::Started { order: id, process })
             }
         })
+    }
+
+    fn certify(&mut self, id: OrderId, state: &RunState) -> Result<OpenOrder, Answer> {
+        if state.iteration == 0 {
+            self.take_judge_baseline(state);
+        }
+        let output = self.run.gate(state.iteration, id);
+        let known = Box::new(KnownTools::of(state, self.workspace.path()));
+        let task = self.contained(state, |executor, containment| {
+            tools::start(state, &executor.workspace, output, &known, containment)
+        });
+        let between = self.since_start(state);
+        match task {
+            Ok(task) => Ok(OpenOrder { id, task, work: Work::Certify(known, between) }),
+            Err(answer) => Err(opportunity::with(answer, between.as_deref())),
+        }
     }
 
     /// The answer where another folder is in the place of the workspace: what is there is not judged.

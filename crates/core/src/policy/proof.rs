@@ -37,6 +37,8 @@ pub enum FindingKind {
     TestsNotShown,
     /// The gate runs other tests each time: whether tests are gone is not known.
     SelectiveGate,
+    /// The exit code of a gate's command does not say whether the work is done. It is only named.
+    DeceivingPromise,
     /// The tests are weaker than at the start, and they are required as they were.
     WeakerTests,
     /// The strength of the gates is required, and it was not shown.
@@ -56,7 +58,7 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
@@ -69,6 +71,7 @@ impl FindingKind {
         Self::Manifest,
         Self::TestsNotShown,
         Self::SelectiveGate,
+        Self::DeceivingPromise,
         Self::WeakerTests,
         Self::Strength,
     ];
@@ -89,6 +92,7 @@ impl FindingKind {
             Self::Manifest => "manifest",
             Self::TestsNotShown => "tests-not-shown",
             Self::SelectiveGate => "selective-gate",
+            Self::DeceivingPromise => "deceiving-promise",
             Self::WeakerTests => "weaker-tests",
             Self::Strength => "strength",
         }
@@ -105,9 +109,12 @@ impl FindingKind {
             | Self::Undo
             | Self::SwappedProgram
             | Self::WeakerTests => FindingWeight::Evidence,
-            Self::ChangedTests | Self::RunnerConfig | Self::Manifest | Self::TestsNotShown | Self::SelectiveGate => {
-                FindingWeight::Opportunity
-            }
+            Self::ChangedTests
+            | Self::RunnerConfig
+            | Self::Manifest
+            | Self::TestsNotShown
+            | Self::SelectiveGate
+            | Self::DeceivingPromise => FindingWeight::Opportunity,
             Self::SameTree | Self::Strength => FindingWeight::Requirement,
         }
     }

@@ -8,6 +8,7 @@ use super::proving::JudgedCopy;
 use super::state::RunState;
 use crate::machine::Deciding;
 use crate::policy::gate::Verdict;
+use crate::policy::promise_warning::{PromiseFlaw, promise_warnings};
 use crate::policy::proof::{
     self, Finding, FindingKind, FindingWeight, Noticed, ProofResult, RedBefore, StrengthReport, probe_budget_ms,
 };
@@ -157,6 +158,7 @@ pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
     findings.extend(copy_findings(state, point, &strength));
     findings.extend(swapped_programs(state));
     findings.extend(opportunities(state));
+    findings.extend(deceiving_promises(state));
     let weaker = weaker(state);
     if settings.values.guard.require_tests_kept && !weaker_in(state, true).is_empty() {
         findings.push(finding(FindingKind::WeakerTests, format!("the tests are weaker: {}", weaker.join("; "))));
@@ -169,11 +171,13 @@ pub(super) fn proof(state: &RunState, deciding: &Deciding) -> ProofJudgement {
         settings.values.gate.strength != StrengthChoice::Off && settings.values.gate.judge == JudgeChoice::Auto;
     let accepted = &settings.values.gate.accept;
     // Whoever wants only the workspace to decide also counts work in files that no checkpoint holds.
+    let clean_passes = clean_copy(state, point).is_some_and(|copy| copy.result == CleanResult::Passes);
     let by_choice = settings.values.gate.judge == JudgeChoice::Workspace;
     let is_named = |finding: &Finding| {
         let opportunity = finding.kind.weight() == FindingWeight::Opportunity;
         let cleared = opportunity && (is_cleared(finding.kind, &strength) || !probes);
-        let same_tree = by_choice && finding.kind == FindingKind::SameTree;
+        // Something outside of the workspace decides, or luck: a clean copy has the same answer.
+        let same_tree = (by_choice || clean_passes) && finding.kind == FindingKind::SameTree;
         cleared || same_tree || accepted.iter().any(|word| word == finding.kind.word())
     };
     let (named, findings): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(is_named);
@@ -196,6 +200,7 @@ fn has_evidence(findings: &[Finding]) -> bool {
 /// Whether a probe shows that nothing came of an opportunity.
 fn is_cleared(kind: FindingKind, strength: &StrengthReport) -> bool {
     match kind {
+        FindingKind::DeceivingPromise => true,
         FindingKind::ChangedTests => strength.undo == Noticed::Yes,
         FindingKind::RunnerConfig | FindingKind::Manifest | FindingKind::TestsNotShown | FindingKind::SelectiveGate => {
             strength.canary == Noticed::Yes
@@ -263,7 +268,6 @@ fn copy_findings(state: &RunState, point: GatePoint, strength: &StrengthReport) 
             let text = format!("the gates pass in the workspace, but not in a clean copy of the same files: {what}");
             all.push(finding(FindingKind::CleanCopy, text));
         }
-        Some(CleanResult::Passes) => {}
         Some(_) | None => all.extend(same_tree(state)),
     }
     if strength.canary == Noticed::No {
@@ -294,6 +298,26 @@ fn opportunities(state: &RunState) -> Vec<Finding> {
         (!paths.is_nothing()).then(|| finding(kind, format!("{text}: {}", paths.words())))
     });
     findings.collect()
+}
+
+/// Gates whose exit code does not say whether the work is done.
+fn deceiving_promises(state: &RunState) -> Vec<Finding> {
+    let workspace = state.spec.as_ref().map(|spec| spec.workspace.path.as_str()).unwrap_or_default();
+    let hides = |flaw: PromiseFlaw| match flaw {
+        PromiseFlaw::PipeHidesExit
+        | PromiseFlaw::LastCommandDecides
+        | PromiseFlaw::FailureAllowed
+        | PromiseFlaw::InBackground
+        | PromiseFlaw::ExpandedTooEarly => true,
+        PromiseFlaw::OutputMatched | PromiseFlaw::ReadsOnlyFiles | PromiseFlaw::AlwaysPasses => false,
+    };
+    let gates = state.gates.required().filter_map(|gate| {
+        let warnings = promise_warnings(&gate.spec().command, workspace);
+        let warning = warnings.into_iter().find(|warning| hides(warning.flaw))?;
+        let text = format!("{}: {}", gate.spec().name, warning.sentence);
+        Some(finding(FindingKind::DeceivingPromise, text))
+    });
+    gates.collect()
 }
 
 /// Programs of the gates that are not those of the start.

@@ -76,8 +76,8 @@ impl Kind {
             Self::Path => "a path".to_owned(),
             Self::Paths => "paths".to_owned(),
             Self::Findings => {
-                let words: Vec<_> = FindingKind::ALL.iter().map(|kind| format!("`{}`", kind.word())).collect();
-                words.join(", ")
+                let first = FindingKind::ALL.iter().take(4).map(|kind| format!("`{}`", kind.word()));
+                format!("findings: {} …", first.collect::<Vec<_>>().join(", "))
             }
         }
     }

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use super::baseline::Baseline;
 use super::ignored::{BringRequest, bring};
-use super::opened::OpenWatch;
+use super::opened::WorkspaceOpens;
 use super::{home, place};
 use crate::checkpoint::user_git::clean::CleanGit;
 use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, open_folder, tree_of_copy, workspace_now};
@@ -129,7 +129,7 @@ pub(crate) struct CleanCopy<'a> {
     is_at_own_path: bool,
     /// This process has mounts of its own.
     has_mounts: bool,
-    watch: Option<OpenWatch>,
+    watch: Option<WorkspaceOpens>,
     was_opened: Cell<bool>,
     variables: Vec<(String, OsString)>,
     remarks: Vec<String>,
@@ -227,7 +227,7 @@ impl<'a> CleanCopy<'a> {
                 self.folder = path;
                 self.is_at_own_path = true;
             } else if self.request.clean {
-                self.watch = Some(OpenWatch::new(&workspace));
+                self.watch = Some(WorkspaceOpens::new(&workspace));
             }
         }
         Ok(())
@@ -380,7 +380,7 @@ impl<'a> CleanCopy<'a> {
             }
         }
         drop(runner);
-        let opened = self.watch.as_ref().is_some_and(OpenWatch::take);
+        let opened = self.watch.as_ref().is_some_and(WorkspaceOpens::take);
         self.was_opened.set(self.was_opened.get() || opened);
         Ok(ran)
     }

@@ -15,12 +15,12 @@ const PIECE: usize = 64 * 1024;
 
 /// A watch over all folders below one.
 #[derive(Debug)]
-pub(super) struct OpenWatch {
+pub(super) struct WorkspaceOpens {
     /// None where not all of it could be watched.
     inotify: Option<OwnedFd>,
 }
 
-impl OpenWatch {
+impl WorkspaceOpens {
     /// Begins to watch. Objects of a repository in it are not watched: they are shared on purpose.
     pub(super) fn new(folder: &OwnedFd) -> Self {
         let Ok(inotify) = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC) else {

@@ -48,6 +48,7 @@ const NEW_RUNNER_FILES: &[&str] = &[
     "GNUmakefile",
     "makefile",
     "Makefile",
+    "*.mk",
     "*.pth",
     "setup.cfg",
     ".pythonrc",

@@ -44,8 +44,9 @@ topic! {
             flag: flag("strength", "WHAT"),
             may_change: true,
         }
-        /// What may speak against a pass and is accepted from the start, such as renamed-tests or runner-config. May be
-        /// given several times. It is named with the proof.
+        /// What may speak against a pass and is accepted from the start: renamed-tests, failing-tests, clean-copy,
+        /// same-tree, canary, undo, swapped-program, changed-tests, runner-config, manifest, tests-not-shown,
+        /// selective-gate, deceiving-promise, weaker-tests or strength. May be given several times. It is named with the proof.
         accept: Vec<String> {
             kind: Kind::Findings,
             flag: flag("accept", "WHAT"),
