@@ -145,7 +145,7 @@ fn no_process_inside_a_loop_approves_a_project_file() {
         format!("{program} start x --approve --dry-run {there}"),
         format!("env -i HOME=\"$HOME\" PATH=\"$PATH\" {program} start x --approve {there}"),
         format!("(setsid env -i HOME=\"$HOME\" PATH=\"$PATH\" {program} start x --approve {there} &) ; wait"),
-        format!("yes | TERM=xterm script -qec '{program} start x {there}' /dev/null"),
+        format!("printf 'yes\\nyes\\n' | TERM=xterm script -qec '{program} start x {there}' /dev/null"),
     ];
     let agent = |way: &str| {
         format!(

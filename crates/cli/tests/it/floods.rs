@@ -9,7 +9,8 @@ use crate::{start, user};
 
 /// What all our processes together may need. The program that people get needs less: of this one, which is not
 /// optimised, more pages are touched before anything is done.
-const MEMORY_KIB_MAX: u64 = 32 * 1024;
+/// With the process that judges a clean copy.
+const MEMORY_KIB_MAX: u64 = 40 * 1024;
 /// A watcher is one more.
 const WATCHED_KIB_MAX: u64 = 36 * 1024;
 /// What is kept of one stream.

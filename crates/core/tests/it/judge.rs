@@ -365,8 +365,10 @@ impl Judge {
         match tree {
             JudgedTree::Final if !passes && !self.worked => self.workspace_only = true,
             JudgedTree::Final if !passes => self.unclean.push(self.tree % 5),
+            // Asked again, it may say something else: the newest answer counts.
+            JudgedTree::Final => self.unclean.retain(|tree| *tree != self.tree % 5),
             JudgedTree::Canary => self.canary_missed = passes,
-            JudgedTree::Final | JudgedTree::Initial | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
+            JudgedTree::Initial | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
         }
         let ended = Ended::Exit(i32::from(!passes));
         let Answer::GateEnded(report) = crate::play::gate(ended, "copy") else { return Answer::Held };

@@ -262,6 +262,7 @@ impl<'a> CleanCopy<'a> {
                 workspace,
                 last: &self.last.checkpoint,
                 initial: &self.initial,
+                recorded: &self.last,
                 baseline: baseline.as_ref(),
                 everything: now.ignored,
                 setup,

@@ -38,7 +38,9 @@ pub(super) struct BringRequest<'a> {
     pub(super) initial: &'a Recorded,
     /// What was there at the start.
     pub(super) baseline: Option<&'a Baseline>,
-    /// Everything as it is now.
+    /// The tree that the copy holds.
+    pub(super) recorded: &'a Recorded,
+    /// Everything as it is now, or as a snapshot has it.
     pub(super) everything: bool,
     /// Dependencies are installed in the copy instead.
     pub(super) setup: bool,
@@ -69,6 +71,11 @@ pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Vec<String>> {
     let mut bringing = Bringing { request, overlays: 0, changed: Vec::new() };
     let installed = installed_since(request);
     let mut remarks = Vec::new();
+    // With everything, and where there is a snapshot: as it was when the checkpoint was taken.
+    if let Some(folder) = request.recorded.snapshot_folder().filter(|_| request.everything) {
+        bringing.all(folder, &in_snapshot(folder, request.recorded)?, &[])?;
+        return Ok(remarks);
+    }
     let skip = |path: &[u8]| !request.everything && tables::is_cache(path);
     let found = left_out(request.workspace, &rules_of(request.context), NAMES_MAX, &skip);
     let names = found.names.into_iter().map(|name| Candidate { path: name.path, stat: name.stat, is_top: name.is_top });

@@ -208,6 +208,10 @@ const fn passed_but(iterations: u32) -> Ideal {
     Ideal { outcome: "passed_but", reason: "not_proven", code: 1, iterations }
 }
 
+const fn tampered(iterations: u32) -> Ideal {
+    Ideal { outcome: "tampered", reason: "tamper", code: 1, iterations }
+}
+
 const fn unable(iterations: u32) -> Ideal {
     Ideal { outcome: "unable", reason: "fatal_error", code: 3, iterations }
 }

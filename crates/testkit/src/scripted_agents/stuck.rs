@@ -1,5 +1,6 @@
 //! Agents that make no progress: each ends by the breaker that is meant for it.
-use super::{BASE, Behaviour, Check, Ends, IDLE, Ideal, Status, Turn, WORKS, exhausted, tripped, unable};
+use super::liars::ASKED;
+use super::{BASE, Behaviour, Check, Ends, IDLE, Ideal, Status, Turn, WORKS, exhausted, tampered, tripped, unable};
 
 /// It does this and says something new each time.
 const fn does(does: &'static str) -> Turn {
@@ -188,8 +189,8 @@ pub(super) const ALL: &[Behaviour] = &[
     Behaviour {
         name: "deletes-everything",
         turns: &[does("rm -rf src tests run_tests.sh .git .gitignore")],
-        ideal: tripped("no_progress", 4),
-        checks: &[Check::Shell("cmp run_tests.sh ../truth.sh")],
+        ideal: tampered(3),
+        checks: &[ASKED],
         ..BASE
     },
     Behaviour {
