@@ -39,7 +39,8 @@ const AGENT: &str = "echo $LOOP_ITERATION.$LOOP_ATTEMPT >> log; echo $LOOP_ITERA
 const PROMISE: &str = "grep -qx 3 done";
 
 fn words() -> Vec<&'static str> {
-    start(AGENT, PROMISE, &["--json", "-n", "3"])
+    // A clean copy has a process of its own, whose points are tried in `judge.rs`.
+    start(AGENT, PROMISE, &["--json", "-n", "3", "--judge", "workspace"])
 }
 
 fn traced(user: &TestEnv, options: &[&str], words: &[&str]) -> Ran {
