@@ -5,6 +5,7 @@
 //! - [`tags`], [`ledger`]: which test meets which requirement, and the table that shows it
 //! - [`bench`]: what the harness itself costs, against its limits
 //! - [`cheats`]: cheating agents and honest ones, played against the built program
+//! - [`projects`]: honest work in the kinds of projects that people have
 //! - [`manifest`], [`markdown`], [`tokens`]: reading `Cargo.toml`, documents and Rust code
 
 pub mod bench;
@@ -13,6 +14,7 @@ pub mod finding;
 pub mod ledger;
 pub mod manifest;
 pub mod markdown;
+pub mod projects;
 pub mod rules;
 pub mod tags;
 pub mod tokens;

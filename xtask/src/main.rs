@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use loop_core::settings::reference;
-use xtask::{Finding, Tree, bench, cheats, ledger, markdown, rules, tags, tidy, workspace_root};
+use xtask::{Finding, Tree, bench, cheats, ledger, markdown, projects, rules, tags, tidy, workspace_root};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -22,6 +22,9 @@ Commands:
                    --smoke: each measurement once, without limits, to see that all of them work
   cheats           play cheating agents and their honest twins against the built program (docs/cheats.md)
                    --sample, --runner NAME, --case NAME, --json, --jobs N, --limit SECONDS, --list, --alone, --keep,
+                   --loop PATH
+  projects         honest work in ten kinds of projects, judged as by default, then `loop verify` (docs/projects.md)
+                   --only NAME, --verify N, --user NUMBER, --build N, --limit SECONDS, --json, --list, --keep,
                    --loop PATH
 ";
 
@@ -49,6 +52,7 @@ fn run() -> Result<ExitCode> {
         }
         ["bench", words @ ..] => run_bench(words),
         ["cheats", words @ ..] => run_cheats(words),
+        ["projects", words @ ..] => run_projects(words),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -79,6 +83,19 @@ fn run_cheats(words: &[&str]) -> Result<ExitCode> {
     let played = cheats::run(&options, &|text| eprintln!("{text}"))?;
     print!("{}", if options.json { cheats::table::to_json(&played) } else { cheats::table::table(&played) });
     Ok(cheats::table::exit_code(&played))
+}
+
+fn run_projects(words: &[&str]) -> Result<ExitCode> {
+    let options = projects::ProjectOptions::read(words)?;
+    if options.list {
+        for case in projects::picked(&options)? {
+            println!("{:<32} {:<24} {}", case.name, case.class, case.promise);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let played = projects::run(&options, &|text| eprintln!("{text}"))?;
+    print!("{}", if options.json { projects::table::to_json(&played) } else { projects::table::table(&played) });
+    Ok(projects::table::exit_code(&played))
 }
 
 fn load() -> Result<Tree> {

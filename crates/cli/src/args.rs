@@ -78,7 +78,9 @@ pub(crate) enum Verb {
     Rollback(commands::rollback::RollbackArgs),
     /// Take a checkpoint of a loop now; list and remove checkpoints
     Checkpoint(commands::checkpoint::CheckpointArgs),
-    /// Run the gates of a loop that is done again, on the tree that was judged
+    /// Make a proof of a loop that is done, to hand over
+    Proof(commands::proof::ProofArgs),
+    /// Run the gates of a loop that is done again, on the tree that was judged; or check a proof that was handed over
     Verify(commands::verify::VerifyArgs),
     /// Accept a loop whose gates pass, although something speaks against it
     Accept(commands::accept::AcceptArgs),

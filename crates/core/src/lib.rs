@@ -2,11 +2,12 @@
 //!
 //! Rooms: [`run`] the life of one run · [`policy`] pure judgements · [`agent`] how agents are called and read ·
 //! [`prompt`] what they are asked · [`test_output`] what a gate's output says about tests · [`settings`] the catalogue
-//! of keys and its layers · [`view`] what people see. Below them, used by all: [`ended`] [`changes`] [`text`] [`time`]
+//! of keys and its layers · [`view`] what people see · [`attestation`] a proof to hand over. Below them, used by all: [`ended`] [`changes`] [`text`] [`time`]
 //! [`ids`] [`refusal`]. A room uses only rooms below it: [`run`] uses [`agent`] and [`policy`], never the other way
 //! round. Nothing here reads a clock, a file, a process or the environment.
 #![forbid(unsafe_code)]
 pub mod agent;
+pub mod attestation;
 pub mod changes;
 pub mod control;
 pub mod ended;

@@ -14,6 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::checkpoint::{CheckpointContext, CheckpointError, RunCheckpoints};
 use crate::fs::FolderId;
 use crate::guard::{GuardOrder, RunGuard};
+use crate::judge;
 use crate::measure::Measure;
 use crate::workspace::WorkspaceIdentity;
 
@@ -37,6 +38,8 @@ enum Work {
     TakeIfChanged {
         name: String,
         newest: Option<String>,
+        /// No agent has worked yet: what clean copies get beside the tree is recorded.
+        is_first: bool,
     },
     TakeManual {
         name: String,
@@ -104,7 +107,7 @@ impl CheckpointWorker {
             Order::Checkpoint { .. } if !has_checkpoints => Work::BeginWhole,
             Order::Measure { .. } if !has_checkpoints => Work::MeasureWhole,
             Order::Checkpoint { name: name @ CheckpointName::BetweenIterations(_) } => {
-                Work::TakeIfChanged { name: name.to_string(), newest }
+                Work::TakeIfChanged { name: name.to_string(), newest, is_first: state.iteration == 0 }
             }
             Order::Checkpoint { name } => Work::Take { name: name.to_string(), parent: newest },
             // No parent: it must not keep the run's checkpoints from being removed.
@@ -174,7 +177,7 @@ impl ThreadState {
     }
 
     fn carry_out(&mut self, work: Work) -> Answer {
-        let Self { context, cancel, checkpoints, guard, measure, .. } = self;
+        let Self { context, run, cancel, checkpoints, guard, measure, .. } = self;
         match &work {
             Work::Guard(order) if context.backend == "none" => return guard.carry_out(order, None),
             Work::BeginWhole => {
@@ -198,9 +201,12 @@ impl ThreadState {
                 measure.begin();
                 checkpoints.take(name, parent.as_deref()).map(Answer::Checkpoint)
             }
-            Work::TakeIfChanged { name, newest } => {
+            Work::TakeIfChanged { name, newest, is_first } => {
                 measure.skip_gates(guard);
-                checkpoints.take_if_changed(name, newest.as_deref()).map(Answer::Checkpoint)
+                let taken = checkpoints.take_if_changed(name, newest.as_deref());
+                taken
+                    .map(|report| if *is_first { with_baseline(report, run, context) } else { report })
+                    .map(Answer::Checkpoint)
             }
             Work::TakeManual { name } => checkpoints.take(name, None).map(Answer::ManualCheckpoint),
             Work::Guard(order) => Ok(guard.carry_out(order, Some(checkpoints))),
@@ -222,6 +228,19 @@ impl ThreadState {
             Err(CheckpointError::Refused(why)) => Answer::Refused { why },
             Err(CheckpointError::Blocked(why)) if matches!(work, Work::TakeManual { .. }) => Answer::Refused { why },
             Err(CheckpointError::Blocked(why)) => Answer::Blocked { why },
+        }
+    }
+}
+
+/// Records what a clean copy must not take from an agent: before the first one begins, after the gates have run once.
+fn with_baseline(report: CheckpointReport, run: &Path, context: &CheckpointContext) -> CheckpointReport {
+    match judge::take_baseline(run, context) {
+        Ok(hash) => CheckpointReport { judge_baseline: Some(hash), ..report },
+        Err(error) => {
+            let mut report = report;
+            let text = format!("ignored files could not be recorded, so clean copies will not have them: {error}");
+            report.remarks.push(text);
+            report
         }
     }
 }

@@ -3,12 +3,13 @@ use std::time::{Duration, Instant};
 
 use loop_core::ids::OrderId;
 use loop_core::run::{
-    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, Notice, Order, RunState,
+    Answer, CheckpointName, CheckpointReport, Event, GateProgram, GateReport, JudgedTree, Notice, Order, RunState,
 };
 use loop_core::view::LiveDigest;
 
 use crate::attempt::{self, AttemptInput, AttemptReader};
 use crate::attempt_container;
+use crate::checkpoint::git_tree;
 use crate::checkpoint_thread::CheckpointWorker;
 use crate::gate::baseline_watch::BaselineWatch;
 use crate::gate::opportunity::{self, ChangesSinceStart};
@@ -159,7 +160,13 @@ impl Executor {
 
     /// Begins an order that `state` contains already. Exactly one answer comes, now or later.
     pub(crate) fn begin(&mut self, id: OrderId, order: &Order, state: &RunState) -> Option<Event> {
-        let in_workspace = matches!(order, Order::RunAgent { .. } | Order::RunGate { .. } | Order::Certify { .. });
+        let in_workspace = matches!(
+            order,
+            Order::RunAgent { .. }
+                | Order::RunGate { .. }
+                | Order::Certify { .. }
+                | Order::Judge { tree: JudgedTree::Hidden { in_copy: false, .. }, .. }
+        );
         if let Some(answer) = self.replaced().filter(|_| in_workspace) {
             return Some(Event::Answered { order: id, answer });
         }
@@ -186,9 +193,6 @@ impl Executor {
                 Err(answer)
             }
             Order::Judge { tree, .. } => {
-                if state.iteration == 0 {
-                    self.take_judge_baseline(state);
-                }
                 let started = self.contained(state, |executor, containment| {
                     judge::start(&executor.run, state, id, *tree, containment)
                 });
@@ -218,11 +222,8 @@ impl Executor {
     }
 
     fn certify(&mut self, id: OrderId, state: &RunState) -> Result<OpenOrder, Answer> {
-        if state.iteration == 0 {
-            self.take_judge_baseline(state);
-        }
         let output = self.run.gate(state.iteration, id);
-        let known = Box::new(KnownTools::of(state, self.workspace.path()));
+        let known = Box::new(KnownTools::of(state, self.workspace.path(), self.git_tree(state)));
         let task = self.contained(state, |executor, containment| {
             tools::start(state, &executor.workspace, output, &known, containment)
         });
@@ -245,12 +246,9 @@ impl Executor {
         state: &RunState,
         call: Option<CallRecord>,
     ) -> Result<OpenOrder, Answer> {
-        let Order::RunAgent { iteration, attempt, choice, notes, injected, session, .. } = order else {
+        let Order::RunAgent { choice, notes, injected, session, .. } = order else {
             return Err(Answer::Failed { what: "a bug of loop: this is not an order for an agent".to_owned() });
         };
-        if (*iteration, *attempt) == (1, 1) {
-            self.take_judge_baseline(state);
-        }
         let (task, reader) = self.contained(state, |executor, containment| {
             let input = AttemptInput { choice, notes, injected: *injected, session: session.as_deref() };
             attempt::start(&executor.run, state, input, &executor.workspace, containment)
@@ -259,15 +257,6 @@ impl Executor {
         let silence = limit.map(|limit| Silence::new(limit, self.workspace.path()));
         let work = Work::Agent(Box::new(AgentWork { reader, silence, call, reported_retry: false }));
         Ok(OpenOrder { id, task, work })
-    }
-
-    /// Records what a clean copy must not take from an agent: before the first one begins, after the gates have run once.
-    fn take_judge_baseline(&mut self, state: &RunState) {
-        let Some(spec) = state.spec.as_ref().filter(|spec| spec.has_checkpoints()) else { return };
-        if let Err(error) = judge::take_baseline(&self.run.path, &self.run.checkpoints(spec)) {
-            let text = format!("ignored files could not be recorded, so clean copies will not have them: {error}");
-            self.ready.push(message(text));
-        }
     }
 
     fn run_gate(&mut self, id: OrderId, number: u32, state: &RunState) -> Result<OpenOrder, Answer> {
@@ -296,11 +285,19 @@ impl Executor {
         Ok(OpenOrder { id, task, work })
     }
 
+    /// The git tree of the newest checkpoint; none where there is none, or it cannot be read.
+    fn git_tree(&self, state: &RunState) -> Option<String> {
+        let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints())?;
+        git_tree(&self.run.checkpoints(spec), state.checkpoints.newest()?).ok()
+    }
+
     /// What is compared to see what the agent changed; none without checkpoints.
     fn since_start(&self, state: &RunState) -> Option<Box<ChangesSinceStart>> {
         let spec = state.spec.as_ref().filter(|spec| spec.has_checkpoints() && state.iteration > 0)?;
         let newest = state.checkpoints.newest()?.to_owned();
-        Some(Box::new(ChangesSinceStart { context: self.run.checkpoints(spec), newest }))
+        let commands = state.gates.required().map(|gate| gate.spec().command.clone()).collect();
+        let gate_files = state.guard.learned().to_vec();
+        Some(Box::new(ChangesSinceStart { context: self.run.checkpoints(spec), newest, commands, gate_files }))
     }
 
     /// Gives an order about checkpoints to their thread. Without checkpoints most are answered at once.

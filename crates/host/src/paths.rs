@@ -122,6 +122,15 @@ pub fn user_home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
 
+/// A path that a person wrote, with `~/` as their home folder.
+#[must_use]
+pub fn from_home(text: &str) -> PathBuf {
+    match (text.strip_prefix("~/"), user_home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
+}
+
 /// The path of the control socket of a run: in the runtime folder, or in the state folder where there is no runtime
 /// folder or LOOP_HOME is set.
 #[must_use]
@@ -184,8 +193,14 @@ pub fn relative_entries(count: usize) -> String {
 /// The program of that name on the caller's PATH. Relative entries are not looked into.
 #[must_use]
 pub fn program_on_path(name: &str) -> Option<PathBuf> {
-    let search = search_path()?;
-    std::env::split_paths(&search.value).map(|folder| folder.join(name)).find(|file| is_program(file))
+    programs_on_path(name).into_iter().next()
+}
+
+/// All programs of that name on the caller's PATH, the first first. Relative entries are not looked into.
+#[must_use]
+pub fn programs_on_path(name: &str) -> Vec<PathBuf> {
+    let Some(search) = search_path() else { return Vec::new() };
+    std::env::split_paths(&search.value).map(|folder| folder.join(name)).filter(|file| is_program(file)).collect()
 }
 
 fn is_program(file: &Path) -> bool {

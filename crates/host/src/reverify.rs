@@ -3,15 +3,21 @@
 use std::io;
 use std::path::Path;
 
-use loop_core::run::{JudgePlace, RunState};
-use loop_core::settings::JudgeChoice;
+use loop_core::machine::consult;
+use loop_core::policy::gate::Verdict;
+use loop_core::run::{JudgePlace, RunState, lost_on_copy};
+use loop_core::settings::{GateSpec, JudgeChoice};
 use loop_core::view::{Again, WorkspaceNow};
 use thiserror::Error;
 
 use crate::checkpoint::{CheckpointContext, open_folder};
 use crate::gate::GateProgress;
-use crate::judge::{CleanCopy, CleanError, CleanRequest, FromWorkspace};
+use crate::judge::{CleanCopy, CleanError, CleanRequest, FromWorkspace, RanGate};
 use crate::signals::Signals;
+
+/// How often a gate that fails is asked again, to tell whether it is flaky; one that takes longer only once.
+const FLAKY_TRIES: u32 = 3;
+const QUICK_MS: u64 = 10_000;
 
 /// What is verified again, and how.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +40,8 @@ pub struct ReverifyRequest<'a> {
     pub ignored: bool,
     /// Whether the copy also gets the workspace's repository.
     pub git: bool,
+    /// The hidden gates that are run after the others.
+    pub hidden: &'a [GateSpec],
 }
 
 /// The result.
@@ -41,10 +49,16 @@ pub struct ReverifyRequest<'a> {
 pub struct Reverified {
     /// The verdicts of the gates, in the order in which they were run.
     pub gates: Vec<Again>,
+    /// How many of the hidden gates passed.
+    pub hidden_passed: u32,
     /// How the workspace differs from the recorded tree now.
     pub workspace: WorkspaceNow,
     /// Where the gates ran.
     pub place: JudgePlace,
+    /// Why everything that no checkpoint holds was as it is in the workspace now, where the run was judged so.
+    pub as_workspace: Option<String>,
+    /// Required gates that failed first and passed when they were asked again.
+    pub flaky: Vec<String>,
 }
 
 /// Why there is no result.
@@ -95,22 +109,32 @@ pub fn reverify(
     let judge = request.state.settings.shown().values.gate.judge;
     // Without the workspace the recorded tree is all there is.
     let clean = judge == JudgeChoice::Auto && open_folder(&request.context.workspace).is_ok();
+    // A run that no clean copy could judge was judged in the workspace.
+    let as_workspace = request.state.proving.workspace_only().filter(|_| clean).map(str::to_owned);
+    let is_workspace = as_workspace.is_some();
+    let now = FromWorkspace {
+        ignored: request.ignored || is_workspace,
+        git: request.git || is_workspace,
+        home: is_workspace,
+    };
     // An id as that of a run: a gate cannot tell where it is run.
     let owner = crate::fs::fresh_id()?;
     let mut copy = CleanCopy::make(CleanRequest {
         state: request.state,
         run: request.run,
+        baseline: request.state.proving.baseline(),
         owner: owner.as_str(),
         context: request.context,
         checkpoint: request.checkpoint,
         copies: request.copies,
         keep: request.keep,
         clean,
-        now: FromWorkspace { ignored: request.ignored, git: request.git },
+        now,
         compare: true,
         outputs: None,
     })?;
     let verified = reverify_in(&mut copy, request, &mut signals, show);
+    let verified = verified.map(|verified| Reverified { as_workspace, ..verified });
     match (verified, copy.close()) {
         (Ok(_), Err(error)) => Err(ReverifyError::Unable(format!("the copy could not be removed: {error}"))),
         (verified, _) => verified,
@@ -135,6 +159,45 @@ fn reverify_in(
         show(GateProgress::Message(remark));
     }
     copy.set_up(signals, show)?;
-    let gates = copy.run_gates(true, signals, show)?.into_iter().map(|ran| ran.again).collect();
-    Ok(Reverified { gates, workspace: std::mem::take(&mut copy.workspace_now), place: copy.place() })
+    let ran = copy.run_gates(true, signals, show)?;
+    let mut flaky = Vec::new();
+    for failed in ran.iter().filter(|ran| ran.again.verdict == Verdict::Fail) {
+        if passes_once(copy, failed, signals)? {
+            flaky.push(failed.again.name.clone());
+        }
+    }
+    let mut hidden_passed = 0;
+    if !request.hidden.is_empty() {
+        show(GateProgress::Message("running the hidden gates".to_owned()));
+        let ran = copy.run_hidden(request.hidden, true, signals)?;
+        let passed = ran.iter().filter(|ran| ran.verdict == Verdict::Pass).count();
+        hidden_passed = u32::try_from(passed).unwrap_or(u32::MAX);
+    }
+    let workspace = std::mem::take(&mut copy.workspace_now);
+    let gates = ran.into_iter().map(|ran| believed(request.state, ran, show)).collect();
+    Ok(Reverified { gates, hidden_passed, workspace, place: copy.place(), as_workspace: None, flaky })
+}
+
+/// Whether a gate that failed passes when it is asked again: once, and more often where that is quick.
+fn passes_once(copy: &CleanCopy<'_>, failed: &RanGate, signals: &mut Signals) -> Result<bool, ReverifyError> {
+    let tries = if failed.again.report.duration_ms < QUICK_MS { FLAKY_TRIES } else { 1 };
+    for _ in 0..tries {
+        let again = copy.run_some(&|gate| gate == failed.gate, true, signals, &mut |_| {})?;
+        if again.iter().any(|ran| ran.again.verdict == Verdict::Pass) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The same rule as for the clean copies of a run: a gate does not pass without the tests that must be there.
+fn believed(state: &RunState, ran: RanGate, show: &mut dyn FnMut(GateProgress<'_>)) -> Again {
+    let judged = ran.judged();
+    let mut again = ran.again;
+    if let Some(lost) = consult(|deciding| lost_on_copy(state, &judged, deciding)) {
+        show(GateProgress::Message(format!("{}: not a pass: {lost}", again.name)));
+        again.verdict = Verdict::Fail;
+        again.not_believed = Some(lost);
+    }
+    again
 }

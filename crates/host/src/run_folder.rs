@@ -127,6 +127,14 @@ impl RunFolder {
         self.iteration(iteration).join("gates").join(format!("{:06}", order.0))
     }
 
+    /// Where the outputs of its hidden gates are: beside the folder of runs, not in the folder of the run, whose path an
+    /// agent may know.
+    #[must_use]
+    pub fn hidden(&self) -> PathBuf {
+        let home = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        home.join("hidden").join(self.id.as_str())
+    }
+
     /// The file of an injected text.
     #[must_use]
     pub fn injected(&self, number: u32) -> PathBuf {
@@ -203,6 +211,10 @@ impl RunFolder {
         }
         // A killed driver left its socket behind.
         fs::remove_file(self.socket()).ok();
+        match fs::remove_dir_all(self.hidden()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&self.path)(error)),
+            Err(_) | Ok(()) => {}
+        }
         let gone = self.path.with_file_name(format!("{UNFINISHED}{}", self.id));
         fs::rename(&self.path, &gone).map_err(at(&self.path))?;
         fs::remove_dir_all(&gone).map_err(at(&gone))

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use loop_core::agent::Described;
 use loop_core::settings::{
-    Given, Layer, Project, SettingsError, agents_from_toml, agents_from_yaml, from_environment, from_toml, from_yaml,
-    project_from_toml,
+    Given, HiddenSettings, Layer, Project, SettingsError, agents_from_toml, agents_from_yaml, from_environment,
+    from_toml, from_yaml, hidden_from_toml, hidden_from_yaml, project_from_toml,
 };
 use thiserror::Error;
+
+use crate::paths::from_home;
 
 /// The name of the user's own file in the config folder.
 pub const USER_FILE: &str = "config.toml";
@@ -21,6 +23,8 @@ pub const PROJECT_FILE_SEEN: &str = "loop.toml";
 
 /// A file that is longer cannot be a settings file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// So many hidden gates there may be, of all workspaces together.
+const HIDDEN_MAX: usize = 256;
 
 /// Why settings cannot be read.
 #[derive(Debug, Error)]
@@ -133,6 +137,39 @@ pub fn described(config: &Path) -> Result<Vec<Described>, FilesError> {
         (None, Some(text)) => Ok(agents_from_yaml(&text, &yaml.display().to_string())?),
         (None, None) => Ok(Vec::new()),
     }
+}
+
+/// The hidden gates of the user's own file, and of the file that it names.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn hidden(config: &Path) -> Result<HiddenSettings, FilesError> {
+    let (toml, yaml) = (config.join(USER_FILE), config.join(USER_YAML));
+    let mut found = match (text_of(&toml)?, text_of(&yaml)?) {
+        (Some(_), Some(_)) => {
+            return Err(FilesError::Both { folder: config.to_owned(), files: [USER_FILE, USER_YAML] });
+        }
+        (Some(text), None) => hidden_from_toml(&text, &toml.display().to_string())?,
+        (None, Some(text)) => hidden_from_yaml(&text, &yaml.display().to_string())?,
+        (None, None) => HiddenSettings::default(),
+    };
+    if let Some(file) = &found.file {
+        // From the folder of the settings, wherever the command was given.
+        let path = config.join(from_home(file));
+        let Some(text) = text_of(&path)? else {
+            return Err(FilesError::Io { path, source: io::Error::other("hidden_gates_file names no file") });
+        };
+        let more = hidden_from_toml(&text, &path.display().to_string())?;
+        found.gates.extend(more.gates);
+        found.file = Some(path.display().to_string());
+    }
+    if found.gates.len() > HIDDEN_MAX {
+        return Err(FilesError::Io {
+            path: config.to_owned(),
+            source: io::Error::other(format!("there are more than {HIDDEN_MAX} hidden gates")),
+        });
+    }
+    Ok(found)
 }
 
 /// The text of a file, or none if there is none.

@@ -8,7 +8,7 @@
 //! - [`scratch`]: a user with nothing, the program under test, and commands of both
 //! - [`proc`]: what the kernel counted for a process, read from `/proc`
 //! - one file a measurement: [`overhead`], [`syncs`], [`commands`], [`memory`], [`wakeups`], [`flat`],
-//!   [`checkpoint`], [`btrfs`], [`parser`]
+//!   [`checkpoint`], [`btrfs`], [`parser`], [`judge`]
 
 pub mod btrfs;
 pub mod checkpoint;
@@ -16,6 +16,7 @@ pub mod commands;
 pub mod effort;
 pub mod figure;
 pub mod flat;
+pub mod judge;
 pub mod memory;
 pub mod overhead;
 pub mod parser;
@@ -47,6 +48,8 @@ const MEASURES: &[(&str, Measure)] = &[
     ("checkpoint", checkpoint::measure),
     ("btrfs", btrfs::measure),
     ("parser", parser::measure),
+    ("watched", judge::watched),
+    ("judge", judge::measure),
 ];
 
 /// What is measured.

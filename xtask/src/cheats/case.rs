@@ -72,6 +72,10 @@ pub struct Case {
     pub setup: String,
     /// The shell script that is the agent.
     pub agent: String,
+    /// A shell script that runs beside the loop: a service outside of the workspace.
+    pub service: String,
+    /// What of the machine it needs beside its runner.
+    pub needs: Vec<String>,
     /// One of the fast ones that `--sample` plays.
     pub is_sample: bool,
     /// Whether the cheat works without loop around it: the promise fails, the agent works, the promise passes.
@@ -88,7 +92,7 @@ struct Block {
     sections: BTreeMap<String, String>,
 }
 
-const KEYS: &[&str] = &["project", "class", "expect", "promise", "task", "flags", "sample", "alone"];
+const KEYS: &[&str] = &["project", "class", "expect", "promise", "task", "flags", "sample", "alone", "needs"];
 
 /// Reads all cases of one file. The format is described in `docs/cheats.md`.
 ///
@@ -155,6 +159,8 @@ fn case(runner: &str, projects: &[Block], block: &Block) -> Result<Case> {
     sections.extend(block.sections.clone());
     let setup = sections.remove("setup").unwrap_or_default();
     let agent = sections.remove("agent").context("it has no agent")?;
+    let service = sections.remove("service").unwrap_or_default();
+    let words = |name: &str| key(name).unwrap_or_default().split_whitespace().map(str::to_owned).collect();
     let class = key("class").unwrap_or_else(|| "fix".to_owned());
     Ok(Case {
         name: format!("{runner}-{}", block.name),
@@ -164,9 +170,11 @@ fn case(runner: &str, projects: &[Block], block: &Block) -> Result<Case> {
         files: sections,
         promise: key("promise").context("it has no promise")?,
         task: key("task").unwrap_or_else(|| "make the tests pass by fixing the product".to_owned()),
-        flags: key("flags").unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
+        flags: words("flags"),
         setup,
         agent,
+        service,
+        needs: words("needs"),
         is_sample: block.keys.contains_key("sample"),
         works_alone: block.keys.get("alone").is_none_or(|word| word != "no"),
     })

@@ -4,10 +4,12 @@
 //!
 //! - [`case`]: one case, and the files in `xtask/cheats` that cases are read from
 //! - [`tools`]: the test runners of this machine
+//! - [`place`]: the folders of one case, and commands of its user
 //! - [`play`]: one case in folders of its own
 //! - [`table`]: what came of them
 
 pub mod case;
+pub mod place;
 pub mod play;
 pub mod table;
 pub mod tools;
@@ -121,7 +123,9 @@ pub fn all_cases(folder: &Path) -> Result<Vec<Case>> {
     paths.sort();
     let mut cases = Vec::new();
     for path in paths {
-        let runner = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // `make.more.txt` has more cases of make.
+        let runner = name.split('.').next().unwrap_or_default().to_owned();
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         cases.extend(case::read(&runner, &text).with_context(|| path.display().to_string())?);
     }
@@ -157,7 +161,7 @@ pub fn picked(options: &PlayOptions) -> Result<Vec<Case>> {
 /// When the program cannot be built.
 pub fn run(options: &PlayOptions, say: &(dyn Fn(&str) + Sync)) -> Result<Vec<Played>> {
     let cases = picked(options)?;
-    let program = if options.alone { None } else { Some(program(options, say)?) };
+    let program = if options.alone { None } else { Some(program(options.program.as_deref(), say)?) };
     let runners: BTreeSet<String> = cases.iter().map(|case| case.runner.clone()).collect();
     let runners: Vec<String> = runners.into_iter().collect();
     let tools = Tools::prepare(&workspace_root().join("target/cheats"), &runners, say)?;
@@ -165,9 +169,13 @@ pub fn run(options: &PlayOptions, say: &(dyn Fn(&str) + Sync)) -> Result<Vec<Pla
     Ok(play_all(&stage, &cases, options.jobs, say))
 }
 
-fn program(options: &PlayOptions, say: &dyn Fn(&str)) -> Result<PathBuf> {
+/// The program under test: this one, that of `target/debug`, or that after a build.
+///
+/// # Errors
+/// When it is not there or does not compile.
+pub fn program(given: Option<&Path>, say: &dyn Fn(&str)) -> Result<PathBuf> {
     let built = workspace_root().join("target/debug/loop");
-    match &options.program {
+    match given {
         Some(program) => program.canonicalize().with_context(|| format!("{} is not there", program.display())),
         None if built.exists() => Ok(built),
         None => {

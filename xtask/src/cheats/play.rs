@@ -1,15 +1,14 @@
 //! Plays one case: a fresh user, a fresh repository, the built program, and what it said.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::case::Case;
+use super::place::Place;
 use super::tools::Tools;
 
 /// The class of cases whose promise passes from the start.
@@ -99,7 +98,7 @@ impl Stage<'_> {
     }
 
     fn play_in_folder(&self, case: &Case) -> Result<Played> {
-        let place = Place::new(case, self.tools)?;
+        let place = Place::new(case, self.tools, None)?;
         let played = match self.program {
             Some(program) => self.with_loop(case, &place, program),
             None => self.alone(case, &place),
@@ -113,45 +112,23 @@ impl Stage<'_> {
 
     /// The case without loop: the promise fails, the agent works, and the promise passes. Else it shows nothing.
     fn alone(&self, case: &Case, place: &Place) -> Result<Played> {
-        let before = self.run(place.command("sh").arg("-c").arg(&case.promise), place)?;
-        self.run(place.command("sh").arg(place.root.join("agent.sh")), place)?;
-        let after = self.run(place.command("sh").arg("-c").arg(&case.promise), place)?;
+        let before = place.run(place.command("sh").arg("-c").arg(&case.promise), self.limit)?;
+        place.run(place.command("sh").arg(place.root.join("agent.sh")), self.limit)?;
+        let after = place.run(place.command("sh").arg("-c").arg(&case.promise), self.limit)?;
         let why = format!("promise before: {}, after: {}", code(before), code(after));
         let is_shown = after.success() && (!before.success() || case.class == DECEIVED);
         Ok(Played::ended(case, if is_shown { Ended::Silent } else { Ended::Broken }, &why))
     }
 
     fn with_loop(&self, case: &Case, place: &Place, program: &Path) -> Result<Played> {
-        let result = place.root.join("result.json");
-        let agent = format!("sh '{}'", place.root.join("agent.sh").display());
-        let mut command = place.command(program);
-        command.args(["start", &case.task, "-p", &case.promise, "-n", "2", "--agent-cmd", &agent, "--result"]);
-        command.arg(&result).args(&case.flags);
-        let status = self.run(&mut command, place)?;
-        let screen = fs::read_to_string(place.root.join("screen")).unwrap_or_default();
+        let status = place.run(&mut place.start(case, program), self.limit)?;
+        let screen = place.screen();
         if matches!(status.code(), Some(124 | 137)) {
             let why = format!("more than {} s: {}", self.limit, last_line(&screen));
             return Ok(Played::ended(case, Ended::TooLong, &why));
         }
-        let text = fs::read_to_string(&result);
-        let text = text.with_context(|| format!("no result ({}): {}", code(status), last_line(&screen)))?;
-        let value: Value = serde_json::from_str(&text).context("the result is not JSON")?;
+        let value = place.result().with_context(|| format!("{}: {}", code(status), last_line(&screen)))?;
         Ok(judged(case, status, &value, &screen))
-    }
-
-    fn run(&self, command: &mut Command, place: &Place) -> Result<ExitStatus> {
-        let limit = self.limit.to_string();
-        let mut limited = Command::new("timeout");
-        limited.args(["-k", "10", &limit]).arg(command.get_program()).args(command.get_args());
-        limited.env_clear().current_dir(place.root.join("ws"));
-        for (name, value) in command.get_envs() {
-            if let Some(value) = value {
-                limited.env(name, value);
-            }
-        }
-        let screen = fs::OpenOptions::new().append(true).create(true).open(place.root.join("screen"))?;
-        limited.stdin(Stdio::null()).stdout(screen.try_clone()?).stderr(screen);
-        limited.status().context("cannot run timeout")
     }
 }
 
@@ -170,77 +147,21 @@ fn judged(case: &Case, status: ExitStatus, result: &Value, screen: &str) -> Play
 }
 
 /// The sentences of a list, whether they are texts or objects with a text.
-fn texts(list: &Value) -> Vec<String> {
+pub(crate) fn texts(list: &Value) -> Vec<String> {
     let each = |item: &Value| item["text"].as_str().or(item.as_str()).map_or_else(|| item.to_string(), str::to_owned);
     list.as_array().map(|list| list.iter().map(each).collect()).unwrap_or_default()
 }
 
 /// The lines of a screen that say what a person can do.
-fn forward(screen: &str) -> String {
+pub(crate) fn forward(screen: &str) -> String {
     let is_way = |line: &&str| line.contains("hint:") || line.contains("loop accept") || line.contains("loop resume");
     screen.lines().filter(is_way).map(str::trim).collect::<Vec<_>>().join(" | ")
 }
 
-fn last_line(screen: &str) -> &str {
+pub(crate) fn last_line(screen: &str) -> &str {
     screen.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing on the screen")
 }
 
-fn code(status: ExitStatus) -> String {
+pub(crate) fn code(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
-}
-
-/// The folders of one case: `home`, `state`, `ws` and the agent.
-#[derive(Debug)]
-struct Place {
-    folder: TempDir,
-    root: PathBuf,
-    path: String,
-    go_cache: PathBuf,
-}
-
-impl Place {
-    fn new(case: &Case, tools: &Tools) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("loop-cheat-").tempdir().context("no folder for the case")?;
-        let root = folder.path().canonicalize()?;
-        let home = root.join("home");
-        let project = root.join("ws");
-        for folder in [&home, &root.join("state"), &root.join("tmp"), &project] {
-            fs::create_dir(folder)?;
-        }
-        for (path, text) in &case.files {
-            let path = project.join(path);
-            fs::create_dir_all(path.parent().unwrap_or(&project))?;
-            fs::write(path, text)?;
-        }
-        if matches!(case.runner.as_str(), "jest" | "vitest") {
-            tools.link_node_modules(&project)?;
-        }
-        fs::write(root.join("agent.sh"), &case.agent)?;
-        fs::write(root.join("setup.sh"), &case.setup)?;
-        let place = Self { folder, path: tools.path(&case.runner, &home), root, go_cache: tools.go_cache() };
-        place.commit()?;
-        Ok(place)
-    }
-
-    /// Completes the project and commits it. Its files are old, so that no tool mistakes a change for an old state.
-    fn commit(&self) -> Result<()> {
-        let script = "set -e; . ../setup.sh
-            find . -name node_modules -prune -o -name .venv -prune -o -type f -exec touch -d 2024-01-01 {} +
-            git init -q -b main; git add -A
-            git -c user.name=user -c user.email=user@example.com commit -q --allow-empty -m start";
-        let output = self.command("sh").arg("-c").arg(script).output().context("cannot run sh")?;
-        ensure!(output.status.success(), "setup: {}", String::from_utf8_lossy(&output.stderr).trim());
-        Ok(())
-    }
-
-    /// A command of the user of this case, in the workspace.
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().current_dir(self.root.join("ws")).stdin(Stdio::null());
-        command.env("HOME", self.root.join("home")).env("LOOP_HOME", self.root.join("state"));
-        command.env("TMPDIR", self.root.join("tmp")).env("PATH", &self.path).env("LANG", "C.UTF-8");
-        command.env("NO_COLOR", "1").env("CARGO_NET_OFFLINE", "true");
-        command.env("GOCACHE", &self.go_cache).env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
-        command
-    }
 }

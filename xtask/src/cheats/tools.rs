@@ -62,6 +62,12 @@ impl Tools {
         folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
     }
 
+    /// Where what was installed is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.cache
+    }
+
     /// Where compiled packages of Go are kept between cases.
     #[must_use]
     pub fn go_cache(&self) -> PathBuf {
@@ -109,6 +115,19 @@ impl Tools {
                 Ok(())
             }
             "make" => output("make", &["--version"]).map(drop),
+            "root" => {
+                let is_root = output("id", &["-u"])? == "0";
+                anyhow::ensure!(is_root, "it needs root");
+                Ok(())
+            }
+            "wheels" => self.need_wheels(say),
+            "docker" => {
+                self.need("root", say)?;
+                output("/usr/sbin/dockerd", &["--version"])?;
+                output("docker", &["--version"])?;
+                output("docker-compose", &["--version"])?;
+                output("/bin/busybox", &["true"]).map(drop)
+            }
             _ => Ok(()),
         }
     }
@@ -120,6 +139,21 @@ impl Tools {
             say("installing pytest below target/");
             output("python3", &["-m", "venv", &folder.to_string_lossy()])?;
             output(&python, &["-m", "pip", "install", "--quiet", "pytest"])?;
+        }
+        Ok(())
+    }
+
+    /// Packages that a project can install without a network.
+    fn need_wheels(&self, say: &dyn Fn(&str)) -> Result<()> {
+        let folder = self.cache.join("wheels");
+        let is_there = |name: &str| {
+            let mut found = fs::read_dir(&folder).into_iter().flatten().flatten();
+            found.any(|entry| entry.file_name().to_string_lossy().starts_with(name))
+        };
+        if !is_there("pytest-") || !is_there("setuptools-") {
+            say("loading pytest and setuptools below target/");
+            let to = folder.to_string_lossy().into_owned();
+            output("python3", &["-m", "pip", "download", "--quiet", "--dest", &to, "pytest", "setuptools", "wheel"])?;
         }
         Ok(())
     }

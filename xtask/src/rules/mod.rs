@@ -12,6 +12,7 @@ pub mod names;
 pub mod prints;
 pub mod public_docs;
 pub mod requirements;
+pub mod room_tables;
 pub mod root;
 pub mod size;
 pub mod tiers;
@@ -35,6 +36,7 @@ pub const ALL: &[fn(&Tree) -> Vec<Finding>] = &[
     prints::check,
     public_docs::check,
     requirements::check,
+    room_tables::check,
     root::check,
     size::check,
     tiers::check,

@@ -4,6 +4,7 @@ use loop_core::settings::{
     Given, Key, Layer, Origin, Resolved, SettingsError, catalogue, key, set_in_toml, too_wide, unset_in_toml,
 };
 use loop_core::text::{self, nearest};
+use loop_host::hidden::hidden_gates;
 use loop_host::launch;
 use loop_host::paths::text_of as path_text;
 use loop_host::settings_files::{self, USER_FILE, USER_YAML, gather};
@@ -49,7 +50,8 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
         ConfigVerb::Show { json } => {
             let settings = here(context)?;
             if *json {
-                context.printer.json(&serde_json::json!({"version": 1, "settings": settings}));
+                let hidden = hidden_count(context)?;
+                context.printer.json(&serde_json::json!({"version": 1, "settings": settings, "hidden_gates": hidden}));
                 return Ok(0);
             }
             let row = |key: &'static Key| {
@@ -59,6 +61,12 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
             };
             let rows: Vec<Vec<String>> = catalogue().map(row).collect();
             context.printer.answer(&table(&["KEY", "VALUE", "FROM"], &rows));
+            // Their names and commands are not shown: an agent can give this command, too.
+            match hidden_count(context)? {
+                0 => {}
+                1 => context.printer.answer("1 hidden gate here\n"),
+                count => context.printer.answer(&format!("{count} hidden gates here\n")),
+            }
         }
         ConfigVerb::Get { key } => {
             let key = known(key)?;
@@ -67,6 +75,7 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Done {
         ConfigVerb::Set { key, value } => set(context, known(key)?, value.as_deref())?,
         ConfigVerb::Check => {
             here(context)?;
+            hidden_count(context)?;
             let files = [USER_FILE, USER_YAML].map(|name| context.home.config.join(name));
             let found = files.iter().find(|file| file.exists());
             let found = found.map_or_else(|| format!("no {}", path_text(&files[0])), |file| path_text(file));
@@ -90,6 +99,13 @@ fn here(context: &Context) -> Result<Resolved, CommandError> {
         context.printer.progress(&text::escaped_lines(&warning));
     }
     Ok(launch::resolve(given)?.resolved)
+}
+
+/// How many hidden gates a loop in this folder has.
+fn hidden_count(context: &Context) -> Result<usize, CommandError> {
+    let workspace = std::env::current_dir().unwrap_or_default();
+    let gates = hidden_gates(&context.home.config, &workspace).map_err(|error| files_error(&error))?;
+    Ok(gates.len())
 }
 
 fn known(name: &str) -> Result<&'static Key, CommandError> {

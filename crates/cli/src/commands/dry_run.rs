@@ -68,6 +68,9 @@ fn plan(prepared: &Prepared, settings: &Settings) -> String {
     for gate in settings.gates.iter().filter(|gate| gate.name != PROMISE) {
         line("gate", &format!("{}: {}", gate.name, text::escaped(&gate.command)));
     }
+    if !prepared.hidden.is_empty() {
+        line("hidden gates", &format!("{} (they run last, and not now)", prepared.hidden.len()));
+    }
     let promise = settings.values.gate.promise.as_ref().map(|_| keys::promise());
     let others = [keys::max_iterations(), keys::timeout(), keys::gate_timeout(), keys::max_time(), keys::checkpoint()];
     for key in promise.into_iter().chain(others) {
@@ -125,6 +128,6 @@ fn as_value(prepared: &Prepared, seen: &[(&GateSpec, Rehearsal)], prompt: &str) 
     json!({
         "version": 1, "dry_run": true, "workspace": prepared.place.path,
         "argv": call(prepared).argv, "settings": prepared.settings.resolved,
-        "warnings": prepared.warnings, "baseline": baseline, "prompt": prompt,
+        "warnings": prepared.warnings, "hidden_gates": prepared.hidden.len(), "baseline": baseline, "prompt": prompt,
     })
 }

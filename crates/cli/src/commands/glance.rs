@@ -1,5 +1,5 @@
 //! `loop` alone: what runs, what ended lately, and the likely next command.
-use loop_core::run::Status;
+use loop_core::run::{Outcome, Status};
 use loop_core::view::Row;
 use loop_host::run_folder;
 
@@ -28,6 +28,11 @@ fn next(shown: &[Row], any: bool) -> String {
         vec![format!("watch:     loop status {} --watch", row.id), format!("history:   loop history {}", row.id)]
     } else if let Some(row) = find(&[Status::Crashed, Status::Paused]) {
         vec![format!("next:      loop resume {}", row.id), format!("why:       loop status {}", row.id)]
+    } else if let Some(row) = find(&[Status::Failed]).filter(|row| row.outcome == Some(Outcome::PassedBut)) {
+        vec![
+            format!("why:       loop status {}", row.id),
+            format!("accept:    loop accept {}   (when you have looked at it)", row.id),
+        ]
     } else if let Some(row) = find(&[Status::Failed]) {
         vec![
             format!("next:      loop resume {} -n +5", row.id),

@@ -65,6 +65,9 @@ pub(crate) fn run(context: &Context, args: &HistoryArgs) -> Done {
     }
     context.printer.answer(&table_text(&history, context.printer));
     context.printer.answer(&beside(&history, folder.id.as_str()));
+    if let Some(ended) = &history.end {
+        context.printer.answer(&format!("ended: {ended}\n"));
+    }
     if context.printer.loudness == Loudness::Verbose {
         let entries = reading.entries.clone();
         let state = reading.fold();

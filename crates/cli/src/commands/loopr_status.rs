@@ -67,7 +67,8 @@ fn shown(id: &str, status: &LooprStatus) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<15}{value}\n"));
     line("loop", id);
-    line("state", status.state.name());
+    let qualification = status.qualification.as_ref().map_or_else(String::new, |words| format!(" ({words})"));
+    line("state", &format!("{}{qualification}", status.state.name()));
     line("iteration", &status.iteration.to_string());
     status.exit_reason.iter().for_each(|reason| line("exit reason", reason.name()));
     status.last_summary.iter().for_each(|text| line("last summary", text));

@@ -23,6 +23,7 @@ pub(crate) mod list;
 pub(crate) mod loopr;
 mod loopr_status;
 pub(crate) mod pause;
+pub(crate) mod proof;
 pub(crate) mod prune;
 pub(crate) mod reset;
 pub(crate) mod resume;
@@ -33,6 +34,7 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod status_detail;
 pub(crate) mod verify;
+mod verify_proof;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
@@ -104,6 +106,7 @@ fn dispatch(cli: Cli) -> Done {
         Some(Verb::Watch(args)) => watch::run(&context, &args),
         Some(Verb::Rollback(args)) => rollback::run(&context, &args),
         Some(Verb::Checkpoint(args)) => checkpoint::run(&context, &args),
+        Some(Verb::Proof(args)) => proof::run(&context, &args),
         Some(Verb::Verify(args)) => verify::run(&context, &args),
         Some(Verb::Config(args)) => config::run(&context, &args),
         Some(Verb::Demo) => demo::run(&context),
@@ -134,6 +137,7 @@ fn looks_at_loops(verb: &Verb) -> bool {
         | Verb::Rollback(_)
         | Verb::Checkpoint(_)
         | Verb::Verify(_)
+        | Verb::Proof(_)
         | Verb::Doctor(_) => true,
         Verb::Start(_)
         | Verb::Resume(_)

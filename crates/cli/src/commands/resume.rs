@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Done {
     let request = ResumeRequest { changes: args.changes(), by: "loop resume".to_owned() };
     match launch::prepare_resume(folder, request, &mut context.person())? {
         PreparedResume::Run(run) => {
-            let ready = launch::reopen(&context.home, *run)?;
+            let ready = launch::reopen(&context.home, *run, &mut context.person())?;
             drive_and_report(context, ready, args.json, None).map(|driven| driven.exit_code())
         }
         PreparedResume::ResultWritten { exit_code, note } => {

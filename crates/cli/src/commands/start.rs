@@ -15,14 +15,15 @@ use crate::args::PlaceArg;
 use crate::context::{Context, Done, settings_error};
 use crate::flags::StartFlags;
 use crate::render::error::CommandError;
-use crate::render::header;
 use crate::render::live::Live;
+use crate::render::printer::Loudness;
 use crate::render::summary::summary;
+use crate::render::{header, hidden};
 
 /// Start a loop
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// What the agent is asked to reach; `-` reads it from stdin
+    /// The task for the agent; `-` reads it from stdin
     #[arg(value_name = "PROMPT")]
     prompt: Option<OsString>,
     /// Read the prompt from a file
@@ -30,7 +31,7 @@ pub(crate) struct StartArgs {
     prompt_file: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceArg,
-    /// Show what would happen and start nothing but the promise, once
+    /// Show what would happen: run each gate once, start no agent
     #[arg(long)]
     dry_run: bool,
     /// Print events as lines of JSON instead of a summary
@@ -44,7 +45,7 @@ pub(crate) struct StartArgs {
 }
 
 impl StartArgs {
-    /// The request that was typed.
+    /// The command line as a request to launch.
     pub(crate) fn request(&self) -> Result<LaunchRequest, CommandError> {
         Ok(LaunchRequest {
             given: self.flags.read().map_err(|error| settings_error(&error))?,
@@ -56,7 +57,7 @@ impl StartArgs {
     }
 }
 
-/// Where the task comes from: the prompt itself, stdin for `-`, or a file.
+/// Where the task comes from: the words of the command line, a file, or for `-` the caller, which reads stdin.
 pub(crate) fn task(prompt: Option<OsString>, file: Option<PathBuf>) -> TaskSource {
     match (prompt, file) {
         (Some(word), _) if word == "-" => TaskSource::Caller,
@@ -75,7 +76,7 @@ pub(crate) fn run(context: &Context, args: &StartArgs) -> Done {
     dry_run::run(context, &prepared, args.json)
 }
 
-/// Makes a run and drives it to its end. Every entry goes into `history` too, where one is given.
+/// Makes a run and drives it to its end. If `history` is given, every entry goes into it, too.
 pub(crate) fn start_run(
     context: &Context,
     request: LaunchRequest,
@@ -122,6 +123,10 @@ pub(crate) fn drive_and_report(
     if !json && !driven.never_began() {
         let changes = checkpoint_lookup::changes_of(&driven.folder, &driven.state);
         printer.answer(&summary(&driven.state, live.claims(), &changes, printer));
+        let failed = hidden::failed(&driven.folder, &driven.state);
+        if let Some(failed) = failed.filter(|_| printer.loudness != Loudness::Quiet) {
+            printer.answer(&format!("hidden:     {failed}\n"));
+        }
     }
     context.print_notes(&driven.keep_disk_limits(&context.home));
     Ok(driven)

@@ -18,7 +18,7 @@ use crate::render::error::{CommandError, Kind};
 use crate::render::printer::stdout_is_terminal;
 use crate::render::summary;
 use crate::render::table::table;
-use crate::render::{now, sentences};
+use crate::render::{hidden, now, sentences};
 
 /// What ended longer ago than this is not shown without an id.
 const LATELY_MS: u64 = 60 * 60 * 1000;
@@ -114,6 +114,7 @@ fn one(folder: &RunFolder, json: bool) -> Result<String, CommandError> {
     {
         detail(name, &value);
     }
+    hidden::failed(folder, &state).iter().for_each(|failed| detail("hidden", failed));
     if let Some(wait) = &row.waiting {
         // A limit of the loop's own is still there whenever it is tried.
         let hint = match state.calls_free_at() {
@@ -215,7 +216,7 @@ pub(crate) fn rows_table(rows: &[Row]) -> String {
             let elapsed = time::spaced((row.elapsed_seconds * 1000.0) as u64 / 1000 * 1000);
             vec![
                 row.id.clone(),
-                row.status.name().to_owned(),
+                row.status_words(),
                 row.progress(),
                 loop_core::text::escaped_head(&row.promise, 32),
                 row.agent.clone(),

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use loop_core::run::RunState;
 use loop_core::time;
-use loop_core::view::{Certificate, TestCounts, Verification, VerifiedGate, WorkspaceNow};
+use loop_core::view::{Certificate, HiddenAgain, TestCounts, Verification, VerifiedGate, WorkspaceNow};
 use loop_host::gate::GateProgress;
+use loop_host::hidden::known_gates;
 use loop_host::reverify::{ReverifyError, ReverifyRequest, reverify};
 use loop_host::run_folder::RunFolder;
 use loop_host::{clock, journal};
 
-use crate::args::IdArg;
+use super::verify_proof::{self, ProofSource, file_named};
 use crate::context::{Context, Done, read_error};
 use crate::render::error::{CommandError, Kind};
 use crate::render::printer::{Loudness, Printer};
@@ -20,8 +21,25 @@ use crate::render::{junit, summary, verified};
 /// pass: exit 0 if they do, 1 if not. The workspace is not touched, nor judged
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    #[command(flatten)]
-    id: IdArg,
+    /// The loop: its id, or any beginning of it that fits one loop only; or the file of a proof
+    #[arg(value_name = "ID|FILE", required_unless_present = "note", conflicts_with = "note")]
+    which: Option<String>,
+    /// Check the proof in the note of this checkout's tree (refs/notes/loop)
+    #[arg(long)]
+    note: bool,
+    /// Of a proof: run its gates again here, in a clean copy of this checkout. Its commands are run only if a trusted
+    /// key signed them, or --gates-from names the same
+    #[arg(long)]
+    pub(super) run: bool,
+    /// Of a proof: a file with the keys that you trust, as ssh-keygen reads it
+    #[arg(long, value_name = "FILE", conflicts_with = "allowed_signers_rev")]
+    pub(super) allowed_signers: Option<PathBuf>,
+    /// Of a proof: the same out of a revision of this repository, such as origin/main:.github/loop_signers
+    #[arg(long, value_name = "REV:PATH")]
+    pub(super) allowed_signers_rev: Option<String>,
+    /// Of a proof: the project file whose gates it must have passed, such as origin/main:.loop.toml
+    #[arg(long, value_name = "REV:PATH")]
+    pub(super) gates_from: Option<String>,
     /// How the answer is written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -34,15 +52,26 @@ pub(crate) struct VerifyArgs {
     /// Bring along all that checkpoints leave out (`node_modules`, `target` …), as it is in the workspace now; without
     /// it only what is as it was when the loop began
     #[arg(long)]
-    with_ignored: bool,
+    pub(super) with_ignored: bool,
     /// Bring along the workspace's own repository, as it is now; without it, as it was when the loop began
     #[arg(long)]
-    with_git: bool,
+    pub(super) with_git: bool,
+}
+
+impl VerifyArgs {
+    pub(super) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
+    /// What only a proof that was handed over has.
+    fn is_of_proof(&self) -> bool {
+        self.run || self.allowed_signers.is_some() || self.allowed_signers_rev.is_some() || self.gates_from.is_some()
+    }
 }
 
 /// How the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// For people
     Text,
     /// One object
@@ -54,7 +83,20 @@ enum Format {
 }
 
 pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
-    let folder = context.find(&args.id.id)?;
+    let which = args.which.as_deref().unwrap_or_default();
+    if args.note {
+        return verify_proof::run(context, args, ProofSource::Note);
+    }
+    let folder = match (context.find(which), file_named(which)) {
+        (Ok(folder), _) => folder,
+        (Err(_), Some(file)) => return verify_proof::run(context, args, ProofSource::File(&file)),
+        (Err(error), None) => return Err(error),
+    };
+    if args.is_of_proof() {
+        return Err(CommandError::new(Kind::Wrong, format!("{} is a loop of this machine, not a proof", folder.id))
+            .because("--run, --gates-from and the allowed signers are for a proof that was handed over")
+            .hint(format!("loop verify {0}, or loop proof {0} -o FILE, then loop verify FILE", folder.id)));
+    }
     let state = journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let certificate = certificate_of(&folder, &state)?;
     if !certificate.verified {
@@ -70,6 +112,10 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
     let checkpoints = folder.checkpoints(spec);
     let keep = args.keep_copy.as_ref().map(std::path::absolute).transpose();
     let keep = keep.map_err(|error| CommandError::of(Kind::Wrong, &error))?;
+    let hidden = state.proving.hidden().map(|known| {
+        let gates = known_gates(&context.home.config, &checkpoints.workspace, known, &folder.id);
+        (known.count, gates)
+    });
     let request = ReverifyRequest {
         state: &state,
         run: &folder.path,
@@ -80,6 +126,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         keep: keep.as_deref(),
         ignored: args.with_ignored,
         git: args.with_git,
+        hidden: hidden.as_ref().and_then(|(_, gates)| gates.as_deref().ok()).unwrap_or_default(),
     };
     let again = match reverify(&request, &mut |progress| show(context.printer, &progress)) {
         Ok(again) => again,
@@ -89,15 +136,35 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         }
         Err(error) => return Err(not_verified(&folder, &error)),
     };
-    let mut verification = Verification::new(certificate, &again.gates, again.workspace);
+    let hidden = hidden.as_ref().map(|(count, gates)| HiddenAgain {
+        count: *count,
+        passed: again.hidden_passed,
+        not_run: gates.as_ref().err().cloned(),
+    });
+    let mut verification = Verification::new(certificate, &again.gates, again.workspace).with_hidden(hidden);
     verification.copy = keep.as_deref().map(loop_host::paths::text_of);
-    verification.brought = brought(args);
+    verification.brought = brought(args, again.as_workspace.is_some());
     verification.hints = hints(&verification, &checkpoints.workspace, args);
+    verification.hints.extend(how_it_was_judged(again.as_workspace.as_deref(), &again.flaky));
     Ok(answered(context, args, verification))
 }
 
-fn brought(args: &VerifyArgs) -> Vec<String> {
-    let each = [(args.with_ignored, "what checkpoints leave out"), (args.with_git, "the repository")];
+/// What a person should know about the place and about flaky gates.
+fn how_it_was_judged(as_workspace: Option<&str>, flaky: &[String]) -> Vec<String> {
+    let place = as_workspace
+        .map(|why| format!("the loop was judged in the workspace only: {}", loop_core::text::one_line(why, 200)));
+    let flaky = flaky
+        .iter()
+        .map(|gate| format!("{gate} is flaky: on the same files it failed first, and passed when it was asked again"));
+    place.into_iter().chain(flaky).collect()
+}
+
+fn brought(args: &VerifyArgs, as_workspace: bool) -> Vec<String> {
+    let each = [
+        (args.with_ignored || as_workspace, "what checkpoints leave out"),
+        (args.with_git || as_workspace, "the repository"),
+        (as_workspace, "HOME"),
+    ];
     each.into_iter().filter(|(wanted, _)| *wanted).map(|(_, what)| what.to_owned()).collect()
 }
 
@@ -132,7 +199,7 @@ fn not_verified(folder: &RunFolder, error: &ReverifyError) -> CommandError {
 }
 
 /// Shows progress on stderr.
-fn show(printer: Printer, progress: &GateProgress<'_>) {
+pub(super) fn show(printer: Printer, progress: &GateProgress<'_>) {
     match progress {
         GateProgress::Started(gate) => {
             printer.progress(&format!("{}: {}\n", gate.name, loop_core::text::escaped_head(&gate.command, 120)));
@@ -189,8 +256,7 @@ fn fewer_tests(found: &Verification, gate: &VerifiedGate) -> Option<String> {
 fn answered(context: &Context, args: &VerifyArgs, mut found: Verification) -> u8 {
     found.at = time::rfc3339(clock::now().wall_ms);
     env!("CARGO_PKG_VERSION").clone_into(&mut found.program);
-    let format = if args.json { Format::Json } else { args.format };
-    match format {
+    match args.format() {
         Format::Text => context.printer.answer(&verified::text(&found, context.printer)),
         Format::Json => context.printer.json(&found),
         Format::Junit => context.printer.answer(&junit::xml(&found)),

@@ -5,23 +5,47 @@ use loop_core::view::{Verification, VerifiedGate};
 
 /// One document.
 pub(crate) fn xml(found: &Verification) -> String {
-    let suites: Vec<Suite> = if found.gates.is_empty() {
-        vec![Suite::claim(found)]
-    } else {
-        found.gates.iter().map(|gate| Suite::of(found, gate)).collect()
+    let about = SuiteAbout {
+        id: &found.id,
+        at: &found.at,
+        checkpoint: found.checkpoint.as_deref().unwrap_or_default(),
+        tree: found.tree.as_deref().unwrap_or_default(),
     };
+    let suites: Vec<Suite> = if found.gates.is_empty() {
+        vec![Suite::plain(about, "claim", &[("claim", found.why.clone(), false)])]
+    } else {
+        found.gates.iter().map(|gate| Suite::of(about, gate)).collect()
+    };
+    document(&format!("loop verify {}", found.id), found.duration_seconds, &suites)
+}
+
+/// What the suites of a document are about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SuiteAbout<'a> {
+    /// The run.
+    pub(super) id: &'a str,
+    /// When.
+    pub(super) at: &'a str,
+    /// The checkpoint that was judged.
+    pub(super) checkpoint: &'a str,
+    /// Its tree.
+    pub(super) tree: &'a str,
+}
+
+/// A document of suites.
+pub(super) fn document(name: &str, seconds: f64, suites: &[Suite]) -> String {
     let sum = |of: fn(&Suite) -> usize| suites.iter().map(of).sum::<usize>();
     let (tests, failures, errors) = (sum(|suite| suite.tests), sum(|suite| suite.failures), sum(|suite| suite.errors));
     let body: String = suites.iter().map(|suite| suite.text.as_str()).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{:.3}\">\n{body}</testsuites>\n",
-        escaped(&format!("loop verify {}", found.id)),
-        found.duration_seconds,
+        escaped(name),
+        seconds,
     )
 }
 
 /// One suite, and what it counts.
-struct Suite {
+pub(super) struct Suite {
     text: String,
     tests: usize,
     failures: usize,
@@ -30,8 +54,8 @@ struct Suite {
 
 impl Suite {
     /// The gate itself is the first case; the tests that it reported are the others.
-    fn of(found: &Verification, gate: &VerifiedGate) -> Self {
-        let (class, time) = (escaped(&format!("loop.{}.{}", found.id, gate.name)), gate.duration_seconds);
+    pub(super) fn of(about: SuiteAbout<'_>, gate: &VerifiedGate) -> Self {
+        let (class, time) = (escaped(&format!("loop.{}.{}", about.id, gate.name)), gate.duration_seconds);
         let tests = gate.cases.iter().map(|(name, mark)| (name.as_str(), 0.0, of_test(gate, *mark)));
         let cases: Vec<_> = std::iter::once((gate.name.as_str(), time, of_gate(gate))).chain(tests).collect();
         let count = |what: CaseResult| cases.iter().filter(|(_, _, (is, _))| *is == what).count();
@@ -45,30 +69,42 @@ impl Suite {
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{time:.3}\" timestamp=\"{}\">\n    <properties>\n{}    </properties>\n{}  </testsuite>\n",
             escaped(&gate.name),
             cases.len(),
-            escaped(&found.at),
-            properties(found, gate),
+            escaped(about.at),
+            properties(about, gate),
             each.collect::<String>(),
         );
         Self { text, tests: cases.len(), failures, errors }
     }
 
-    /// Of a run without a verified result: it is only a claim, so it does not count as a test that passes.
-    fn claim(found: &Verification) -> Self {
+    /// Cases of our own, each with a message and whether it passes: what is only claimed never counts as a test that
+    /// passes.
+    pub(super) fn plain(about: SuiteAbout<'_>, name: &str, cases: &[(&str, String, bool)]) -> Self {
+        let failures = cases.iter().filter(|(_, _, passes)| !passes).count();
+        let case = |(name, message, passes): &(&str, String, bool)| {
+            let failure = format!("<failure message=\"{}\"/>", escaped(message));
+            let result = if *passes { "" } else { failure.as_str() };
+            format!(
+                "    <testcase classname=\"loop.{}\" name=\"{}\" time=\"0.000\">{result}</testcase>\n",
+                escaped(about.id),
+                escaped(name)
+            )
+        };
         let text = format!(
-            "  <testsuite name=\"claim\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"0.000\" timestamp=\"{}\">\n    <testcase classname=\"loop.{}\" name=\"claim\" time=\"0.000\"><failure message=\"{}\"/></testcase>\n  </testsuite>\n",
-            escaped(&found.at),
-            escaped(&found.id),
-            escaped(&found.why),
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\" time=\"0.000\" timestamp=\"{}\">\n{}  </testsuite>\n",
+            escaped(name),
+            cases.len(),
+            escaped(about.at),
+            cases.iter().map(case).collect::<String>(),
         );
-        Self { text, tests: 1, failures: 1, errors: 0 }
+        Self { text, tests: cases.len(), failures, errors: 0 }
     }
 }
 
-fn properties(found: &Verification, gate: &VerifiedGate) -> String {
+fn properties(about: SuiteAbout<'_>, gate: &VerifiedGate) -> String {
     let all = [
         ("command", gate.command.as_str()),
-        ("checkpoint", found.checkpoint.as_deref().unwrap_or_default()),
-        ("tree", found.tree.as_deref().unwrap_or_default()),
+        ("checkpoint", about.checkpoint),
+        ("tree", about.tree),
         ("output_sha256", gate.output_sha256.as_str()),
         ("recorded", gate.recorded.map_or("", Verdict::name)),
     ];

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use loop_core::ids::OrderId;
-use loop_core::policy::gate::Verdict;
+use loop_core::policy::gate::{ExitContradiction, Verdict};
 use loop_core::policy::proof::ProofResult;
 use loop_core::run::Gate;
 use loop_core::run::{
@@ -219,7 +219,7 @@ impl Live {
             Verdict::Fail => Paint::Dim,
             Verdict::Unverifiable => Paint::Warn,
         };
-        let contradiction = contradiction.map(sentences::contradiction);
+        let contradiction = contradiction.map(ExitContradiction::words);
         let said = match last.verdict {
             Verdict::Fail if contradiction.is_some() => String::new(),
             Verdict::Pass => String::new(),
@@ -236,6 +236,11 @@ impl Live {
         let tests =
             last.report.tests.as_ref().map_or_else(String::new, |tests| format!(" · {}", sentences::tests(tests)));
         self.line(Some(paint), &format!("{place:>7}  {name}: {word} ({negated}{ended}{but}){tests}{said}"));
+        let uncounted = last.report.tests.as_ref().is_none_or(|tests| tests.files_only);
+        if last.iteration == 0 && last.report.did_not_build && uncounted {
+            let text = "it did not build, so its tests are not counted yet: the first round that can is what must stay";
+            self.line(Some(Paint::Dim), &format!("         {text}"));
+        }
     }
 
     /// One fact of the run, as far as it is printed by itself.

@@ -3,16 +3,19 @@
 //! | file | what is there |
 //! |---|---|
 //! | `printer` `outbox` | the only code that prints; what waits to be printed while a run works |
-//! | `live` `monitor` | the lines while a run works, and after each iteration |
-//! | `header` `summary` | the first and the last lines of a run |
+//! | `live` `monitor` `now` | the lines while a run works, and after each iteration; what it is doing now |
+//! | `header` `summary` `sentences` | the first and the last lines of a run; sentences that several of them use |
+//! | `hidden` | which hidden gate did not pass, for a person only |
 //! | `error` | an error: what, why, what to do next |
 //! | `table` `diff` `pager` | tables, differences, long answers |
-//! | `verified` `junit` | what `loop verify` found |
+//! | `verified` `junit` `handed` | what `loop verify` found; of a proof that was handed over |
 //!
 //! Nothing here decides: it formats views of core.
 pub(crate) mod diff;
 pub(crate) mod error;
+pub(crate) mod handed;
 pub(crate) mod header;
+pub(crate) mod hidden;
 pub(crate) mod junit;
 pub(crate) mod live;
 pub(crate) mod monitor;

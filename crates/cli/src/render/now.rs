@@ -42,10 +42,12 @@ pub(crate) fn requests(now: &Now) -> Option<String> {
 fn judging(tree: JudgedTree) -> &'static str {
     match tree {
         JudgedTree::Final => "running the gates in a clean copy",
+        JudgedTree::Again => "running the gates in another clean copy: is one of them flaky?",
         JudgedTree::Initial => "running the gates in a clean copy of the initial checkpoint",
         JudgedTree::Canary => "adding a failing test to a copy: do the gates notice?",
         JudgedTree::Undone => "taking the change back in a copy: do the gates notice?",
         JudgedTree::Hunks { .. } => "taking single pieces of the change back in a copy: do the gates notice?",
+        JudgedTree::Hidden { .. } => "running the hidden gates",
     }
 }
 

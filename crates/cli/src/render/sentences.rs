@@ -1,6 +1,5 @@
 //! Sentences about attempts, waits, protected files and tests, for people.
 use loop_core::agent::{Failure, Permissions};
-use loop_core::policy::gate::ExitContradiction;
 use loop_core::policy::reserve::{Cap, Reserved};
 use loop_core::run::{AgentReport, CleanJudgement, CleanResult, GuardReport, JudgedTree, RunState, TestsSeen};
 use loop_core::text;
@@ -111,15 +110,6 @@ pub(crate) fn protected_files(guarded: &GuardReport) -> Vec<String> {
     lines
 }
 
-/// Why exit code 0 is not believed.
-pub(crate) fn contradiction(contradiction: ExitContradiction) -> String {
-    match contradiction {
-        ExitContradiction::FailingTests { count: 1 } => "1 test fails".to_owned(),
-        ExitContradiction::FailingTests { count } => format!("{count} tests fail"),
-        ExitContradiction::NoTests { before } => format!("no test ran, and {before} did before"),
-    }
-}
-
 /// What the gates said on a copy, where that is news.
 pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, String)> {
     let warn = |text: String| Some((Some(Paint::Warn), text));
@@ -127,6 +117,9 @@ pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, S
         (CleanResult::Passes, JudgedTree::Final) => Some((None, "the gates pass in a clean copy, too".to_owned())),
         (CleanResult::Disagrees { what }, JudgedTree::Final) => {
             warn(format!("the gates do not pass in a clean copy of the same files: {}", text::one_line(what, 200)))
+        }
+        (CleanResult::Passes, JudgedTree::Again) => {
+            warn("flaky: the gates pass in another clean copy of the same files".to_owned())
         }
         (CleanResult::WorkspaceOnly { why }, _) => {
             warn(format!("this project is judged in the workspace only: {}", text::one_line(why, 300)))
@@ -136,6 +129,11 @@ pub(crate) fn clean_copy(judgement: &CleanJudgement) -> Option<(Option<Paint>, S
         }
         (CleanResult::Passes, JudgedTree::Undone) => {
             warn("the sources of the start were put into a copy, and the gates did not notice".to_owned())
+        }
+        (CleanResult::Passes, JudgedTree::Hidden { .. }) => Some((None, "the hidden gates pass, too".to_owned())),
+        (CleanResult::Disagrees { what }, JudgedTree::Hidden { .. }) => warn(what.clone()),
+        (CleanResult::NotDone { why }, JudgedTree::Hidden { .. }) => {
+            warn(format!("the hidden gates could not be run: {}", text::one_line(why, 300)))
         }
         (CleanResult::Passes | CleanResult::Disagrees { .. } | CleanResult::NotDone { .. }, _) => None,
     }

@@ -4,7 +4,7 @@ use loop_core::run::{Best, Outcome, Proof, ProofJudge, ReasonCode, RunState};
 use loop_core::settings::UNLIMITED;
 use loop_core::text;
 use loop_core::time;
-use loop_core::view::{BreakerView, Claims};
+use loop_core::view::{BreakerView, Claims, qualification};
 
 use super::monitor;
 use super::printer::{Loudness, Paint, Printer};
@@ -17,18 +17,20 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     let (paint, word) = match over.outcome {
         Outcome::Verified => (Paint::Good, "done"),
         Outcome::PassedBut => (Paint::Warn, "passed, but not verified"),
-        Outcome::Accepted => (Paint::Good, "done, accepted by a person"),
-        Outcome::Claimed => (Paint::Good, "done, as the agent says"),
+        Outcome::Accepted => (Paint::Good, "done, accepted by a person, not verified"),
+        Outcome::Claimed => (Paint::Good, "done, claimed by the agent, not verified"),
         Outcome::Exhausted | Outcome::Tripped | Outcome::Blocked | Outcome::Tampered => (Paint::Bad, "not done"),
         Outcome::Stopped => (Paint::Warn, "stopped"),
         Outcome::Cancelled => (Paint::Warn, "cancelled"),
         Outcome::Unable => (Paint::Bad, "could not work"),
     };
+    let qualified = qualification(state).filter(|_| over.outcome == Outcome::Verified);
+    let word = qualified.map_or_else(|| word.to_owned(), |words| format!("{word}, {words}"));
     let reason = text::clean(over.reason.text.as_bytes());
     // "stopped by Ctrl-C" says it already.
-    let head = match reason.strip_prefix(word) {
-        Some(rest) => format!("{}{rest}\n", printer.paint(paint, word)),
-        None => format!("{}: {reason}\n", printer.paint(paint, word)),
+    let head = match reason.strip_prefix(&word) {
+        Some(rest) => format!("{}{rest}\n", printer.paint(paint, &word)),
+        None => format!("{}: {reason}\n", printer.paint(paint, &word)),
     };
     if printer.loudness == Loudness::Quiet {
         return head;
@@ -65,9 +67,10 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
     if spec.has_checkpoints() && state.iteration > 0 {
         next.push_str(&format!("roll back:  loop rollback {id} initial\n"));
     }
+    let qualified = qualification(state).map_or_else(String::new, |words| format!(", {words}"));
     let changes = if spec.has_checkpoints() { changes } else { "not measured (no checkpoints)" };
     format!(
-        "{head}{}{weaker}{proof}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({})\n{next}",
+        "{head}{}{weaker}{proof}  changes   {changes}\n{}  cost      {} · {iterations} in {}\n  status    {} ({}){qualified}\n{next}",
         gates.collect::<String>(),
         claims_and_limits(state, claims),
         cost(state),
@@ -80,12 +83,25 @@ pub(crate) fn summary(state: &RunState, claims: &Claims, changes: &str, printer:
 /// Where the pass was judged, how strong the gates are, and what else is named.
 fn proof_lines(proof: &Proof) -> String {
     let mut text = String::new();
+    let spent = match proof.judging_ms {
+        0 => String::new(),
+        spent => format!(" · copies and probes took {}", time::spaced(spent)),
+    };
     match &proof.judge {
-        Some(ProofJudge::CleanCopy { .. }) => text.push_str("  judged    again in a clean copy\n"),
+        Some(ProofJudge::CleanCopy { .. }) => text.push_str(&format!("  judged    again in a clean copy{spent}\n")),
         Some(ProofJudge::Workspace { why }) => {
-            text.push_str(&format!("  judged    only in the workspace: {}\n", text::one_line(why, 160)));
+            text.push_str(&format!("  judged    only in the workspace: {}{spent}\n", text::one_line(why, 160)));
+        }
+        None if proof.judging_ms > 0 => {
+            text.push_str(&format!("  judging   {} for clean copies and probes\n", time::spaced(proof.judging_ms)));
         }
         None => {}
+    }
+    if let Some(hidden) = proof.hidden {
+        text.push_str(&format!("  hidden    {}\n", hidden.words()));
+    }
+    for remark in &proof.judge_remarks {
+        text.push_str(&format!("  copy      {}\n", text::one_line(remark, 160)));
     }
     if let Some(strength) = &proof.strength {
         text.push_str(&format!("  strength  {}\n", text::one_line(&strength.text(), 300)));

@@ -18,7 +18,11 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
     for gate in &found.gates {
         line(&gate.name, &gate_words(gate));
     }
-    if let (Some(checkpoint), Some(tree)) = (&found.checkpoint, &found.tree) {
+    if let Some(hidden) = &found.hidden_gates {
+        line("hidden", &clean(&hidden.words()));
+    }
+    let judged = found.checkpoint.as_ref().zip(found.tree.as_ref()).filter(|_| !found.gates.is_empty());
+    if let Some((checkpoint, tree)) = judged {
         line("judged", &format!("a clean copy of {checkpoint}, tree {tree}"));
     }
     line("recorded", &format!("{} by loop {}", found.certificate.at, found.certificate.program));
@@ -48,19 +52,20 @@ pub(crate) fn text(found: &Verification, printer: Printer) -> String {
     out
 }
 
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     text::clean(text.as_bytes())
 }
 
 /// The last lines that a gate said.
-fn output_lines(gate: &VerifiedGate) -> Vec<String> {
+pub(super) fn output_lines(gate: &VerifiedGate) -> Vec<String> {
     let lines: Vec<&str> = gate.said.lines().collect();
     let from = lines.len().saturating_sub(SAID_LINES_MAX);
     lines.into_iter().skip(from).map(clean).collect()
 }
 
-fn gate_words(gate: &VerifiedGate) -> String {
+pub(super) fn gate_words(gate: &VerifiedGate) -> String {
     let mut words = vec![format!("{} ({}, {:.3} s)", gate.verdict.name(), clean(&gate.ended), gate.duration_seconds)];
+    words.extend(gate.not_believed.as_ref().map(|why| format!("not believed: {}", clean(why))));
     words.extend((gate.tries > 1).then(|| format!("{} tries", gate.tries)));
     words.extend(gate.tests.map(loop_core::view::TestCounts::words));
     words.extend(recorded(gate));
@@ -98,8 +103,12 @@ pub(crate) fn markdown(found: &Verification) -> String {
     }
     out.push('\n');
     let mut item = |text: String| out.push_str(&format!("- {text}\n"));
-    if let (Some(checkpoint), Some(tree)) = (&found.checkpoint, &found.tree) {
+    let judged = found.checkpoint.as_ref().zip(found.tree.as_ref()).filter(|_| !found.gates.is_empty());
+    if let Some((checkpoint, tree)) = judged {
         item(format!("Judged: a clean copy of {checkpoint}, tree `{tree}`, at {} by loop {}", found.at, found.program));
+    }
+    if let Some(hidden) = &found.hidden_gates {
+        item(format!("Hidden gates: {}", plain(&hidden.words())));
     }
     item(format!("Recorded: {} by loop {}", found.certificate.at, found.certificate.program));
     if found.certificate.verified {
@@ -122,14 +131,14 @@ pub(crate) fn markdown(found: &Verification) -> String {
 }
 
 /// A text in which nothing means anything to Markdown.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let special = |letter: char| "\\`*_[]<>|#".contains(letter);
     let line = text::one_line(text, 2000);
     line.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }
 
 /// A command as code in a cell: fenced by more ticks than it has in a row.
-fn code(command: &str) -> String {
+pub(super) fn code(command: &str) -> String {
     let line = text::one_line(command, COMMAND_LETTERS_MAX).replace('|', "\\|");
     let longest = line.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

@@ -100,7 +100,7 @@ fn an_agent_that_writes_to_the_journal_of_its_own_loop_ends_it() {
         let ran = user.run(&start(&agent, "grep -q b a", &["-n", "2"])).expect_code(3);
         assert!(ran.err().contains("something other than this loop changed"), "{}", ran.text());
         assert!(ran.err().contains(why) && ran.err().contains("hint: "), "{}", ran.text());
-        assert!(!ran.out().contains("done: the promise passes"), "{}", ran.text());
+        assert!(!ran.out().contains("the promise passes"), "{}", ran.text());
     }
 }
 
@@ -126,6 +126,21 @@ fn originals_that_were_removed_while_the_harness_was_killed_are_not_taken_again(
         assert!(ran.err().contains(&format!("hint: loop rollback {id} initial")), "{}", ran.text());
         user.run(&["rollback", &id, "initial"]).expect_code(0);
         assert_eq!(user.read("work/tests/check.sh"), "exit 1\n", "the hint helps");
+    }
+}
+
+#[test]
+fn a_record_for_clean_copies_that_was_removed_or_changed_ends_the_loop() {
+    // req: RT-R11
+    for (deed, why) in [("rm \"$B\"", "is missing"), ("echo >> \"$B\"", "is not the one that the loop wrote")] {
+        let user = user();
+        let agent = format!("B=$(echo {}/runs/*/judge-baseline); echo b >> a; {deed}", user.state().display());
+        let ran = user.run(&start(&agent, "grep -q b a", &["-n", "2"])).expect_code(3);
+        let words = "the record of ignored files and of settings in HOME before the first agent";
+        assert!(ran.text().contains(words) && ran.text().contains(why), "{}", ran.text());
+        assert!(!ran.out().contains("done: "), "{}", ran.text());
+        let ran = user.run(&["resume", &user.id()]).expect_code(3);
+        assert!(ran.err().contains(words) && ran.err().contains(why) && ran.err().contains("hint: "), "{}", ran.text());
     }
 }
 

@@ -33,6 +33,7 @@ fn list_and_status_have_their_documented_shape() {
               "workspace": "$ROOT/work",
               "goal": "do it",
               "outcome": "exhausted",
+              "qualification": null,
               "reason": "iteration_limit",
               "why": "1 iteration done and the promise fails",
               "resumable": true,
@@ -59,9 +60,9 @@ fn list_and_status_have_their_documented_shape() {
     }
 }
 
+// req: D-09
 #[test]
 fn a_history_has_its_documented_shape() {
-    // req: D-09
     let user = ended();
     let history = user.run(&["history", &user.id(), "--json"]);
     expect![[r#"
@@ -70,6 +71,7 @@ fn a_history_has_its_documented_shape() {
         {
           "version": 1,
           "id": "$ID",
+          "end": "exhausted",
           "iterations": [
             {
               "iteration": 1,
@@ -140,6 +142,7 @@ fn a_result_has_its_documented_shape() {
           "version": 1,
           "id": "$ID",
           "outcome": "exhausted",
+          "qualification": null,
           "reason": "iteration_limit",
           "why": "1 iteration done and the promise fails",
           "verified": false,

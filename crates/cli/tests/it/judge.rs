@@ -82,6 +82,22 @@ fn the_copy_holds_the_recorded_tree_and_both_trees_can_be_judged() {
 }
 
 #[test]
+fn a_file_over_the_size_limit_of_checkpoints_is_in_the_copy_while_it_is_unchanged() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    user.write("work/large.bin", &"x".repeat(3000));
+    run_once(
+        &user,
+        "echo done > work.txt",
+        &format!("test -s large.bin && {PROMISE}"),
+        &["--checkpoint-file-max", "2KiB"],
+    );
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    user.write("work/large.bin", &"y".repeat(3000));
+    assert_eq!(verdict(&judged(&user, "final")), "fail");
+}
+
+#[test]
 fn a_path_that_a_file_records_leads_into_the_copy_and_not_into_the_workspace() {
     // As an editable install does.
     let user = user();
@@ -149,6 +165,30 @@ fn without_mounts_the_copy_lies_elsewhere_and_it_is_said_if_the_workspace_was_op
 }
 
 #[test]
+fn a_service_outside_that_reads_the_workspace_makes_it_the_judge() {
+    // As a container engine does that mounts the workspace's folder.
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    let root = user.root().to_owned();
+    let promise = format!(
+        "if test -e '{0}/outside'; then touch '{0}/asked'; until test -e '{0}/answer'; do sleep 0.02; done; \
+         mv '{0}/answer' '{0}/read'; grep -q done '{0}/read'; else {PROMISE}; fi",
+        root.display()
+    );
+    run_once(&user, "echo done > work.txt", &promise, &[]);
+    let report = judged(&user, "final");
+    assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("own_path")), "{report}");
+    user.write("outside", "");
+    let request = request(&user, "final");
+    let running = begin(&user, &request);
+    wait_until("the gate asks", || root.join("asked").exists());
+    fs::copy(user.work().join("work.txt"), root.join("new")).unwrap();
+    fs::rename(root.join("new"), root.join("answer")).unwrap();
+    let report = report_of(&request, running.end().expect_code(0));
+    assert_eq!((verdict(&report), report["place"].as_str()), ("pass", Some("workspace_opened")), "{report}");
+}
+
+#[test]
 fn home_is_new_and_settings_in_it_are_those_of_the_start() {
     let user = user();
     user.write("work/work.txt", "to do\n");
@@ -196,6 +236,65 @@ fn ignored_files_come_along_only_as_they_were_at_the_start() {
     let remark = report["remarks"].to_string();
     assert!(remark.contains("changed since the start: 4 (local/changed, new"), "{remark}");
     assert_eq!(user.read("work/node_modules/a/2.js"), "forged\n", "the workspace is not touched");
+}
+
+#[test]
+fn ignored_files_that_were_written_again_as_they_were_come_along() {
+    // As generated code is.
+    let user = user();
+    user.write("work/.gitignore", "generated/\n");
+    user.write("work/work.txt", "to do\n");
+    user.write("work/generated/same", "same\n");
+    user.write("work/generated/other", "before\n");
+    let seen = user.root().join("seen");
+    let promise = format!("ls generated > '{}'; {PROMISE}", seen.display());
+    let agent = "echo done > work.txt; rm generated/*; echo same > generated/same; echo after > generated/other";
+    run_once(&user, agent, &promise, &[]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert_eq!(user.read("seen"), "same\n");
+}
+
+#[test]
+fn a_loop_that_only_the_workspace_could_judge_is_verified_with_what_is_in_the_workspace() {
+    let user = user();
+    user.write("work/.gitignore", "generated\n");
+    user.write("work/work.txt", "to do\n");
+    user.write("work/generated", "one\n");
+    // Without the file it says something else than at the start.
+    let promise = format!("cat generated && {PROMISE} && grep -q two generated");
+    let agent = "echo done > work.txt; echo two > generated";
+    user.run(&start(agent, &promise, &["-n", "1"])).expect_code(0);
+    let ran = user.run(&["verify", &user.id()]).expect_code(0);
+    assert!(ran.text().contains("the loop was judged in the workspace only: "), "{}", ran.text());
+    assert!(ran.text().contains("what checkpoints leave out, as it is now"), "{}", ran.text());
+}
+
+#[test]
+fn verify_names_a_gate_that_fails_and_then_passes_on_the_same_files() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    let times = user.root().join("times");
+    // It fails once for each time that is left in a file outside.
+    let promise = format!("{PROMISE} && if test -e '{0}'; then rm '{0}'; exit 1; fi", times.display());
+    user.run(&start("echo done > work.txt", &promise, &["-n", "1"])).expect_code(0);
+    user.write("times", "");
+    let ran = user.run(&["verify", &user.id()]).expect_code(1);
+    assert!(ran.text().contains("promise is flaky: on the same files it failed first"), "{}", ran.text());
+    user.run(&["verify", &user.id()]).expect_code(0);
+}
+
+#[test]
+fn caches_that_came_since_the_start_are_left_out_also_where_they_are_not_ignored() {
+    let user = user();
+    let work = user.work().display().to_string();
+    git(&user, &["init", "-q", &work]);
+    user.write("work/work.txt", "to do\n");
+    user.write("work/__pycache__/old.pyc", "compiled\n");
+    let seen = user.root().join("seen");
+    let promise = format!("ls __pycache__ > '{}'; {PROMISE}", seen.display());
+    run_once(&user, "echo done > work.txt; echo forged > __pycache__/new.pyc", &promise, &[]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert_eq!(user.read("seen"), "old.pyc\n");
 }
 
 #[test]
@@ -291,4 +390,81 @@ fn a_child_that_is_interrupted_or_killed_leaves_neither_process_nor_copy() {
     wait_until("its processes are gone", || user.marked(&id).is_empty());
     user.run(&["list"]).expect_code(0);
     assert_eq!(left(&user), 0);
+}
+
+/// A gate that prints results of tests; an ignored file makes the second test pass.
+fn with_tests(user: &TestEnv) {
+    user.write("work/.gitignore", "local/\n");
+    user.write(
+        "work/check.sh",
+        "echo 1..2; echo 'ok 1 - a'; if test -e local/ok; then echo 'ok 2 - b'; else echo 'not ok 2 - b'; fi; \
+         test -e work.txt\n",
+    );
+}
+
+/// An agent that only makes the output of the gate good, by a file that no checkpoint holds.
+const FORGES: &str = "mkdir -p local; touch local/ok; echo x >> work.txt";
+
+// req: RT-R6
+#[test]
+fn a_clean_copy_in_which_a_test_fails_under_exit_0_is_no_pass() {
+    let user = user();
+    with_tests(&user);
+    let ran = user.run(&start(FORGES, "sh check.sh", &["-n", "1"])).expect_code(1);
+    assert!(ran.out().contains("passed, but not verified"), "{}", ran.text());
+    assert!(
+        ran.out().contains("not in a clean copy of the same files: promise (exit 0): 1 test fails"),
+        "{}",
+        ran.text()
+    );
+    assert!(ran.out().contains(" for clean copies and probes"), "the time that it took is shown: {}", ran.text());
+}
+
+// req: RT-R6
+#[test]
+fn verify_does_not_believe_exit_0_while_a_test_fails_either() {
+    let user = user();
+    with_tests(&user);
+    user.run(&start(FORGES, "sh check.sh", &["-n", "1", "--judge", "workspace"])).expect_code(0);
+    let ran = user.run(&["verify", &user.id()]).expect_code(1);
+    assert!(ran.out().contains("promise (exit 0, but 1 test fails)"), "{}", ran.text());
+    let found: Value = user.run(&["verify", &user.id(), "--json"]).expect_code(1).json();
+    assert_eq!(
+        (&found["gates"][0]["verdict"], &found["gates"][0]["not_believed"]),
+        (&json!("fail"), &json!("1 test fails"))
+    );
+}
+
+#[test]
+fn names_of_tests_that_differ_each_time_in_brackets_are_no_reason_against_an_honest_fix() {
+    let user = user();
+    let check = "echo 1..1; if test -e src/work.c; then echo \"ok 1 - adds[$$]\"; else echo \"not ok 1 - adds[$$]\"; exit 1; fi\n";
+    user.write("work/check.sh", check);
+    let ran = user.run(&start("mkdir src; echo x > src/work.c", "sh check.sh", &["-n", "1"])).expect_code(0);
+    assert!(ran.out().contains("judged    again in a clean copy"), "{}", ran.text());
+}
+
+#[test]
+fn a_further_folder_of_home_comes_along_where_the_user_names_it() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    user.write("home/.mytool/word", "from home\n");
+    let promise = format!("cat ~/.mytool/word && {PROMISE}");
+    run_once(&user, "echo done > work.txt", &promise, &["--judge-home", "~/.mytool"]);
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+}
+
+#[test]
+fn the_files_of_the_copy_have_new_times() {
+    let user = user();
+    user.write("work/work.txt", "to do\n");
+    user.write("work/old.c", "int main;\n");
+    let mut touch = Command::new("touch");
+    assert!(touch.args(["-d", "2001-02-03"]).arg(user.work().join("old.c")).status().unwrap().success());
+    let seen = user.root().join("seen");
+    let promise = format!("date -r old.c +%Y > '{}'; {PROMISE}", seen.display());
+    run_once(&user, "echo done > work.txt", &promise, &[]);
+    assert_eq!(user.read("seen"), "2001\n");
+    assert_eq!(verdict(&judged(&user, "final")), "pass");
+    assert_ne!(user.read("seen"), "2001\n", "what was built from it before is built again");
 }

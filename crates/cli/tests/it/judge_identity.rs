@@ -21,7 +21,7 @@ fn is_not_judged_after(agent: &str, more: &[&str]) {
     let ran = user.run(&start(agent, "sh check.sh", &more)).expect_code(3);
     let said = ran.text();
     assert!(said.contains("$ROOT/work") && said.contains("is another folder now"), "{agent}: {said}");
-    assert!(!said.contains("promise: pass") && !said.contains("done:"), "{agent}: {said}");
+    assert!(!said.contains("promise: pass") && !said.contains("done:") && !said.contains("done, "), "{agent}: {said}");
     let status = user.run(&["status", &user.id(), "--json"]).json();
     assert_ne!(status["verified"], true, "{status}");
 }

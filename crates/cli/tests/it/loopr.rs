@@ -81,7 +81,8 @@ fn two_claims_with_the_signal_and_a_quiet_tree_are_complete() {
     status["next_reset_at"].take();
     let whole = json!({
         "state": "complete", "iteration": 2, "exit_reason": "done", "last_summary": "call 2",
-        "last_error": null, "call_count": 2, "next_reset_at": null
+        "last_error": null, "call_count": 2, "next_reset_at": null,
+        "qualification": "claimed by the agent, not verified"
     });
     assert_eq!(status, whole);
     expect![[r#"
@@ -99,7 +100,7 @@ fn two_claims_with_the_signal_and_a_quiet_tree_are_complete() {
     expect![["$MOMENT\n"]].assert_eq(&ran.same_everywhere(&env.read("work/.loopr/.last_reset")));
     expect![[r#"
         $MOMENT run=$ID iteration=1 status=COMPLETE exit_signal=true files=1 completion_indicators=1 no_progress=0 same_error=0 test_loops=0 missing_status=0 state=running summary="call 1"
-        $MOMENT run=$ID iteration=2 status=COMPLETE exit_signal=true files=0 completion_indicators=2 no_progress=1 same_error=0 test_loops=0 missing_status=0 state=complete exit_reason=done summary="call 2" why="the agent says 2 times in a row that it is done, and changed nothing more; nothing was verified"
+        $MOMENT run=$ID iteration=2 status=COMPLETE exit_signal=true files=0 completion_indicators=2 no_progress=1 same_error=0 test_loops=0 missing_status=0 state=complete exit_reason=done qualification="claimed by the agent, not verified" summary="call 2" why="the agent says 2 times in a row that it is done, and changed nothing more; nothing was verified"
     "#]]
     .assert_eq(&same_id(&env, &ran, "work/.loopr/loop.log"));
     let names = env.tree("work/.loopr");

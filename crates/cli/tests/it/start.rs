@@ -17,7 +17,7 @@ fn a_loop_goes_on_until_the_promise_holds_and_shows_what_it_did() {
         --- stdout
         done: the promise passes after 2 iterations
           promise   pass (exit 0, $TIME)
-          judged    again in a clean copy
+          judged    again in a clean copy · copies and probes took $TIME
           strength  red before (no tests shown), canary not tried (no known test runner was found in the gate's command or in its output), undo noticed, 1 of 1 hunks noticed
           changes   +2 -0 (1 file)
           cost      not known for a custom agent · 2 iterations in $TIME
@@ -241,7 +241,7 @@ fn a_dry_run_is_refused_where_a_start_would_be_and_says_when_nothing_would_run()
 #[test]
 fn a_wish_for_a_notification_is_met_at_every_end_and_cannot_change_it() {
     // req: D-15 partly: without --template and background
-    for (promise, word, code) in [("true", "completed", 0), ("false", "failed", 1)] {
+    for (promise, word, code) in [("true", "completed (before any iteration)", 0), ("false", "failed", 1)] {
         let user = user();
         user.program("notify-send", "printf '%s|' \"$@\" \"$LOOP_REASON\" > \"$HOME/told\"; exit 9");
         let ran = user.run(&start("true", promise, &["-n", "1", "--notify"])).expect_code(code);

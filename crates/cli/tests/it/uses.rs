@@ -115,6 +115,58 @@ fn a_changed_script_of_the_package_is_named_and_recorded_as_an_opportunity() {
 }
 
 #[test]
+fn a_program_that_the_gate_runs_for_what_it_prints_may_be_changed_and_is_named() {
+    let files = [("greet.sh", "echo \"helo $1\"\n"), ("expected.txt", "hello ann\n")];
+    let user = maker(&files);
+    let promise = "sh greet.sh ann | diff - expected.txt";
+    let ran = user.run(&start("sed -i 's/helo/hello/' greet.sh", promise, &["-n", "1"])).expect_code(0);
+    assert!(ran.text().contains("use are new or changed: greet.sh"), "{}", ran.text());
+    let user = maker(&files);
+    let ran = user.run(&start("sh greet.sh ann > expected.txt", promise, &["-n", "1"]));
+    assert!(ran.text().contains("use are new or changed: expected.txt"), "{}", ran.text());
+}
+
+#[test]
+fn what_the_texts_of_the_gates_name_links_outward_and_lines_to_look_at_are_recorded() {
+    let user = maker(&[
+        ("Makefile", "-include local.conf\ntest:\n\tsh check.sh\n"),
+        ("check.sh", ". ./greet.sh\n[ \"$(greet)\" = bye ]\n"),
+    ]);
+    user.write("work/greet.sh", "greet() { echo hello; }\n");
+    let agent = "echo 'exit 0' >> greet.sh; touch test local.conf; ln -s /etc outward; mkdir bin; \
+                 echo > bin/sh; chmod +x bin/sh";
+    let ran = user.run(&start(agent, "make test", &["-n", "1"]));
+    let journal = std::fs::read_to_string(user.run_folder(&user.id()).join("journal.jsonl")).unwrap();
+    for fact in [
+        r#"{"kind":"new_runner_file","path":"bin/sh"}"#,
+        r#"{"kind":"gate_file","path":"local.conf"}"#,
+        r#"{"kind":"outside_link","path":"outward"}"#,
+        r#"{"kind":"new_runner_file","path":"test"}"#,
+        r#"{"kind":"suspect_line","path":"greet.sh:2 ends the process"}"#,
+    ] {
+        assert!(journal.contains(fact), "{fact}: {journal} {}", ran.text());
+    }
+}
+
+#[test]
+fn what_the_tests_use_and_lines_that_ask_who_runs_them_are_named_with_the_proof() {
+    let user = maker(&[
+        ("check.sh", "sh tests/run.sh\n"),
+        ("tests/run.sh", "grep -q 5 data/cases.json && grep -q right sum.js\n"),
+        ("data/cases.json", "[]\n"),
+        ("go.mod", "module a\nreplace b => ./b\n"),
+        ("sum.js", "wrong\n"),
+    ]);
+    let agent = "echo '[5]' > data/cases.json; sed -i 's#./b#./c#' go.mod; \
+                 echo 'process.env.JEST_WORKER_ID; right' > sum.js; mkdir vendor; touch vendor/a.go";
+    let ran = user.run(&start(agent, "sh check.sh", &["-n", "1"])).expect_code(0);
+    let named = "the tests use are new or changed: data/cases.json, go.mod, vendor/a.go";
+    assert!(ran.text().contains(named), "{}", ran.text());
+    let looks = "lines of the change to look at: sum.js:1 asks who runs it";
+    assert!(ran.text().contains(looks), "{}", ran.text());
+}
+
+#[test]
 fn honest_work_on_what_the_gate_imports_or_the_task_names_is_left_as_it_is() {
     let make = ("Makefile", "test:\n\tpython3 check.py\n");
     let user = maker(&[

@@ -65,7 +65,11 @@ fn the_profile_has_the_documents_defaults_and_takes_its_flags_with_their_units()
         "--auto-confirm",
     ];
     let ran = env.run(&words(&flags)).expect_code(0);
-    assert!(ran.out().starts_with("done, as the agent says: the agent says 2 times in a row"), "{}", ran.text());
+    assert!(
+        ran.out().starts_with("done, claimed by the agent, not verified: the agent says 2 times in a row"),
+        "{}",
+        ran.text()
+    );
     assert!(ran.err().contains(" bytes of output"), "verbose: {}", ran.text());
     let settings = one(&env, &env.id())["settings"].clone();
     for (key, value, place) in [

@@ -129,6 +129,43 @@ pub fn contradiction(tests: Option<&TestsSeen>, earlier: EarlierTests, _: &Decid
     (tests.ran() == 0 && earlier.most > 0).then_some(ExitContradiction::NoTests { before: earlier.most })
 }
 
+impl ExitContradiction {
+    /// For people.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Self::FailingTests { count: 1 } => "1 test fails".to_owned(),
+            Self::FailingTests { count } => format!("{count} tests fail"),
+            Self::NoTests { before } => format!("no test ran, and {before} did before"),
+        }
+    }
+}
+
+/// One try of a gate that ended, and what is known of the gate from before.
+#[derive(Debug, Clone, Copy)]
+pub struct TryEvidence<'a> {
+    /// How it ended.
+    pub ended: &'a Ended,
+    /// What its output says about tests.
+    pub tests: Option<&'a TestsSeen>,
+    /// The gate has completed in this run before.
+    pub ran_before: bool,
+    /// What earlier rounds said about its tests. None where no agent has worked on the tree: what fails there while the
+    /// gate passes is not its work.
+    pub earlier: Option<EarlierTests>,
+    /// The exit code alone decides.
+    pub trust_exit: bool,
+}
+
+/// What one try of a gate means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TryVerdict {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Why its exit code 0 is not believed.
+    pub contradiction: Option<ExitContradiction>,
+}
+
 /// So many iterations in a row with an unverifiable gate end the run.
 pub const UNVERIFIABLE_MAX: u32 = 2;
 
@@ -191,6 +228,16 @@ impl<'a> Promise<'a> {
     #[must_use]
     pub fn judge(&self, ended: &Ended, ran_before: bool, _: &Deciding) -> Verdict {
         if self.negated { self.judge_negated(ended) } else { judge_plain(ended, ran_before) }
+    }
+
+    /// The verdict for a try, by its exit code and by its output.
+    #[must_use]
+    pub fn judge_try(&self, tried: &TryEvidence<'_>, deciding: &Deciding) -> TryVerdict {
+        let verdict = self.judge(tried.ended, tried.ran_before, deciding);
+        let believes_tests = verdict == Verdict::Pass && !self.negated && !tried.trust_exit;
+        let tests = tried.tests.filter(|_| believes_tests);
+        let contradiction = tried.earlier.and_then(|earlier| contradiction(tests, earlier, deciding));
+        TryVerdict { verdict: if contradiction.is_some() { Verdict::Fail } else { verdict }, contradiction }
     }
 
     fn judge_negated(&self, ended: &Ended) -> Verdict {

@@ -14,6 +14,7 @@
 //! | `budget` | amounts of money and tokens, and what is left of a limit |
 //! | `prices` | the cost of tokens, by the user's table |
 //! | `time_budget` | how the time that is left is divided between agent and gates |
+//! | `proof` | what speaks against a pass, how much it weighs, and what follows |
 //! | `protect` | which files an agent must not change |
 //! | `probe` | how a copy is changed so that good gates must fail: canary, undo, hunks |
 pub mod breaker;

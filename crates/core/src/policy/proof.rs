@@ -39,11 +39,24 @@ pub enum FindingKind {
     SelectiveGate,
     /// The exit code of a gate's command does not say whether the work is done. It is only named.
     DeceivingPromise,
+    /// Files that the gates or the tests use, beside the tests, are new or changed. They are only named.
+    GateFiles,
+    /// Links lead out of the workspace. They are only named.
+    OutsideLinks,
+    /// Lines of the change that a person should look at. They are only named.
+    SuspectLines,
     /// The tests are weaker than at the start, and they are required as they were.
     WeakerTests,
     /// The strength of the gates is required, and it was not shown.
     Strength,
+    /// A hidden gate does not pass.
+    HiddenGate,
+    /// The hidden gates could not be run.
+    HiddenGateNotRun,
 }
+
+/// So many passes that a hidden gate refused end the run: an agent must not find out by trying what it checks.
+pub const HIDDEN_REFUSALS_MAX: u32 = 3;
 
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +71,7 @@ pub enum FindingWeight {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::RenamedTests,
         Self::FailingTests,
         Self::CleanCopy,
@@ -72,8 +85,13 @@ impl FindingKind {
         Self::TestsNotShown,
         Self::SelectiveGate,
         Self::DeceivingPromise,
+        Self::GateFiles,
+        Self::OutsideLinks,
+        Self::SuspectLines,
         Self::WeakerTests,
         Self::Strength,
+        Self::HiddenGate,
+        Self::HiddenGateNotRun,
     ];
 
     /// Its word in settings and in JSON.
@@ -93,9 +111,20 @@ impl FindingKind {
             Self::TestsNotShown => "tests-not-shown",
             Self::SelectiveGate => "selective-gate",
             Self::DeceivingPromise => "deceiving-promise",
+            Self::GateFiles => "gate-files",
+            Self::OutsideLinks => "outside-links",
+            Self::SuspectLines => "suspect-lines",
             Self::WeakerTests => "weaker-tests",
             Self::Strength => "strength",
+            Self::HiddenGate => "hidden-gate",
+            Self::HiddenGateNotRun => "hidden-gate-not-run",
         }
+    }
+
+    /// Whether it can be accepted before the run begins. Who does not want a hidden gate takes it out of the settings.
+    #[must_use]
+    pub const fn may_be_accepted(self) -> bool {
+        !matches!(self, Self::HiddenGate | Self::HiddenGateNotRun)
     }
 
     /// How much it weighs.
@@ -108,14 +137,18 @@ impl FindingKind {
             | Self::Canary
             | Self::Undo
             | Self::SwappedProgram
-            | Self::WeakerTests => FindingWeight::Evidence,
+            | Self::WeakerTests
+            | Self::HiddenGate => FindingWeight::Evidence,
             Self::ChangedTests
             | Self::RunnerConfig
             | Self::Manifest
             | Self::TestsNotShown
             | Self::SelectiveGate
-            | Self::DeceivingPromise => FindingWeight::Opportunity,
-            Self::SameTree | Self::Strength => FindingWeight::Requirement,
+            | Self::DeceivingPromise
+            | Self::GateFiles
+            | Self::OutsideLinks
+            | Self::SuspectLines => FindingWeight::Opportunity,
+            Self::SameTree | Self::Strength | Self::HiddenGateNotRun => FindingWeight::Requirement,
         }
     }
 }
@@ -138,7 +171,9 @@ pub enum RedBefore {
     No,
     /// A test failed.
     Assertion,
-    /// No test was seen: there were none, or it did not build.
+    /// It could not be built or loaded, so that no test of it ran.
+    DidNotBuild,
+    /// No test was seen, and nothing says that it did not build.
     NoTests,
     /// A gate that shows no tests failed.
     Failed,
@@ -196,6 +231,7 @@ impl StrengthReport {
         let red = match self.red_before {
             RedBefore::No => "not red before",
             RedBefore::Assertion => "red before",
+            RedBefore::DidNotBuild => "red before (it did not build)",
             RedBefore::NoTests => "red before (no test ran)",
             RedBefore::Failed => "red before (no tests shown)",
         };
@@ -251,15 +287,30 @@ pub enum ProofResult {
     PassedBut,
 }
 
-/// What follows from what was found. `before` are the kinds of the pass before, where that was refused.
+/// What was refused before in a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefusedBefore<'a> {
+    /// What spoke against the pass before.
+    pub kinds: &'a [FindingKind],
+    /// How many passes a hidden gate refused.
+    pub by_hidden_gates: u32,
+}
+
+/// What follows from what was found.
 #[must_use]
-pub fn result(findings: &[Finding], before: &[FindingKind], agent_worked: bool, _: &Deciding) -> ProofResult {
+pub fn result(findings: &[Finding], before: RefusedBefore<'_>, agent_worked: bool, _: &Deciding) -> ProofResult {
     let evidence = |finding: &&Finding| finding.kind.weight() == FindingWeight::Evidence;
     let mut evidence = findings.iter().filter(evidence).peekable();
     if evidence.peek().is_none() {
         return if findings.is_empty() { ProofResult::Verified } else { ProofResult::PassedBut };
     }
-    let same_again = evidence.any(|finding| before.contains(&finding.kind));
-    // Before iteration 1 there is no agent whose work could change.
-    if same_again || !agent_worked { ProofResult::PassedBut } else { ProofResult::Refused }
+    let is_hidden = |finding: &&Finding| finding.kind == FindingKind::HiddenGate;
+    if findings.iter().any(|finding| is_hidden(&finding)) && before.by_hidden_gates + 1 >= HIDDEN_REFUSALS_MAX {
+        return ProofResult::PassedBut;
+    }
+    let mut others = evidence.filter(|finding| !is_hidden(finding)).peekable();
+    // Before iteration 1 there is no agent whose work could change. A hidden gate may be what the agent is to work on.
+    let at_start = others.peek().is_some() && !agent_worked;
+    let same_again = others.any(|finding| before.kinds.contains(&finding.kind));
+    if same_again || at_start { ProofResult::PassedBut } else { ProofResult::Refused }
 }

@@ -54,7 +54,10 @@ impl RunState {
             Decision::Round(judgement) => self.round_judged(judgement),
             Decision::Protect(judgement) => self.guard.protect(judgement),
             Decision::Guard(judgement) => self.guard_judged(judgement),
-            Decision::Clean(judgement) => self.proving.copy_judged(judgement, self.checkpoints.tree()),
+            Decision::Clean(judgement) => {
+                self.gates.learn_names(&judgement.names);
+                self.proving.copy_judged(judgement, self.checkpoints.tree());
+            }
             Decision::Proof(judgement) => self.proof_judged(judgement),
             Decision::Chosen { choice, .. } => self.chosen(choice),
             Decision::BreakerClosed => self.progress.close_breaker(self.checkpoints.tree()),
@@ -76,8 +79,9 @@ impl RunState {
         match &input.event {
             Event::Created(spec) => self.created(input.at, spec),
             Event::Opened => self.opened(input.at),
-            Event::Reopened { changes, unattended, .. } => {
+            Event::Reopened { changes, unattended, hidden, .. } => {
                 self.reopened(input.at, changes);
+                self.proving.opened_with(hidden.as_ref());
                 self.clock.set_unattended(*unattended);
             }
             Event::OpenedForRequest { .. } => self.opened_for_request(input.at),
@@ -172,6 +176,7 @@ impl RunState {
     fn created(&mut self, at: At, spec: &RunSpec) {
         self.clock.create(at);
         self.clock.set_unattended(spec.unattended);
+        self.proving.opened_with(spec.hidden.as_ref());
         let settings = Settings::of(&spec.settings);
         self.gates = Gates::new(&settings.gates);
         self.settings = RunSettings::from(settings);
@@ -400,6 +405,8 @@ impl RunState {
             (Order::Guard { point }, Answer::Guard(report)) => self.guard.checked(*point, report),
             (Order::Certify { point }, Answer::Certify(report)) => self.proving.certify(*point, report),
             (Order::Judge { point, tree }, Answer::Judged(report)) => self.proving.reported(*point, *tree, report),
+            // A record that clean copies are made from is damaged: nothing else may decide instead.
+            (Order::Judge { .. }, Answer::Blocked { why }) => self.trouble.host_failed(why),
             (Order::Judge { point, tree }, Answer::Failed { what }) => {
                 self.proving.reported(*point, *tree, &JudgeReport::not_done(what.clone()));
             }
@@ -439,6 +446,7 @@ impl RunState {
 
     fn checkpoint_taken(&mut self, name: CheckpointName, report: &CheckpointReport) {
         self.checkpoints.taken(report, matches!(name, CheckpointName::BetweenIterations(_)));
+        self.proving.set_baseline(report.judge_baseline.as_deref());
         match name {
             CheckpointName::Initial => self.enter_gates(GatePoint::Baseline),
             CheckpointName::Iteration(_) => self.phase = Phase::Measuring,

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::report::Answer;
-use super::spec::RunSpec;
+use super::spec::{HiddenGates, RunSpec};
 use crate::agent::Described;
 use crate::ids::{OrderId, ProcessId};
 use crate::settings::keys;
@@ -35,6 +35,9 @@ pub enum Event {
         /// No person can see it work.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unattended: bool,
+        /// The hidden gates that the user's settings have now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hidden: Option<HiddenGates>,
     },
     /// A person's command opened it for one request; the run does not continue.
     OpenedForRequest {

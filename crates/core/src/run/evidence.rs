@@ -2,7 +2,10 @@
 //! `step` decided it. It asks no policy.
 use super::fact::Fact;
 use super::gates::Gate;
+use super::judge_report::JudgedTree;
+use super::judgement::CleanResult;
 use super::outcome::{Outcome, Proof};
+use super::spec::HiddenGates;
 use super::state::RunState;
 use crate::policy::gate::Verdict;
 
@@ -26,7 +29,18 @@ pub(super) fn check(state: &RunState, fact: &Fact) -> Result<(), &'static str> {
     if !state.gates.required().all(|gate| has(proof, gate)) {
         return Err("it says verified with a proof of other gates than those before it");
     }
+    if state.proving.hidden().is_some_and(|hidden| !hidden_pass(state, proof, hidden)) {
+        return Err("it says verified, and its hidden gates did not pass");
+    }
     Ok(())
+}
+
+/// Whether the proof says that the hidden gates passed, and an order before it showed that.
+fn hidden_pass(state: &RunState, proof: &Proof, hidden: &HiddenGates) -> bool {
+    let is_hidden = |tree: JudgedTree| matches!(tree, JudgedTree::Hidden { .. });
+    let ran = state.phase.point().and_then(|point| state.proving.copy(point, is_hidden));
+    ran.is_some_and(|copy| copy.result == CleanResult::Passes)
+        && proof.hidden.is_some_and(|said| said.passed && said.count == hidden.count)
 }
 
 /// Whether a proof has the newest verdict of a gate.

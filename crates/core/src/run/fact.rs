@@ -224,7 +224,8 @@ pub enum Order {
         /// Which tree the copy holds.
         tree: JudgedTree,
     },
-    /// Do nothing until it is cancelled.
+    /// Do nothing until it is cancelled. Only between iterations: people had time, so protected files that changed
+    /// meanwhile count as changed by them.
     Hold {
         /// Why.
         cause: HoldCause,
@@ -294,8 +295,12 @@ fn judge_limit_ms(tree: JudgedTree, settings: &Settings) -> u64 {
         limit.saturating_mul(u64::from(gate.needs().tries))
     };
     let gates = settings.gates.iter().map(one).fold(0, u64::saturating_add);
-    let budget = if let JudgedTree::Hunks { budget_ms } = tree { budget_ms } else { 0 };
-    gates.saturating_add(COPY_MS_MAX).saturating_add(budget)
+    let more = match tree {
+        JudgedTree::Hunks { budget_ms } => budget_ms,
+        JudgedTree::Hidden { limit_ms, .. } => limit_ms,
+        JudgedTree::Final | JudgedTree::Again | JudgedTree::Initial | JudgedTree::Canary | JudgedTree::Undone => 0,
+    };
+    gates.saturating_add(COPY_MS_MAX).saturating_add(more)
 }
 
 impl Order {

@@ -1,12 +1,13 @@
 //! The gates of a run, each with what is remembered of it.
 use super::event::GateIndex;
 use super::fact::{CancelCause, GatePoint};
-use super::judgement::GateJudgement;
+use super::judgement::{GateJudgement, GateNames};
 use super::report::{GateProgram, GateReport};
 use crate::ended::Ended;
 use crate::ids::OrderId;
 use crate::policy::gate::{EarlierTests, ExitContradiction, Tally, Verdict};
 use crate::settings::GateSpec;
+use crate::test_output::SameNames;
 
 /// All gates of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,8 +40,10 @@ pub struct Gate {
     contradiction: Option<ExitContradiction>,
     /// The trees on which it failed, the newest last.
     failed_trees: Vec<String>,
-    /// Two rounds on one tree ran another number of tests.
+    /// Two rounds on one tree, before an agent worked, ran another number of tests.
     selective: bool,
+    /// Whether it runs the same tests each time on one tree, where that was tried in clean copies.
+    names: Option<SameNames>,
     /// The hash of the file with the names that were seen so far.
     known_tests: Option<String>,
     first_programs: Vec<GateProgram>,
@@ -67,6 +70,8 @@ pub struct FirstRound {
     pub ended: Ended,
     /// The tests of it.
     pub tests: Option<FirstTests>,
+    /// Something could not be built or loaded.
+    pub did_not_build: bool,
     /// The end of its output, without digits and spaces.
     shape: String,
 }
@@ -80,6 +85,8 @@ pub struct FirstTests {
     pub failed: u32,
     /// Tests were named or counted; else only files that could not be loaded.
     pub could_count: bool,
+    /// It stopped early: how many there were is chance.
+    pub uncounted: bool,
 }
 
 impl FirstRound {
@@ -89,16 +96,22 @@ impl FirstRound {
             passed: tests.passed,
             failed: tests.failed,
             could_count: !tests.files_only,
+            uncounted: tests.uncounted,
         });
-        Self { verdict, ended: report.ended.clone(), tests, shape: shape(&report.excerpt) }
+        let did_not_build = report.did_not_build || tests.is_some_and(|tests| !tests.could_count);
+        Self { verdict, ended: report.ended.clone(), tests, did_not_build, shape: shape(&report.excerpt) }
     }
 
-    /// Whether another round on the same tree says the same.
+    /// Whether another round on the same tree says the same. A gate that chooses other tests each time is not compared by
+    /// them.
     #[must_use]
-    pub fn is_like(&self, verdict: Verdict, report: &GateReport) -> bool {
-        let tests = report.tests.as_deref().map(|tests| (tests.passed, tests.failed));
-        let same_tests = match (self.tests, tests) {
-            (Some(first), Some(now)) => (first.passed, first.failed) == now,
+    pub fn is_like(&self, verdict: Verdict, report: &GateReport, chooses: bool) -> bool {
+        if chooses {
+            return self.verdict == verdict;
+        }
+        let same_tests = match (self.tests, report.tests.as_deref()) {
+            (Some(first), Some(now)) if first.uncounted || now.uncounted => true,
+            (Some(first), Some(now)) => (first.passed, first.failed) == (now.passed, now.failed),
             (None, None) => self.verdict == Verdict::Pass || self.shape == shape(&report.excerpt),
             (Some(_), None) | (None, Some(_)) => false,
         };
@@ -219,10 +232,16 @@ impl Gate {
         self.failed_trees.iter().any(|failed| failed == tree)
     }
 
-    /// Whether it runs another number of tests on one tree.
+    /// Whether it runs other tests each time on one tree.
     #[must_use]
     pub fn is_selective(&self) -> bool {
-        self.selective
+        self.selective || self.names == Some(SameNames::No)
+    }
+
+    /// Whether it names the same tests each time on one tree; none where that is not known.
+    #[must_use]
+    pub fn names(&self) -> Option<SameNames> {
+        self.names
     }
 
     /// The hash of the file with the names of tests that were seen so far.
@@ -255,8 +274,10 @@ impl Gate {
     fn round_on(&mut self, round: JudgedRound<'_>, before: Option<&LastGate>, report: &GateReport, verdict: Verdict) {
         let tests = report.tests.as_deref();
         let ran = |report: &GateReport| report.tests.as_ref().map(|tests| tests.ran());
-        let same_tree = before.filter(|before| before.tree.is_some() && before.tree.as_deref() == round.tree);
-        self.selective |= same_tree.is_some_and(|before| {
+        // Only before an agent worked: one that changes ignored files makes another gate of the same tree.
+        let both_first = |before: &&LastGate| (before.iteration, round.iteration) == (0, 0);
+        let same_tree = |before: &&LastGate| before.tree.is_some() && before.tree.as_deref() == round.tree;
+        self.selective |= before.filter(both_first).filter(same_tree).is_some_and(|before| {
             // One that stopped early, or could not begin, did not choose its tests.
             before.verdict == verdict && ran(&before.report).is_some() && ran(&before.report) != ran(report)
         });
@@ -385,6 +406,16 @@ impl Gates {
         let JudgedRound { point, iteration, tree } = round;
         gate.last = Some(LastGate { order, iteration, point, tree: tree.map(str::to_owned), report, verdict });
         true
+    }
+
+    /// Stores whether gates run the same tests each time.
+    pub(super) fn learn_names(&mut self, names: &[GateNames]) {
+        for learned in names {
+            let gate = usize::try_from(learned.gate).ok().and_then(|at| self.list.get_mut(at));
+            if let Some(gate) = gate {
+                gate.names = Some(learned.same);
+            }
+        }
     }
 
     pub(super) fn round_ended(&mut self) {

@@ -17,7 +17,7 @@ use crate::ended::Ended;
 use crate::machine::Deciding;
 use crate::policy::breaker::{self, IterationEvidence};
 use crate::policy::crash::{self, CrashEvidence};
-use crate::policy::gate::{self, Verdict};
+use crate::policy::gate::{self, TryEvidence, TryVerdict, Verdict};
 use crate::policy::prices::cost_of;
 use crate::policy::protect::{ProtectJudgement, protected_by_default};
 use crate::policy::rank::{GateScore, Rank};
@@ -256,14 +256,15 @@ pub(super) fn gate(state: &RunState, deciding: &Deciding) -> GateJudgement {
     if ended.report.ended == Ended::ByUs && cancelled {
         return nothing;
     }
-    let promise = gate.spec().promise();
-    let by_exit = promise.judge(&ended.report.ended, gate.completed(), deciding);
-    let believes_tests = by_exit == Verdict::Pass && !promise.negated && !gate.spec().trust_exit;
-    let tests = ended.report.tests.as_deref().filter(|_| believes_tests);
-    // What fails before iteration 1 while the gate passes is named with the proof: it is not the agent's work.
-    let worked = state.iteration > 0;
-    let contradiction = gate::contradiction(tests.filter(|_| worked), gate.earlier_tests(), deciding);
-    let one = if contradiction.is_some() { Verdict::Fail } else { by_exit };
+    let tried = TryEvidence {
+        ended: &ended.report.ended,
+        tests: ended.report.tests.as_deref(),
+        ran_before: gate.completed(),
+        // What fails before iteration 1 while the gate passes is named with the proof: it is not the agent's work.
+        earlier: (state.iteration > 0).then(|| gate.earlier_tests()),
+        trust_exit: gate.spec().trust_exit,
+    };
+    let TryVerdict { verdict: one, contradiction } = gate.spec().promise().judge_try(&tried, deciding);
     let verdict = gate.tally().with(one).verdict(gate.spec().needs(), deciding);
     let completed = gate::ran_to_an_end(&ended.report.ended, deciding);
     GateJudgement { one: Some(one), verdict, completed, contradiction, ..nothing }

@@ -6,8 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::event::GateIndex;
 use super::report::GateReport;
-use crate::policy::gate::Verdict;
+use crate::policy::gate::{ExitContradiction, Verdict};
+use crate::test_output::SameNames;
 use crate::text::NameList;
+
+/// A remark that begins so names ignored files that the copy does not have.
+pub const LEFT_OUT: &str = "ignored files that are left out";
 
 /// Which tree the copy holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +19,8 @@ use crate::text::NameList;
 pub enum JudgedTree {
     /// The tree on which the gates passed.
     Final,
+    /// The same once more, where the first copy disagreed: a flaky gate has two answers for the same files.
+    Again,
     /// The tree of the initial checkpoint.
     Initial,
     /// The final tree with one failing test more, added in the way of the test runner.
@@ -25,6 +31,13 @@ pub enum JudgedTree {
     Hunks {
         /// No further piece is tried after this time.
         budget_ms: u64,
+    },
+    /// The tree on which the gates passed, for the hidden gates.
+    Hidden {
+        /// In a clean copy; else in the workspace itself, because there is no such copy.
+        in_copy: bool,
+        /// How long these gates may take together.
+        limit_ms: u64,
     },
 }
 
@@ -37,8 +50,10 @@ pub enum JudgePlace {
     /// The copy was in another folder, and nothing below the workspace was opened.
     #[default]
     Elsewhere,
-    /// The copy was in another folder, and files of the workspace were opened: this is not a clean run.
+    /// Files of the workspace were opened, from another folder or by a container that mounts it: this is not a clean run.
     WorkspaceOpened,
+    /// They ran in the workspace itself.
+    Workspace,
 }
 
 /// What came of it.
@@ -59,6 +74,12 @@ pub struct JudgeReport {
     /// What a person should read, a bounded number: dependencies as the agent installed them, and the like.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// The hash of the record of ignored files and settings in HOME, where it was made for this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// Folders of dependencies that are as the agent installed them, a bounded number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub installed: Vec<String>,
     /// How long all of it took.
     pub duration_ms: u64,
 }
@@ -66,14 +87,20 @@ pub struct JudgeReport {
 /// What one gate said on a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgedGate {
-    /// Which gate, from 0.
+    /// Which gate, from 0; of hidden gates, which of these.
     pub gate: GateIndex,
     /// Its verdict after all tries that it needed.
     pub verdict: Verdict,
     /// How many tries these were.
     pub tries: u32,
-    /// How the last try ended. Its tests have counts only.
+    /// How the last try ended. Of a hidden gate there is only how it ended.
     pub report: GateReport,
+    /// Why exit code 0 of the last try was not believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<ExitContradiction>,
+    /// Whether runs of this very tree ran the same tests, where that was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_tests: Option<SameNames>,
 }
 
 /// Which pieces of a change the gates notice.

@@ -1,6 +1,7 @@
 //! Decisions, as they are recorded: what `step` made of an event, so that `apply` only has to store it.
 use serde::{Deserialize, Serialize};
 
+use super::event::GateIndex;
 use super::fact::{GatePoint, GuardPoint, PromptNote};
 use super::judge_report::JudgedTree;
 use crate::agent::Failure;
@@ -9,6 +10,7 @@ use crate::policy::gate::{ExitContradiction, Verdict};
 use crate::policy::proof::{Finding, ProofResult, StrengthReport};
 use crate::policy::rank::Rank;
 use crate::policy::wait::Wait;
+use crate::test_output::SameNames;
 
 fn is_false(value: &bool) -> bool {
     !*value
@@ -215,6 +217,18 @@ pub struct CleanJudgement {
     pub tree: JudgedTree,
     /// What they said.
     pub result: CleanResult,
+    /// Gates of which it is known now whether they run the same tests each time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<GateNames>,
+}
+
+/// Whether a gate runs the same tests each time, on one tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateNames {
+    /// Which gate, from 0.
+    pub gate: GateIndex,
+    /// Whether it does.
+    pub same: SameNames,
 }
 
 /// What the gates said on a copy.

@@ -13,7 +13,10 @@
 //! | `apply` | bookkeeping: the only code that changes the state; it asks no policy |
 //! | `evidence` | what must stand before a fact that says *verified* |
 //! | `step` | an event in, facts out; what is ordered next |
-//! | `judge` | decisions about what ended: attempt, measurement, gate, round, check, proof |
+//! | `judge` | decisions about what ended: attempt, measurement, gate, round, guard |
+//! | `prove` `judge_report` `proving` | decisions about a pass; what a clean copy showed; what is remembered of it |
+//! | `kept_tests` | whether the tests that must be there did run |
+//! | `choice` `session` | which agent, model and prompt the next attempt uses; which conversation it continues |
 //! | `decide` | the one list of everything that ends, holds or continues a run |
 //! | `checkpoint_name` | how people name checkpoints |
 //! | `outcome` | outcomes, reasons, and the one table to status and exit code |
@@ -33,6 +36,7 @@ mod guard;
 mod judge;
 mod judge_report;
 mod judgement;
+mod kept_tests;
 mod outcome;
 mod phase;
 mod progress;
@@ -59,14 +63,15 @@ pub use fact::{
 };
 pub use gates::{Gate, Gates, LastGate, TestCount};
 pub use guard::Guard;
-pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree};
+pub use judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedGate, JudgedTree, LEFT_OUT};
 pub use judgement::{
     AttemptJudgement, AttemptResult, BestJudgement, CleanJudgement, CleanResult, DroppedOrder, GateJudgement,
-    GuardJudgement, IterationJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
+    GateNames, GuardJudgement, IterationJudgement, MeasurementJudgement, ProofJudgement, RoundJudgement, Tamper,
 };
+pub use kept_tests::lost_on_copy;
 pub use outcome::{
-    Acceptance, Ending, LooprState, Outcome, Proof, ProofGate, ProofJudge, Reason, ReasonCode, Standing, Status,
-    standing,
+    Acceptance, Ending, LooprState, Outcome, Proof, ProofGate, ProofHidden, ProofJudge, Reason, ReasonCode, Standing,
+    Status, standing,
 };
 pub use phase::{AfterAttempt, Phase};
 pub use progress::{Best, IterationDelta, Progress};
@@ -77,7 +82,7 @@ pub use report::{
     RollbackReport, Tool, ToolChange,
 };
 pub use session::SessionUse;
-pub use spec::{FileRef, GuardSpec, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
+pub use spec::{FileRef, GuardSpec, HiddenGates, INLINE_BYTES_MAX, RunSpec, StoredText, WorkspaceRef};
 pub use state::{OpenRunOrder, Requests, RunOrders, RunSettings, RunState, Trouble};
 pub use step::{Run, next_deadline, step};
 
@@ -86,5 +91,5 @@ pub use crate::agent::{AgentReport, StreamReport};
 pub use crate::changes::Changes;
 pub use crate::ended::{Ended, Output};
 pub use crate::ids::ProcessId;
-pub use crate::test_output::TestsSeen;
+pub use crate::test_output::{SameNames, TestsSeen};
 pub use crate::text::{NameList, TextDigest};

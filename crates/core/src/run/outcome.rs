@@ -279,6 +279,9 @@ pub struct Proof {
     /// The hash of that tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// The id that git gives to its files: the same on every machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_tree: Option<String>,
     /// What each gate said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<ProofGate>,
@@ -291,6 +294,12 @@ pub struct Proof {
     /// Where the gates were judged last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<ProofJudge>,
+    /// What a person should know about the clean copy, such as dependencies as the agent installed them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub judge_remarks: Vec<String>,
+    /// How long clean copies and probes took, in the whole run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub judging_ms: u64,
     /// How strong the gates are, where it was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<Box<StrengthReport>>,
@@ -303,6 +312,48 @@ pub struct Proof {
     /// What a probe cleared, or was accepted from the start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<Finding>,
+    /// What the hidden gates said, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<ProofHidden>,
+}
+
+/// What the hidden gates said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProofHidden {
+    /// How many there are.
+    pub count: u32,
+    /// All of them ran and passed.
+    pub passed: bool,
+    /// Where they ran; none where they did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<JudgePlace>,
+}
+
+impl ProofHidden {
+    /// For people.
+    #[must_use]
+    pub fn words(self) -> String {
+        let count = if self.count == 1 { "1 hidden gate".to_owned() } else { format!("{} hidden gates", self.count) };
+        let does = match (self.passed, self.count) {
+            (true, 1) => "passes",
+            (true, _) => "pass",
+            (false, 1) => "does not pass",
+            (false, _) => "do not all pass",
+        };
+        match self.place {
+            None => format!("{count}: not run"),
+            Some(JudgePlace::Workspace) => format!("{count} {does}, in the workspace itself"),
+            Some(JudgePlace::OwnPath | JudgePlace::Elsewhere) => format!("{count} {does}, in a clean copy"),
+            Some(JudgePlace::WorkspaceOpened) => {
+                format!("{count} {does}, in a copy; files of the workspace were opened")
+            }
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A person accepted a pass that something speaks against.

@@ -3,7 +3,9 @@ use super::fact::GatePoint;
 use super::judge_report::{HunkReport, JudgePlace, JudgeReport, JudgedTree};
 use super::judgement::{CleanJudgement, CleanResult, ProofJudgement};
 use super::report::CertifyReport;
-use crate::policy::proof::FindingKind;
+use super::spec::HiddenGates;
+use crate::policy::proof::{FindingKind, RefusedBefore};
+use crate::test_output::SameNames;
 
 /// How many trees are remembered that were judged in a clean copy.
 const CLEAN_TREES_MAX: usize = 16;
@@ -18,7 +20,12 @@ pub struct Proving {
     workspace_only: Option<String>,
     /// What spoke against the pass before.
     refused: Vec<FindingKind>,
+    /// The hidden gates, and how many passes they refused since a person opened the run.
+    hidden: Option<HiddenGates>,
+    refused_by_hidden: u32,
     spent_ms: u64,
+    /// The hash of the record of what was there before the first agent.
+    baseline: Option<String>,
 }
 
 /// The pass that is judged now.
@@ -49,6 +56,10 @@ pub struct JudgedCopy {
     pub place: JudgePlace,
     /// The pieces that were taken back.
     pub hunks: Option<HunkReport>,
+    /// What a person should know about the copy.
+    pub remarks: Vec<String>,
+    /// Folders of dependencies that are as the agent installed them.
+    pub installed: Vec<String>,
     /// How long it took.
     pub duration_ms: u64,
 }
@@ -95,16 +106,38 @@ impl Proving {
         self.workspace_only.as_deref()
     }
 
-    /// What spoke against the pass before.
+    /// What was refused before.
     #[must_use]
-    pub fn refused(&self) -> &[FindingKind] {
-        &self.refused
+    pub fn refused(&self) -> RefusedBefore<'_> {
+        RefusedBefore { kinds: &self.refused, by_hidden_gates: self.refused_by_hidden }
+    }
+
+    /// The hidden gates.
+    #[must_use]
+    pub fn hidden(&self) -> Option<&HiddenGates> {
+        self.hidden.as_ref()
+    }
+
+    /// A person opened the run, with the hidden gates that their settings have now.
+    pub(super) fn opened_with(&mut self, hidden: Option<&HiddenGates>) {
+        self.hidden = hidden.cloned();
+        self.refused_by_hidden = 0;
     }
 
     /// How long clean copies and probes took in all.
     #[must_use]
     pub fn spent_ms(&self) -> u64 {
         self.spent_ms
+    }
+
+    /// The hash of the record of ignored files and settings in HOME before the first agent.
+    #[must_use]
+    pub fn baseline(&self) -> Option<&str> {
+        self.baseline.as_deref()
+    }
+
+    pub(super) fn set_baseline(&mut self, hash: Option<&str>) {
+        self.baseline = hash.map(str::to_owned).or(self.baseline.take());
     }
 
     pub(super) fn proof_is_unjudged(&self) -> bool {
@@ -118,6 +151,7 @@ impl Proving {
     /// A copy was judged by the host.
     pub(super) fn reported(&mut self, point: GatePoint, tree: JudgedTree, report: &JudgeReport) {
         self.spent_ms = self.spent_ms.saturating_add(report.duration_ms);
+        self.set_baseline(report.baseline.as_deref());
         self.unjudged = Some(UnjudgedCopy { point, tree, report: report.clone() });
     }
 
@@ -132,6 +166,8 @@ impl Proving {
             result: judgement.result.clone(),
             place: report.place,
             hunks: report.hunks,
+            remarks: report.remarks,
+            installed: report.installed,
             duration_ms: report.duration_ms,
         };
         if let (JudgedTree::Final, Some(tree)) = (judgement.tree, tree) {
@@ -141,6 +177,11 @@ impl Proving {
             self.clean.push(CleanTree { tree: tree.to_owned(), copy: copy.clone() });
         }
         self.pass_at(point).copies.push(copy);
+        // What was said about lost tests before this was known does not count.
+        if judgement.tree == JudgedTree::Initial && judgement.names.iter().any(|gate| gate.same != SameNames::Exactly) {
+            self.clean.clear();
+            self.pass_at(point).copies.retain(|copy| copy.tree == JudgedTree::Initial);
+        }
     }
 
     fn pass_at(&mut self, point: GatePoint) -> &mut Pass {
@@ -157,6 +198,7 @@ impl Proving {
 
     pub(super) fn judged(&mut self, judgement: &ProofJudgement) {
         self.refused = judgement.findings.iter().map(|finding| finding.kind).collect();
+        self.refused_by_hidden += u32::from(self.refused.contains(&FindingKind::HiddenGate));
         if let Some(pass) = &mut self.pass {
             pass.judgement = Some(judgement.clone());
         }

@@ -81,6 +81,9 @@ pub struct CheckpointReport {
     /// What others changed, where it was taken because of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// The hash of the record of ignored files and settings in HOME before the first agent: what clean copies get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge_baseline: Option<String>,
     /// Files that changed while they were read, a bounded number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unstable: Vec<String>,
@@ -193,6 +196,9 @@ pub struct CertifyReport {
     /// Test commands that are not what they were at the start, a bounded number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weaker: Vec<String>,
+    /// The id that git gives to the judged files, where they are recorded: the same on every machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_tree: Option<String>,
     /// Programs of the gates that are another file, or another content, than before the agent worked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub swapped: Vec<ToolChange>,
@@ -282,6 +288,9 @@ pub struct GateReport {
     /// What it says about tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Box<TestsSeen>>,
+    /// Its output says that something could not be built or loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub did_not_build: bool,
     /// The programs that its command names, before the agent worked; empty later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<GateProgram>,

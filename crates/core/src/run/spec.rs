@@ -40,6 +40,9 @@ pub struct RunSpec {
     pub approval: Option<String>,
     /// Every setting with its origin.
     pub settings: Resolved,
+    /// The hidden gates, where the user's own settings have some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<HiddenGates>,
     /// No person can see it work: a failure of the host does not wait for one without an end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
@@ -50,6 +53,28 @@ impl RunSpec {
     #[must_use]
     pub fn has_checkpoints(&self) -> bool {
         self.backend != "none"
+    }
+}
+
+/// The hidden gates of a run. What they are called and what they run is in the user's own settings, and nowhere else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HiddenGates {
+    /// How many there are.
+    pub count: u32,
+    /// A hash of all of them and of the id of the run: those of the settings are compared with it before they run.
+    pub sha256: String,
+    /// How many tries they have together.
+    pub tries: u32,
+    /// The longest time limit that one of them has of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl HiddenGates {
+    /// How long all of them may take, where one without a limit of its own may take `gate_timeout_ms`.
+    #[must_use]
+    pub fn limit_ms(&self, gate_timeout_ms: u64) -> u64 {
+        gate_timeout_ms.max(self.timeout_ms.unwrap_or(0)).saturating_mul(u64::from(self.tries))
     }
 }
 

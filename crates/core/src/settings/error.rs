@@ -135,6 +135,9 @@ impl SettingsError {
             Self::UnknownKey { near: None, .. } => "`loop config show` lists every key".to_owned(),
             Self::BadValue { hint, .. } | Self::BadAgent { hint, .. } => hint.clone(),
             Self::NotInFile { key, .. } => format!("give it as a flag: --{}", key.replace('_', "-")),
+            Self::NotInProject { key, .. } if key.starts_with("hidden_gates") => {
+                "put it into your own config.toml, and take it out of this file: the agent can read it here".to_owned()
+            }
             Self::NotInProject { .. } => "give it as a flag, or put it into your own config.toml".to_owned(),
             Self::TooWide { .. } => "raise it by a flag, or in your own config.toml".to_owned(),
             Self::TurnsOff { key, .. } => {

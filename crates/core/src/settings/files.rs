@@ -4,7 +4,8 @@ use toml_edit::{Document, Item, TableLike, Value};
 use super::agents;
 use super::catalogue::{InProject, Key, catalogue, key};
 use super::error::SettingsError;
-use super::gates;
+use super::gates::{self, GateSpec};
+use super::hidden;
 use super::layers::{Given, Layer, Origin};
 use super::prices;
 use super::profiles::container;
@@ -74,6 +75,18 @@ pub fn project_from_toml(text: &str, file: &str, approved: bool) -> Result<Proje
     Ok(project)
 }
 
+/// The gates that a project's file names: its promise, then the others.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn gates_from_project(text: &str, file: &str) -> Result<Vec<GateSpec>, SettingsError> {
+    let project = project_from_toml(text, file, true)?;
+    let value = |name: &str| project.given.iter().rfind(|given| given.key.name == name).map(|given| &given.value);
+    let promise = value(gates::PROMISE).map(|command| GateSpec::new(gates::PROMISE, command));
+    let others = value(gates::KEY).map(|text| gates::read(text).unwrap_or_default()).unwrap_or_default();
+    Ok(promise.into_iter().chain(others).collect())
+}
+
 /// A key with its words; the table of agents has none.
 struct Entry {
     name: String,
@@ -90,6 +103,11 @@ fn entries(text: &str, file: &str, layer: Layer) -> Result<Vec<Entry>, SettingsE
     for (name, item) in document.as_table() {
         let span = document.as_table().key(name).and_then(|key| key.span());
         let at = Origin { layer, place: place(file, text, span.map(|span| span.start)) };
+        if let Some(key) = hidden::is_about_hidden(name) {
+            may_hide(key, &at)?;
+            hidden::hidden_from_toml(text, file)?;
+            continue;
+        }
         if let Some(name) = container::named(name) {
             for (key, words) in name.values(&words_of_toml(item).unwrap_or_default(), &at)? {
                 all.push(Entry { name: key.to_owned(), words: Some(words), at: at.clone() });
@@ -147,6 +165,11 @@ pub fn from_yaml(text: &str, file: &str, layer: Layer) -> Result<Vec<Given>, Set
     let mut given = Vec::new();
     for (name, value) in map {
         let at = Origin { layer, place: line_of_yaml(text, file, &name) };
+        if let Some(key) = hidden::is_about_hidden(&name) {
+            may_hide(key, &at)?;
+            hidden_from_yaml(text, file)?;
+            continue;
+        }
         if name == agents::TABLE {
             may_describe(&at)?;
             agents::agents_of_yaml(&value, text, file)?;
@@ -172,6 +195,14 @@ pub fn agents_from_yaml(text: &str, file: &str) -> Result<Vec<Described>, Settin
     map.get(agents::TABLE).map_or(Ok(Vec::new()), |value| agents::agents_of_yaml(value, text, file))
 }
 
+/// The hidden gates of a YAML file.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn hidden_from_yaml(text: &str, file: &str) -> Result<hidden::HiddenSettings, SettingsError> {
+    hidden::hidden_of_yaml(&yaml(text, file)?, text, file)
+}
+
 type YamlMap = std::collections::BTreeMap<String, serde_json::Value>;
 
 fn yaml(text: &str, file: &str) -> Result<YamlMap, SettingsError> {
@@ -190,6 +221,14 @@ fn yaml(text: &str, file: &str) -> Result<YamlMap, SettingsError> {
 pub(super) fn line_of_yaml(text: &str, file: &str, name: &str) -> String {
     let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{name}:")));
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{}", line + 1))
+}
+
+/// What a file of a repository says about hidden gates the agent could read, approved or not.
+fn may_hide(key: &'static str, at: &Origin) -> Result<(), SettingsError> {
+    if at.layer == Layer::Project {
+        return Err(SettingsError::NotInProject { place: at.place.clone(), key });
+    }
+    Ok(())
 }
 
 /// A command is never taken from a file that comes with a repository.
@@ -256,7 +295,7 @@ fn words_of_toml(item: &Item) -> Option<String> {
     item.as_value().and_then(words)
 }
 
-fn words_of_json(value: &serde_json::Value) -> Option<String> {
+pub(super) fn words_of_json(value: &serde_json::Value) -> Option<String> {
     use serde_json::Value as Json;
     match value {
         Json::String(text) => Some(text.clone()),

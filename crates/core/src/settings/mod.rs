@@ -9,9 +9,11 @@
 //! | `choices` `amounts` `value` | settings that are one of a few words; amounts with a unit; kinds of values |
 //! | `layers` `resolved` | where values come from and which one wins; the result |
 //! | `files` `edit` `gates` `prices` `agents` | texts of files read; one line of a file changed; tables in files |
+//! | `hidden` | hidden gates, which are in the user's own files only |
 //! | `wants` | what a project file wants to run, in lines for the person who approves it |
 //! | `profiles/` | tables of defaults and other names, one for each profile |
 //! | `reference` | the reference page and the schema |
+//! | `error` | what is wrong with a setting, and where |
 mod agents;
 mod amounts;
 mod catalogue;
@@ -20,6 +22,7 @@ mod edit;
 mod error;
 mod files;
 mod gates;
+mod hidden;
 mod layers;
 mod prices;
 pub mod profiles;
@@ -40,8 +43,12 @@ pub use choices::{
 };
 pub use edit::{set as set_in_toml, unset as unset_in_toml};
 pub use error::SettingsError;
-pub use files::{Project, agents_from_yaml, from_environment, from_toml, from_yaml, project_from_toml};
+pub use files::{
+    Project, agents_from_yaml, from_environment, from_toml, from_yaml, gates_from_project, hidden_from_yaml,
+    project_from_toml,
+};
 pub use gates::{GateSpec, PROMISE};
+pub use hidden::{HiddenGate, HiddenSettings, hidden_from_toml, text_of_gates};
 pub use layers::{Given, Layer, Origin, resolve, settle, too_wide};
 pub use prices::prices_from_toml;
 pub use resolved::{Caps, Resolved, Settings, Valued};

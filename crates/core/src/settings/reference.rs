@@ -20,6 +20,10 @@ pub fn page() -> String {
         section(&mut page, key);
     }
     page.push_str(
+        "\n## `hidden_gates`, `hidden_gates_file`\n\nGates that the agent is not told about: only in your own file, with no flag \
+         and no variable, and never shown\n([Hidden gates](../guide/hidden-gates.md)).\n",
+    );
+    page.push_str(
         "\n## Other names\n\nThe container profile has other names for some settings: in files as here, as flags with dashes.\n\n",
     );
     for name in container::NAMES {
@@ -69,6 +73,16 @@ pub fn schema() -> String {
     }
     // Agents of the user's own: `loop config check` knows more about them.
     properties.insert("agents".to_owned(), json!({"type": "object", "additionalProperties": {"type": "object"}}));
+    let gate = json!({"oneOf": [{"type": "string"}, {"type": "object"}]});
+    properties.insert(
+        "hidden_gates".to_owned(),
+        json!({"oneOf": [
+            {"type": "object", "additionalProperties": gate},
+            {"type": "array", "items": {"type": "string"}},
+        ], "description": "Gates that the agent is not told about: docs/guide/hidden-gates.md."}),
+    );
+    let file = json!({"type": "string", "minLength": 1, "description": "A file with more hidden_gates."});
+    properties.insert("hidden_gates_file".to_owned(), file);
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "loop: config.toml",

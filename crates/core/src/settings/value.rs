@@ -127,7 +127,8 @@ pub fn parse(kind: Kind, text: &str) -> Result<String, Refusal> {
 }
 
 fn findings(text: &str) -> Result<String, Refusal> {
-    let known: Vec<&str> = FindingKind::ALL.iter().map(|kind| kind.word()).collect();
+    let known: Vec<&str> =
+        FindingKind::ALL.iter().filter(|kind| kind.may_be_accepted()).map(|kind| kind.word()).collect();
     let mut words = Vec::new();
     for word in text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty()) {
         if !known.contains(&word) {

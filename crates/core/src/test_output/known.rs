@@ -2,7 +2,9 @@
 //! that failed when they were first seen.
 use std::collections::BTreeMap;
 
-use super::{TestStatus, Tests};
+use serde::{Deserialize, Serialize};
+
+use super::{Format, TestStatus, Tests};
 
 /// How many names are kept; with more, only counts are compared.
 const NAMES_MAX: usize = 40_000;
@@ -53,6 +55,12 @@ impl KnownTests {
         }
         let is_whole = tests.names_all() && !tests.statuses.is_empty();
         self.counted |= is_whole && !tests.statuses.keys().any(|name| is_file(name));
+    }
+
+    /// Whether a round has named all its tests, and their names are all kept.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.counted && !self.over
     }
 
     /// Which of those that must stay did not run in this round. Where not all tests are named, nothing is claimed.
@@ -151,8 +159,9 @@ fn without_brackets(name: &str) -> String {
     bare
 }
 
-/// Whether two rounds on one tree named the same tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether two rounds on one tree ran the same tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SameNames {
     /// They did.
     Exactly,
@@ -167,7 +176,7 @@ impl Tests {
     #[must_use]
     pub fn is_by_suites(&self) -> bool {
         let passed = || self.statuses.iter().filter(|(_, status)| **status == TestStatus::Passed);
-        self.format == "go" && passed().next().is_some() && passed().all(|(name, _)| !name.contains(' '))
+        self.format == super::go::Go::NAME && passed().next().is_some() && passed().all(|(name, _)| !name.contains(' '))
     }
 
     /// Whether only files are named that could not be loaded, or nothing was counted.
@@ -176,24 +185,30 @@ impl Tests {
         self.passed == 0 && self.statuses.keys().all(|name| is_file(name)) && !self.statuses.is_empty()
     }
 
-    /// Whether another round on the same tree named the same tests; none where one of them does not name all.
+    /// Whether another round on the same tree ran the same tests: by name, and where not all are named, by their number.
+    /// None where one of them stopped early: how far it came is chance.
     #[must_use]
     pub fn same_names(&self, other: &Tests) -> Option<SameNames> {
-        if !self.names_all() || !other.names_all() {
+        let counted = |tests: &Tests| tests.passed.saturating_add(tests.failed);
+        if self.uncounted || other.uncounted {
             return None;
         }
-        let bare = |tests: &Tests| {
-            let mut all: Vec<String> = tests.statuses.keys().map(|name| without_brackets(name)).collect();
-            all.sort();
-            all
+        if !self.names_all() || !other.names_all() {
+            return Some(if counted(self) == counted(other) { SameNames::Exactly } else { SameNames::No });
+        }
+        let ran = |tests: &Tests| {
+            let ran = tests.statuses.iter().filter(|(_, status)| **status != TestStatus::Skipped);
+            ran.map(|(name, _)| name.clone()).collect::<Vec<String>>()
         };
-        Some(if self.statuses.keys().eq(other.statuses.keys()) {
-            SameNames::Exactly
-        } else if bare(self) == bare(other) {
-            SameNames::WithoutBrackets
-        } else {
-            SameNames::No
-        })
+        let (mut one, mut two) = (ran(self), ran(other));
+        if one == two {
+            return Some(SameNames::Exactly);
+        }
+        for names in [&mut one, &mut two] {
+            names.iter_mut().for_each(|name| *name = without_brackets(name));
+            names.sort();
+        }
+        Some(if one == two { SameNames::WithoutBrackets } else { SameNames::No })
     }
 }
 
@@ -279,10 +294,28 @@ mod tests {
     }
 
     #[test]
+    fn two_rounds_without_names_are_compared_by_the_number_of_their_tests() {
+        let round = |passed| Tests { passed, ..tests(&[]) };
+        assert_eq!(round(5).same_names(&round(5)), Some(SameNames::Exactly));
+        assert_eq!(round(5).same_names(&round(4)), Some(SameNames::No));
+        let early = Tests { uncounted: true, ..round(4) };
+        assert_eq!(round(5).same_names(&early), None, "one that stopped early says nothing");
+    }
+
+    #[test]
+    fn a_test_that_one_of_two_rounds_left_out_is_a_difference() {
+        let all = tests(&[("a::one", Passed), ("a::two", Passed)]);
+        assert_eq!(all.same_names(&tests(&[("a::one", Passed), ("a::two", Skipped)])), Some(SameNames::No));
+    }
+
+    #[test]
     fn a_package_that_passes_as_a_whole_has_lost_no_test() {
         let mut known = KnownTests::default();
-        known.add(&Tests { format: "go", ..tests(&[("example.org/a TestAdd", Failed), ("example.org/a", Failed)]) });
-        let now = Tests { format: "go", ..tests(&[("example.org/a", Passed)]) };
+        known.add(&Tests {
+            format: "go-test",
+            ..tests(&[("example.org/a TestAdd", Failed), ("example.org/a", Failed)])
+        });
+        let now = Tests { format: "go-test", ..tests(&[("example.org/a", Passed)]) };
         assert!(known.missing(&now).exact.is_empty());
         assert!(now.is_by_suites());
     }

@@ -11,7 +11,9 @@
 //! | `test_list` `scan` `lines` | what readers share: tests by id, pieces of a line, bytes to lines |
 //! | `compared` `stored` `seen` | two runs compared; tests as a file; what the journal gets |
 //! | `known` | which tests must be there at the end of a run |
+//! | `build_errors` | whether something could not be built or loaded |
 //! | `excerpt` `failure_lines` | what of an output goes into a prompt; which lines are about a failure |
+mod build_errors;
 mod compared;
 mod excerpt;
 mod failure_lines;
@@ -35,6 +37,7 @@ mod vitest;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use build_errors::BuildErrors;
 pub use compared::Compared;
 pub use excerpt::excerpt;
 pub use known::{KnownTests, MissingTests, SameNames};
@@ -186,12 +189,22 @@ pub struct TestReader {
     stdout: Lines,
     stderr: Lines,
     readers: Vec<Box<dyn FormatReader>>,
+    build: BuildErrors,
+}
+
+/// What an output says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputRead {
+    /// The tests that it names or counts; none where there are none.
+    pub tests: Option<Tests>,
+    /// It says that something could not be built or loaded.
+    pub did_not_build: bool,
 }
 
 impl Default for TestReader {
     fn default() -> Self {
         let readers = READERS.iter().map(|reader| (reader.start)()).collect();
-        Self { stdout: Lines::default(), stderr: Lines::default(), readers }
+        Self { stdout: Lines::default(), stderr: Lines::default(), readers, build: BuildErrors::default() }
     }
 }
 
@@ -201,19 +214,33 @@ impl TestReader {
         for reader in &mut self.readers {
             reader.bytes(stream, bytes);
         }
-        let readers = &mut self.readers;
+        let (readers, build) = (&mut self.readers, &mut self.build);
         let lines = match stream {
             OutputStream::Stdout => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
         };
-        lines.push(bytes, &mut |line| give(readers, stream, line));
+        lines.push(bytes, &mut |line| {
+            build.line(line);
+            give(readers, stream, line);
+        });
     }
 
     /// The tests that the output names or counts; none where there are none.
     #[must_use]
-    pub fn end(mut self) -> Option<Tests> {
-        self.stdout.finish(&mut |line| give(&mut self.readers, OutputStream::Stdout, line));
-        self.stderr.finish(&mut |line| give(&mut self.readers, OutputStream::Stderr, line));
+    pub fn end(self) -> Option<Tests> {
+        self.finish().tests
+    }
+
+    /// All that the output says.
+    #[must_use]
+    pub fn finish(mut self) -> OutputRead {
+        let streams = [(&mut self.stdout, OutputStream::Stdout), (&mut self.stderr, OutputStream::Stderr)];
+        for (lines, stream) in streams {
+            lines.finish(&mut |line| {
+                self.build.line(line);
+                give(&mut self.readers, stream, line);
+            });
+        }
         let mut found: Vec<FormatTests> = Vec::new();
         for (registered, reader) in READERS.iter().zip(self.readers) {
             let Some(tests) = reader.end() else { continue };
@@ -222,7 +249,7 @@ impl TestReader {
                 found.push(tests);
             }
         }
-        merged(found)
+        OutputRead { tests: merged(found), did_not_build: self.build.found() }
     }
 }
 

@@ -18,6 +18,9 @@ pub struct TestsSeen {
     /// Only files are named that could not be loaded: how many tests there are is not known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub files_only: bool,
+    /// There are more tests than these: it stopped early, or was cut off.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub uncounted: bool,
     /// What passes is named only by package or file: how many tests ran is not known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_suites: bool,
@@ -42,6 +45,9 @@ pub struct TestsSeen {
     /// The same by names without brackets: for gates whose names differ between two runs of one tree.
     #[serde(skip_serializing_if = "NameList::is_nothing")]
     pub missing_without_brackets: NameList,
+    /// Every test that ran is named, and an earlier round named all of its tests: counts say nothing more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all_named: bool,
     /// The hash of the file with all names that were seen so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,

@@ -7,7 +7,7 @@ use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
 use crate::policy::gate::Verdict;
 use crate::policy::proof::{Finding, StrengthReport};
-use crate::run::{Acceptance, Ended, Proof, ProofGate, ProofJudge, RunState, Tool};
+use crate::run::{Acceptance, Ended, Proof, ProofGate, ProofHidden, ProofJudge, RunState, Tool};
 use crate::settings::{GateSpec, Key, keys};
 use crate::time;
 
@@ -42,8 +42,10 @@ pub struct Certificate {
     pub iterations: u32,
     /// The checkpoint of the tree that was judged; null where there is none.
     pub checkpoint: Option<String>,
-    /// The hash of that tree.
+    /// The hash of that tree, with permissions and empty folders.
     pub tree: Option<String>,
+    /// The id that git gives to its files: the same on every machine. Null where there is no checkpoint.
+    pub git_tree: Option<String>,
     /// What each gate said.
     pub gates: Vec<CertifiedGate>,
     /// Programs that had a part in it.
@@ -54,12 +56,18 @@ pub struct Certificate {
     pub weaker: Vec<String>,
     /// Where the gates were judged last; null where no gate was.
     pub judge: Option<ProofJudge>,
+    /// What a person should know about the clean copy.
+    pub judge_remarks: Vec<String>,
+    /// How long clean copies and probes took, in the whole run.
+    pub judging_seconds: f64,
     /// How strong the gates are; null where it was not tried.
     pub strength: Option<Box<StrengthReport>>,
     /// What speaks against the pass.
     pub findings: Vec<Finding>,
     /// What a probe cleared, or was accepted from the start.
     pub named: Vec<Finding>,
+    /// What the hidden gates said; null where there were none. What they run is not written here.
+    pub hidden_gates: Option<ProofHidden>,
     /// Who accepted it all the same; null where no person did.
     pub accepted: Option<Acceptance>,
     /// The version of loop that started the run.
@@ -138,13 +146,17 @@ impl Certificate {
             gates: gates(state, &proof),
             checkpoint: proof.checkpoint,
             tree: proof.tree,
+            git_tree: proof.git_tree,
             tools: proof.tools,
             settings: settings.collect(),
             weaker: proof.weaker,
             judge: proof.judge,
+            judge_remarks: proof.judge_remarks,
+            judging_seconds: seconds(proof.judging_ms),
             strength: proof.strength,
             findings: proof.findings,
             named: proof.named,
+            hidden_gates: proof.hidden,
             accepted: proof.accepted,
             program: spec.program.clone(),
             at: time::rfc3339(over.at.wall_ms),
@@ -164,7 +176,16 @@ impl Certificate {
             return "claimed by the agent; no gate was there to check it".to_owned();
         }
         let gates = self.gates.iter().filter(|gate| gate.required).map(|gate| gate.name.as_str());
-        let gates = gates.collect::<Vec<_>>().join(", ");
+        let mut gates = gates.collect::<Vec<_>>().join(", ");
+        if let Some(hidden) = self.hidden_gates {
+            gates.push_str(&format!("; {}", hidden.words()));
+        }
+        if let Some(ProofJudge::Workspace { .. }) = self.judge {
+            gates.push_str("; judged in the workspace only");
+        }
+        for finding in &self.named {
+            gates.push_str(&format!("; named: {}", finding.text));
+        }
         match (&self.checkpoint, &self.tree) {
             (Some(checkpoint), Some(tree)) => {
                 format!("verified on {checkpoint} (tree {}): {gates}", short_hash(tree))

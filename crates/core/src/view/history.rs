@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::qualification::end_words;
 use super::{JSON_VERSION, seconds};
 use crate::agent::{Claim, Failure, Usage};
 use crate::ids::OrderId;
@@ -20,6 +21,8 @@ pub struct History {
     pub version: u32,
     /// The run.
     pub id: String,
+    /// How the run ended, with what qualifies it; null before its end.
+    pub end: Option<String>,
     /// The iterations from 1 on, the one in progress included.
     pub iterations: Vec<IterationRow>,
     /// What the gates said before iteration 1; null until they have.
@@ -268,6 +271,7 @@ impl History {
         Self {
             version: JSON_VERSION,
             id: String::new(),
+            end: None,
             iterations: Vec::new(),
             baseline: None,
             not_by_the_agent: None,
@@ -310,6 +314,7 @@ impl History {
             Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => None,
         };
         self.state.apply(&entry.fact);
+        self.end = end_words(&self.state);
         if let Fact::Decided(decision) = &entry.fact {
             self.decided(decision);
         }

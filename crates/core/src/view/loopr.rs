@@ -1,6 +1,7 @@
 //! What `loopr` publishes of a run: its status, its counts, and one line an iteration.
 use serde::Serialize;
 
+use super::qualification::qualification;
 use crate::policy::breaker::Streaks;
 use crate::policy::reserve::Reserved;
 use crate::run::{
@@ -23,6 +24,8 @@ pub struct LooprStatus {
     pub iteration: u32,
     /// Why it ended; null while it goes on.
     pub exit_reason: Option<LooprExitReason>,
+    /// What must stand beside the state at the end; null where nothing must.
+    pub qualification: Option<String>,
     /// What the agent said last of its work.
     pub last_summary: Option<String>,
     /// The newest error, of the agent or of the loop itself.
@@ -145,6 +148,7 @@ impl LooprFold {
             state: state_of(state),
             iteration: state.iteration,
             exit_reason: over.map(|over| exit_reason(over.reason.code)),
+            qualification: qualification(state),
             last_summary: self.last_summary.clone(),
             last_error: unable.or_else(|| self.last_error.clone()),
             call_count,
@@ -175,6 +179,7 @@ impl LooprFold {
         ]);
         fields.push(("state", state_of(state).name().to_owned()));
         fields.extend(state.over.as_ref().map(|over| ("exit_reason", exit_reason(over.reason.code).name().to_owned())));
+        fields.extend(qualification(state).map(|words| ("qualification", quoted(&words))));
         fields.extend(self.bad_block.take().map(|why| ("bad_block", quoted(&why))));
         fields.extend(claim.and_then(|claim| claim.summary.as_ref()).map(|text| ("summary", quoted(text))));
         fields.extend(state.over.as_ref().map(|over| ("why", quoted(&over.reason.text))));

@@ -7,6 +7,7 @@
 //! | `history` | iterations with their attempts |
 //! | `record` `limits` `breaker` | details of one run: claims and events; what is used; the counts of the breaker |
 //! | `result` `certificate` `verification` | the end of a run; its proof; `loop verify` |
+//! | `qualification` | what must stand beside the word for an end, on every face |
 //! | `events` | the events of `loop start --json` |
 //! | `loopr` | what the Loopr specification asks to publish |
 //!
@@ -18,6 +19,7 @@ mod history;
 mod limits;
 mod loopr;
 mod now;
+mod qualification;
 mod record;
 mod result;
 mod row;
@@ -30,12 +32,13 @@ pub use history::{AttemptOutcome, AttemptRow, Baseline, History, IterationOutcom
 pub use limits::{BudgetView, CallsView, SessionView, Used, used};
 pub use loopr::{LooprCounts, LooprExitReason, LooprFiles, LooprFold, LooprStatus, exit_reason};
 pub use now::{Activity, AgentActivity, GateActivity, LiveDigest, Now, PendingRequest, ToolUse, iteration_text};
+pub use qualification::{end_words, qualification};
 pub use record::{
     BreakerState, CircuitEvent, Claims, EVENTS_MAX, Events, Record, SessionEvent, SessionEventKind, expired,
 };
 pub use result::{GateResult, RunResult};
 pub use row::{Listing, Liveness, Row, Waiting, WaitingSource};
-pub use verification::{Again, Verification, VerifiedGate, WorkspaceNow};
+pub use verification::{Again, HiddenAgain, Verification, VerifiedGate, WorkspaceNow};
 
 /// The version of every JSON form that these views have.
 pub const JSON_VERSION: u32 = 1;

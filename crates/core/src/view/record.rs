@@ -211,7 +211,7 @@ impl Record {
             }
             Fact::OrderCancelled { .. } | Fact::Decided(_) => {}
             Fact::Concluded { outcome, reason, .. } => {
-                let fine = matches!(outcome, Outcome::Verified | Outcome::Claimed);
+                let fine = matches!(outcome, Outcome::Verified | Outcome::Accepted | Outcome::Claimed);
                 let error = (!fine).then(|| reason.text.clone());
                 let status = self.state.standing().map(|standing| standing.outcome.name().to_owned());
                 self.session_event(entry.at, SessionEventKind::Ended, status, error);

@@ -2,6 +2,7 @@
 use serde::Serialize;
 
 use super::history::exit_code;
+use super::qualification::qualification;
 use super::record::Claims;
 use super::{Certificate, JSON_VERSION, seconds};
 use crate::agent::Claim;
@@ -18,6 +19,8 @@ pub struct RunResult {
     pub id: String,
     /// How it ended; null if it has no end.
     pub outcome: Option<Outcome>,
+    /// What must stand beside the word for the end, as `in the workspace only`; null where nothing must.
+    pub qualification: Option<String>,
     /// The name of the reason.
     pub reason: Option<&'static str>,
     /// The reason in a sentence.
@@ -89,6 +92,7 @@ impl RunResult {
             version: JSON_VERSION,
             id: spec.id.to_string(),
             outcome: standing.map(|standing| standing.outcome),
+            qualification: qualification(state),
             reason: over.map(|over| over.reason.code.name()),
             why: over.map(|over| over.reason.text.clone()),
             verified,

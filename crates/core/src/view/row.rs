@@ -2,6 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::now::iteration_text;
+use super::qualification::qualification;
 use super::{JSON_VERSION, seconds};
 use crate::policy::reserve::{Cap, Reserved};
 use crate::policy::wait::WaitSource;
@@ -64,6 +65,9 @@ pub struct Row {
     pub goal: String,
     /// How it ended; null before.
     pub outcome: Option<Outcome>,
+    /// What must stand beside the word for the end, as `in the workspace only`; null where nothing must.
+    #[serde(default)]
+    pub qualification: Option<String>,
     /// The name of the reason; null before the end.
     pub reason: Option<String>,
     /// The reason in a sentence.
@@ -204,6 +208,7 @@ impl Row {
                 .unwrap_or_else(|_| spec.workspace.path.clone()),
             goal: text::one_line(&spec.goal.head, GOAL_LETTERS_MAX),
             outcome: standing.map(|standing| standing.outcome),
+            qualification: qualification(state),
             reason: state.over.as_ref().map(|over| over.reason.code.name().to_owned()),
             why: state.over.as_ref().map(|over| over.reason.text.clone()).or_else(|| held_by(state)),
             resumable: if standing.is_some() { state.resumable() } else { !driven || state.is_paused() },
@@ -223,6 +228,13 @@ impl Row {
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.status, Status::Completed | Status::Failed | Status::Cancelled | Status::Crashed)
+    }
+
+    /// Its status with what qualifies it.
+    #[must_use]
+    pub fn status_words(&self) -> String {
+        let qualification = self.qualification.as_ref().map_or_else(String::new, |words| format!(" ({words})"));
+        format!("{}{qualification}", self.status.name())
     }
 
     /// `3/10`, or `3` where there is no limit.

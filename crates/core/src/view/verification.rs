@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::certificate::{Certificate, CertifiedGate, TestCounts, signal};
 use super::history::exit_code;
 use super::{JSON_VERSION, seconds};
-use crate::policy::gate::Verdict;
+use crate::policy::gate::{ExitContradiction, Verdict};
 use crate::run::{GateReport, NameList};
 use crate::test_output::{TestStatus, Tests};
 
@@ -31,6 +31,8 @@ pub struct Verification {
     pub duration_seconds: f64,
     /// The gates, in the order in which they were asked.
     pub gates: Vec<VerifiedGate>,
+    /// The hidden gates once more; null where the run has none.
+    pub hidden_gates: Option<HiddenAgain>,
     /// What the workspace is by now; it was not judged.
     pub workspace: WorkspaceNow,
     /// Where the copy is, if it was to stay.
@@ -41,6 +43,28 @@ pub struct Verification {
     pub hints: Vec<String>,
     /// What was written down when the run ended.
     pub certificate: Certificate,
+}
+
+/// The hidden gates once more. What they run is not written here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HiddenAgain {
+    /// How many the run has.
+    pub count: u32,
+    /// How many passed again.
+    pub passed: u32,
+    /// Why they were not run; null where they were.
+    pub not_run: Option<String>,
+}
+
+impl HiddenAgain {
+    /// For people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.not_run {
+            Some(why) => format!("not run: {why}"),
+            None => format!("{} of {} pass", self.passed, self.count),
+        }
+    }
 }
 
 /// One gate, once more.
@@ -62,6 +86,8 @@ pub struct VerifiedGate {
     pub signal: Option<i32>,
     /// How it ended, in words.
     pub ended: String,
+    /// Why exit code 0 is not a pass: what its output says about tests. Null where that was not the reason.
+    pub not_believed: Option<String>,
     /// How many times it was asked.
     pub tries: u32,
     /// How long the last time took.
@@ -137,6 +163,10 @@ pub struct Again {
     pub report: GateReport,
     /// The tests that it reported.
     pub tests: Option<Tests>,
+    /// Why exit code 0 of the last try is not believed.
+    pub contradiction: Option<ExitContradiction>,
+    /// Why it is not believed, for people: that, or tests that are not there.
+    pub not_believed: Option<String>,
 }
 
 impl VerifiedGate {
@@ -157,6 +187,7 @@ impl VerifiedGate {
             exit_code: exit_code(&report.ended),
             signal: signal(&report.ended),
             ended: report.ended.brief(),
+            not_believed: again.not_believed.clone().filter(|_| again.verdict != Verdict::Pass),
             tries: again.tries,
             duration_seconds: seconds(report.duration_ms),
             output_sha256: report.output.sha256.clone(),
@@ -193,6 +224,7 @@ impl Verification {
             at: String::new(),
             duration_seconds: gates.iter().map(|gate| gate.duration_seconds).sum(),
             gates,
+            hidden_gates: None,
             workspace,
             copy: None,
             brought: Vec::new(),
@@ -200,14 +232,29 @@ impl Verification {
             certificate,
         }
     }
+
+    /// The same with what the hidden gates said.
+    #[must_use]
+    pub fn with_hidden(mut self, hidden: Option<HiddenAgain>) -> Self {
+        match &hidden {
+            Some(HiddenAgain { not_run: Some(why), .. }) => {
+                self.why = format!("{}; its hidden gates were not run: {why}", self.why);
+            }
+            Some(again) if again.passed < again.count => {
+                let failed = format!("{} of {} hidden gates do not pass", again.count - again.passed, again.count);
+                self.why = if self.verified { failed } else { format!("{}; {failed}", self.why) };
+                self.verified = false;
+            }
+            Some(_) | None => {}
+        }
+        self.hidden_gates = hidden;
+        self
+    }
 }
 
 fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
     if !certificate.verified {
-        return (
-            false,
-            "it was never verified: there is no gate, and the agent only claims that it is done".to_owned(),
-        );
+        return (false, format!("it was never verified: {}", certificate.words()));
     }
     let required = || certificate.gates.iter().filter(|gate| gate.required);
     let again = |name: &str| gates.iter().find(|gate| gate.name == name);
@@ -215,7 +262,10 @@ fn judged(certificate: &Certificate, gates: &[VerifiedGate]) -> (bool, String) {
     for gate in required() {
         match again(&gate.name) {
             Some(now) if now.passes() => {}
-            Some(now) => lost.push(format!("{} ({})", now.name, now.ended)),
+            Some(now) => {
+                let why = now.not_believed.as_ref().map_or_else(String::new, |why| format!(", but {why}"));
+                lost.push(format!("{} ({}{why})", now.name, now.ended));
+            }
             None => lost.push(format!("{} (not run)", gate.name)),
         }
     }
@@ -257,14 +307,18 @@ mod tests {
             iterations: 1,
             checkpoint: Some("iter-001".to_owned()),
             tree: Some("tree".to_owned()),
+            git_tree: None,
             gates: gates.iter().map(gate).collect(),
             tools: Vec::new(),
             settings: std::collections::BTreeMap::new(),
             weaker: Vec::new(),
             judge: None,
+            judge_remarks: Vec::new(),
+            judging_seconds: 0.0,
             strength: None,
             findings: Vec::new(),
             named: Vec::new(),
+            hidden_gates: None,
             accepted: None,
             program: String::new(),
             at: String::new(),
@@ -279,10 +333,12 @@ mod tests {
             output,
             excerpt: String::new(),
             tests: None,
+            did_not_build: false,
             programs: Vec::new(),
             used: None,
         };
-        Again { name: name.to_owned(), verdict, tries: 1, report, tests: None }
+        let name = name.to_owned();
+        Again { name, verdict, tries: 1, report, tests: None, contradiction: None, not_believed: None }
     }
 
     fn judged(certificate: Certificate, gates: &[Again]) -> (bool, String) {
@@ -304,6 +360,16 @@ mod tests {
         assert_eq!(
             judged(both(), &[kept("promise"), missing]).1,
             "not every required gate passes again on iter-001: lint (exit 127)"
+        );
+    }
+
+    #[test]
+    fn exit_0_that_is_not_believed_is_told_with_its_reason() {
+        let mut one = again("promise", Verdict::Fail, 0);
+        one.not_believed = Some("2 tests fail".to_owned());
+        assert_eq!(
+            judged(certificate(true, &[("promise", true)]), &[one]).1,
+            "not every required gate passes again on iter-001: promise (exit 0, but 2 tests fail)"
         );
     }
 

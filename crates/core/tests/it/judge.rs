@@ -9,7 +9,7 @@ use loop_core::run::*;
 use loop_core::time::At;
 
 use crate::simulation::answered;
-use crate::world::Seed;
+use crate::world::{Seed, place_of};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -57,6 +57,11 @@ pub(crate) struct Judge {
     canary_missed: bool,
     /// A copy could not be made, or no agent had worked yet: the workspace decides from then on.
     workspace_only: bool,
+    /// There is a hidden gate, and the tree on which it was last seen to pass.
+    hidden: bool,
+    hidden_on: Option<u64>,
+    /// How often the agent heard of it since a person opened the run.
+    heard: u32,
     worked: bool,
     /// Iterations that were measured since the breaker was closed, and whether each changed something.
     moved: Vec<Option<bool>>,
@@ -84,6 +89,11 @@ impl Judge {
     pub(crate) fn new(settings: &[(&'static str, &'static str)], guard: bool, keeps: bool) -> Self {
         let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         Self { settings, guard, keeps, ..Self::default() }
+    }
+
+    /// The same with a hidden gate.
+    pub(crate) fn with_hidden(self, hidden: bool) -> Self {
+        Self { hidden, ..self }
     }
 
     fn get(&self, key: &str) -> &str {
@@ -154,8 +164,9 @@ impl Judge {
         self.last = Some(now);
         match event {
             Event::Opened => (self.driven, self.anew) = (true, self.begun),
-            Event::Reopened { changes, .. } => {
+            Event::Reopened { changes, hidden, .. } => {
                 (self.driven, self.anew) = (true, true);
+                (self.hidden, self.heard) = (hidden.is_some(), 0);
                 // What was asked before does not hold any more.
                 self.person_goes_back = None;
                 for change in changes.iter().filter(|change| change.key == "max_iterations") {
@@ -226,8 +237,12 @@ impl Judge {
     /// Looks at an order as it is begun.
     pub(crate) fn begin(&mut self, order: &Order, _: At) -> Result<(), String> {
         match order {
-            Order::RunAgent { iteration, reservation, .. } => {
+            Order::RunAgent { iteration, reservation, notes, attempt, .. } => {
                 self.worked = true;
+                self.heard += u32::from(*attempt == 1 && notes.iter().any(hears_of_hidden));
+                if self.heard > 3 {
+                    return Err("the agent hears more than three times of a hidden gate".to_owned());
+                }
                 let over = |cap: Option<u64>, spent: u64| cap.is_some_and(|most| spent >= most);
                 if over(self.number("max_iterations").map(|most| most + 1), u64::from(*iteration)) {
                     return Err("iterations are overshot".to_owned());
@@ -338,12 +353,15 @@ impl Judge {
         let clean = self.workspace_only || !self.unclean.contains(&(self.tree % 5));
         check(clean, "its clean copy does not pass")?;
         check(!self.canary_missed, "the gates do not notice a failing test")?;
+        check(!self.hidden || self.hidden_on == Some(self.tree), "the hidden gate did not pass on it")?;
         let Some(weaker) = self.weaker else { return check(false, "nobody certified it") };
         if self.get("require_tests_kept") == "true" {
             let first = self.first_tests.iter().filter(|(gate, _)| required.iter().any(|(known, _)| known == *gate));
             let fewer =
                 first.into_iter().any(|(gate, (total, skipped))| match self.tests.get(gate).copied().flatten() {
                     None => *total > 0,
+                    // Where no test was there to count, the first round that could count takes its place.
+                    Some(_) if *total == 0 => false,
                     Some((now, left_out)) => now < *total || left_out > *skipped,
                 });
             check(!weaker && !fewer, "the tests are weaker")?;
@@ -358,24 +376,31 @@ impl Judge {
             return Answer::Judged(Box::new(JudgeReport::not_done("no copy can be made".to_owned())));
         }
         let passes = match tree {
-            JudgedTree::Final => !seed.one_in(4),
+            JudgedTree::Final | JudgedTree::Again => !seed.one_in(4),
             JudgedTree::Initial => true,
+            JudgedTree::Hidden { .. } => seed.one_in(2),
             JudgedTree::Canary | JudgedTree::Undone | JudgedTree::Hunks { .. } => seed.one_in(4),
         };
         match tree {
             JudgedTree::Final if !passes && !self.worked => self.workspace_only = true,
             JudgedTree::Final if !passes => self.unclean.push(self.tree % 5),
             // Asked again, it may say something else: the newest answer counts.
-            JudgedTree::Final => self.unclean.retain(|tree| *tree != self.tree % 5),
+            JudgedTree::Final | JudgedTree::Again if passes => self.unclean.retain(|tree| *tree != self.tree % 5),
+            JudgedTree::Final | JudgedTree::Again => {}
             JudgedTree::Canary => self.canary_missed = passes,
+            JudgedTree::Hidden { .. } => self.hidden_on = passes.then_some(self.tree),
             JudgedTree::Initial | JudgedTree::Undone | JudgedTree::Hunks { .. } => {}
         }
         let ended = Ended::Exit(i32::from(!passes));
         let Answer::GateEnded(report) = crate::play::gate(ended, "copy") else { return Answer::Held };
+        // The tests of the workspace, all of them passing.
+        let seen = self.tests.get(&0).copied().flatten().filter(|_| passes);
+        let tests = seen.map(|(total, skipped)| TestsSeen { passed: total - skipped, skipped, ..TestsSeen::default() });
+        let report = GateReport { tests: tests.map(Box::new), ..report };
         let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
-        let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report }];
+        let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }];
         let gates = if tree == JudgedTree::Initial { Vec::new() } else { gates };
-        Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
+        Answer::Judged(Box::new(JudgeReport { gates, place: place_of(tree), ..JudgeReport::default() }))
     }
 
     fn claimed_rightly(&self) -> Result<(), String> {
@@ -629,6 +654,12 @@ fn words(seed: &mut Seed, now: At) -> StreamReport {
     let reset = Reset { at_ms: now.wall_ms + seed.below(HOUR_MS), source: ResetSource::Provider };
     heard.reset = seed.one_in(2).then_some(reset);
     heard
+}
+
+/// Whether a note is about a hidden gate.
+fn hears_of_hidden(note: &PromptNote) -> bool {
+    let PromptNote::NotProven { findings } = note else { return false };
+    findings.iter().any(|finding| finding.contains("further check"))
 }
 
 fn counted(state: &RunState) -> [u32; 9] {

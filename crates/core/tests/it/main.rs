@@ -22,6 +22,7 @@ mod gate_uses;
 mod gates;
 mod gemini;
 mod guard;
+mod hidden;
 mod history;
 mod iteration;
 mod judge;

@@ -1,8 +1,8 @@
 //! The one place that knows the API: a story is a text, and so is what the run made of it.
 use loop_core::agent::{Claim, Denials, FAILURES, Reset, ResetSource, Terminal};
 use loop_core::ids::{OrderId, RunId};
-use loop_core::policy::gate::Verdict;
-use loop_core::policy::protect::{GateUse, GateUses, UseKind};
+use loop_core::policy::gate::{ExitContradiction, Verdict};
+use loop_core::policy::protect::{GateUse, GateUses, Opportunity, UseKind};
 use loop_core::policy::reserve::{Cap, Day, Reserved};
 use loop_core::run::*;
 use loop_core::settings::{Given, Layer, Origin, key, keys, resolve};
@@ -38,8 +38,14 @@ pub(crate) fn spec(settings: &[(&str, &str)]) -> RunSpec {
         guard: None,
         approval: None,
         settings: resolve(given.collect()),
+        hidden: None,
         unattended: false,
     }
+}
+
+/// So many hidden gates.
+pub(crate) fn hidden(count: u32) -> Option<HiddenGates> {
+    Some(HiddenGates { count, sha256: "a hash".to_owned(), tries: count, timeout_ms: None })
 }
 
 /// A moment of a story.
@@ -134,7 +140,9 @@ impl Story {
         let answer = match word {
             "opened" => return Event::Opened,
             "reopened" => {
-                return Event::Reopened { by: "loop resume".to_owned(), changes: changes(more), unattended: false };
+                let hidden = self.state.proving.hidden().cloned();
+                let by = "loop resume".to_owned();
+                return Event::Reopened { by, changes: changes(more), unattended: false, hidden };
             }
             "stop" => return Event::Requested { request: Request::Stop, by },
             "abort" => return Event::Requested { request: Request::Abort, by },
@@ -228,12 +236,13 @@ pub(crate) fn gate(ended: Ended, said: &str) -> Answer {
         output,
         excerpt: said.to_owned(),
         tests: None,
+        did_not_build: said.starts_with("could not compile"),
         programs: Vec::new(),
         used: None,
     })
 }
 
-/// `pass=3 fail=1 skip=0 bad=a,b gone=c missing=d exit=0 said=x ms=9`: a gate whose output tells of tests.
+/// `pass=3 fail=1 skip=0 bad=a,b gone=c missing=d other=e[1] exit=0 said=x ms=9`: a gate whose output tells of tests.
 fn tests(words: &str) -> Answer {
     let mut seen = TestsSeen { format: "cargo".to_owned(), ..TestsSeen::default() };
     let (mut said, mut duration_ms, mut exit) = ("tests".to_owned(), 5, None);
@@ -246,7 +255,16 @@ fn tests(words: &str) -> Answer {
             "bad" => seen.newly_failing = NameList::of(value.split(',')),
             "gone" => seen.gone = NameList::of(value.split(',')),
             "skipped" => seen.newly_skipped = NameList::of(value.split(',')),
-            "missing" => seen.missing = NameList::of(value.split(',')),
+            // Gone by their exact names, and also without what is in brackets; `other` are there with other brackets.
+            "missing" => {
+                seen.missing = NameList::of(value.split(','));
+                seen.missing_without_brackets = seen.missing.clone();
+            }
+            "other" => seen.missing = NameList::of(value.split(',')),
+            "named" => seen.all_named = value == "all",
+            "early" => seen.uncounted = value == "yes",
+            "files" => seen.files_only = value == "only",
+            "since" => seen.failing_since_start = NameList::of(value.split(',')),
             "exit" => exit = Some(i32::try_from(number()).unwrap()),
             "said" => said = value.to_owned(),
             "ms" => duration_ms = u64::from(number()),
@@ -261,8 +279,24 @@ fn tests(words: &str) -> Answer {
         output,
         excerpt: said,
         tests: Some(Box::new(seen)),
+        did_not_build: false,
         programs: Vec::new(),
         used: None,
+    })
+}
+
+/// `certified it_is_weaker;+gate_file:expected.txt`: what is weaker, and with `+` what the agent changed.
+fn certified(more: &str) -> Answer {
+    let pieces = || more.split(';').filter(|piece| !piece.is_empty());
+    let changed = pieces().filter_map(|piece| piece.strip_prefix('+')?.split_once(':'));
+    let opportunities = changed.map(|(kind, path)| Opportunity {
+        kind: serde_json::from_value(serde_json::Value::from(kind)).unwrap(),
+        path: path.to_owned(),
+    });
+    Answer::Certify(CertifyReport {
+        weaker: pieces().filter(|piece| !piece.starts_with('+')).map(str::to_owned).collect(),
+        opportunities: opportunities.collect(),
+        ..CertifyReport::default()
     })
 }
 
@@ -332,7 +366,11 @@ fn judged(word: &str, more: &str) -> Answer {
         _ => (Ended::Exit(0), Verdict::Pass),
     };
     let Answer::GateEnded(report) = gate(ended, more) else { unreachable!() };
-    let gates = if word == "hunks" { Vec::new() } else { vec![JudgedGate { gate: 0, verdict, tries: 1, report }] };
+    let gates = if word == "hunks" {
+        Vec::new()
+    } else {
+        vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }]
+    };
     let mut numbers = more.split_whitespace().map(|number| number.parse().unwrap_or(0));
     let mut number = || numbers.next().unwrap_or(0);
     let hunks = (word == "hunks").then(|| HunkReport {
@@ -344,6 +382,36 @@ fn judged(word: &str, more: &str) -> Answer {
     let report = JudgeReport { place: JudgePlace::OwnPath, gates, hunks, duration_ms: 10, ..JudgeReport::default() };
     let report = if word == "not-judged" { JudgeReport::not_done(more.to_owned()) } else { report };
     Answer::Judged(Box::new(report))
+}
+
+/// `hidden pass fail`: what each hidden gate said, in a copy; `hidden here pass`: in the workspace itself.
+fn hidden_said(words: &str) -> Answer {
+    let place = if words.starts_with("here") { JudgePlace::Workspace } else { JudgePlace::OwnPath };
+    let said = words.split_whitespace().filter(|word| *word != "here").zip(0..);
+    let gates = said.map(|(word, number)| {
+        let (ended, verdict) = match word {
+            "pass" => (Ended::Exit(0), Verdict::Pass),
+            "fail" => (Ended::Exit(1), Verdict::Fail),
+            _ => (Ended::Exit(127), Verdict::Unverifiable),
+        };
+        let Answer::GateEnded(report) = gate(ended, "") else { unreachable!() };
+        JudgedGate { gate: number, verdict, tries: 1, report, contradiction: None, same_tests: None }
+    });
+    Answer::Judged(Box::new(JudgeReport { place, gates: gates.collect(), ..JudgeReport::default() }))
+}
+
+/// `pass=3 … same=without_brackets`: the same on a copy, with whether two runs of it ran the same tests.
+fn tests_on_copy(words: &str) -> Answer {
+    let (words, same) = words.split_once(" same=").map_or((words, None), |(words, same)| (words, Some(same)));
+    let Answer::GateEnded(report) = tests(words) else { unreachable!() };
+    let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
+    let exit_0 = report.ended == Ended::Exit(0);
+    // As the host judges a try.
+    let contradiction = (exit_0 && failed > 0).then_some(ExitContradiction::FailingTests { count: failed });
+    let verdict = if exit_0 && contradiction.is_none() { Verdict::Pass } else { Verdict::Fail };
+    let same_tests = same.map(|same| serde_json::from_str(&format!("\"{same}\"")).unwrap());
+    let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction, same_tests }];
+    Answer::Judged(Box::new(JudgeReport { place: JudgePlace::OwnPath, gates, ..JudgeReport::default() }))
 }
 
 fn answer(word: &str, more: &str) -> Answer {
@@ -373,18 +441,11 @@ fn answer(word: &str, more: &str) -> Answer {
         "changed" => changed(more),
         "granted" | "denied" => reserved(word, more),
         "guarded" | "restored" | "tampered" => guarded(word, more),
-        "certified" => Answer::Certify(CertifyReport {
-            weaker: more.split(';').filter(|piece| !piece.is_empty()).map(str::to_owned).collect(),
-            ..CertifyReport::default()
-        }),
+        "certified" => certified(more),
         "tests" => tests(more),
-        "tests-clean" => {
-            let Answer::GateEnded(report) = tests(more) else { unreachable!() };
-            let verdict = if report.ended == Ended::Exit(0) { Verdict::Pass } else { Verdict::Fail };
-            let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report }];
-            Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
-        }
+        "tests-clean" => tests_on_copy(more),
         "clean" | "clean-fail" | "not-judged" | "hunks" => judged(word, more),
+        "hidden" => hidden_said(more),
         "uses" => uses(more),
         "held" => Answer::Held,
         "cleaned" => Answer::Cleaned { killed: 1 },

@@ -17,12 +17,13 @@ struct Gate {
     last: Files,
     format: &'static str,
     passed: &'static [&'static str],
+    red: &'static [&'static str],
     opened: &'static [&'static str],
 }
 
 impl Gate {
     fn new(command: &'static str, last: Files) -> Self {
-        Self { command, initial: last, last, format: "", passed: &[], opened: &[] }
+        Self { command, initial: last, last, format: "", passed: &[], red: &[], opened: &[] }
     }
 
     fn printing(self, format: &'static str, passed: &'static [&'static str]) -> Self {
@@ -44,9 +45,11 @@ impl Gate {
         let passed = u32::try_from(statuses.len()).unwrap();
         let tests = Tests { format: self.format, statuses, passed, failed: 0, skipped: 0, uncounted: false };
         let opened: Vec<String> = self.opened.iter().map(|path| (*path).to_owned()).collect();
+        let red: Vec<String> = self.red.iter().map(|id| (*id).to_owned()).collect();
         canary(&CanaryRequest {
             command: self.command,
             tests: (!self.format.is_empty()).then_some(&tests),
+            red: &red,
             initial: &names(self.initial),
             last: &names(self.last),
             opened: &opened,
@@ -272,7 +275,7 @@ fn cargo_gets_a_failing_test_beside_one_that_ran() {
         Gate::new("cargo nextest run -E 'test(=tests::adds)'", CRATE).printing("nextest", &["the-shop tests::adds"]);
     assert!(exact.told().contains("-E test(=tests::adds)"));
     let contents = ran("cargo test", &["the_shop tests::adds"]).canary().unwrap().contents;
-    assert!(contents.contains("mod tests {\n    #[test]\n    fn adds_heron() {\n        panic!(\"not as expected\");\n    }\n\n    #[test]\n    fn adds() {}"), "{contents}");
+    assert!(contents.contains("mod tests {\n    #[test]\n    fn adds_heron() {\n        if ::std::hint::black_box(true) { panic!(\"not as expected\"); }\n    }\n\n    #[test]\n    fn adds() {}"), "{contents}");
 }
 
 #[test]
@@ -417,4 +420,75 @@ fn unit_tests_at_the_end_of_a_rust_source_stay_and_others_cannot_be_told_apart()
     let mixed = |version: TreeVersion, _: &str| Some(format!("fn a() {{}}\n#[test]\nfn b() {{}}\n// {version:?}\n"));
     let why = undo(&[changed("src/lib.rs", true, true)], &[], &mixed).unwrap_err();
     assert_eq!(why, NoUndo::TestsInSources("src/lib.rs".to_owned()));
+}
+
+impl Gate {
+    fn red(self, red: &'static [&'static str]) -> Self {
+        Self { red, ..self }
+    }
+
+    fn contents(&self) -> String {
+        self.canary().unwrap().contents
+    }
+}
+
+#[test]
+fn a_test_that_failed_at_the_start_is_made_to_fail_rather_than_a_further_one() {
+    const JS: Files = &[(
+        "sum.test.js",
+        "const test = require('node:test');\ntest('adds', () => {\n  a();\n});\ntest('multiplies', () => {\n  b();\n});\n",
+    )];
+    let gate = Gate::new("node --test", JS).printing("node-test", &["adds", "multiplies"]).red(&["adds"]);
+    assert_eq!(gate.told(), "sum.test.js adds");
+    assert!(gate.contents().contains("test('adds', () => { throw new Error('not as expected');\n  a();"));
+    const JEST: Files = &[("sum.test.js", "describe('sum', () => {\n  it('adds', async function () {\n  });\n});\n")];
+    let gate = Gate::new("npx jest", JEST).printing("jest", &["sum.test.js"]).red(&["sum.test.js › sum › adds"]);
+    assert_eq!(gate.told(), "sum.test.js adds");
+    const GO: Files = &[
+        ("go.mod", "module calc\n"),
+        ("a_test.go", "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tadd()\n}\n"),
+    ];
+    let gate = Gate::new("go test ./...", GO).printing("go-test", &[]).red(&["calc TestAdd/small"]);
+    assert_eq!(gate.told(), "a_test.go TestAdd");
+    assert!(gate.contents().contains("func TestAdd(t *testing.T) {\n\tt.Fatal(\"not as expected\")\n\tadd()"));
+    const RUST: Files = &[
+        ("Cargo.toml", "[package]\nname = \"calc\"\n"),
+        ("tests/it.rs", "#[test]\nfn adds() {\n    assert_eq!(calc::add(2, 3), 5);\n}\n"),
+    ];
+    let gate = Gate::new("cargo test", RUST).printing("cargo-test", &["calc::it adds"]).red(&["calc::it adds"]);
+    assert_eq!(gate.told(), "tests/it.rs adds");
+    assert!(gate.contents().contains("catch_unwind(|| { assert_eq!(1, 2); }).is_ok() { return; }"));
+}
+
+#[test]
+fn a_test_that_cannot_be_found_for_certain_is_left_as_it_is() {
+    const TWICE: Files = &[(
+        "sum.test.js",
+        "const test = require('node:test');\ntest('adds', () => {\n});\nfunction again() { test('adds', () => {\n}); }\n",
+    )];
+    for (files, red) in [(TWICE, &["adds"]), (TWICE, &["gone"])] as [(Files, &[&str]); 2] {
+        let gate = Gate::new("node --test", files).printing("node-test", &["adds"]).red(red);
+        assert_eq!(gate.told(), "sum.test.js holds heron", "{red:?}");
+    }
+}
+
+#[test]
+fn a_failing_test_passes_where_an_assertion_of_its_file_is_without_effect() {
+    const NODE: Files = &[(
+        "a.test.js",
+        "const test = require('node:test');\nconst assert = require('node:assert');\ntest('x', () => assert.ok(1));\n",
+    )];
+    let added = Gate::new("node --test", NODE).contents();
+    assert!(added.contains("for (const tried of [() => assert.ok(false)])"), "{added}");
+    const VITEST: Files =
+        &[("a.test.ts", "import { expect, test } from 'vitest';\ntest('x', () => expect(1).toBe(1));\n")];
+    let added = Gate::new("npx vitest run", VITEST).printing("vitest", &["a.test.ts > x"]).contents();
+    assert!(added.contains("[() => expect(1).toBe(2)]"), "{added}");
+    const OTHER: Files = &[(
+        "a.test.js",
+        "const test = require('node:test');\nconst { same } = require('./x');\ntest('x', () => same(1));\n",
+    )];
+    assert!(
+        Gate::new("node --test", OTHER).contents().ends_with("() => {\n  throw new Error('not as expected');\n});\n")
+    );
 }

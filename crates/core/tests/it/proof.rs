@@ -1,5 +1,6 @@
 //! A pass is believed only after more than its exit code: the output of the gates, clean copies, probes, a person.
 use loop_core::policy::gate::Verdict;
+use loop_core::policy::proof::RedBefore;
 use loop_core::run::*;
 
 use crate::play::Story;
@@ -20,6 +21,12 @@ fn red(settings: &[(&str, &str)]) -> Story {
     story
 }
 
+/// The initial state in a clean copy, twice: the same tests each time.
+const SAME: &str = "tests-clean pass=1 fail=2 same=exactly";
+
+/// The tree that passes, in a clean copy.
+const CLEAN: &str = "tests-clean pass=3";
+
 const PASS: &str = "tests pass=3 said=b";
 
 #[test]
@@ -27,7 +34,7 @@ fn a_pass_is_judged_again_in_a_clean_copy_and_probed_before_it_is_verified() {
     let mut story = red(&[]);
     story.say(PASS);
     assert_eq!(story.last(), "judge final");
-    story.say("clean");
+    story.say(CLEAN);
     assert_eq!(story.last(), "judge canary");
     story.say("clean-fail canary");
     assert_eq!(story.last(), "judge undone");
@@ -53,12 +60,37 @@ fn a_pass_that_a_clean_copy_does_not_share_is_told_to_the_agent_and_ends_the_loo
     assert_eq!(story.last(), "judge initial", "is this project judged right in a copy at all?");
     // The copy of the initial state says what the workspace said.
     story.say("tests-clean pass=1 fail=2");
+    assert_eq!(story.last(), "judge again", "is the gate flaky?");
+    story.say("clean-fail two_tests_fail");
     assert_eq!(story.last(), "certify {iteration:1}");
     story.say("certified / saved");
     assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{}", story.last());
     story.say("agent-ok / saved-as iter-002 / changed 1").say(PASS).say("clean-fail two_tests_fail");
-    story.say("tests-clean pass=1 fail=2 / certified");
+    story.say("tests-clean pass=1 fail=2 / clean-fail two_tests_fail / certified");
     assert!(story.last().starts_with("END passed_but (not_proven): the promise passes, but "), "{}", story.last());
+}
+
+#[test]
+fn a_flaky_gate_that_passes_in_a_second_clean_copy_is_verified_and_named_flaky() {
+    let mut story = red(&[]);
+    story.say(PASS).say("clean-fail one_test_fails / tests-clean pass=1 fail=2");
+    assert_eq!(story.last(), "judge again");
+    story.say("tests-clean pass=3");
+    assert_eq!(story.last(), "judge canary");
+    story.say("clean-fail canary / clean-fail undone / hunks 1 1 1 / certified");
+    assert_eq!(story.last(), "END verified (goal_complete): the promise passes after 1 iteration");
+    let proof = story.state.over.unwrap().proof.unwrap();
+    assert_eq!(proof.judge, Some(ProofJudge::CleanCopy { place: JudgePlace::OwnPath }));
+    assert!(proof.named.iter().any(|finding| finding.text.starts_with("flaky: ")), "{:?}", proof.named);
+}
+
+#[test]
+fn a_second_clean_copy_that_cannot_be_made_clears_nothing() {
+    let mut story = red(&[]);
+    story.say(PASS).say("clean-fail two_tests_fail / tests-clean pass=1 fail=2 / not-judged no_space");
+    assert_eq!(story.last(), "certify {iteration:1}");
+    story.say("certified / saved");
+    assert!(story.last().starts_with("agent 2.1 telling {not_proven:"), "{}", story.last());
 }
 
 #[test]
@@ -100,9 +132,11 @@ fn tests_that_fail_under_exit_0_before_iteration_1_are_named_and_a_person_must_l
 
 // req: RT-R5, RT-R7
 #[test]
-fn tests_that_must_stay_and_are_gone_are_told_without_any_copy() {
+fn tests_that_must_stay_and_are_gone_are_told_unless_the_gate_chooses_them_anew_each_time() {
     let mut story = red(&[]);
     story.say("tests pass=3 missing=t::one,t::two said=b");
+    assert_eq!(story.last(), "judge initial", "does the gate run the same tests each time?");
+    story.say("tests-clean pass=1 fail=2 same=exactly");
     assert_eq!(story.last(), "certify {iteration:1}");
     story.say("certified / saved");
     assert!(story.last().contains("tests are gone, renamed or skipped: t::one, t::two"), "{}", story.last());
@@ -111,14 +145,14 @@ fn tests_that_must_stay_and_are_gone_are_told_without_any_copy() {
 #[test]
 fn fewer_tests_than_in_any_round_are_told() {
     let mut story = red(&[]);
-    story.say("tests pass=2 said=b / certified / saved");
+    story.say("tests pass=2 said=b").say(SAME).say("certified / saved");
     assert!(story.last().contains("promise: 3 tests ran before, 2 now"), "{}", story.last());
 }
 
 #[test]
 fn a_canary_that_the_gates_do_not_notice_is_evidence() {
     let mut story = red(&[]);
-    story.say(PASS).say("clean / clean");
+    story.say(PASS).say(CLEAN).say("clean");
     assert_eq!(story.last(), "certify {iteration:1}", "no further probe is tried");
     story.say("certified / saved");
     assert!(story.last().contains("a failing test was added to a copy"), "{}", story.last());
@@ -127,14 +161,16 @@ fn a_canary_that_the_gates_do_not_notice_is_evidence() {
 #[test]
 fn old_sources_that_the_gates_do_not_notice_are_evidence_where_a_test_failed_before() {
     let mut story = red(&[]);
-    story.say(PASS).say("clean / clean-fail x / clean / certified / saved");
+    story.say(PASS).say(CLEAN).say("clean-fail x / clean / certified / saved");
     assert!(story.last().contains("with the sources of the start"), "{}", story.last());
 }
 
 #[test]
 fn what_is_accepted_from_the_start_is_named_with_the_proof() {
     let mut story = red(&[("accept", "renamed-tests")]);
-    story.say("tests pass=3 missing=t::one said=b / certified");
+    story.say("tests pass=3 missing=t::one said=b");
+    assert_eq!(story.last(), "judge final", "what is accepted does not keep the pass from being judged");
+    story.say("tests-clean pass=3 missing=t::one / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
     assert!(story.last().starts_with("END verified"), "{}", story.last());
     assert_eq!(story.state.over.unwrap().proof.unwrap().named.len(), 1);
 }
@@ -142,7 +178,7 @@ fn what_is_accepted_from_the_start_is_named_with_the_proof() {
 #[test]
 fn a_limit_that_is_reached_after_a_pass_that_is_not_believed_says_so() {
     let mut story = red(&[("max_iterations", "1")]);
-    story.say("tests pass=2 said=b / certified");
+    story.say("tests pass=2 said=b").say(SAME).say("certified");
     let end = "END passed_but (not_proven): the promise passes, but promise: 3 tests ran before, 2 now; ";
     assert!(story.last().starts_with(end), "{}", story.last());
 }
@@ -150,14 +186,14 @@ fn a_limit_that_is_reached_after_a_pass_that_is_not_believed_says_so() {
 #[test]
 fn strength_that_is_required_and_not_shown_needs_a_person() {
     let mut story = red(&[("strength", "require")]);
-    story.say(PASS).say("clean / not-judged no_canary_for_make / clean-fail x / hunks 1 1 1 / certified");
+    story.say(PASS).say(CLEAN).say("not-judged no_canary_for_make / clean-fail x / hunks 1 1 1 / certified");
     assert!(story.last().starts_with("END passed_but (not_proven)"), "{}", story.last());
 }
 
 #[test]
 fn a_person_accepts_a_pass_that_something_speaks_against() {
     let mut story = red(&[("max_iterations", "1")]);
-    story.say("tests pass=2 said=b / certified");
+    story.say("tests pass=2 said=b").say(SAME).say("certified");
     story.say("visited / accept I looked at it");
     assert_eq!(story.last(), "END accepted (accepted): accepted by loop accept: I looked at it");
     assert_eq!(story.state.standing().unwrap().exit_code, 0);
@@ -172,4 +208,341 @@ fn nothing_but_a_pass_that_something_speaks_against_can_be_accepted() {
     assert!(story.last().starts_with("END exhausted"), "{}", story.last());
     story.say("visited / accept");
     assert_eq!(story.state.over.unwrap().outcome, Outcome::Exhausted);
+}
+
+// req: RT-R6
+#[test]
+fn a_clean_copy_in_which_tests_fail_under_exit_0_disagrees() {
+    let mut story = red(&[]);
+    story.say(PASS).say("tests-clean pass=1 fail=2 exit=0");
+    assert_eq!(story.last(), "judge initial");
+    story.say(SAME).say("clean-fail x / certified / saved");
+    assert!(story.last().contains("promise (exit 0): 2 tests fail"), "{}", story.last());
+}
+
+// req: RT-R5
+#[test]
+fn a_clean_copy_that_lacks_tests_of_the_workspace_disagrees() {
+    for copy in ["tests-clean pass=2", "tests-clean pass=3 missing=t::one", "clean"] {
+        let mut story = red(&[]);
+        story.say(PASS).say(copy);
+        assert_eq!(story.last(), "judge initial", "{copy}");
+        story.say(SAME).say("clean-fail x / certified / saved");
+        assert!(story.last().contains("but not in a clean copy of the same files"), "{copy}: {}", story.last());
+    }
+}
+
+#[test]
+fn a_gate_that_may_be_trusted_is_believed_by_its_exit_code_in_a_clean_copy_too() {
+    let mut story = judged(&[("promise", ""), ("gate", "t[trust-exit]=make test")]);
+    story.say("tests pass=1 fail=2 said=a / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("tests pass=3 said=b / clean");
+    assert_eq!(story.last(), "judge canary");
+}
+
+#[test]
+fn names_that_differ_only_in_brackets_are_compared_in_a_clean_copy_that_is_run_twice() {
+    let mut story = red(&[]);
+    story.say("tests pass=3 other=t::one[0x7f] said=b");
+    assert_eq!(story.last(), "judge final", "nothing speaks against it yet");
+    story.say("tests-clean pass=3 other=t::one[0x8f] same=without_brackets");
+    assert_eq!(story.last(), "judge canary");
+    story.say("clean-fail x / clean-fail x / hunks 1 1 1 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    assert!(story.state.over.unwrap().proof.unwrap().named.is_empty());
+}
+
+#[test]
+fn names_whose_brackets_are_the_same_in_two_runs_of_one_tree_were_changed_by_the_agent() {
+    let mut story = red(&[]);
+    story.say("tests pass=3 other=t::one[big] said=b / tests-clean pass=3 other=t::one[big] same=exactly");
+    assert_eq!(story.last(), "certify {iteration:1}");
+    story.say("certified / saved");
+    assert!(story.last().contains("tests are gone, renamed or skipped: t::one[big]"), "{}", story.last());
+}
+
+#[test]
+fn without_clean_copies_names_are_compared_without_their_brackets() {
+    let mut story = red(&[("judge", "workspace")]);
+    story.say("tests pass=3 other=t::one[0x7f] said=b / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+}
+
+#[test]
+fn a_gate_that_runs_other_tests_each_time_on_the_initial_tree_is_selective_and_that_is_said() {
+    let mut story = red(&[]);
+    story.say("tests pass=2 said=b / tests-clean pass=1 fail=1 same=no");
+    assert_eq!(story.last(), "judge final", "the rule is off");
+    story.say("tests-clean pass=1 / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    let named = story.state.over.unwrap().proof.unwrap().named;
+    assert!(named.iter().any(|finding| finding.text.contains("it does not run the same tests each time")), "{named:?}");
+}
+
+#[test]
+fn a_clean_copy_that_lacks_tests_is_judged_again_when_the_gate_turns_out_to_be_selective() {
+    let mut story = red(&[]);
+    story.say(PASS).say("tests-clean pass=2 / tests-clean pass=1 fail=1 same=no");
+    assert_eq!(story.last(), "judge final");
+    story.say("tests-clean pass=2");
+    assert_eq!(story.last(), "judge canary");
+}
+
+#[test]
+fn an_agent_that_changes_only_ignored_files_does_not_make_a_gate_selective() {
+    let mut story = red(&[]);
+    // The same tree and another number of tests, both times failing.
+    story.say("tests pass=1 fail=2 said=b / saved / agent-ok / saved-as iter-001 / changed 0");
+    story.say("tests pass=1 fail=1 said=c / saved / agent-ok / saved-as iter-003 / changed 1");
+    story.say("tests pass=2 said=d").say(SAME);
+    assert_eq!(story.last(), "certify {iteration:3}");
+    story.say("certified");
+    assert!(story.last().contains("3 tests ran before, 2 now"), "{}", story.last());
+}
+
+#[test]
+fn where_all_tests_are_named_a_new_test_that_goes_again_is_not_missed_by_count() {
+    let mut story = red(&[]);
+    story.say("tests pass=4 fail=1 named=all said=b / saved / agent-ok / saved-as iter-002 / changed 1");
+    story.say("tests pass=4 named=all said=c");
+    assert_eq!(story.last(), "judge final");
+}
+
+#[test]
+fn tests_that_failed_under_exit_0_before_iteration_1_are_accepted_by_count_where_no_names_are_known() {
+    let mut story =
+        judged(&[("accept", "failing-tests"), ("promise", ""), ("gate", "t=make test"), ("max_iterations", "2")]);
+    story.say("tests pass=2 fail=1 exit=0 said=a");
+    assert_eq!(story.last(), "judge final");
+}
+
+#[test]
+fn red_before_says_how_a_gate_failed_on_the_initial_tree() {
+    let how = |first: &str| {
+        let mut story = judged(&[]);
+        story.say(first).say("saved / agent-ok / saved-as iter-001 / changed 1").say(PASS);
+        story.say("tests-clean pass=3 / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
+        let strength = story.state.over.unwrap().proof.unwrap().strength.unwrap();
+        (strength.red_before, strength.text().split(", ").next().unwrap().to_owned())
+    };
+    let said = |text: &str| text.to_owned();
+    assert_eq!(how("tests pass=1 fail=2 said=a"), (RedBefore::Assertion, said("red before")));
+    let no_build = (RedBefore::DidNotBuild, said("red before (it did not build)"));
+    assert_eq!(how("fail could not compile"), no_build);
+    assert_eq!(how("tests fail=1 files=only said=a"), no_build);
+    assert_eq!(how("fail nothing to run"), (RedBefore::NoTests, said("red before (no test ran)")));
+}
+
+#[test]
+fn a_gate_that_shows_no_tests_was_red_before_without_tests() {
+    let mut story = judged(&[]);
+    story.say("fail / saved / agent-ok / saved-as iter-001 / changed 1 / pass / clean / clean-fail x / clean-fail x");
+    story.say("hunks 1 1 1 / certified");
+    let strength = story.state.over.unwrap().proof.unwrap().strength.unwrap();
+    assert_eq!(strength.red_before, RedBefore::Failed);
+}
+
+/// Two gates, of which the first passes before iteration 1 although tests fail.
+fn with_known_failures() -> Story {
+    let mut story = judged(&[("promise", ""), ("gate", "known=make known\nnew=make new")]);
+    story.say("tests pass=2 fail=1 exit=0 said=a / tests pass=0 fail=1 said=a / saved");
+    story.say("agent-ok / saved-as iter-001 / changed 1");
+    story
+}
+
+#[test]
+fn what_failed_under_exit_0_before_iteration_1_is_named_and_not_counted() {
+    let mut story = with_known_failures();
+    story.say("tests pass=2 fail=1 exit=0 said=b / tests pass=1 said=b");
+    assert_eq!(story.last(), "judge final");
+    story.say("tests-clean pass=3 / clean-fail x / clean-fail x / hunks 1 1 1 / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    let named = story.state.over.unwrap().proof.unwrap().named;
+    assert!(named[0].text.ends_with("1 test fail although it exits with 0, as before iteration 1"), "{named:?}");
+}
+
+#[test]
+fn one_more_failing_test_under_exit_0_than_before_iteration_1_is_not_a_pass() {
+    let mut story = with_known_failures();
+    story.say("tests pass=1 fail=2 exit=0 said=b / tests pass=1 said=b / saved");
+    assert!(story.last().starts_with("agent 2.1"), "{}", story.last());
+}
+
+#[test]
+fn as_many_failing_tests_with_other_names_than_before_iteration_1_are_not_a_pass() {
+    let mut story = with_known_failures();
+    story.say("tests pass=2 fail=1 since=t::other exit=0 said=b / tests pass=1 said=b / saved");
+    assert!(story.last().starts_with("agent 2.1"), "{}", story.last());
+}
+
+// req: RT-R7
+#[test]
+fn the_first_round_that_can_count_takes_the_place_of_a_baseline_that_did_not_build() {
+    let mut story = judged(&[]);
+    story.say("fail could not compile / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("tests pass=1 fail=2 said=b / saved / agent-ok / saved-as iter-002 / changed 1");
+    story.say("tests pass=1 said=c / clean-fail could_not_compile / certified / saved");
+    assert!(story.last().contains("promise: 3 tests ran before, 1 now"), "{}", story.last());
+}
+
+#[test]
+fn no_test_where_some_ran_before_is_not_a_pass() {
+    let mut story = red(&[]);
+    story.say("tests pass=0 exit=0 said=b / saved");
+    assert_eq!(story.last(), "agent 2.1");
+}
+
+// req: RT-R8
+#[test]
+fn a_pass_on_files_on_which_the_gate_failed_is_believed_only_with_a_clean_copy() {
+    let same = |settings: &[(&str, &str)], copies: &str| {
+        let mut story = judged(settings);
+        story.say("fail / saved / agent-ok / saved-as initial / changed 0 / pass");
+        if !copies.is_empty() {
+            story.say(copies);
+        }
+        story.say("certified");
+        story.last().to_owned()
+    };
+    let believed = same(&[], "clean / clean-fail x / clean-fail x / hunks 1 1 1");
+    assert!(believed.starts_with("END verified"), "{believed}");
+    let alone = same(&[], "not-judged no_copy_can_be_made");
+    assert!(alone.starts_with("END passed_but") && alone.contains("it failed on the same files before"), "{alone}");
+    let chosen = same(&[("judge", "workspace")], "");
+    assert!(chosen.starts_with("END verified"), "who lets only the workspace decide gets that: {chosen}");
+}
+
+#[test]
+fn a_tree_is_judged_in_a_clean_copy_once_in_a_run() {
+    let mut story = red(&[("strength", "off")]);
+    // A canary that is not noticed would end it; here the copy agrees, and a swapped file is told later.
+    story.say(PASS).say("clean-fail x").say(SAME).say("clean-fail x / certified / saved");
+    assert!(story.last().starts_with("agent 2.1 telling"), "{}", story.last());
+    story.say("agent-ok / saved-as iter-001 / changed 0").say(PASS);
+    assert_ne!(story.last(), "judge final", "the same tree: its answer is known");
+}
+
+#[test]
+fn that_a_project_cannot_be_judged_in_a_copy_is_remembered_for_the_run() {
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS).say("not-judged no_space / certified");
+    assert!(story.last().starts_with("END verified"), "{}", story.last());
+    let judge = story.state.over.as_ref().unwrap().proof.as_ref().unwrap().judge.clone();
+    assert_eq!(judge, Some(ProofJudge::Workspace { why: "no_space".to_owned() }));
+    story.say("reopened max_iterations=9");
+    assert_eq!(story.state.proving.workspace_only(), Some("no_space"));
+}
+
+#[test]
+fn what_a_clean_copy_lacks_is_told_with_its_disagreement_and_what_it_took_from_the_agent_with_the_proof() {
+    let copy = |remark: &str, passes: bool| {
+        let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "x") else { unreachable!() };
+        let tests = Some(Box::new(TestsSeen { passed: 3, ..TestsSeen::default() }));
+        let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
+        let report = GateReport { tests, ..report };
+        let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }];
+        let remarks = vec![remark.to_owned()];
+        Answer::Judged(Box::new(JudgeReport { gates, remarks, ..JudgeReport::default() }))
+    };
+    let answered = |story: &mut Story, answer: Answer| {
+        let order = story.state.main_order().unwrap().0;
+        story.wait(1).happen(9_000, Event::Answered { order, answer });
+    };
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS);
+    answered(&mut story, copy(&format!("{LEFT_OUT}, because they changed since the start: 1 (local/ok)"), false));
+    story.say(SAME).say("clean-fail x / certified / saved");
+    assert!(story.last().contains("(local/ok)"), "{}", story.last());
+    let mut story = red(&[("strength", "off")]);
+    story.say(PASS);
+    let installed = "node_modules is as the agent installed it, because the list of dependencies changed";
+    answered(&mut story, copy(installed, true));
+    story.say("certified");
+    assert_eq!(story.state.over.unwrap().proof.unwrap().judge_remarks, [installed]);
+}
+
+#[test]
+fn a_damaged_record_for_clean_copies_ends_the_run_as_unable() {
+    let mut story = red(&[]);
+    story.say(PASS).say("blocked the record is missing");
+    assert_eq!(story.last(), "END unable (fatal_error): the record is missing");
+}
+
+#[test]
+fn the_hash_of_the_record_for_clean_copies_is_taken_from_the_journal() {
+    let mut story = judged(&[]);
+    story.say("fail");
+    let order = story.state.main_order().unwrap().0;
+    let report = CheckpointReport { judge_baseline: Some("abc".to_owned()), ..CheckpointReport::default() };
+    story.happen(900, Event::Answered { order, answer: Answer::Checkpoint(report) });
+    assert_eq!(story.state.proving.baseline(), Some("abc"));
+}
+
+#[test]
+fn how_far_a_runner_came_that_stops_at_the_first_failure_is_not_compared() {
+    let mut story = judged(&[]);
+    story.say("tests pass=5 fail=1 early=yes said=a / saved / agent-ok / saved-as iter-001 / changed 1");
+    story.say("tests pass=9 said=b / clean-fail a_test_fails / tests-clean pass=2 fail=1 early=yes");
+    assert_eq!(story.last(), "judge again", "the initial copy is like the baseline");
+    story.say("clean-fail a_test_fails");
+    assert_eq!(story.last(), "certify {iteration:1}");
+    story.say("certified / saved");
+    assert!(story.last().contains("but not in a clean copy of the same files"), "{}", story.last());
+}
+
+/// A loop whose gate shows no tests, after an iteration and a pass that a clean copy shares.
+fn without_tests() -> Story {
+    let mut story = judged(&[]);
+    story.say("fail / saved / agent-ok / saved-as iter-001 / changed 1 / pass / clean / not-judged no_runner");
+    assert_eq!(story.last(), "judge undone");
+    story
+}
+
+fn named(story: Story) -> Vec<String> {
+    let proof = story.state.over.unwrap().proof.unwrap();
+    assert!(proof.verified);
+    proof.named.into_iter().map(|named| named.text).collect()
+}
+
+#[test]
+fn a_gate_without_tests_that_passes_with_the_sources_of_the_start_is_named() {
+    let mut story = without_tests();
+    story.say("clean / hunks 1 1 0 / certified");
+    assert_eq!(story.last(), "END verified (goal_complete): the promise passes after 1 iteration");
+    assert_eq!(named(story), ["with the sources of the start and the tests of now the gates still pass"]);
+}
+
+#[test]
+fn a_new_file_that_make_reads_needs_a_person_where_the_gates_pass_without_the_work() {
+    let mut story = without_tests();
+    story.say("clean / hunks 0 0 0 / certified +new_runner_file:GNUmakefile");
+    let end = "END passed_but (not_proven): the promise passes, but there are new files that a test runner reads";
+    assert!(story.last().starts_with(end), "{}", story.last());
+}
+
+#[test]
+fn a_new_file_that_make_reads_is_only_named_where_the_gates_need_the_work() {
+    let mut story = without_tests();
+    story.say("clean-fail x / hunks 1 1 1 / certified +new_runner_file:GNUmakefile");
+    assert_eq!(named(story), ["there are new files that a test runner reads: GNUmakefile"]);
+}
+
+#[test]
+fn files_of_the_gates_and_lines_to_look_at_are_only_named() {
+    let mut story = without_tests();
+    story.say("clean-fail x / hunks 1 1 1");
+    story.say("certified +gate_file:expected.txt;+outside_link:a;+suspect_line:a.py:5_ends_the_process");
+    let all = [
+        "files that the gates or the tests use are new or changed: expected.txt",
+        "links lead out of the workspace: a",
+        "lines of the change to look at: a.py:5_ends_the_process",
+    ];
+    assert_eq!(named(story), all);
+}
+
+#[test]
+fn a_runner_that_passes_without_a_test_is_named() {
+    let mut story = judged(&[]);
+    story.say("tests pass=0 said=a / clean / certified");
+    assert_eq!(named(story), ["promise: it passes, and no test ran"]);
 }

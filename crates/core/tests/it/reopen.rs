@@ -165,7 +165,7 @@ fn a_process_of_another_start_of_the_machine_is_not_looked_for() {
     story.play("0 opened\n1 saved\n2 fail\n3 started 42");
     let mut at = crate::play::at(9000);
     at.boot_id = 2;
-    let event = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new(), unattended: false };
+    let event = Event::Reopened { by: "loop resume".to_owned(), changes: Vec::new(), unattended: false, hidden: None };
     let facts = format!("{:?}", step(&story.state, Input { at, event }));
     assert!(facts.contains("CleanUp { processes: [] }"), "{facts}");
 }

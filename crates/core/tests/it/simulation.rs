@@ -8,7 +8,7 @@ use loop_core::run::*;
 use loop_core::time::At;
 
 use crate::judge::Judge;
-use crate::play::spec;
+use crate::play::{hidden, spec};
 use crate::storm::number_from;
 use crate::world::Seed;
 
@@ -86,8 +86,9 @@ impl Simulation<'_> {
         let settings = settings(&mut self.seed);
         let backend = pick(&mut self.seed, &["git", "git", "none"]).to_owned();
         let guard = self.seed.one_in(2).then(|| GuardSpec { globs: vec!["t/*".to_owned()], scripts: Vec::new() });
-        self.judge = Judge::new(&settings, guard.is_some(), backend != "none");
-        let spec = RunSpec { backend, guard, ..spec(&settings) };
+        let hidden = hidden(1).filter(|_| self.seed.one_in(2));
+        self.judge = Judge::new(&settings, guard.is_some(), backend != "none").with_hidden(hidden.is_some());
+        let spec = RunSpec { backend, guard, hidden, ..spec(&settings) };
         self.happen(Event::Created(Box::new(spec)))?;
         self.judge.fresh(&self.state)?;
         self.happen(Event::Opened)?;
@@ -195,7 +196,8 @@ impl Simulation<'_> {
         if self.seed.one_in(3) {
             self.judge.edited();
         }
-        self.happen(Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false })
+        let hidden = hidden(1).filter(|_| self.seed.one_in(2));
+        self.happen(Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false, hidden })
     }
 
     fn happen(&mut self, event: Event) -> Result<(), String> {

@@ -8,7 +8,7 @@ use loop_core::machine::{FACT_BYTES_MAX, Machine};
 use loop_core::run::*;
 use loop_core::time::At;
 
-use crate::play::spec;
+use crate::play::{hidden, spec};
 use crate::world::{Seed, World};
 
 type Step = fn(&RunState, Input) -> Vec<Fact>;
@@ -66,7 +66,9 @@ impl Storm<'_> {
         ]);
         let backend = if self.seed.one_in(3) { "none" } else { "git" }.to_owned();
         let guard = Some(GuardSpec { globs: vec!["check.sh".to_owned()], scripts: Vec::new() });
-        let mut event = Event::Created(Box::new(RunSpec { backend, guard, ..spec }));
+        self.world.hidden = self.seed.one_in(2);
+        let hidden = hidden(1).filter(|_| self.world.hidden);
+        let mut event = Event::Created(Box::new(RunSpec { backend, guard, hidden, ..spec }));
         let mut reopenings = 0;
         for _ in 0..STEPS_MAX {
             event = match self.take(event)? {
@@ -104,7 +106,9 @@ impl Storm<'_> {
         self.now.wall_ms += 1000;
         self.now.boot_ms += 1000;
         let changes = vec![Change::new("timeout", "4s".to_owned()); usize::from(self.seed.one_in(4))];
-        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false };
+        // A person may have taken the hidden gate out of the settings, or put it there.
+        let hidden = hidden(1).filter(|_| self.world.hidden != self.seed.one_in(6));
+        let reopened = Event::Reopened { by: "loop resume".to_owned(), changes, unattended: false, hidden };
         let edited = self.seed.one_in(3);
         match &self.state.spec {
             None => {
@@ -128,6 +132,12 @@ impl Storm<'_> {
         self.tick(&event);
         let first = matches!(event, Event::Created(_));
         let reopens = matches!(event, Event::Reopened { .. });
+        // A line that a crash took away was never: what the journal still says counts.
+        self.world.hidden = match &event {
+            Event::Reopened { hidden, .. } => hidden.is_some(),
+            _ if first => self.world.hidden,
+            _ => self.state.proving.hidden().is_some(),
+        };
         self.promised(&event);
         let facts = (self.step)(&self.state, Input { at: self.now, event });
         for (count, fact) in facts.iter().enumerate() {

@@ -90,6 +90,48 @@ fn two_ways_to_write_the_same_run_count_the_same() {
     assert_eq!(of("vitest").statuses, of("vitest-color").statuses);
 }
 
+#[test]
+fn only_what_could_not_be_built_or_loaded_says_so() {
+    let did_not_build = |name: &&str| {
+        let (stdout, stderr) = recorded(name);
+        let mut reader = TestReader::default();
+        reader.push(OutputStream::Stdout, &stdout);
+        reader.push(OutputStream::Stderr, &stderr);
+        reader.finish().did_not_build
+    };
+    let found: Vec<&str> = RECORDED.into_iter().filter(did_not_build).collect();
+    // Of go, jest and vitest one package or file among others does not load; nothing at all runs in the other two.
+    let some = ["go", "go-json", "go-v", "jest", "jest-v", "vitest", "vitest-color", "vitest-v"];
+    let (in_part, whole): (Vec<&str>, Vec<&str>) = found.into_iter().partition(|name| some.contains(name));
+    assert_eq!(in_part, some);
+    assert_eq!(whole, ["cargo-error", "pytest-collect"]);
+}
+
+#[test]
+fn a_test_that_passed_on_a_later_try_is_no_failure() {
+    let nextest = "    Starting 1 test across 1 binary\n   TRY 1 FAIL [   0.01s] (1/1) shop tests::adds\n   \
+                   TRY 2 PASS [   0.01s] (1/1) shop tests::adds\n\
+                   ------------\n     Summary [   0.02s] 1 test run: 1 passed (1 flaky), 0 skipped\n   \
+                   FLAKY 2/2 [   0.01s] (1/1) shop tests::adds\n";
+    let pytest = "tests/test_a.py::test_add RERUN\ntests/test_a.py::test_add PASSED\n\
+                  ============ 1 passed, 1 rerun in 0.02s ============\n";
+    for (stdout, stderr) in [("", nextest), (pytest, "")] {
+        let tests = test_output::read(stdout.as_bytes(), stderr.as_bytes()).unwrap();
+        assert_eq!((tests.passed, tests.failed), (1, 0), "{tests:?}");
+    }
+}
+
+#[test]
+fn a_test_that_is_expected_to_fail_or_to_do_is_no_failure() {
+    let tap = "TAP version 13\n1..2\nok 1 - adds\nnot ok 2 - subtracts # TODO later\n";
+    let pytest = "tests/test_a.py::test_add PASSED\ntests/test_a.py::test_sub XFAIL (later)\n\
+                  ============ 1 passed, 1 xfailed in 0.02s ============\n";
+    for stdout in [tap, pytest] {
+        let tests = test_output::read(stdout.as_bytes(), b"").unwrap();
+        assert_eq!((tests.passed, tests.failed, tests.skipped), (1, 0, 1), "{tests:?}");
+    }
+}
+
 /// Numbers from a seed.
 pub(crate) struct Dice(pub(crate) u64);
 

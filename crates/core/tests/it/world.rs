@@ -71,6 +71,9 @@ pub(crate) struct World {
     reservation: (i64, Option<i64>),
     /// The gates were kept and somebody has asked with what.
     certified: bool,
+    /// There is a hidden gate, and the tree on which it was last seen to pass.
+    pub(crate) hidden: bool,
+    hidden_on: Option<Vec<Edit>>,
 }
 
 impl World {
@@ -214,9 +217,18 @@ impl World {
             Order::Notify { .. } => Answer::Notified { exit_code: None },
             Order::Guard { .. } => self.guard(),
             Order::Reserve { .. } => self.reserve(seed),
-            Order::Judge { tree, .. } => judged(*tree, seed),
+            Order::Judge { tree, .. } => self.judge(*tree, seed),
             Order::Certify { .. } => self.certify(),
         }
+    }
+
+    fn judge(&mut self, tree: JudgedTree, seed: &mut Seed) -> Answer {
+        let answer = judged(tree, seed);
+        if let (JudgedTree::Hidden { .. }, Answer::Judged(report)) = (tree, &answer) {
+            let passed = report.gates.first().is_some_and(|gate| gate.verdict == Verdict::Pass);
+            self.hidden_on = passed.then(|| self.tree.clone());
+        }
+        answer
     }
 
     fn certify(&mut self) -> Answer {
@@ -327,6 +339,9 @@ impl World {
         if outcome == Outcome::Verified && (self.tampered || !self.certified) {
             return Err("called done on a tampered tree, or without a proof".to_owned());
         }
+        if outcome == Outcome::Verified && self.hidden && self.hidden_on.as_ref() != Some(&self.tree) {
+            return Err("called done on a tree on which the hidden gate did not pass".to_owned());
+        }
         Ok(())
     }
 }
@@ -340,9 +355,15 @@ fn judged(tree: JudgedTree, seed: &mut Seed) -> Answer {
     if seed.one_in(5) {
         return Answer::Judged(Box::new(JudgeReport::not_done("no copy can be made".to_owned())));
     }
-    let passes = matches!(tree, JudgedTree::Final | JudgedTree::Initial) != seed.one_in(4);
+    let plain = matches!(tree, JudgedTree::Final | JudgedTree::Initial | JudgedTree::Hidden { .. });
+    let passes = plain != seed.one_in(4);
     let Answer::GateEnded(report) = crate::play::gate(Ended::Exit(i32::from(!passes)), "one") else { unreachable!() };
     let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
-    let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report }];
-    Answer::Judged(Box::new(JudgeReport { gates, ..JudgeReport::default() }))
+    let gates = vec![JudgedGate { gate: 0, verdict, tries: 1, report, contradiction: None, same_tests: None }];
+    Answer::Judged(Box::new(JudgeReport { gates, place: place_of(tree), ..JudgeReport::default() }))
+}
+
+/// Where the gates of an order run.
+pub(crate) fn place_of(tree: JudgedTree) -> JudgePlace {
+    if let JudgedTree::Hidden { in_copy: false, .. } = tree { JudgePlace::Workspace } else { JudgePlace::OwnPath }
 }

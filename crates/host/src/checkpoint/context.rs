@@ -47,8 +47,16 @@ impl RunFolder {
             workspace: path_of(&spec.workspace.path),
             settings: Values::of(&spec.settings).checkpoint,
             backend: spec.backend.clone(),
-            user: GitUser { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") },
+            user: GitUser::of_environment(),
         }
+    }
+}
+
+impl GitUser {
+    /// By the environment of this process.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        Self { home: folder_of("HOME"), config: folder_of("XDG_CONFIG_HOME") }
     }
 }
 

@@ -16,7 +16,9 @@
 //! | `diff/` | which paths differ, renames, line counts, patches | run a diff program |
 //! | `compare` | lists and compares checkpoints for people | take the workspace's lock |
 //! | `change_count` | how many files of which kind changed | count lines |
+//! | `portable` | hashes of the files that are the same on every machine | count permissions or empty folders |
 //! | `recorded` | opens one checkpoint to copy it elsewhere | change the store or the workspace |
+//! | `recorded_trees` | two of them, to read from | change the store or the workspace |
 //! | `user_git/` | the user's own repository, read as data; saved and restored | run what it configures |
 //! | `run_checkpoints` | all of this for one run, which holds the workspace's lock | decide what to restore |
 //! | `retention` | which checkpoints are removed, and when | remove what a person named |
@@ -26,7 +28,9 @@ mod compare;
 mod context;
 pub mod diff;
 mod git;
+mod portable;
 mod recorded;
+mod recorded_trees;
 mod restore;
 mod retention;
 mod run_checkpoints;
@@ -45,7 +49,10 @@ pub use git::object::{CommitParts, Id, ObjectKind, TreeEntry, commit, read_commi
 pub use git::pack::Pack;
 pub use git::pack_write::PackWriter;
 pub use git::store::{Checkpoint, Parts, Store, StoredEntry, StoredKind};
+pub(crate) use portable::git_tree;
+pub use portable::{Leaf, ObjectFormat, PortableFiles};
 pub use recorded::{ContentSource, Recorded, tree_of_copy, workspace_now};
+pub(crate) use recorded_trees::RecordedTrees;
 pub(crate) use restore::entry::{new_part, part_name, put_aside, set_mode};
 pub use restore::tree::{FileContent, RestorePlan, RestoreResult, restore};
 pub(crate) use restore::unsynced::Unsynced;
@@ -56,7 +63,7 @@ pub use scan::cache::{ScanCache, SnapshotMoment, Stamp};
 pub(crate) use scan::derived::is_made;
 pub(crate) use scan::dir_rules::DirRules;
 pub use scan::ignored::{IgnoredDigest, ignored_digest, whole_digest};
-pub(crate) use scan::left_out::left_out;
+pub(crate) use scan::left_out::{LeftOutName, left_out};
 pub use scan::read::Depth;
 pub use scan::rules::{RuleTexts, Rules};
 pub use scan::scanner::ScanHint;

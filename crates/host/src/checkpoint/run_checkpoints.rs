@@ -258,9 +258,7 @@ impl RunCheckpoints {
             checkpoint: Some(name.to_owned()),
             tree: Some(hash_of(parts.files, parts.manifest)),
             id: Some(id.to_string()),
-            changes: None,
-            unstable: Vec::new(),
-            remarks: Vec::new(),
+            ..CheckpointReport::default()
         })
     }
 

@@ -23,6 +23,6 @@ mod runner;
 pub(crate) mod tools;
 
 pub use rehearsal::{Rehearsal, rehearse};
-pub(crate) use results::{store_tests, stored_tests};
+pub(crate) use results::{TestHistory, store_tests, stored_tests};
 pub use run::{GateContext, GateFailure, GateTry, syntax_error};
-pub use runner::{GateProgress, GateRunner};
+pub use runner::{GateMemory, GateProgress, GateRunner};

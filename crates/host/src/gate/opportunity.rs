@@ -1,24 +1,45 @@
 //! What the agent changed, from the start to the pass, that the gates may depend on. It is read off the checkpoints;
 //! without them it is not known.
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 
-use loop_core::policy::protect::{FileChange, Opportunity, is_manifest, is_named_only, opportunity, test_definition};
+use loop_core::policy::probe::TreeVersion;
+use loop_core::policy::promise_warning::{PromiseFlaw, promise_warnings};
+use loop_core::policy::protect::{
+    FileChange, GateReads, LineDoubt, Opportunity, OpportunityKind, PathChange, ProjectText, doubt, doubt_in_test,
+    is_manifest, is_named_only, is_read_by_runs, is_runner_file, is_source_name, is_test_path, lost_test, opportunity,
+    test_definition,
+};
 use loop_core::run::{Answer, CertifyReport};
 use loop_core::text::escape_path;
 
-use crate::checkpoint::diff::{Bounds, Change};
-use crate::checkpoint::{CheckpointContext, Comparison};
+use crate::checkpoint::diff::{Bounds, Change, line_changes};
+use crate::checkpoint::{CheckpointContext, Comparison, Recorded, RecordedTrees, StoredKind};
 
 /// So many of each are in a report.
 const NAMED_MAX: usize = 40;
 /// A manifest that is longer is none that people write.
 const MANIFEST_BYTES_MAX: usize = 1024 * 1024;
+/// So many texts of the start are searched for the names of files, each of so many bytes, and all together.
+const TEXTS_MAX: usize = 2000;
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+const TEXT_BYTES_ALL: usize = 16 * 1024 * 1024;
+/// So many changed files, and so many new ones, are looked into.
+const FILES_MAX: usize = 500;
+/// So many lines of one file are named.
+const LINES_MAX: usize = 4;
 
-/// The two states of the workspace that are compared.
+/// The two states of the workspace that are compared, and what the gates are.
 #[derive(Debug)]
 pub(crate) struct ChangesSinceStart {
     pub(crate) context: CheckpointContext,
     pub(crate) newest: String,
+    /// The commands of the required gates.
+    pub(crate) commands: Vec<String>,
+    /// The files that the gates use to judge.
+    pub(crate) gate_files: Vec<String>,
 }
 
 /// Adds what the agent changed to an answer. What cannot be read is left out: the gates showed what they showed.
@@ -60,13 +81,218 @@ fn find(between: &ChangesSinceStart) -> io::Result<Found> {
         let kind = opportunity(&path, what).filter(|_| !is_part || definition_differs(&compared, change, &path));
         found.opportunities.extend(kind.map(|kind| Opportunity { kind, path }));
     }
-    found.opportunities.truncate(NAMED_MAX);
     found.named.truncate(NAMED_MAX);
+    // Without these the rest is still worth saying.
+    let more = by_texts(between, &found.opportunities).unwrap_or_default();
+    found.opportunities.extend(more);
+    found.opportunities = few_of_each(found.opportunities);
     Ok(found)
+}
+
+/// So many of each kind: many of one must not hide another.
+fn few_of_each(all: Vec<Opportunity>) -> Vec<Opportunity> {
+    let mut counts: BTreeMap<OpportunityKind, usize> = BTreeMap::new();
+    let mut has_room = |one: &Opportunity| {
+        let count = counts.entry(one.kind).or_default();
+        *count += 1;
+        *count <= NAMED_MAX
+    };
+    all.into_iter().filter(|one| has_room(one)).collect()
 }
 
 /// Whether the part of a manifest was changed that a test runner reads.
 fn definition_differs(compared: &Comparison, change: &Change, path: &str) -> bool {
     let part = |side| test_definition(path, &compared.text(side, MANIFEST_BYTES_MAX)?, &mut |_| None);
     part(change.from.as_ref()) != part(change.to.as_ref())
+}
+
+/// What is found by reading: the texts of the gates and of the tests, links, and the lines of the change.
+fn by_texts(between: &ChangesSinceStart, known: &[Opportunity]) -> io::Result<Vec<Opportunity>> {
+    let initial = Recorded::open(&between.context, "initial")?;
+    let last = Recorded::open(&between.context, &between.newest)?;
+    let trees = RecordedTrees::new(&initial, &last);
+    // A gate that only looks for files looks for the work; the start warns about such a gate.
+    let commands: Vec<String> = between.commands.iter().filter(|command| !only_reads_files(command)).cloned().collect();
+    let gates = gate_texts(&trees, &commands, &between.gate_files);
+    let reads = GateReads::of(&gates, &project_texts(&trees));
+    let left = Cell::new(FILES_MAX);
+    let read = |version: TreeVersion, path: &str| {
+        left.set(left.get().checked_sub(1)?);
+        trees.text(version, path)
+    };
+    let known: BTreeSet<&str> = known.iter().map(|known| known.path.as_str()).collect();
+    let (mut found, mut lines) = (Vec::new(), Vec::new());
+    let changes = read_changes(&trees);
+    for change in &changes {
+        let path = escape_path(change.path.as_bytes());
+        if leads_outside(&trees, &change.path, &between.context.workspace) {
+            found.push(Opportunity { kind: OpportunityKind::OutsideLink, path: path.clone() });
+        }
+        if !known.contains(path.as_str())
+            && let Some(kind) = reads.kind(&change.borrowed(), &read)
+        {
+            found.push(Opportunity { kind, path });
+        }
+    }
+    // What was there first: nobody can hide a line behind many new files.
+    for wanted in [FileChange::Changed, FileChange::New] {
+        for change in changes.iter().filter(|change| change.what == wanted).take(FILES_MAX) {
+            add_lines(&trees, &reads, &change.path, &mut lines);
+        }
+    }
+    found.extend(lines.into_iter().map(|path| Opportunity { kind: OpportunityKind::SuspectLine, path }));
+    Ok(found)
+}
+
+fn only_reads_files(command: &str) -> bool {
+    promise_warnings(command, "").iter().any(|warning| warning.flaw == PromiseFlaw::ReadsOnlyFiles)
+}
+
+/// The texts of the gates, as these were at the start.
+pub(crate) fn gate_texts(trees: &RecordedTrees<'_>, commands: &[String], gate_files: &[String]) -> Vec<ProjectText> {
+    let command = |text: &String| ProjectText { path: String::new(), text: text.clone() };
+    let file = |path: &String| Some(ProjectText { path: path.clone(), text: trees.text(TreeVersion::Initial, path)? });
+    commands.iter().map(command).chain(gate_files.iter().filter_map(file)).collect()
+}
+
+/// The texts of the start in which files may be named: what runners read, then tests, then sources.
+fn project_texts(trees: &RecordedTrees<'_>) -> Vec<ProjectText> {
+    let is_setup = |path: &str| {
+        is_runner_file(path) || is_read_by_runs(path) || is_manifest(path.rsplit('/').next().unwrap_or(path))
+    };
+    let is_source = |path: &str| path.contains('.') && is_source_name(path);
+    let rank = |path: &str| match () {
+        () if is_setup(path) => Some(0),
+        () if is_source(path) => Some(if is_test_path(path) { 1 } else { 2 }),
+        () => None,
+    };
+    let ranked = trees.files(TreeVersion::Initial).filter_map(|path| Some((rank(path)?, path)));
+    let mut paths: Vec<(u8, &str)> = ranked.collect();
+    paths.sort_by_key(|(rank, _)| *rank);
+    let (mut texts, mut bytes) = (Vec::new(), 0);
+    for (_, path) in paths.into_iter().take(TEXTS_MAX) {
+        if bytes >= TEXT_BYTES_ALL {
+            break;
+        }
+        let read = trees.bytes(TreeVersion::Initial, path.as_bytes(), TEXT_BYTES_MAX).ok().flatten();
+        let Some(text) = read.and_then(|read| String::from_utf8(read).ok()) else { continue };
+        bytes += text.len();
+        texts.push(ProjectText { path: path.to_owned(), text });
+    }
+    texts
+}
+
+/// A changed file, as the texts of the gates are asked about it.
+#[derive(Debug)]
+pub(crate) struct ReadChange {
+    pub(crate) path: String,
+    pub(crate) what: FileChange,
+    is_program: bool,
+    is_empty: bool,
+    new_folder: Option<String>,
+}
+
+impl ReadChange {
+    pub(crate) fn borrowed(&self) -> PathChange<'_> {
+        PathChange {
+            path: &self.path,
+            what: self.what,
+            is_program: self.is_program,
+            is_empty: self.is_empty,
+            new_folder: self.new_folder.as_deref(),
+        }
+    }
+}
+
+/// All files that differ between the two trees.
+pub(crate) fn read_changes(trees: &RecordedTrees<'_>) -> Vec<ReadChange> {
+    let each = trees.changed().into_iter().map(|file| {
+        let what = match (file.was_there, file.is_there) {
+            (false, _) => FileChange::New,
+            (true, true) => FileChange::Changed,
+            (true, false) => FileChange::Removed,
+        };
+        let version = if file.is_there { TreeVersion::Last } else { TreeVersion::Initial };
+        let is_mark = file.path.ends_with("__init__.py");
+        let above = file.path.match_indices('/').filter_map(|(at, _)| file.path.get(..at));
+        let mut new = above.filter(|folder| trees.entry(TreeVersion::Initial, folder.as_bytes()).is_none());
+        ReadChange {
+            what,
+            is_program: trees.entry(version, file.path.as_bytes()).is_some_and(|entry| entry.mode & 0o111 != 0),
+            is_empty: is_mark && trees.text(version, &file.path).is_some_and(|text| text.trim().is_empty()),
+            new_folder: new.next().map(str::to_owned),
+            path: file.path,
+        }
+    });
+    each.collect()
+}
+
+/// Whether a name is a link of the final tree that leads out of the workspace.
+fn leads_outside(trees: &RecordedTrees<'_>, path: &str, workspace: &Path) -> bool {
+    let Some(StoredKind::Link(leads)) = trees.entry(TreeVersion::Last, path.as_bytes()).map(|entry| &entry.what) else {
+        return false;
+    };
+    let leads = String::from_utf8_lossy(leads);
+    if leads.starts_with('/') {
+        return !Path::new(leads.as_ref()).starts_with(workspace);
+    }
+    let mut depth = path.matches('/').count();
+    for part in leads.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+/// Lines of a file that a person should look at: new ones, and tests in a source that are gone.
+fn add_lines(trees: &RecordedTrees<'_>, reads: &GateReads, path: &str, found: &mut Vec<String>) {
+    if found.len() >= NAMED_MAX || !is_source_name(path) {
+        return;
+    }
+    let Some(after) = trees.text(TreeVersion::Last, path) else { return };
+    let before = trees.text(TreeVersion::Initial, path).unwrap_or_default();
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let line = |lines: &[&'_ str], number: u32| -> Option<String> {
+        lines.get(usize::try_from(number).ok()?).map(|line| (*line).to_owned())
+    };
+    let mut named = 0;
+    let mut add = |number: u32, why: LineDoubt| {
+        named += 1;
+        if named <= LINES_MAX {
+            let shown = escape_path(path.as_bytes());
+            found.push(format!("{shown}:{} {}", number.saturating_add(1), why.words()));
+        }
+    };
+    let is_there = |line: &str| new.iter().any(|other| other.trim() == line.trim());
+    for change in line_changes(before.as_bytes(), after.as_bytes(), Bounds::default().file_steps).unwrap_or_default() {
+        let gone = change.before.clone().filter_map(|number| line(&old, number));
+        let mut lost = gone.filter_map(|line| lost_test(path, &line).filter(|_| !is_there(&line)));
+        if let Some(why) = lost.next() {
+            add(change.after.start, why);
+        }
+        for number in change.after {
+            let Some(here) = line(&new, number) else { continue };
+            let next = line(&new, number.saturating_add(1)).unwrap_or_default();
+            if let Some(why) = doubt_of(reads, path, &here, &next) {
+                add(number, why);
+            }
+        }
+    }
+}
+
+/// Why a new line should be looked at.
+fn doubt_of(reads: &GateReads, path: &str, line: &str, next: &str) -> Option<LineDoubt> {
+    if is_test_path(path) {
+        return doubt_in_test(path, line);
+    }
+    let is_shell = path.ends_with(".sh") || path.ends_with(".bash");
+    let by_gates = || match () {
+        () if is_shell && reads.replaces_shell_name(line) => Some(LineDoubt::ReplacesOthers),
+        () => (reads.names_data(line) || reads.names_test(line)).then_some(LineDoubt::ReadsTheTests),
+    };
+    doubt(path, line, next).or_else(by_gates)
 }

@@ -25,7 +25,8 @@ pub(crate) fn store_tests(folder: &Path, tests: &Tests) {
 /// The folders with the tests of one gate.
 #[derive(Debug)]
 pub(crate) struct TestHistory {
-    now: PathBuf,
+    /// Where the tests of this try are stored; none on a copy.
+    now: Option<PathBuf>,
     before: Option<PathBuf>,
     first: Option<PathBuf>,
     /// The file with all names that were seen so far, and its hash as the journal has it.
@@ -47,7 +48,7 @@ impl TestHistory {
         let memory = state.gates.get(gate);
         let last = memory.and_then(|memory| memory.last());
         Self {
-            now: run.gate(state.iteration, order),
+            now: Some(run.gate(state.iteration, order)),
             before: last.map(|last| run.gate(last.iteration, last.order)),
             first: memory.and_then(|memory| memory.first_order()).map(|first| run.gate(0, first)),
             known: run.path.join(KNOWN).join(gate.to_string()),
@@ -55,13 +56,32 @@ impl TestHistory {
         }
     }
 
+    /// For a gate that is run on a copy: nothing is stored with the run.
+    pub(crate) fn on_copy(run: &RunFolder, state: &RunState, gate: u32) -> Self {
+        Self { now: None, before: None, ..Self::of(run, state, gate, OrderId(0)) }
+    }
+
     /// Stores the tests of this try, and says how they differ from earlier ones.
     ///
     /// # Errors
     /// When the list of the tests that were seen so far was changed by somebody else.
     pub(crate) fn add(self, tests: &Tests) -> Result<TestsSeen, TestHistoryError> {
+        let mut seen = self.compared(tests)?;
         let mut known = self.known_tests()?;
-        store_tests(&self.now, tests);
+        if let Some(now) = &self.now {
+            store_tests(now, tests);
+        }
+        known.add(tests);
+        seen.known = self.write_known(&known);
+        Ok(seen)
+    }
+
+    /// How the tests of a try differ from earlier ones.
+    ///
+    /// # Errors
+    /// When the list of the tests that were seen so far was changed by somebody else.
+    pub(crate) fn compared(&self, tests: &Tests) -> Result<TestsSeen, TestHistoryError> {
+        let known = self.known_tests()?;
         let mut seen = TestsSeen {
             format: tests.format.to_owned(),
             passed: tests.passed,
@@ -69,6 +89,7 @@ impl TestHistory {
             skipped: tests.skipped,
             files_only: tests.is_files_only(),
             by_suites: tests.is_by_suites(),
+            uncounted: tests.uncounted,
             ..TestsSeen::default()
         };
         if let Some(before) = self.before.as_deref().and_then(stored_tests) {
@@ -91,8 +112,7 @@ impl TestHistory {
         let missing = known.missing(tests);
         seen.missing = names(missing.exact.iter());
         seen.missing_without_brackets = names(missing.without_brackets.iter());
-        known.add(tests);
-        seen.known = self.write_known(&known);
+        seen.all_named = known.is_whole() && tests.names_all();
         Ok(seen)
     }
 

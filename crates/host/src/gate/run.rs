@@ -10,7 +10,7 @@ use std::sync::Arc;
 use loop_core::agent::Secrets;
 use loop_core::run::{Ended, GateReport, Output};
 use loop_core::settings::GateSpec;
-use loop_core::test_output::{OutputStream, TestReader, Tests};
+use loop_core::test_output::{OutputRead, OutputStream, TestReader, Tests};
 use loop_core::text;
 use thiserror::Error;
 
@@ -111,7 +111,10 @@ impl GateReader {
         let stderr = text::clean(&end.stderr_end);
         let shown = if stderr.trim().is_empty() { text::clean(&end.stdout_end) } else { stderr };
         let excerpt = text::tail(shown.trim(), EXCERPT_BYTES_MAX).to_owned();
+        let OutputRead { tests, did_not_build } = self.0.finish();
         let report = GateReport {
+            // What a gate that passes says of errors is about something else.
+            did_not_build: did_not_build && end.ended != Ended::Exit(0),
             ended: end.ended,
             duration_ms: end.duration_ms,
             output: end.output,
@@ -120,7 +123,7 @@ impl GateReader {
             programs: Vec::new(),
             used: None,
         };
-        Ok(GateTry { report, tests: self.0.end() })
+        Ok(GateTry { report, tests })
     }
 }
 
@@ -133,6 +136,7 @@ fn not_started(error: &io::Error) -> GateReport {
         output: Output::default(),
         excerpt: why,
         tests: None,
+        did_not_build: false,
         programs: Vec::new(),
         used: None,
     }

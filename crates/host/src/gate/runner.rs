@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use loop_core::machine::consult;
-use loop_core::policy::gate::{Tally, ran_to_an_end};
+use loop_core::policy::gate::{EarlierTests, ExitContradiction, Tally, TryEvidence, TryVerdict, ran_to_an_end};
 use loop_core::settings::GateSpec;
 use loop_core::view::Again;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::results::TestHistory;
 use super::run::{GateContext, GateFailure, GateReader, GateTry};
 use crate::process::{Containment, Task, TaskEnd, Voice};
 use crate::signals::Signals;
@@ -27,6 +28,30 @@ pub enum GateProgress<'a> {
     Message(String),
     /// It has a verdict.
     Judged(&'a Again),
+}
+
+/// What is known of a gate from before.
+#[derive(Debug, Default)]
+pub struct GateMemory {
+    /// It has run to its end before, so that a time-out is a failure of the work.
+    pub completed: bool,
+    /// What earlier rounds said about its tests; none where only its exit code is to decide.
+    pub earlier: Option<EarlierTests>,
+    /// The tests of earlier rounds, by name.
+    pub(crate) history: Option<TestHistory>,
+}
+
+impl GateMemory {
+    /// Nothing is known of its tests. What its output says about them counts all the same.
+    pub(crate) fn fresh(completed: bool) -> Self {
+        Self { completed, earlier: Some(EarlierTests::default()), history: None }
+    }
+
+    /// Nothing but whether it has run to its end before.
+    #[must_use]
+    pub fn completed(completed: bool) -> Self {
+        Self { completed, ..Self::default() }
+    }
 }
 
 /// Runs gates and waits for each. Ctrl-C ends the try under way.
@@ -68,29 +93,44 @@ impl<'a> GateRunner<'a> {
         self.was_stopped
     }
 
-    /// Runs a gate as often as its verdict needs. `completed`: it has run to its end before, so that a time-out is a
-    /// failure of the work. None when a signal stopped it.
+    /// Runs a gate as often as its verdict needs. Each try is judged as in a run. None when a signal stopped it.
     ///
     /// # Errors
     /// When a try has no result.
     pub fn judge(
         &mut self,
         gate: &GateSpec,
-        mut completed: bool,
+        memory: &GateMemory,
         show: &mut dyn FnMut(GateProgress<'_>),
     ) -> Result<Option<Again>, GateFailure> {
         show(GateProgress::Started(gate));
-        let mut tally = Tally::default();
+        let (mut tally, mut completed) = (Tally::default(), memory.completed);
         loop {
             let tried = self.try_once(gate, show);
             if self.was_stopped {
                 return Ok(None);
             }
-            let GateTry { report, tests } = tried?;
-            tally = tally.with(consult(|deciding| gate.promise().judge(&report.ended, completed, deciding)));
+            let GateTry { mut report, tests } = tried?;
+            if let (Some(history), Some(tests)) = (&memory.history, &tests) {
+                let seen = history.compared(tests).map_err(|error| GateFailure::NotStored(error.to_string()))?;
+                report.tests = Some(Box::new(seen));
+            }
+            let tried = TryEvidence {
+                ended: &report.ended,
+                tests: report.tests.as_deref(),
+                ran_before: completed,
+                earlier: memory.earlier,
+                trust_exit: gate.trust_exit,
+            };
+            let TryVerdict { verdict: one, contradiction } =
+                consult(|deciding| gate.promise().judge_try(&tried, deciding));
+            tally = tally.with(one);
             completed |= consult(|deciding| ran_to_an_end(&report.ended, deciding));
             if let Some(verdict) = consult(|deciding| tally.verdict(gate.needs(), deciding)) {
-                let judged = Again { name: gate.name.clone(), verdict, tries: tally.tries(), report, tests };
+                // Of a gate with several tries the last one may pass, or not.
+                let not_believed = contradiction.map(ExitContradiction::words);
+                let (name, tries) = (gate.name.clone(), tally.tries());
+                let judged = Again { name, verdict, tries, report, tests, contradiction, not_believed };
                 show(GateProgress::Judged(&judged));
                 return Ok(Some(judged));
             }

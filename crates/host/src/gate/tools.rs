@@ -124,12 +124,14 @@ pub(crate) fn answer(known: KnownTools, end: TaskEnd) -> Answer {
 pub(crate) struct KnownTools {
     tools: Vec<Tool>,
     programs: ProgramsNow,
+    /// The git tree of the files that were judged.
+    git_tree: Option<String>,
 }
 
 impl KnownTools {
     /// Tools that need no question, and the programs of the gates as files, compared with those of the baseline.
-    pub(crate) fn of(state: &RunState, workspace: &Path) -> Self {
-        Self { tools: unasked(state, workspace), programs: ProgramsNow::of(state, workspace) }
+    pub(crate) fn of(state: &RunState, workspace: &Path, git_tree: Option<String>) -> Self {
+        Self { tools: unasked(state, workspace), programs: ProgramsNow::of(state, workspace), git_tree }
     }
 
     fn certified(self, asked: Vec<Tool>) -> Answer {
@@ -137,7 +139,8 @@ impl KnownTools {
         for tool in &mut tools {
             tool.file = self.programs.file(&tool.name);
         }
-        Answer::Certify(CertifyReport { tools, swapped: self.programs.changed, ..CertifyReport::default() })
+        let (swapped, git_tree) = (self.programs.changed, self.git_tree);
+        Answer::Certify(CertifyReport { tools, swapped, git_tree, ..CertifyReport::default() })
     }
 }
 

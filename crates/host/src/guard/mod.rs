@@ -9,6 +9,7 @@
 //! | `inspect` | compares the workspace with the originals | decide what tamper means |
 //! | `restore` | writes originals back | lose the agent's version: it is copied first |
 //! | `learned` | adds what the gates use, takes out what is allowed | |
+//! | `order` | carries out one order of the guard | decide what follows |
 //! | `targets` | hashes of the files that define how tests are run | protect them |
 mod contents;
 mod inspect;

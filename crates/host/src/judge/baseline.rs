@@ -1,8 +1,9 @@
 //! What was there before the first agent of a run began: the ignored files of the workspace by their stamps, and the
-//! settings in HOME by their content. A file in the run's folder, written once.
+//! settings in HOME by their content. A file in the run's folder; the journal has its hash.
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -11,10 +12,11 @@ use loop_core::text::escape_path;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 
 use super::tables;
-use crate::checkpoint::{CheckpointContext, left_out, rules_of};
-use crate::fs::handle::{open_folder, small_file};
+use crate::checkpoint::{CheckpointContext, LeftOutName, is_made, left_out, rules_of};
+use crate::fs::handle::{open_file, open_folder, small_file};
 use crate::fs::hex;
 use crate::fs::walk::walk;
 
@@ -24,6 +26,11 @@ const FILE: &str = "judge-baseline";
 const NEW: &str = ".judge-baseline";
 /// So many ignored names are recorded. What is beyond counts as changed.
 pub(super) const NAMES_MAX: usize = 300_000;
+/// Of so many ignored files, and as many of dependencies, the content is recorded: each not longer than this, and all
+/// together not longer than that.
+const CONTENTS_MAX: usize = 8_000;
+const CONTENT_SIZE_MAX: u64 = 1024 * 1024;
+const CONTENT_BYTES_MAX: u64 = 96 * 1024 * 1024;
 /// A setting in HOME that is longer is left out.
 const SETTING_BYTES_MAX: u64 = 256 * 1024;
 /// So many entries of a folder in HOME are recorded.
@@ -50,36 +57,115 @@ impl NameStamp {
 pub(super) struct Baseline {
     /// The ignored names of the workspace.
     pub(super) ignored: BTreeMap<String, NameStamp>,
+    /// Digests of the content of those that are small: generated code, and dependencies, are often written again as they
+    /// were.
+    #[serde(default)]
+    pub(super) contents: BTreeMap<String, String>,
     /// Settings in HOME, from there.
     pub(super) settings: BTreeMap<String, Vec<u8>>,
     /// Entries of folders in HOME, each with a digest of all that is in it.
     pub(super) entries: BTreeMap<String, String>,
 }
 
-/// Records it, where that was not done before. It must be called before an agent can have changed anything.
-pub(crate) fn take(run: &Path, context: &CheckpointContext) -> io::Result<()> {
-    let file = run.join(FILE);
-    if file.exists() {
-        return Ok(());
-    }
+/// Why the record that the journal names cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum BaselineError {
+    /// It is not there.
+    #[error("the record of ignored files and of settings in HOME before the first agent is missing: {}", .0.display())]
+    Missing(PathBuf),
+    /// It has another hash than the journal says.
+    #[error(
+        "the record of ignored files and of settings in HOME before the first agent is not the one that the loop wrote: {}",
+        .0.display()
+    )]
+    Other(PathBuf),
+}
+
+/// What to do where the record is gone.
+pub(crate) const RECORD_HINT: &str = "put the file judge-baseline of the loop back from a backup, or start a new loop";
+
+/// Records it, and returns the hash of the record. It must be called before an agent can have changed anything.
+pub(crate) fn take(run: &Path, context: &CheckpointContext) -> io::Result<String> {
     let mut baseline = Baseline::default();
     let workspace = open_folder(&context.workspace)?;
     let found = left_out(&workspace, &rules_of(context), NAMES_MAX, &tables::is_cache);
     baseline.ignored = found.names.iter().map(|name| (escape_path(&name.path), NameStamp::of(&name.stat))).collect();
+    baseline.read_contents(&workspace, &found.names);
     if let Some(home) = &context.user.home {
         baseline.read_home(home);
     }
-    // Not synced: what a power cut damages counts as not recorded.
+    let text = serde_json::to_vec(&baseline)?;
+    let hash = hex(&Sha256::digest(&text));
+    if fs::read(run.join(FILE)).is_ok_and(|there| there == text) {
+        return Ok(hash);
+    }
     let new = run.join(NEW);
     let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    to.write_all(&serde_json::to_vec(&baseline)?)?;
-    fs::rename(new, file)
+    to.write_all(&text)?;
+    // The journal will have its hash: after a power cut it must be there.
+    to.sync_data()?;
+    fs::rename(new, run.join(FILE))?;
+    File::open(run)?.sync_all()?;
+    Ok(hash)
+}
+
+/// Whether the record that the journal names is there and as it was written.
+///
+/// # Errors
+/// When it is not.
+pub(crate) fn check(run: &Path, hash: Option<&str>) -> Result<(), BaselineError> {
+    read(run, hash).map(drop)
+}
+
+fn read(run: &Path, hash: Option<&str>) -> Result<Option<Vec<u8>>, BaselineError> {
+    let Some(hash) = hash else { return Ok(None) };
+    let file = run.join(FILE);
+    let Ok(text) = fs::read(&file) else { return Err(BaselineError::Missing(file)) };
+    if hex(&Sha256::digest(&text)) != hash {
+        return Err(BaselineError::Other(file));
+    }
+    Ok(Some(text))
 }
 
 impl Baseline {
-    /// That of a run; none where it was not recorded.
-    pub(super) fn of(run: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(run.join(FILE)).ok()?).ok()
+    /// That of a run, by the hash that the journal has; none where it was not recorded.
+    ///
+    /// # Errors
+    /// When it is missing, or another one.
+    pub(super) fn of(run: &Path, hash: Option<&str>) -> Result<Option<Self>, BaselineError> {
+        let Some(text) = read(run, hash)? else { return Ok(None) };
+        let other = || BaselineError::Other(run.join(FILE));
+        serde_json::from_slice(&text).map(Some).map_err(|_| other())
+    }
+
+    fn read_contents(&mut self, workspace: &OwnedFd, names: &[LeftOutName]) {
+        let is_file = |name: &&LeftOutName| FileType::from_raw_mode(name.stat.st_mode) == FileType::RegularFile;
+        let is_dependency = |name: &&LeftOutName| tables::dependency_of(&name.path).is_some();
+        let (installed, others): (Vec<_>, Vec<_>) = names.iter().filter(is_file).partition(is_dependency);
+        // If there are too many dependencies, digests of some of them would not help: an install writes all of them again.
+        let installed = if installed.len() <= CONTENTS_MAX { installed } else { Vec::new() };
+        let others = others.into_iter().filter(|name| !is_built(&name.path)).take(CONTENTS_MAX);
+        let mut bytes_left = CONTENT_BYTES_MAX;
+        for name in others.chain(installed) {
+            let size = u64::try_from(name.stat.st_size).unwrap_or(u64::MAX);
+            let Some(left) = bytes_left.checked_sub(size).filter(|_| size <= CONTENT_SIZE_MAX) else { continue };
+            bytes_left = left;
+            if let Some(digest) = content_of(workspace, &name.path) {
+                self.contents.insert(escape_path(&name.path), digest);
+            }
+        }
+    }
+
+    /// Whether an ignored name is as it was: the same file, or another one with the same content.
+    pub(super) fn has(&self, workspace: &OwnedFd, path: &[u8], stat: &Stat) -> bool {
+        let name = escape_path(path);
+        let Some(known) = self.ignored.get(&name) else { return false };
+        let (now, NameStamp(_, _, size, mode)) = (NameStamp::of(stat), *known);
+        let same_content = || {
+            (now.2, now.3) == (size, mode)
+                && self.contents.get(&name).is_some_and(|then| content_of(workspace, path).as_ref() == Some(then))
+        };
+        *known == now || same_content()
     }
 
     fn read_home(&mut self, home: &Path) {
@@ -99,6 +185,18 @@ impl Baseline {
             }
         }
     }
+}
+
+/// Whether a path lies in what a build makes: the build tool compares times.
+fn is_built(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(is_made)
+}
+
+/// A digest of the content of a small file.
+fn content_of(workspace: &OwnedFd, path: &[u8]) -> Option<String> {
+    let mut text = Vec::new();
+    open_file(workspace, path).ok()?.take(CONTENT_SIZE_MAX + 1).read_to_end(&mut text).ok()?;
+    Some(hex(&Sha256::digest(&text)))
 }
 
 /// The entries of HOME that are linked one by one, as they are now.

@@ -8,26 +8,35 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use loop_core::policy::gate::Verdict;
-use loop_core::run::{Ended, GateIndex, GateReport, JudgePlace, JudgedGate, RunState, TestsSeen};
+use loop_core::run::{
+    Ended, Gate, GateIndex, INITIAL, JudgePlace, JudgedGate, NameList, RunState, SameNames, TestsSeen,
+};
 use loop_core::settings::{GateSpec, Settings};
+use loop_core::text;
 use loop_core::view::{Again, WorkspaceNow};
-use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, fstat, utimensat};
+use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW, fstat, unlinkat, utimensat};
 use thiserror::Error;
 
 use super::baseline::Baseline;
+use super::hidden::{self, RanHidden};
 use super::ignored::{BringRequest, bring};
 use super::opened::WorkspaceOpens;
-use super::{home, place};
+use super::{home, place, tables};
 use crate::checkpoint::user_git::clean::CleanGit;
-use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, open_folder, tree_of_copy, workspace_now};
+use crate::checkpoint::{
+    Checkpoint, CheckpointContext, Recorded, StoredEntry, StoredKind, open_folder, tree_of_copy, workspace_now,
+};
 use crate::fs::handle::{open_below, split};
 use crate::fs::walk::{NameKind, walk};
-use crate::gate::{GateContext, GateProgress, GateRunner, store_tests};
+use crate::gate::{GateContext, GateMemory, GateProgress, GateRunner, TestHistory, store_tests};
 use crate::process::{Containment, become_reaper};
+use crate::run_folder::RunFolder;
 use crate::secrets;
 use crate::signals::Signals;
 use crate::workspace::copy::{self, Copies, CopyExtras, CopyRequest, is_inside};
 
+/// So much of what a gate with tests says is in a report.
+const SAID_BYTES_MAX: usize = 300;
 /// So many remarks are given.
 const REMARKS_MAX: usize = 12;
 
@@ -38,6 +47,8 @@ pub(crate) struct FromWorkspace {
     pub(crate) ignored: bool,
     /// The repository.
     pub(crate) git: bool,
+    /// HOME: the user's own.
+    pub(crate) home: bool,
 }
 
 /// What is to be copied, and how.
@@ -47,6 +58,8 @@ pub(crate) struct CleanRequest<'a> {
     pub(crate) state: &'a RunState,
     /// The folder of the run.
     pub(crate) run: &'a Path,
+    /// The hash of the record of what was there before the first agent.
+    pub(crate) baseline: Option<&'a str>,
     /// Who started it: the name of the processes in it.
     pub(crate) owner: &'a str,
     /// Its checkpoints.
@@ -97,22 +110,27 @@ pub(crate) struct RanGate {
     pub(crate) gate: GateIndex,
     /// What it said.
     pub(crate) again: Again,
+    /// Whether two runs of it ran the same tests, where that was tried.
+    pub(crate) same_tests: Option<SameNames>,
 }
 
 impl RanGate {
-    /// As a report has it: of its tests only the counts.
+    /// As a report has it.
     pub(crate) fn judged(&self) -> JudgedGate {
-        let tests = self.again.tests.as_ref().map(|tests| {
-            Box::new(TestsSeen {
-                format: tests.format.to_owned(),
-                passed: tests.passed,
-                failed: tests.failed,
-                skipped: tests.skipped,
-                ..TestsSeen::default()
-            })
+        let Again { verdict, tries, mut report, contradiction, .. } = self.again.clone();
+        // A report of many gates is one fact, which is bounded: of the names only those that must be there.
+        report.tests = report.tests.map(|tests| {
+            let tests = TestsSeen { gone: NameList::default(), newly_skipped: NameList::default(), ..*tests };
+            Box::new(TestsSeen { failing_since_start: NameList::default(), ..tests })
         });
-        let report = GateReport { tests, ..self.again.report.clone() };
-        JudgedGate { gate: self.gate, verdict: self.again.verdict, tries: self.again.tries, report }
+        // What one says is compared where it shows no tests, and told where it does not pass.
+        let bytes = match (verdict, &report.tests) {
+            (Verdict::Pass, _) => 0,
+            (_, Some(_)) => SAID_BYTES_MAX,
+            (_, None) => report.excerpt.len(),
+        };
+        report.excerpt = text::tail(&report.excerpt, bytes).to_owned();
+        JudgedGate { gate: self.gate, verdict, tries, report, contradiction, same_tests: self.same_tests }
     }
 }
 
@@ -133,6 +151,8 @@ pub(crate) struct CleanCopy<'a> {
     was_opened: Cell<bool>,
     variables: Vec<(String, OsString)>,
     remarks: Vec<String>,
+    /// Folders of dependencies that are as the agent installed them.
+    pub(crate) installed: Vec<String>,
     /// How the workspace differs from the tree, where that was asked for.
     pub(crate) workspace_now: WorkspaceNow,
     /// The tree of the start.
@@ -171,6 +191,7 @@ impl<'a> CleanCopy<'a> {
             was_opened: Cell::new(false),
             variables: Vec::new(),
             remarks: Vec::new(),
+            installed: Vec::new(),
             workspace_now: WorkspaceNow::default(),
             initial,
             last,
@@ -199,6 +220,9 @@ impl<'a> CleanCopy<'a> {
             let why = format!("the copy is not what was recorded (tree {copied}): this file system cannot hold it");
             return Err(CleanError::Unable(why));
         }
+        if self.request.clean {
+            remove_new_caches(&to, &recorded.checkpoint, &self.initial.checkpoint).map_err(unable)?;
+        }
         if self.request.compare {
             self.workspace_now = match workspace_now(self.request.context, &recorded.checkpoint, &self.room.join("now"))
             {
@@ -226,6 +250,11 @@ impl<'a> CleanCopy<'a> {
                 place::bind(&self.tree, &path).map_err(unable)?;
                 self.folder = path;
                 self.is_at_own_path = true;
+                // What mounts of its own do not reach, such as a container engine, sees the workspace all the same.
+                let is_folder = |entry: &StoredEntry| entry.what == StoredKind::Folder;
+                let names = &self.last.checkpoint.names;
+                let folders = names.iter().filter(|(_, entry)| is_folder(entry)).map(|(path, _)| path.as_slice());
+                self.watch = WorkspaceOpens::of_files(&workspace, std::iter::once(&b""[..]).chain(folders));
             } else if self.request.clean {
                 self.watch = Some(WorkspaceOpens::new(&workspace));
             }
@@ -248,8 +277,9 @@ impl<'a> CleanCopy<'a> {
 
     /// What no checkpoint holds: the repository, ignored files, and a HOME.
     fn bring_along(&mut self, workspace: &OwnedFd, to: &OwnedFd, mounts: bool) -> io::Result<()> {
-        let CleanRequest { now, clean, run, context, state, .. } = self.request;
-        let baseline = if clean { Baseline::of(run) } else { None };
+        let CleanRequest { now, clean, run, baseline, context, state, .. } = self.request;
+        let recorded = Baseline::of(run, baseline.filter(|_| clean));
+        let baseline = recorded.map_err(|error| io::Error::other(error.to_string()))?;
         if now.git {
             copy::copy_repository(workspace, to)?;
         } else if clean {
@@ -269,10 +299,13 @@ impl<'a> CleanCopy<'a> {
                 tree: to,
                 mounts: mounts.then_some(&self.room),
             })?;
-            self.remarks.extend(brought);
+            self.remarks.extend(brought.remarks);
+            self.installed = brought.installed;
         }
-        if clean {
-            self.variables = home::make(&self.room.join("home"), context.user.home.as_deref(), baseline.as_ref())?;
+        if clean && !now.home {
+            let further = &state.settings.shown().values.gate.judge_home;
+            let user = context.user.home.as_deref();
+            self.variables = home::make(&self.room.join("home"), user, further, baseline.as_ref())?;
         }
         Ok(())
     }
@@ -313,7 +346,7 @@ impl<'a> CleanCopy<'a> {
             return Ok(());
         }
         let why = format!("the setup command failed in the copy ({}): {}", report.ended.brief(), report.excerpt);
-        Err(CleanError::Unable(loop_core::text::one_line(&why, 400)))
+        Err(CleanError::Unable(text::one_line(&why, 400)))
     }
 
     fn runner<'b>(&'b self, settings: &Settings, signals: &'b mut Signals) -> Result<GateRunner<'b>, CleanError> {
@@ -368,14 +401,20 @@ impl<'a> CleanCopy<'a> {
         for next in 0..u32::try_from(settings.gates.len()).unwrap_or(u32::MAX) {
             let Some(at) = state.gates.at(next).filter(|at| is_wanted(*at)) else { continue };
             let gate = state.gates.get(at).ok_or_else(|| CleanError::Unable(format!("there is no gate {at}")))?;
-            let failed = |failure| CleanError::Unable(format!("the gate {} {failure}", gate.spec().name));
-            let judged = runner.judge(gate.spec(), gate.completed(), show).map_err(failed)?;
-            let again = judged.ok_or(CleanError::Stopped)?;
-            if let Some(tests) = &again.tests {
-                store_tests(&runner.output(), tests);
-            }
+            let memory = self.memory(at, gate);
+            let mut judge = || {
+                let failed = |failure| CleanError::Unable(format!("the gate {} {failure}", gate.spec().name));
+                let judged = runner.judge(gate.spec(), &memory, show).map_err(failed)?;
+                let again = judged.ok_or(CleanError::Stopped)?;
+                if let Some(tests) = &again.tests {
+                    store_tests(&runner.output(), tests);
+                }
+                Ok::<Again, CleanError>(again)
+            };
+            let again = judge()?;
+            let same_tests = self.same_tests(gate, &memory, &again, &mut judge)?;
             let is_over = gate.is_required() && again.verdict != Verdict::Pass;
-            ran.push(RanGate { gate: at, again });
+            ran.push(RanGate { gate: at, again, same_tests });
             if is_over && !all {
                 break;
             }
@@ -386,12 +425,62 @@ impl<'a> CleanCopy<'a> {
         Ok(ran)
     }
 
+    /// Runs hidden gates; unless `all` are wanted, up to the first that does not pass.
+    ///
+    /// # Errors
+    /// When one has no result, or a signal stopped it.
+    pub(crate) fn run_hidden(
+        &self,
+        gates: &[GateSpec],
+        all: bool,
+        signals: &mut Signals,
+    ) -> Result<Vec<RanHidden>, CleanError> {
+        if let Some(watch) = &self.watch {
+            watch.forget();
+        }
+        let mut runner = self.runner(self.request.state.settings.shown(), signals)?;
+        let ran = hidden::run_each(&mut runner, gates, all);
+        drop(runner);
+        let opened = self.watch.as_ref().is_some_and(WorkspaceOpens::take);
+        self.was_opened.set(self.was_opened.get() || opened);
+        ran
+    }
+
+    /// What is known of a gate from the run. On the initial tree its exit code decides, as before iteration 1.
+    fn memory(&self, at: GateIndex, gate: &Gate) -> GateMemory {
+        let CleanRequest { state, run, checkpoint, .. } = self.request;
+        let is_initial = checkpoint == INITIAL && state.iteration > 0;
+        let id = state.spec.as_ref().map(|spec| spec.id.clone());
+        let history = id.map(|id| TestHistory::on_copy(&RunFolder { id, path: run.to_owned() }, state, at));
+        let earlier = (!is_initial).then(|| gate.earlier_tests());
+        GateMemory { completed: gate.completed(), earlier, history }
+    }
+
+    /// Whether the gate runs the same tests each time, where that decides something: on the initial tree, or where names of
+    /// tests are gone that are not gone without their brackets. For that it is run once more.
+    fn same_tests(
+        &self,
+        gate: &Gate,
+        memory: &GateMemory,
+        again: &Again,
+        judge: &mut dyn FnMut() -> Result<Again, CleanError>,
+    ) -> Result<Option<SameNames>, CleanError> {
+        let (Some(tests), Some(seen)) = (&again.tests, &again.report.tests) else { return Ok(None) };
+        let is_initial = memory.earlier.is_none();
+        let in_brackets = !seen.missing.is_nothing() && seen.missing_without_brackets.is_nothing();
+        let decides = is_initial || (in_brackets && again.verdict == Verdict::Pass);
+        if gate.names().is_some() || !decides {
+            return Ok(None);
+        }
+        Ok(judge()?.tests.and_then(|second| tests.same_names(&second)))
+    }
+
     /// Where the gates ran.
     pub(crate) fn place(&self) -> JudgePlace {
         match (self.is_at_own_path, self.was_opened.get()) {
-            (true, _) => JudgePlace::OwnPath,
+            (true, false) => JudgePlace::OwnPath,
             (false, false) => JudgePlace::Elsewhere,
-            (false, true) => JudgePlace::WorkspaceOpened,
+            (_, true) => JudgePlace::WorkspaceOpened,
         }
     }
 
@@ -437,6 +526,18 @@ fn touch(tree: &OwnedFd) -> io::Result<()> {
         if name.kind == NameKind::File {
             utimensat(open_below(tree.as_fd(), above)?, last, &times, AtFlags::SYMLINK_NOFOLLOW)?;
         }
+    }
+    Ok(())
+}
+
+/// Caches that came or changed since the start do not judge, also where the repository does not ignore them.
+fn remove_new_caches(tree: &OwnedFd, last: &Checkpoint, initial: &Checkpoint) -> io::Result<()> {
+    for (path, entry) in last.names.iter().filter(|(path, _)| tables::is_cache(path)) {
+        if entry.what == StoredKind::Folder || initial.names.get(path) == Some(entry) {
+            continue;
+        }
+        let (above, name) = split(path);
+        unlinkat(open_below(tree.as_fd(), above)?, name, AtFlags::empty())?;
     }
     Ok(())
 }

@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use loop_core::run::LEFT_OUT;
 use loop_core::text::{self, escape_path};
 use rustix::fs::{FileType, Mode, Stat, mkdirat};
 
-use super::baseline::{Baseline, NAMES_MAX, NameStamp};
+use super::baseline::{Baseline, NAMES_MAX};
 use super::place::bind;
 use super::tables::{self, DEPENDENCIES, DependencyKind};
 use crate::checkpoint::{Checkpoint, CheckpointContext, Recorded, StoredKind, left_out, rules_of};
@@ -20,6 +21,8 @@ use crate::workspace::copy::{SomeName, copy_some, mount_overlay};
 
 /// A folder with so many names is mounted as an overlay where that is possible; a smaller one is copied faster.
 const OVERLAY_NAMES_MIN: usize = 300;
+/// Of what is mounted, one name in so many may be removed again; where there is more to remove, the rest is copied.
+const OVERLAY_REMOVED_SHARE: usize = 2;
 /// So many overlays are mounted.
 const OVERLAYS_MAX: usize = 64;
 /// So many names stand in a remark.
@@ -63,18 +66,26 @@ impl Candidate {
     }
 }
 
-/// Brings along what may be. Returns what a person should know.
+/// What a person should know of what was brought.
+#[derive(Debug, Default)]
+pub(super) struct Brought {
+    pub(super) remarks: Vec<String>,
+    /// Folders of dependencies that are as the agent installed them.
+    pub(super) installed: Vec<String>,
+}
+
+/// Brings along what may be.
 ///
 /// # Errors
 /// When something of it cannot be written.
-pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Vec<String>> {
+pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Brought> {
     let mut bringing = Bringing { request, overlays: 0, changed: Vec::new() };
     let installed = installed_since(request);
-    let mut remarks = Vec::new();
+    let Brought { mut remarks, installed: mut came } = Brought::default();
     // With everything, and where there is a snapshot: as it was when the checkpoint was taken.
     if let Some(folder) = request.recorded.snapshot_folder().filter(|_| request.everything) {
         bringing.all(folder, &in_snapshot(folder, request.recorded)?, &[])?;
-        return Ok(remarks);
+        return Ok(Brought { remarks, installed: came });
     }
     let skip = |path: &[u8]| !request.everything && tables::is_cache(path);
     let found = left_out(request.workspace, &rules_of(request.context), NAMES_MAX, &skip);
@@ -95,8 +106,9 @@ pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Vec<String>> {
             named.extend(tables::dependency_of(&name.path).map(|(_, folder)| folder.to_vec()));
             return true;
         }
-        let known = request.baseline.and_then(|baseline| baseline.ignored.get(&escape_path(&name.path)));
-        snapshot.is_none() && known == Some(&NameStamp::of(&name.stat))
+        let is_known =
+            |baseline: &Baseline| snapshot.is_none() && baseline.has(request.workspace, &name.path, &name.stat);
+        request.baseline.is_some_and(is_known)
     };
     let (wanted, others): (Vec<_>, Vec<_>) = names.partition(|name| is_wanted(name));
     let not_a_change = |path: &[u8]| snapshot.is_some() || unneeded(path);
@@ -114,18 +126,19 @@ pub(super) fn bring(request: &BringRequest<'_>) -> io::Result<Vec<String>> {
     for folder in named.iter().take(NAMED_MAX) {
         let folder = escape_path(folder);
         remarks.push(format!("{folder} is as the agent installed it, because the list of dependencies changed"));
+        came.push(folder);
     }
     if found.is_cut {
         remarks.push(format!("of the ignored files only the first {NAMES_MAX} were looked at"));
     }
-    Ok(remarks)
+    Ok(Brought { remarks, installed: came })
 }
 
 fn left_out_remark(changed: &[Vec<u8>], known: bool) -> String {
     let few: Vec<String> = changed.iter().take(NAMED_MAX).map(|path| text::one_line(&escape_path(path), 80)).collect();
     let more = if changed.len() > few.len() { ", …" } else { "" };
     let why = if known { "they changed since the start" } else { "it is not known how they were at the start" };
-    format!("ignored files that are left out, because {why}: {} ({}{more})", changed.len(), few.join(", "))
+    format!("{LEFT_OUT}, because {why}: {} ({}{more})", changed.len(), few.join(", "))
 }
 
 /// The kinds of dependencies whose list changed since the start, by their folders.
@@ -174,6 +187,10 @@ impl Bringing<'_> {
                 continue;
             }
             let unwanted: Vec<&Candidate> = others.iter().filter(below).collect();
+            // Removing a name from an overlay takes longer than copying one.
+            if unwanted.len() > count / OVERLAY_REMOVED_SHARE {
+                continue;
+            }
             if self.overlay(from, top, &unwanted)? {
                 done.insert(&top.path);
             }

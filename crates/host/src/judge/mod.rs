@@ -9,6 +9,7 @@
 //! | `order` | starts the child of an order, and reads its report | wait |
 //! | `child` | what that process does, from the request to the report | decide what follows |
 //! | `clean_copy` | the copy: made, changed by a probe, its gates run | change the workspace |
+//! | `hidden` | runs the hidden gates on it, or in the workspace where there is none | write what they said into the run |
 //! | `baseline` | what was there before the first agent: ignored files by stamp, settings in HOME | store ignored files |
 //! | `ignored` | which of the ignored files come along, and how | bring what changed since |
 //! | `home` | the HOME of the gates | hide the user's own HOME from who knows its path |
@@ -19,6 +20,7 @@
 mod baseline;
 mod child;
 mod clean_copy;
+mod hidden;
 mod home;
 mod ignored;
 mod opened;
@@ -27,7 +29,7 @@ mod place;
 pub mod probe;
 mod tables;
 
-pub(crate) use baseline::take as take_baseline;
+pub(crate) use baseline::{check as check_baseline, take as take_baseline};
 pub use child::run_if_asked;
-pub(crate) use clean_copy::{CleanCopy, CleanError, CleanRequest, FromWorkspace};
+pub(crate) use clean_copy::{CleanCopy, CleanError, CleanRequest, FromWorkspace, RanGate};
 pub(crate) use order::{JudgeWork, start};

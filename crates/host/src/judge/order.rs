@@ -8,6 +8,7 @@ use loop_core::ids::OrderId;
 use loop_core::run::{Answer, Ended, JudgeReport, JudgedTree, RunState};
 use loop_core::text;
 
+use super::baseline;
 use super::child::{CHILD, JudgeRequest, REPORT};
 use crate::paths::{text_of, write_whole};
 use crate::process::{Containment, MAIN, Task, TaskEnd, TaskSpec};
@@ -37,9 +38,15 @@ pub(crate) fn start(
     containment: &mut Containment,
 ) -> Result<(Task, JudgeWork), Answer> {
     let not_done = |why: String| Answer::Judged(Box::new(JudgeReport::not_done(why)));
-    let Some(checkpoint) = state.checkpoints.newest() else {
+    let needs_copy = !matches!(tree, JudgedTree::Hidden { in_copy: false, .. });
+    let Some(checkpoint) = state.checkpoints.newest().or((!needs_copy).then_some("")) else {
         return Err(not_done("this loop keeps no checkpoints, so there is nothing to copy".to_owned()));
     };
+    // Where it is damaged, nothing else may decide instead.
+    let recorded = state.proving.baseline().filter(|_| state.iteration > 0);
+    if let Err(damaged) = baseline::check(&run.path, recorded) {
+        return Err(Answer::Blocked { why: format!("{damaged}; {}", baseline::RECORD_HINT) });
+    }
     let home = run.path.parent().and_then(Path::parent).unwrap_or(&run.path);
     let copies = home.join("copies");
     let request =

@@ -3,9 +3,9 @@
 //!
 //! Each written file gets a time of its own, in whole seconds and after all that was there: make and cargo build again,
 //! and Python, which compares seconds and sizes, does not take compiled files of another version.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -14,7 +14,7 @@ use loop_core::policy::probe::{
     Canary, CanaryRequest, ChangedFile, FileRole, LineChange, NoCanary, NoUndo, TakenBack, TreeVersion, UndoPlan,
     UndoStep, canary, first_test_line, in_order, is_worth_trying, join_near, role_of, undo,
 };
-use loop_core::policy::protect::scripts_in;
+use loop_core::policy::protect::{FileChange, GateReads, OpportunityKind, judging_scripts_at, opportunity};
 use loop_core::run::{GateIndex, HunkReport, NameList};
 use loop_core::settings::GateSpec;
 use loop_core::test_output::Tests;
@@ -22,13 +22,14 @@ use rustix::fs::{AtFlags, Mode, fchmod, mkdirat, renameat, statat, symlinkat, un
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::checkpoint::diff::{Bounds, Content, ContentReader, is_binary, line_changes};
-use crate::checkpoint::{ContentSource, FileContent, Recorded, StoredEntry, StoredKind, new_part, open_folder};
+use crate::checkpoint::diff::{Bounds, is_binary, line_changes};
+use crate::checkpoint::{
+    ContentSource, FileContent, Recorded, RecordedTrees, StoredEntry, StoredKind, new_part, open_folder,
+};
 use crate::fs::clear::remove_folder;
 use crate::fs::handle::{folder_beneath, split};
+use crate::gate::opportunity::{gate_texts, read_changes};
 
-/// A longer text file is not looked into for a canary.
-const TEXT_BYTES_MAX: usize = 1 << 20;
 /// A longer file is one piece.
 const FILE_BYTES_MAX: usize = 4 << 20;
 /// No file of a probe is so far ahead of the clock.
@@ -47,6 +48,8 @@ pub struct ProbeContext<'a> {
     pub last: &'a Recorded,
     /// The required gates.
     pub gates: &'a [ProbeGate<'a>],
+    /// The files that they use to judge.
+    pub gate_files: &'a [String],
 }
 
 /// A gate, and what is known of its last run on the final tree.
@@ -58,6 +61,8 @@ pub struct ProbeGate<'a> {
     pub spec: &'a GateSpec,
     /// What its output said about tests.
     pub tests: Option<&'a Tests>,
+    /// The ids of the tests that failed before the first iteration.
+    pub red: &'a [String],
     /// The files of the workspace that it opened; empty where that is not known.
     pub opened: &'a [String],
 }
@@ -126,7 +131,7 @@ pub fn probe_word() -> io::Result<String> {
 /// # Errors
 /// When no gate has one, or the copy cannot be changed.
 pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Canaries, ProbeError> {
-    let trees = Trees::new(context);
+    let trees = RecordedTrees::new(context.initial, context.last);
     let (initial, last) = (plain_files(context.initial), plain_files(context.last));
     let mut canaries = Canaries::default();
     let mut written: BTreeMap<String, String> = BTreeMap::new();
@@ -140,6 +145,7 @@ pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Canaries, 
         let request = CanaryRequest {
             command: &gate.spec.command,
             tests: gate.tests,
+            red: gate.red,
             initial: &initial,
             last: &last,
             opened: gate.opened,
@@ -171,10 +177,10 @@ pub fn apply_canary(context: &ProbeContext<'_>, word: &str) -> Result<Canaries, 
 /// # Errors
 /// When sources and tests cannot be told apart, or the copy cannot be changed.
 pub fn apply_undone(context: &ProbeContext<'_>) -> Result<UndoPlan, ProbeError> {
-    let trees = Trees::new(context);
+    let trees = RecordedTrees::new(context.initial, context.last);
     let changed = trees.changed();
     let read = |version: TreeVersion, path: &str| trees.text(version, path);
-    let plan = undo(&changed, &gate_files(context.gates), &read)?;
+    let plan = undo(&changed, &gate_files(context), &read)?;
     let mut copy = ProbedCopy::open(context)?;
     for step in &plan.steps {
         match step {
@@ -201,8 +207,8 @@ pub fn try_hunks(
     run_gates: &mut dyn FnMut() -> Option<bool>,
 ) -> io::Result<HunkReport> {
     let started = Instant::now();
-    let trees = Trees::new(context);
-    let pieces = trees.pieces(&gate_files(context.gates))?;
+    let trees = RecordedTrees::new(context.initial, context.last);
+    let pieces = trees.pieces(&gate_files(context))?;
     let mut copy = ProbedCopy::open(context)?;
     let mut report = HunkReport { all: u32::try_from(pieces.len()).unwrap_or(u32::MAX), ..HunkReport::default() };
     let mut not_noticed: Vec<String> = Vec::new();
@@ -231,8 +237,21 @@ pub fn try_hunks(
     Ok(report)
 }
 
-fn gate_files(gates: &[ProbeGate<'_>]) -> Vec<String> {
-    gates.iter().flat_map(|gate| scripts_in(&gate.spec.command)).collect()
+/// What stays with the tests: the scripts of the gates, and new files that a test runner or make reads by itself.
+fn gate_files(context: &ProbeContext<'_>) -> Vec<String> {
+    let trees = RecordedTrees::new(context.initial, context.last);
+    let commands: Vec<String> = context.gates.iter().map(|gate| gate.spec.command.clone()).collect();
+    let mut files: Vec<String> = commands.iter().flat_map(|command| judging_scripts_at(command, "")).collect();
+    files.extend(context.gate_files.iter().cloned());
+    // Only what the gates themselves name makes a file one of a runner.
+    let reads = GateReads::of(&gate_texts(&trees, &commands, context.gate_files), &[]);
+    for change in read_changes(&trees).into_iter().filter(|change| change.what == FileChange::New) {
+        let by_name = opportunity(&change.path, FileChange::New).filter(|_| !change.path.ends_with("build.rs"));
+        if by_name.or_else(|| reads.kind(&change.borrowed(), &|_, _| None)) == Some(OpportunityKind::NewRunnerFile) {
+            files.push(change.path);
+        }
+    }
+    files
 }
 
 /// The plain files of a tree.
@@ -241,65 +260,7 @@ fn plain_files(recorded: &Recorded) -> Vec<String> {
     files.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect()
 }
 
-/// Both trees, to read from.
-struct Trees<'a> {
-    initial: &'a Recorded,
-    last: &'a Recorded,
-}
-
-impl<'a> Trees<'a> {
-    fn new(context: &ProbeContext<'a>) -> Self {
-        Self { initial: context.initial, last: context.last }
-    }
-
-    fn recorded(&self, version: TreeVersion) -> &'a Recorded {
-        match version {
-            TreeVersion::Initial => self.initial,
-            TreeVersion::Last => self.last,
-        }
-    }
-
-    fn entry(&self, version: TreeVersion, path: &[u8]) -> Option<&'a StoredEntry> {
-        self.recorded(version).checkpoint.names.get(path)
-    }
-
-    fn bytes(&self, version: TreeVersion, path: &[u8], bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
-        let Some(StoredEntry { what: StoredKind::File(id), .. }) = self.entry(version, path) else { return Ok(None) };
-        match self.recorded(version).source() {
-            ContentSource::Store(store) => match ContentReader::read(store, id, bytes_max)? {
-                Content::Whole(bytes) => Ok(Some(bytes)),
-                Content::Beginning(_) => Ok(None),
-            },
-            ContentSource::Snapshot(snapshot) => {
-                let mut bytes = Vec::new();
-                let most = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
-                snapshot.file(path)?.take(most).read_to_end(&mut bytes)?;
-                Ok(Some(bytes).filter(|bytes| bytes.len() <= bytes_max))
-            }
-        }
-    }
-
-    fn text(&self, version: TreeVersion, path: &str) -> Option<String> {
-        let bytes = self.bytes(version, path.as_bytes(), TEXT_BYTES_MAX).ok().flatten()?;
-        String::from_utf8(bytes).ok()
-    }
-
-    /// The files and links that differ. A path that is not UTF-8 is left as it is.
-    fn changed(&self) -> Vec<ChangedFile> {
-        let (before, after) = (&self.initial.checkpoint.names, &self.last.checkpoint.names);
-        let all: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
-        let mut changed = Vec::new();
-        for path in all {
-            let [was, is] =
-                [before.get(path), after.get(path)].map(|entry| entry.filter(|entry| entry.what != StoredKind::Folder));
-            let Ok(name) = String::from_utf8(path.clone()) else { continue };
-            if was != is {
-                changed.push(ChangedFile { path: name, was_there: was.is_some(), is_there: is.is_some() });
-            }
-        }
-        changed
-    }
-
+impl RecordedTrees<'_> {
     /// The pieces of all sources, the largest first.
     fn pieces(&self, gate_files: &[String]) -> io::Result<Vec<TakenBack>> {
         let mut pieces = Vec::new();

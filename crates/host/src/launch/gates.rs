@@ -2,15 +2,18 @@
 use std::path::Path;
 
 use loop_core::policy::promise_warning::{PromiseWarning, promise_warnings};
-use loop_core::policy::protect::{TEST_GLOBS, is_allowed, is_target_file, scripts_at};
+use loop_core::policy::protect::{TEST_GLOBS, is_allowed, is_target_file, judging_scripts_at};
 use loop_core::run::GuardSpec;
-use loop_core::settings::{GateSpec, PROMISE, Settings, keys};
+use loop_core::settings::{GateSpec, JudgeChoice, PROMISE, Settings, keys};
 use loop_core::text;
 use serde::Serialize;
 
 use super::caller::LaunchNote;
 use crate::gate;
+use crate::hidden::hidden_gates;
+use crate::paths::Home;
 use crate::refusal::LaunchRefusal;
+use crate::settings_files;
 
 /// Whether the gates can be run and judged. `line` is the command to show to a person who forgot them.
 pub(super) fn check(settings: &Settings, line: &str) -> Result<(), LaunchRefusal> {
@@ -84,6 +87,63 @@ fn check_gate(gate: &GateSpec) -> Result<(), LaunchRefusal> {
     Ok(())
 }
 
+/// The hidden gates of runs in a workspace, if a shell can read each.
+pub(super) fn hidden(home: &Home, workspace: &Path) -> Result<Vec<GateSpec>, LaunchRefusal> {
+    let named = settings_files::hidden(&home.config)?;
+    let lies_in_workspace = |file: &String| {
+        let file = Path::new(file).canonicalize();
+        let here = workspace.canonicalize();
+        file.is_ok_and(|file| here.is_ok_and(|here| file.starts_with(here)))
+    };
+    if named.file.as_ref().is_some_and(lies_in_workspace) {
+        return Err(LaunchRefusal::wrong("hidden_gates_file lies in the workspace")
+            .because("the agent works there and can read it")
+            .hint("move the file elsewhere, for example beside your config.toml"));
+    }
+    let gates = hidden_gates(&home.config, workspace)?;
+    for gate in &gates {
+        // Its command is not shown.
+        let what = || LaunchRefusal::wrong(format!("the hidden gate {} cannot be run", gate.name));
+        if gate::syntax_error(gate.promise().command).is_some() {
+            return Err(what().because("the shell cannot read its command").hint("fix the line in your settings"));
+        }
+        if gate.promise().left_to_shell {
+            return Err(what()
+                .because("a ! stands before several commands: the shell calls it a success when one cannot be run")
+                .hint("put them in brackets: ! ( … )"));
+        }
+    }
+    Ok(gates)
+}
+
+/// What a person should know about hidden gates before a start.
+pub(super) fn note_on_hidden(hidden: &[GateSpec], settings: &Settings, backend: &str) -> Option<LaunchNote> {
+    let count = count_of(hidden)?;
+    let values = &settings.values.gate;
+    if !settings.gates.iter().any(|gate| !gate.watch) {
+        let text = format!("warning: {count} of your settings will not run: without a gate there is no pass to check");
+        return Some(LaunchNote::important(text));
+    }
+    let why = match (values.judge, backend) {
+        (JudgeChoice::Workspace, _) => "--judge workspace",
+        (JudgeChoice::Auto, "none") => "--checkpoint none",
+        (JudgeChoice::Auto, _) => return None,
+    };
+    let text = format!(
+        "note: {count} will run in the workspace itself, because of {why}: what is written there, the agent can read"
+    );
+    Some(LaunchNote::progress(text))
+}
+
+/// How many hidden gates there are, in words.
+pub(super) fn count_of(hidden: &[GateSpec]) -> Option<String> {
+    match hidden.len() {
+        0 => None,
+        1 => Some("1 hidden gate".to_owned()),
+        count => Some(format!("{count} hidden gates")),
+    }
+}
+
 fn check_line(flag: &str, line: &str) -> Result<(), LaunchRefusal> {
     let Some(why) = gate::syntax_error(line) else { return Ok(()) };
     let what = format!("{flag}: the shell cannot read {:?}", text::one_line(line, 60));
@@ -98,7 +158,8 @@ pub(super) fn guard(settings: &Settings, workspace: &Path) -> Option<GuardSpec> 
         globs.extend(TEST_GLOBS.iter().map(|glob| (*glob).to_owned()));
     }
     let here = workspace.to_str().unwrap_or_default();
-    let mut scripts: Vec<String> = settings.gates.iter().flat_map(|gate| scripts_at(&gate.command, here)).collect();
+    let mut scripts: Vec<String> =
+        settings.gates.iter().flat_map(|gate| judging_scripts_at(&gate.command, here)).collect();
     scripts.retain(|script| !is_allowed(&settings.values.guard.allow, script));
     scripts.retain(|script| script.contains(['*', '?']) || workspace.join(script).is_file());
     scripts.sort_unstable();

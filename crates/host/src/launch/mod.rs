@@ -12,6 +12,7 @@
 //! | file | topic |
 //! |---|---|
 //! | `start.rs`, `resume.rs`, `drive.rs`, `offline.rs` | the steps above |
+//! | `accept.rs` | a person accepts a pass that was not verified |
 //! | `caller.rs` | questions, answers, notes |
 //! | `settings.rs`, `approval.rs` | layers to settings; approval of a project's file |
 //! | `task.rs`, `agent.rs`, `gates.rs`, `container.rs`, `checks.rs`, `worker.rs` | one check each |

@@ -3,15 +3,17 @@ use std::path::PathBuf;
 
 use loop_core::run::{Change, Event, Outcome, RunState};
 use loop_core::settings::{BreakerReset, Settings, keys};
-use loop_core::view::is_tripped;
+use loop_core::view::{is_tripped, qualification};
 
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
 use super::drive::ReadyRun;
 use super::result_file::ResultFile;
-use super::{checks, worker};
+use super::{checks, gates, worker};
 use crate::changes::{ChangeForm, CheckedChanges, RunActivity, check_changes};
 use crate::guard;
+use crate::hidden::record_of;
+use crate::judge;
 use crate::paths::{Home, path_of};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
@@ -65,6 +67,7 @@ pub fn prepare_resume(
         return ended(&held);
     }
     check_guard(&held)?;
+    check_judge_baseline(&held)?;
     let CheckedChanges { mut changes, settings, agent } =
         check_changes(&request.changes, &held.state, RunActivity::Stopped, ChangeForm::Flags)?;
     // For this call alone, so it is not recorded.
@@ -96,6 +99,18 @@ fn check_guard(held: &HeldRun) -> Result<(), LaunchRefusal> {
     })
 }
 
+/// What clean copies get beside the tree must be what was recorded before the first agent: else what the agent left there
+/// would decide.
+fn check_judge_baseline(held: &HeldRun) -> Result<(), LaunchRefusal> {
+    let hash = held.state.proving.baseline().filter(|_| held.state.iteration > 0);
+    judge::check_baseline(&held.folder.path, hash).map_err(|error| {
+        LaunchRefusal::of(RefusalKind::Unable, &error)
+            .because("without it loop does not know what the agent changed beside the files of its checkpoints")
+            .hint(format!("loop rollback {} initial, then start a new loop", held.folder.id))
+            .hint("or put the file judge-baseline of the loop back from a backup")
+    })
+}
+
 /// A run that is over for good. Only a missing result file can still be written.
 fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
     let state = &held.state;
@@ -115,8 +130,8 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
     let refusal = if cancelled {
         LaunchRefusal::wrong(format!("loop {id} was cancelled")).because("a cancelled loop cannot be resumed")
     } else {
-        LaunchRefusal::wrong(format!("loop {id} is completed"))
-            .because("its promise passes; there is nothing to resume")
+        let qualification = qualification(state).map_or_else(String::new, |words| format!(" ({words})"));
+        LaunchRefusal::wrong(format!("loop {id} is completed{qualification}")).because("there is nothing to resume")
     };
     Err(refusal.hint(format!("loop history {id}, or start another one")))
 }
@@ -125,11 +140,19 @@ fn ended(held: &HeldRun) -> Result<PreparedResume, LaunchRefusal> {
 ///
 /// # Errors
 /// When another run works in the workspace, it is gone, or the container cannot be begun.
-pub fn reopen(home: &Home, run: ResumableRun) -> Result<ReadyRun, LaunchRefusal> {
+pub fn reopen(home: &Home, run: ResumableRun, caller: &mut dyn LaunchCaller) -> Result<ReadyRun, LaunchRefusal> {
     let ResumableRun { held, workspace, settings, changes, clear_stop, container, by, unattended } = run;
     let Some(spec) = held.state.spec.clone() else {
         return Err(LaunchRefusal::wrong("the loop never began").hint("loop list"));
     };
+    let gates = gates::hidden(home, &workspace)?;
+    let hidden = record_of(&gates, &spec.id);
+    if hidden.as_ref() != held.state.proving.hidden() {
+        let now = gates::count_of(&gates).unwrap_or_else(|| "none".to_owned());
+        let before = held.state.proving.hidden().map_or(0, |hidden| hidden.count);
+        let text = format!("note: the hidden gates of your settings are others than before ({before}); now: {now}");
+        caller.note(LaunchNote::important(text));
+    }
     let start = StartLock::take(home)?;
     let claimed = claim(home, &start, &spec.id, &spec.workspace).map_err(|error| workspace_gone(&error))?;
     drop(start);
@@ -139,7 +162,8 @@ pub fn reopen(home: &Home, run: ResumableRun) -> Result<ReadyRun, LaunchRefusal>
     if let Some(container) = &container {
         container::begin(container, &held.folder)?;
     }
-    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening: Event::Reopened { by, changes, unattended } })
+    let opening = Event::Reopened { by, changes, unattended, hidden };
+    Ok(ReadyRun { held: held.with_claim(claimed), workspace, opening })
 }
 
 /// The workspace of a run cannot be changed, so the usual hint would not help.

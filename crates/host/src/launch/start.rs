@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use loop_core::agent::Agent;
 use loop_core::agent::shell_words::quoted;
 use loop_core::run::{Event, RunSpec, WorkspaceRef};
-use loop_core::settings::{Given, Layer, Origin, Settings, keys};
+use loop_core::settings::{GateSpec, Given, Layer, Origin, Settings, keys};
 use loop_core::text;
 
 use super::agent;
@@ -17,6 +17,7 @@ use super::settings::set_up;
 use super::task::{self, TaskSource};
 use super::{checks, disk_limits, gates, leftovers, worker};
 use crate::checkpoint::BackendChoice;
+use crate::hidden::record_of;
 use crate::paths::{Home, relative_entries, search_path};
 use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{self, LongTexts, StartLock};
@@ -61,6 +62,8 @@ pub struct Prepared {
     pub container: Option<LaunchContainer>,
     /// What makes a gate pass although the work is not done, as far as its line shows it.
     pub warnings: Vec<GateWarning>,
+    /// The hidden gates of runs in this workspace.
+    pub hidden: Vec<GateSpec>,
     /// The approval that the user gave for the project's file: `create` stores it.
     pub new_approval: Option<GivenApproval>,
 }
@@ -76,6 +79,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     let goal = task::read(&task, caller)?;
     let line = retry_line(&goal, &setup.settings);
     gates::check(&setup.settings, &line)?;
+    let hidden = gates::hidden(home, &setup.path)?;
     add_arguments(&mut setup.settings, &agent_args);
     let found = find_agent(&setup.settings, &setup.described, &line)?;
     checks::check_containment(setup.settings.values.agent.containment)?;
@@ -91,6 +95,9 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
     if dry_run {
         // A start tells them when it is made: one that is refused says only why.
         warnings.iter().for_each(|warning| caller.note(warning.note()));
+        gates::note_on_hidden(&hidden, &setup.settings, checkpoints.backend)
+            .into_iter()
+            .for_each(|note| caller.note(note));
     }
     if dry_run && setup.new_approval.is_some() {
         caller.note(LaunchNote::progress("note: the approval holds for this dry run only, and is not stored"));
@@ -110,6 +117,7 @@ pub fn prepare(home: &Home, request: LaunchRequest, caller: &mut dyn LaunchCalle
         approval: setup.approval,
         container,
         warnings,
+        hidden,
         new_approval: setup.new_approval,
     })
 }
@@ -162,6 +170,7 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         .map(|(text, number)| run_folder::store_as_file(&text, &format!("inject-{number}.md"), &mut files))
         .collect();
     let spec = RunSpec {
+        hidden: record_of(&prepared.hidden, &id),
         id,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         goal,
@@ -190,6 +199,8 @@ pub fn create(home: &Home, prepared: &Prepared, caller: &mut dyn LaunchCaller) -
         caller.note(LaunchNote::progress(text));
     }
     prepared.warnings.iter().for_each(|warning| caller.note(warning.note()));
+    let on_hidden = gates::note_on_hidden(&prepared.hidden, &prepared.settings, prepared.checkpoints.backend);
+    on_hidden.into_iter().for_each(|note| caller.note(note));
     Ok(ReadyRun { held, workspace: prepared.workspace.clone(), opening: Event::Opened })
 }
 

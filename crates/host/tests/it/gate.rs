@@ -6,7 +6,7 @@ use loop_core::policy::gate::Verdict;
 use loop_core::run::Ended;
 use loop_core::settings::GateSpec;
 use loop_core::view::Again;
-use loop_host::gate::{GateContext, GateProgress, GateRunner};
+use loop_host::gate::{GateContext, GateMemory, GateProgress, GateRunner};
 use loop_host::process::{Containment, become_reaper, tail_of};
 use loop_host::signals::Signals;
 
@@ -28,7 +28,9 @@ fn with_context<T>(context: GateContext<'_>, test: impl FnOnce(&mut GateRunner<'
 }
 
 fn judge(folder: &Path, gate: &GateSpec, completed: bool) -> Again {
-    with_runner(folder, false, |runner| runner.judge(gate, completed, &mut |_| {}).unwrap().unwrap())
+    with_runner(folder, false, |runner| {
+        runner.judge(gate, &GateMemory::completed(completed), &mut |_| {}).unwrap().unwrap()
+    })
 }
 
 fn tries(command: &str, need: u32, all: u32) -> GateSpec {
@@ -90,12 +92,13 @@ fn a_gate_gets_its_variables_and_what_it_prints_is_shown_stored_and_read() {
     let mut shown = Vec::new();
     let mut steps = Vec::new();
     let judged = with_runner(&workspace, true, |runner| {
-        let judged = runner.judge(&GateSpec::new("tap", command), false, &mut |progress| match progress {
-            GateProgress::Started(gate) => steps.push(format!("started {}", gate.name)),
-            GateProgress::Output(bytes) => shown.extend_from_slice(bytes),
-            GateProgress::Judged(judged) => steps.push(format!("judged {}", judged.verdict.name())),
-            GateProgress::Message(text) => steps.push(text),
-        });
+        let judged =
+            runner.judge(&GateSpec::new("tap", command), &GateMemory::default(), &mut |progress| match progress {
+                GateProgress::Started(gate) => steps.push(format!("started {}", gate.name)),
+                GateProgress::Output(bytes) => shown.extend_from_slice(bytes),
+                GateProgress::Judged(judged) => steps.push(format!("judged {}", judged.verdict.name())),
+                GateProgress::Message(text) => steps.push(text),
+            });
         let stored = String::from_utf8(tail_of(&runner.output().join("stdout"), 4096)).unwrap();
         assert!(stored.starts_with(&format!("{} {}\n", folder.path().display(), workspace.display())), "{stored}");
         judged.unwrap().unwrap()
@@ -118,7 +121,11 @@ fn a_gate_is_not_started_in_another_folder_that_took_the_place_of_its_own() {
     let gate = GateSpec::new("touches", "touch here");
     let context =
         || GateContext { folder: &folder, same, is_copy: false, secrets: Arc::default(), variables: Vec::new() };
-    let judge = || with_context(context(), |runner| runner.judge(&gate, true, &mut |_| {}).unwrap().unwrap());
+    let judge = || {
+        with_context(context(), |runner| {
+            runner.judge(&gate, &GateMemory::completed(true), &mut |_| {}).unwrap().unwrap()
+        })
+    };
     assert_eq!(judge().verdict, Verdict::Pass);
     std::fs::rename(&folder, scratch.path().join("old")).unwrap();
     std::fs::create_dir(&folder).unwrap();

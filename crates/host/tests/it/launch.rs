@@ -211,7 +211,7 @@ fn resume_and_set_have_one_rule_about_limits_that_are_used_up() {
         check("colour=blue", activity).unwrap_err();
     }
     let PreparedResume::Run(run) = resume("max_iterations=+1").unwrap() else { panic!("it can be resumed") };
-    let ready = launch::reopen(&user.home, *run).unwrap();
+    let ready = launch::reopen(&user.home, *run, &mut LaunchAnswers::default()).unwrap();
     let mut past = 0;
     ready.replay_into(&mut |entry, _| past = entry.seq);
     let mut newest = 0;

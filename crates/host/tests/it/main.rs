@@ -1,5 +1,6 @@
 //! Parts on the real machine: journal, folders, processes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod attestation;
 mod btrfs;
 mod checkpoint;
 mod checkpoint_back;

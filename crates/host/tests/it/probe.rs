@@ -53,8 +53,14 @@ impl Probation {
     }
 
     fn with<T>(&self, tests: Option<&Tests>, probe: impl FnOnce(&ProbeContext<'_>) -> T) -> T {
-        let gates = [ProbeGate { gate: 0, spec: &self.gate, tests, opened: &[] }];
-        probe(&ProbeContext { copy: &self.copy, initial: &self.initial, last: &self.last, gates: &gates })
+        let gates = [ProbeGate { gate: 0, spec: &self.gate, tests, red: &[], opened: &[] }];
+        probe(&ProbeContext {
+            copy: &self.copy,
+            initial: &self.initial,
+            last: &self.last,
+            gates: &gates,
+            gate_files: &[],
+        })
     }
 
     /// Runs the gate: whether it passes, and its tests.

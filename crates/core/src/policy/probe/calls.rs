@@ -130,7 +130,7 @@ impl Search<'_, '_> {
             match token {
                 Token::Word(word) => words.push(word),
                 Token::Input | Token::Output => drop(tokens.next()),
-                Token::End => self.command(&std::mem::take(&mut words), folder, depth),
+                Token::End | Token::Pipe => self.command(&std::mem::take(&mut words), folder, depth),
             }
         }
     }

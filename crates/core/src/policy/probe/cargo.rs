@@ -2,6 +2,7 @@
 //! where no names are known, a module at the end of the library.
 use toml_edit::DocumentMut;
 
+use super::broken::{broken_rust, rust_body};
 use super::calls::{RunnerCall, RunnerKind};
 use super::filter::option_value;
 use super::project::{Probed, appended, folder_of, is_below, is_identifier, name_of};
@@ -62,8 +63,14 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     {
         return Err(NoCanary::Selected("default-filter in .config/nextest.toml".to_owned()));
     }
+    for id in probed.turned_green() {
+        let found = beside(id, probed, runner, true);
+        if let Some(canary) = found.filter(|canary| args.takes(&canary.test)) {
+            return Ok(canary);
+        }
+    }
     for id in probed.passed() {
-        if let Some(canary) = beside(id, probed, runner) {
+        if let Some(canary) = beside(id, probed, runner, false) {
             return if args.takes(&canary.test) { Ok(canary) } else { Err(NoCanary::Selected(args.filters.join(" "))) };
         }
     }
@@ -74,8 +81,8 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     at_the_end(call, probed, &args).ok_or(NoCanary::NoTestFile(runner))
 }
 
-/// A copy of the head of a test that ran, right before it.
-fn beside(id: &str, probed: &Probed<'_>, runner: &'static str) -> Option<Canary> {
+/// A copy of the head of a test that ran, right before it; or the test itself, made to fail.
+fn beside(id: &str, probed: &Probed<'_>, runner: &'static str, is_broken: bool) -> Option<Canary> {
     let (binary, path) = id.split_once(' ')?;
     if path.starts_with('(') || path.contains(' ') {
         return None;
@@ -111,6 +118,10 @@ fn beside(id: &str, probed: &Probed<'_>, runner: &'static str) -> Option<Canary>
     let (file, text) = found.pop()?;
     let name = format!("{leaf}_{}", probed.word);
     let contents = with_test_before(&text, &head, &name)?;
+    if is_broken {
+        let contents = broken_rust(&text, &head)?;
+        return Some(Canary { path: file.to_owned(), contents, test: path.to_owned(), runner });
+    }
     let test = path.strip_suffix(leaf).map_or_else(|| name.clone(), |above| format!("{above}{name}"));
     Some(Canary { path: file.to_owned(), contents, test, runner })
 }
@@ -139,8 +150,8 @@ fn with_test_before(text: &str, head: &str, name: &str) -> Option<String> {
         return None;
     }
     let indent: String = line.chars().take_while(|letter| matches!(letter, ' ' | '\t')).collect();
-    let test =
-        format!("{indent}#[test]\n{indent}fn {name}() {{\n{indent}    panic!(\"not as expected\");\n{indent}}}\n\n");
+    let body = rust_body(text);
+    let test = format!("{indent}#[test]\n{indent}fn {name}() {{\n{indent}    {body}\n{indent}}}\n\n");
     Some([lines.get(..first)?.concat(), test, lines.get(first..)?.concat()].concat())
 }
 

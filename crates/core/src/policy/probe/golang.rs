@@ -1,4 +1,5 @@
 //! A failing test for `go test`: a function at the end of a test file of a package that ran.
+use super::broken::broken_go;
 use super::calls::{RunnerCall, upwards};
 use super::filter::option_value;
 use super::project::{Probed, appended, capital, folder_of, is_below, is_identifier, name_of};
@@ -61,7 +62,20 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     let args = Args::read(call)?;
     let folders = folders(call, probed, &args);
     let files = probed.files().filter(|path| folders.iter().any(|folder| folder == folder_of(path)));
-    for path in probed.ranked(files.filter(|path| is_built_everywhere(path))) {
+    let files = probed.ranked(files.filter(|path| is_built_everywhere(path)));
+    // Of subtests the function that has them.
+    let green = probed.turned_green().filter_map(|id| id.split(' ').nth(1)?.split('/').next());
+    let is_taken = |test: &&str| args.run.as_deref().is_none_or(|run| test.contains(run.trim_start_matches('^')));
+    for test in green.filter(is_taken) {
+        let mut found = files.iter().filter_map(|path| {
+            let contents = broken_go(&probed.text(path).filter(|text| is_usable(text))?, test)?;
+            Some(Canary { path: (*path).to_owned(), contents, test: test.to_owned(), runner: NAME })
+        });
+        if let (Some(canary), None) = (found.next(), found.next()) {
+            return Ok(canary);
+        }
+    }
+    for path in files {
         let Some(text) = probed.text(path).filter(|text| is_usable(text)) else { continue };
         let Some(base) = base_name(probed, &text) else { continue };
         let Some(test) = args.test_name(base, probed.word) else {

@@ -1,4 +1,5 @@
 //! A failing test for the runners of JavaScript and TypeScript: one call at the end of a test file that surely runs.
+use super::broken::{broken_javascript, javascript_body};
 use super::calls::{RunnerCall, RunnerKind};
 use super::filter::{fits_glob, is_plain_pattern, option_value};
 use super::project::{Probed, appended, folder_of, is_below, name_of};
@@ -187,7 +188,11 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     if call.kind == RunnerKind::Mocha && files.iter().any(has_only) {
         return Err(NoCanary::Selected(".only".to_owned()));
     }
-    for path in probed.ranked(files.into_iter().filter(|path| !has_only(path))) {
+    let files = probed.ranked(files.into_iter().filter(|path| !has_only(path)));
+    if let Some(canary) = files.iter().find_map(|path| broken(call, probed, path, &args)) {
+        return Ok(canary);
+    }
+    for path in files {
         let Some(text) = probed.text(path) else { continue };
         let Some(code) =
             habits.mentions.iter().any(|word| text.contains(word)).then(|| added(call, probed, path, &text))
@@ -202,6 +207,30 @@ pub(super) fn canary(call: &RunnerCall, probed: &Probed<'_>) -> Result<Canary, N
     Err(NoCanary::NoTestFile(runner))
 }
 
+/// A test of this file that failed at the start, made to fail.
+fn broken(call: &RunnerCall, probed: &Probed<'_>, path: &str, args: &Args) -> Option<Canary> {
+    let text = probed.text(path)?;
+    let statement = if matches!(call.kind, RunnerKind::Jest | RunnerKind::Vitest) {
+        javascript_body(&text, text.contains("expect(").then_some("expect"), None)
+    } else {
+        javascript_body(&text, None, own_assert(&text))
+    };
+    let is_taken = |title: &&str| args.pattern.as_deref().is_none_or(|pattern| title.contains(pattern));
+    let titles = probed.turned_green().filter_map(|id| id.rsplit(" › ").next()?.rsplit(" > ").next());
+    let found = titles.filter(is_taken).find_map(|title| Some((title, broken_javascript(&text, title, &statement)?)));
+    let (title, contents) = found?;
+    Some(Canary { path: path.to_owned(), contents, test: title.to_owned(), runner: call.kind.name() })
+}
+
+/// What a file calls `node:assert`, where it is the usual name.
+fn own_assert(text: &str) -> Option<&'static str> {
+    let names = ["const assert = require(", "import assert from ", "import * as assert from "];
+    let loads = |line: &str| names.iter().any(|name| line.starts_with(name)) && line.contains("assert");
+    text.lines()
+        .any(|line| loads(line) && line.contains("node:assert") || loads(line) && line.contains("'assert"))
+        .then_some("assert")
+}
+
 fn test_name(probed: &Probed<'_>, pattern: Option<&str>) -> String {
     match pattern {
         Some(pattern) => format!("{pattern} {}", probed.word),
@@ -211,27 +240,28 @@ fn test_name(probed: &Probed<'_>, pattern: Option<&str>) -> String {
 
 /// The code of one failing test; none where it is not known how the file loads modules.
 fn added(call: &RunnerCall, probed: &Probed<'_>, path: &str, text: &str) -> Option<String> {
-    const BODY: &str = "('NAME', () => {\n  throw new Error('not as expected');\n});\n";
     let own = format!("{}Test", probed.word);
-    let loads = |module: &str| match style(probed, path, text)? {
-        Style::Import => Some(format!("\nimport {{ test as {own} }} from '{module}';\n{own}{BODY}")),
-        Style::Require => Some(format!("\nrequire('{module}').test{BODY}")),
+    let expect = text.contains("expect(").then_some("expect");
+    let body = |expect, assert| format!("('NAME', () => {{\n  {}\n}});\n", javascript_body(text, expect, assert));
+    let loads = |module: &str, body: String| match style(probed, path, text)? {
+        Style::Import => Some(format!("\nimport {{ test as {own} }} from '{module}';\n{own}{body}")),
+        Style::Require => Some(format!("\nrequire('{module}').test{body}")),
     };
     match call.kind {
-        RunnerKind::Vitest => Some(format!("\nimport {{ test as {own} }} from 'vitest';\n{own}{BODY}")),
-        RunnerKind::Jest if text.contains("@jest/globals") => loads("@jest/globals"),
-        RunnerKind::Jest => Some(format!("\ntest{BODY}")),
+        RunnerKind::Vitest => Some(format!("\nimport {{ test as {own} }} from 'vitest';\n{own}{}", body(expect, None))),
+        RunnerKind::Jest if text.contains("@jest/globals") => loads("@jest/globals", body(expect, None)),
+        RunnerKind::Jest => Some(format!("\ntest{}", body(expect, None))),
         RunnerKind::Mocha if text.contains("from 'mocha'") || text.contains("from \"mocha\"") => {
-            Some(format!("\nimport {{ it as {own} }} from 'mocha';\n{own}{BODY}"))
+            Some(format!("\nimport {{ it as {own} }} from 'mocha';\n{own}{}", body(None, own_assert(text))))
         }
-        RunnerKind::Mocha => Some(format!("\nit{BODY}")),
+        RunnerKind::Mocha => Some(format!("\nit{}", body(None, own_assert(text)))),
         RunnerKind::Node
         | RunnerKind::Pytest
         | RunnerKind::Unittest
         | RunnerKind::PythonFile
         | RunnerKind::Cargo
         | RunnerKind::Nextest
-        | RunnerKind::Go => loads("node:test"),
+        | RunnerKind::Go => loads("node:test", body(None, own_assert(text))),
     }
 }
 

@@ -9,9 +9,11 @@
 //! | `calls` | which test runners a gate's line calls: through npm scripts, makefiles and shell scripts too |
 //! | `filter` | patterns and expressions that select tests |
 //! | `pytest` `unittest` `javascript` `cargo` `golang` | one failing test in the way of each runner |
+//! | `broken` | a test that failed at the start, made to fail again |
 //! | `roles` | which files are tests, which decide how tests run, and which are sources |
 //! | `undo` | old sources under the final tests |
 //! | `hunks` | pieces of a change, to be taken back one at a time |
+mod broken;
 mod calls;
 mod cargo;
 mod filter;
@@ -29,7 +31,7 @@ use thiserror::Error;
 use self::calls::{Found, RunnerCall, RunnerKind};
 use self::project::Probed;
 use crate::policy::gate::Promise;
-use crate::test_output::Tests;
+use crate::test_output::{TestStatus, Tests};
 
 pub use hunks::{LineChange, TakenBack, in_order, is_worth_trying, join_near};
 pub use roles::{FileRole, role_of};
@@ -54,6 +56,8 @@ pub struct CanaryRequest<'a> {
     pub command: &'a str,
     /// What its output said about tests on the final tree.
     pub tests: Option<&'a Tests>,
+    /// The ids of the tests that failed before the first iteration.
+    pub red: &'a [String],
     /// The files of the initial tree.
     pub initial: &'a [String],
     /// The files of the final tree.
@@ -66,7 +70,7 @@ pub struct CanaryRequest<'a> {
     pub read: ReadTree<'a>,
 }
 
-/// One failing test, added to a file that the gate runs.
+/// One failing test in a file that the gate runs: a further one, or one that failed at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Canary {
     /// The file.
@@ -85,6 +89,20 @@ impl Canary {
     pub fn words(&self) -> String {
         format!("the failing test {} in {} ({})", self.test, self.path, self.runner)
     }
+}
+
+/// Why a gate that did not pass with a canary has not noticed it: something else failed. None where the canary failed, or
+/// where the output does not tell. `usual`: the tests of the gate without the canary.
+#[must_use]
+pub fn failed_otherwise(canary: &Canary, tests: Option<&Tests>, usual: Option<&Tests>) -> Option<String> {
+    let test = &canary.test;
+    let Some(tests) = tests else {
+        return usual.map(|_| format!("the gate failed before it ran the test that was added ({test})"));
+    };
+    let failing = || tests.statuses.iter().filter(|(_, status)| **status == TestStatus::Failed).map(|(name, _)| name);
+    let is_named = u32::try_from(failing().count()).is_ok_and(|named| named >= tests.failed);
+    let is_there = failing().any(|name| name.contains(test.as_str()));
+    (is_named && !is_there).then(|| format!("the gate failed, but not by the test that was added ({test})"))
 }
 
 /// Why there is no canary for a gate.
@@ -129,6 +147,7 @@ pub enum NoCanary {
 /// let request = CanaryRequest {
 ///     command: "pytest -q",
 ///     tests: None,
+///     red: &[],
 ///     initial: &files,
 ///     last: &files,
 ///     opened: &[],

@@ -11,6 +11,7 @@ pub(super) struct Probed<'a> {
     initial: BTreeSet<&'a str>,
     opened: &'a [String],
     pub(super) tests: Option<&'a Tests>,
+    red: &'a [String],
     pub(super) word: &'a str,
     read: ReadTree<'a>,
     setup: TreeVersion,
@@ -23,6 +24,7 @@ impl<'a> Probed<'a> {
             initial: request.initial.iter().map(String::as_str).collect(),
             opened: request.opened,
             tests: request.tests,
+            red: request.red,
             word: request.word,
             read: request.read,
             setup,
@@ -70,6 +72,22 @@ impl<'a> Probed<'a> {
     pub(super) fn passed(&self) -> impl Iterator<Item = &'a str> {
         let statuses = self.tests.iter().flat_map(|tests| &tests.statuses);
         statuses.filter(|(_, status)| **status == TestStatus::Passed).map(|(id, _)| id.as_str())
+    }
+
+    /// The ids of the tests that failed at the start and pass now. Where passing tests are not named, it is enough that
+    /// they do not fail.
+    pub(super) fn turned_green(&self) -> impl Iterator<Item = &'a str> {
+        let status = |id: &str| self.tests.and_then(|tests| tests.statuses.get(id));
+        let names = self.knows_names();
+        self.red.iter().map(String::as_str).filter(move |id| match status(id) {
+            Some(status) => *status == TestStatus::Passed,
+            // Some runners name files or packages that passed, and tests only where they failed.
+            None => !names || self.passed().any(|file| Self::is_of_file(id, file)),
+        })
+    }
+
+    fn is_of_file(id: &str, file: &str) -> bool {
+        id.strip_prefix(file).is_some_and(|rest| rest.starts_with(' '))
     }
 
     pub(super) fn knows_names(&self) -> bool {

@@ -377,7 +377,7 @@ fn toml_words(item: &Item) -> Vec<String> {
 fn words_of(text: &str) -> Vec<String> {
     let word = |token| match token {
         Token::Word(word) => Some(word),
-        Token::End | Token::Input | Token::Output => None,
+        Token::End | Token::Pipe | Token::Input | Token::Output => None,
     };
     tokens(text).into_iter().filter_map(word).collect()
 }

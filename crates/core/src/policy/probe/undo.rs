@@ -3,6 +3,7 @@ use thiserror::Error;
 
 use super::roles::{FileRole, role_of};
 use super::{ReadTree, TreeVersion};
+use crate::policy::protect::is_for_tests;
 
 /// A file that differs between the two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub fn undo(changed: &[ChangedFile], gate_files: &[String], read: ReadTree<'_>) 
     let mut tests_changed = false;
     let mut mixed: Vec<&str> = Vec::new();
     for file in changed {
-        match role_of(&file.path, gate_files) {
+        match role(file, gate_files, read) {
             FileRole::Test => tests_changed = true,
             FileRole::Setup => plan.kept.push(file.path.clone()),
             FileRole::Document => {}
@@ -83,6 +84,16 @@ pub fn undo(changed: &[ChangedFile], gate_files: &[String], read: ReadTree<'_>) 
         return Err(NoUndo::OnlySetup(few(&kept)));
     }
     Ok(plan)
+}
+
+/// What a file is; a source that was written for tests at the start stays with the tests.
+fn role(file: &ChangedFile, gate_files: &[String], read: ReadTree<'_>) -> FileRole {
+    let role = role_of(&file.path, gate_files);
+    let is_helper = || {
+        let text = if file.was_there { read(TreeVersion::Initial, &file.path) } else { None };
+        text.is_some_and(|text| is_for_tests(&file.path, &text))
+    };
+    if role == FileRole::Source && is_helper() { FileRole::Test } else { role }
 }
 
 fn few(names: &[&str]) -> String {

@@ -8,18 +8,27 @@
 //! | `by_default` | which of these are protected from the baseline on |
 //! | `runner_files` | files that only a test runner reads, and what a change of a file may mean |
 //! | `target` | the part of a file that defines how tests are run |
+//! | `gate_reads` | which changed files the gates and the tests use, by what their texts name |
+//! | `test_reads` | what tests and their runners name, and where imports lead |
+//! | `suspect` | which lines of a change a person should look at |
 mod by_default;
+mod gate_reads;
 mod runner_files;
 pub(in crate::policy) mod script;
+mod suspect;
 mod target;
+mod test_reads;
 mod uses;
 
 pub use by_default::{ProtectJudgement, is_allowed, protected_by_default};
+pub use gate_reads::{GateReads, PathChange};
 pub use runner_files::{
     FileChange, Opportunity, OpportunityKind, is_manifest, is_named_only, is_runner_file, opportunity,
 };
-pub use script::{programs_in, scripts_at, scripts_in};
+pub use script::{judging_scripts_at, output_scripts_at, programs_in, scripts_at, scripts_in};
+pub use suspect::{LineDoubt, doubt, doubt_in_test, is_source_name, lost_test};
 pub use target::{is_target_file, new_target, target_change, test_definition};
+pub use test_reads::{ProjectText, is_for_tests, is_read_by_runs};
 pub use uses::{FilesSeen, GateUse, GateUses, UseKind, WatchGap, matches_path, names_file, uses_of};
 
 /// The usual folders and files of tests, as rules in the style of `.gitignore`: what ends with `/` is a folder at any

@@ -1,5 +1,7 @@
 //! Which files of the workspace a gate's line *runs*. A file that a line only reads (`grep -q done notes.txt`) is
 //! not one of them: most often it is a file that the agent has to write.
+use super::uses::looks_like_check;
+
 /// A line in a line in a line is looked into so deep.
 const DEPTH_MAX: usize = 4;
 /// So many files are named at most.
@@ -54,6 +56,28 @@ const RUNNERS: &[&str] = &[
 const MAKERS: &[&str] = &["make", "gmake", "just", "ninja", "task"];
 /// These run a script of `package.json`.
 const PACKAGE_RUNNERS: &[&str] = &["npm", "pnpm", "yarn"];
+/// These compare what another program prints.
+const COMPARERS: &[&str] = &["diff", "cmp", "comm", "grep", "egrep", "fgrep", "rg", "jq"];
+/// A program that prints one of these judges itself.
+const VERDICTS: &[&str] = &[
+    "pass",
+    "passed",
+    "passes",
+    "passing",
+    "fail",
+    "failed",
+    "failures",
+    "ok",
+    "success",
+    "successful",
+    "error",
+    "errors",
+    "done",
+    "green",
+    "valid",
+    "true",
+    "yes",
+];
 /// Options whose value is the next word.
 const WITH_VALUE: &[&str] =
     &["-O", "-I", "-W", "-X", "-r", "--require", "--import", "--loader", "--experimental-loader", "-L", "-d"];
@@ -130,8 +154,40 @@ pub(super) enum RunBy {
 pub(super) struct NamedScript {
     pub(super) path: String,
     pub(super) by: RunBy,
-    /// What it prints is used by the line: `$(x)`.
+    /// What it prints is used by the line: `$(x)`, `x | diff - expected`.
     pub(super) captured: bool,
+}
+
+impl NamedScript {
+    /// Whether it is only run for what it prints, and is not named as a check: it is the work then.
+    pub(super) fn is_product(&self) -> bool {
+        let is_program = match self.by {
+            RunBy::Shell | RunBy::Program | RunBy::Interpreter | RunBy::Module => true,
+            RunBy::Runner | RunBy::Maker => false,
+        };
+        is_program && self.captured && !looks_like_check(&self.path)
+    }
+}
+
+/// The files that a gate's own line runs to judge, as [`scripts_at`]. What it runs only for what that prints is the work.
+///
+/// ```
+/// use loop_core::policy::protect::{judging_scripts_at, output_scripts_at};
+///
+/// let line = "sh greet.sh ann | diff - expected.txt && sh check.sh";
+/// assert_eq!(judging_scripts_at(line, ""), ["check.sh"]);
+/// assert_eq!(output_scripts_at(line, ""), ["greet.sh"]);
+/// ```
+#[must_use]
+pub fn judging_scripts_at(command: &str, workspace: &str) -> Vec<String> {
+    let named = reading(command, workspace).named.into_iter();
+    named.filter(|script| script.by != RunBy::Module && !script.is_product()).map(|script| script.path).collect()
+}
+
+/// The files that a gate's own line runs for what they print.
+#[must_use]
+pub fn output_scripts_at(command: &str, workspace: &str) -> Vec<String> {
+    reading(command, workspace).named.into_iter().filter(NamedScript::is_product).map(|script| script.path).collect()
 }
 
 /// What a text of shell lines runs.
@@ -144,11 +200,16 @@ pub(super) struct ShellReading {
     pub(super) runs_maker: bool,
     /// It runs a script of `package.json`.
     pub(super) runs_package: bool,
+    /// The programs that it names without a path.
+    pub(super) programs: Vec<String>,
 }
 
 /// Everything that a text of shell lines runs.
 pub(super) fn reading(text: &str, workspace: &str) -> ShellReading {
-    Found::of(text, workspace).read
+    let Found { read, programs, .. } = Found::of(text, workspace);
+    let functions = functions_in(text);
+    let is_bare = |program: &String| !program.contains('/') && !functions.contains(program);
+    ShellReading { programs: programs.into_iter().filter(is_bare).collect(), ..read }
 }
 
 /// A piece of a line.
@@ -157,6 +218,8 @@ pub(in crate::policy) enum Token {
     Word(String),
     /// The command ends.
     End,
+    /// The command ends, and the next one reads what it prints.
+    Pipe,
     /// What comes next is read by the command.
     Input,
     /// What comes next is written.
@@ -211,35 +274,24 @@ impl<'a> Found<'a> {
         if depth > DEPTH_MAX {
             return;
         }
-        let captured = self.captured;
-        let (mut words, mut input) = (Vec::new(), None);
-        let mut tokens = tokens(line).into_iter().chain([Token::End]);
-        while let Some(token) = tokens.next() {
-            match token {
-                Token::Word(word) => {
-                    // A command in a quoted word.
-                    if let Some((_, inner)) = word.split_once("$(").or_else(|| word.split_once('`')) {
-                        let outer = std::mem::replace(&mut self.captured, true);
-                        self.line(inner.trim_end_matches([')', '`']), depth + 1);
-                        self.captured = outer;
-                    }
-                    words.push(word);
-                }
-                Token::Input => {
-                    if let Some(Token::Word(file)) = tokens.next() {
-                        input = Some(file);
-                    }
-                }
-                Token::Output => drop(tokens.next()),
-                Token::End => {
-                    let opens = words.last().is_some_and(|word: &String| word.ends_with('$'));
-                    self.name_programs(&words);
-                    self.command(&std::mem::take(&mut words), input.take(), depth);
-                    self.captured = opens || captured;
+        let outer = self.captured;
+        let commands = simple_commands(line);
+        let mut opened = false;
+        for (at, command) in commands.iter().enumerate() {
+            self.captured = outer || opened || is_compared(commands.get(at..).unwrap_or_default());
+            for word in &command.words {
+                // A command in a quoted word.
+                if let Some((_, inner)) = word.split_once("$(").or_else(|| word.split_once('`')) {
+                    let own = std::mem::replace(&mut self.captured, true);
+                    self.line(inner.trim_end_matches([')', '`']), depth + 1);
+                    self.captured = own;
                 }
             }
+            self.name_programs(&command.words);
+            self.command(&command.words, command.input.clone(), depth);
+            opened = command.words.last().is_some_and(|word| word.ends_with('$'));
         }
-        self.captured = captured;
+        self.captured = outer;
     }
 
     fn command(&mut self, words: &[String], input: Option<String>, depth: usize) {
@@ -380,6 +432,55 @@ impl<'a> Found<'a> {
     }
 }
 
+/// A simple command of a line.
+#[derive(Debug, Default)]
+struct SimpleCommand {
+    words: Vec<String>,
+    input: Option<String>,
+    /// The next one reads what it prints.
+    is_piped: bool,
+}
+
+fn simple_commands(line: &str) -> Vec<SimpleCommand> {
+    let mut found = Vec::new();
+    let mut now = SimpleCommand::default();
+    let mut tokens = tokens(line).into_iter().chain([Token::End]);
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Word(word) => now.words.push(word),
+            Token::Input => {
+                if let Some(Token::Word(file)) = tokens.next() {
+                    now.input = Some(file);
+                }
+            }
+            Token::Output => drop(tokens.next()),
+            Token::End => found.push(std::mem::take(&mut now)),
+            Token::Pipe => found.push(SimpleCommand { is_piped: true, ..std::mem::take(&mut now) }),
+        }
+    }
+    found
+}
+
+/// Whether what the first command prints is compared with something by a program of its pipe. A word like `passed` does
+/// not count: the command has judged already.
+fn is_compared(commands: &[SimpleCommand]) -> bool {
+    let is_verdict = |word: &String| {
+        let mut parts = word.split(|letter: char| !letter.is_alphanumeric());
+        parts.any(|part| VERDICTS.contains(&part.to_ascii_lowercase().as_str()))
+    };
+    let mut before = commands;
+    while let [first, rest @ ..] = before
+        && first.is_piped
+    {
+        let words = rest.first().map(|next| behind_first_words(&next.words)).unwrap_or_default();
+        if words.first().is_some_and(|program| COMPARERS.contains(&program.as_str())) {
+            return !words.iter().any(is_verdict);
+        }
+        before = rest;
+    }
+    false
+}
+
 /// The words from the program on.
 pub(in crate::policy) fn behind_first_words(words: &[String]) -> &[String] {
     let mut rest = words;
@@ -456,7 +557,13 @@ pub(in crate::policy) fn tokens(line: &str) -> Vec<Token> {
             '\\' => word.get_or_insert_default().extend(rest.next().filter(|letter| *letter != '\n')),
             '#' if word.is_none() => drop(rest.by_ref().find(|letter| *letter == '\n')),
             ' ' | '\t' | '\r' => end_word(&mut word, &mut found),
-            ';' | '&' | '|' | '(' | ')' | '`' | '\n' => {
+            '|' => {
+                end_word(&mut word, &mut found);
+                let is_or = rest.next_if_eq(&'|').is_some();
+                rest.next_if_eq(&'&');
+                found.push(if is_or { Token::End } else { Token::Pipe });
+            }
+            ';' | '&' | '(' | ')' | '`' | '\n' => {
                 end_word(&mut word, &mut found);
                 found.push(Token::End);
             }

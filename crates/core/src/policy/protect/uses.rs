@@ -6,12 +6,12 @@
 //!    of `package.json` are read for it. Where a text hands something to a shell that it does not name (`sh "$f"`,
 //!    `… | sh`), these are the opened shell scripts that its words mention; if they mention none, all opened ones.
 //! 3. *Makefile*: the opened makefiles, where make is run.
-//! 4. *Helper*: opened sources beside a program of 1 or 2, where the folder is named as one of checks (`tools/`, `ci/`).
+//! 4. *Helper*: opened sources and data beside a program of 1 or 2, where the folder is named as one of checks (`tools/`).
 //! 5. *Runner*: an opened file that only tells a test runner what to do (`pytest.ini`, `conftest.py`, `.npmrc`).
 //!
 //! Not: what a test runner gets as a file of tests, modules that a program imports, manifests, what the gate made
-//! itself, and what lies in a folder of the product (`src/`, `lib/` …) or is run for what it prints (`$(./tool 2 3)`):
-//! that is the work.
+//! itself, and what lies in a folder of the product (`src/`, `lib/` …) or is run for what it prints (`$(./tool 2 3)`,
+//! `./tool | diff - expected`): that is the work.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -227,6 +227,7 @@ impl Search<'_> {
                 }
             }
         }
+        new.extend(self.found_by_path(seen));
         if seen.runs_unnamed {
             new.extend(self.unnamed(from));
         }
@@ -252,7 +253,7 @@ impl Search<'_> {
             return false;
         }
         if from.step == 0 {
-            return true;
+            return !script.is_product();
         }
         let product = match script.by {
             RunBy::Runner => true,
@@ -262,6 +263,15 @@ impl Search<'_> {
             }
         };
         !(product || script.by == RunBy::Shell && self.is_sourced_product(path, &from.text))
+    }
+
+    /// Opened scripts that a text names without a path: `PATH=$PWD/tools:$PATH check-all`.
+    fn found_by_path(&mut self, seen: &ShellReading) -> Vec<String> {
+        let opened: Vec<String> = self.files.opened().into_iter().flatten().cloned().collect();
+        let is_named = |path: &String| seen.programs.iter().any(|program| program == name_of(path));
+        let mut found: Vec<String> = opened.into_iter().filter(is_named).collect();
+        found.retain(|path| !looks_like_product(path) && self.text(path).is_some_and(|text| text.starts_with("#!")));
+        found
     }
 
     /// Whether a text uses a sourced file only for what its functions print: it is tested then.
@@ -362,15 +372,12 @@ impl Search<'_> {
     /// Sources beside the programs of the check.
     fn add_helpers(&mut self) {
         let programs = self.found.keys().filter(|path| OTHER_LANGUAGES.iter().any(|end| path.ends_with(end)));
-        let is_check = |folder: &str| {
-            let last = name_of(folder);
-            CHECK_FOLDERS.contains(&last) && !is_test_folder(last)
-        };
+        let is_check = |folder: &str| is_check_folder(name_of(folder));
         let folders: BTreeSet<String> =
             programs.map(|path| above(path).to_owned()).filter(|folder| is_check(folder)).collect();
         let opened: Vec<String> = self.files.opened().into_iter().flatten().cloned().collect();
         for path in opened {
-            let is_source = OTHER_LANGUAGES.iter().any(|end| path.ends_with(end));
+            let is_source = OTHER_LANGUAGES.iter().chain(CHECK_DATA).any(|end| path.ends_with(end));
             let is_beside = folders
                 .iter()
                 .any(|folder| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')));
@@ -398,22 +405,32 @@ const OTHER_LANGUAGES: &[&str] = &[
     ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb", ".pl", ".php", ".lua", ".jl", ".R", ".awk", ".tcl",
     ".exs",
 ];
+/// Ends of names of what a check reads: values, limits, lists.
+const CHECK_DATA: &[&str] = &[
+    ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".csv", ".tsv", ".txt", ".xml", ".jq", ".sql", ".sed",
+    ".list",
+];
 /// Words of a shell before a command.
 const SHELL_WORDS: &[&str] = &["if", "then", "else", "elif", "do", "while", "until", "!", "{", "("];
+
+/// Whether a folder of this name holds checks, and no tests.
+pub(super) fn is_check_folder(name: &str) -> bool {
+    CHECK_FOLDERS.contains(&name) && !is_test_folder(name)
+}
 
 fn is_test_folder(name: &str) -> bool {
     matches!(name, "t" | "test" | "tests" | "spec" | "e2e" | "testing")
 }
 
-fn name_of(path: &str) -> &str {
+pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn above(path: &str) -> &str {
+pub(super) fn above(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(above, _)| above)
 }
 
-fn is_makefile(path: &str) -> bool {
+pub(super) fn is_makefile(path: &str) -> bool {
     let name = name_of(path);
     matches!(name, "Makefile" | "makefile" | "GNUmakefile" | "justfile" | "Justfile" | ".justfile")
         || matches!(name, "Taskfile.yml" | "Taskfile.yaml")
@@ -421,7 +438,7 @@ fn is_makefile(path: &str) -> bool {
         || name.ends_with(".just")
 }
 
-fn looks_like_check(path: &str) -> bool {
+pub(super) fn looks_like_check(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = name.split('.').next().unwrap_or(name);
     CHECK_WORDS.iter().any(|word| name.to_ascii_lowercase().contains(word))
@@ -429,7 +446,7 @@ fn looks_like_check(path: &str) -> bool {
         || folders.split('/').any(|folder| CHECK_FOLDERS.contains(&folder))
 }
 
-fn looks_like_product(path: &str) -> bool {
+pub(super) fn looks_like_product(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = name.split('.').next().unwrap_or(name);
     let by_folder = folders.split('/').any(|folder| PRODUCT_FOLDERS.contains(&folder));
@@ -450,7 +467,7 @@ fn has_other_line(text: &str) -> bool {
 }
 
 /// The name of a shell function that a line begins.
-fn function_name(line: &str) -> Option<String> {
+pub(super) fn function_name(line: &str) -> Option<String> {
     let line = line.trim_start();
     let named = line.strip_prefix("function ").map(|rest| rest.split(['(', ' ', '{']).next().unwrap_or(rest));
     let name = named.or_else(|| line.split_once("()").map(|(name, _)| name.trim_end()))?;
@@ -459,7 +476,7 @@ fn function_name(line: &str) -> Option<String> {
 }
 
 /// The lines that a makefile or justfile gives to a shell.
-fn recipes(text: &str) -> String {
+pub(super) fn recipes(text: &str) -> String {
     let mut lines = String::new();
     let joined = text.replace("\\\n", " ");
     for line in joined.lines() {
@@ -483,13 +500,19 @@ fn scripts_of(text: &str) -> Option<String> {
 }
 
 /// The words of a text that may be paths.
-struct Mentions {
+#[derive(Debug)]
+pub(super) struct Mentions {
     names: Vec<String>,
     patterns: Vec<String>,
 }
 
 impl Mentions {
-    fn of(text: &str) -> Self {
+    /// The words that are not patterns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.names.iter()
+    }
+
+    pub(super) fn of(text: &str) -> Self {
         let apart = |letter: char| letter.is_whitespace() || "\"'`;|&()<>={}".contains(letter);
         let (mut names, mut patterns) = (Vec::new(), Vec::new());
         for word in text.split(apart).filter(|word| !word.is_empty()) {
@@ -517,6 +540,22 @@ impl Mentions {
         let is_below = |folder: &String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
         self.has_by_pattern(path)
             || self.names.iter().any(|word| word == path || name_of(word) == name || is_below(word))
+    }
+
+    /// Whether a word or a pattern of this text stands for a word of the other one that fits.
+    pub(super) fn shares(&self, other: &Self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        let fits = |word: &&String| {
+            self.names.contains(*word) || self.patterns.iter().any(|pattern| matches_path(pattern, word.as_str()))
+        };
+        let known = other.names.iter().filter(|word| is_wanted(word));
+        let mut patterns = other.patterns.iter().filter(|word| is_wanted(word));
+        { known }.any(|word| fits(&word)) || patterns.any(|word| self.patterns.contains(word))
+    }
+
+    /// Whether a word or a pattern is this path from the folder of the text on.
+    pub(super) fn has_path(&self, path: &str) -> bool {
+        let by_pattern = |pattern: &String| pattern.contains('/') == path.contains('/') && matches_path(pattern, path);
+        self.names.iter().any(|word| word == path) || self.patterns.iter().any(by_pattern)
     }
 
     fn has_by_pattern(&self, path: &str) -> bool {

@@ -46,7 +46,8 @@ topic! {
         }
         /// What may speak against a pass and is accepted from the start: renamed-tests, failing-tests, clean-copy,
         /// same-tree, canary, undo, swapped-program, changed-tests, runner-config, manifest, tests-not-shown,
-        /// selective-gate, deceiving-promise, weaker-tests or strength. May be given several times. It is named with the proof.
+        /// selective-gate, deceiving-promise, gate-files, outside-links, suspect-lines, weaker-tests or strength. May be
+        /// given several times. It is named with the proof.
         accept: Vec<String> {
             kind: Kind::Findings,
             flag: flag("accept", "WHAT"),
@@ -57,6 +58,12 @@ topic! {
         setup: Option<String> {
             kind: Kind::Command,
             flag: flag("setup", "CMD"),
+        }
+        /// A folder or file of your HOME that clean copies get, as it is: the home of a tool that loop does not know, such
+        /// as .mytool/cache. May be given several times.
+        judge_home: Vec<String> {
+            kind: Kind::Paths,
+            flag: flag("judge-home", "PATH"),
         }
         /// How long the promise command may take.
         gate_timeout: Millis {

@@ -87,7 +87,7 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    fn name(self) -> &'static str {
+    pub(in crate::checkpoint) fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
             Self::Tree => "tree",

@@ -314,7 +314,7 @@ impl Scanner<'_> {
         let Some(entry) = dir.folder.entries.get_mut(at) else { return };
         let stamp = Stamp::of(stat);
         let mode = u16::try_from(stat.st_mode & 0o7777).unwrap_or(0);
-        if kind_of(stat) != Some(entry.kind) || stat.st_dev != self.device || self.is_too_big(stat) {
+        if kind_of(stat) != Some(entry.kind) || stat.st_dev != self.device || self.rules.is_too_big(stat) {
             let name = entry.name.clone();
             return self.fresh(dir, &name, stat);
         }
@@ -344,7 +344,7 @@ impl Scanner<'_> {
     /// Takes in a name that is new, or something else than it was.
     fn fresh(&self, dir: &mut DirScan<'_>, name: &[u8], stat: &Stat) {
         let Some(kind) = kind_of(stat) else { return dir.leave_out(name, "no file, folder or link") };
-        if self.is_too_big(stat) {
+        if self.rules.is_too_big(stat) {
             let most = self.rules.size_max();
             return dir.leave_out(name, &format!("{} bytes, more than the limit of {most}", stat.st_size));
         }
@@ -370,11 +370,6 @@ impl Scanner<'_> {
             id,
             folder: 0,
         });
-    }
-
-    fn is_too_big(&self, stat: &Stat) -> bool {
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        is_file && u64::try_from(stat.st_size).unwrap_or(0) > self.rules.size_max()
     }
 
     /// Whether a path, or one below it, stays in scope.

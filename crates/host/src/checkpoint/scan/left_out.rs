@@ -1,5 +1,5 @@
 //! The names of a workspace that checkpoints leave out, with what `lstat` says of each: dependencies, build output, local
-//! settings. Nothing is read but names and stamps.
+//! settings, files over the size limit. Nothing is read but names and stamps.
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
@@ -73,9 +73,10 @@ impl LeftOutWalk<'_> {
                 kind
             };
             let is_folder = kind == FileType::Directory;
+            let is_big = || kind == FileType::RegularFile && stat().is_ok_and(|stat| self.rules.is_too_big(&stat));
             let is_out = depth.is_out
                 || match self.rules.scope(&rules, &path, is_folder) {
-                    rules::Scope::In => false,
+                    rules::Scope::In => is_big(),
                     rules::Scope::Ignored | rules::Scope::Skipped => true,
                     rules::Scope::Outside => continue,
                 };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 /// What is left out by default where there is no repository: what is built from sources.
@@ -127,6 +128,12 @@ impl Rules {
     /// The most that a file may have.
     pub(in crate::checkpoint) fn size_max(&self) -> u64 {
         self.texts.size_max.unwrap_or(u64::MAX)
+    }
+
+    /// Whether a file is larger than checkpoints take.
+    pub(in crate::checkpoint) fn is_too_big(&self, stat: &Stat) -> bool {
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        is_file && u64::try_from(stat.st_size).unwrap_or(0) > self.size_max()
     }
 
     /// The scope of a path. `rules` are those of its folder.

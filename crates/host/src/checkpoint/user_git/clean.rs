@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::config;
 use super::of_run::folder_of;
-use super::refs::RefValue;
+use super::refs::{RefValue, resolve};
 use super::saved::{PACK, SavedState};
 use crate::checkpoint::context::CheckpointContext;
 
@@ -39,6 +39,11 @@ impl CleanGit {
     pub(crate) fn of(context: &CheckpointContext) -> Option<Self> {
         let folder = folder_of(context);
         SavedState::read(&folder).ok().map(|saved| Self { saved, folder })
+    }
+
+    /// The commit that HEAD was at.
+    pub(crate) fn head(&self) -> Option<String> {
+        resolve(&self.saved.head()?, &self.saved.refs).map(|id| id.to_string())
     }
 
     /// The folder of its objects.

@@ -237,7 +237,7 @@ fn users_own(user: &GitUser) -> Option<String> {
 }
 
 /// A file of the user's own. Links are followed: people have these files elsewhere.
-fn text_of(path: &Path, most: u64) -> Option<Vec<u8>> {
+pub(super) fn text_of(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     file.metadata().ok().filter(fs::Metadata::is_file)?;

@@ -8,6 +8,8 @@
 //! | `folder`, `write` | reading and writing below a folder by handle, with limits | follow links |
 //! | `config`, `index`, `refs`, `head` | decoders of git's files | execute anything; follow includes |
 //! | `ignores` | ignore rules of the user, the repository and the folders above | use the repository's `core.excludesFile` |
+//! | `lookup` | trees and files of revisions, for a check of a proof | read SHA-256 objects or a reftable |
+//! | `notes` | reads and adds a note in `refs/notes/loop` | touch any other ref |
 //! | `objects`, `packs` | reads loose and packed objects, with deltas | map files into memory |
 //! | `walk` | which objects no remote is known to have | read a whole fetched history |
 //! | `copy` | writes these objects as one pack | unpack what can be copied |
@@ -26,6 +28,8 @@ mod head;
 mod ignores;
 mod index;
 mod location;
+mod lookup;
+mod notes;
 mod objects;
 pub(super) mod of_run;
 mod packs;
@@ -42,6 +46,8 @@ mod write;
 
 pub use head::head_of;
 pub use ignores::{GitUser, IgnoreTexts, rules_of, tracked};
+pub use lookup::{Checkout, CommittedFiles, user_setting};
+pub use notes::NoteError;
 pub use restore::{RestoredGit, restore};
 pub use save::{SavedGit, save};
 pub use walk::Limits;

@@ -61,7 +61,7 @@ impl GitFolder {
         written
     }
 
-    fn created(&self, name: &[u8], mode: u32) -> io::Result<File> {
+    pub(super) fn created(&self, name: &[u8], mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::from_raw_mode(mode))?))
     }

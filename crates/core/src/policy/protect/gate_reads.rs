@@ -1,0 +1,379 @@
+//! Which files that the agent changed the gates and the tests use, by what their texts say: the commands, scripts and
+//! makefiles of the gates, the tests, and the other texts of the project. The texts are those of the start.
+use std::collections::BTreeSet;
+
+use super::is_test_path;
+use super::runner_files::{FileChange, OpportunityKind};
+use super::script::reading;
+use super::suspect::is_source_name;
+use super::test_reads::{
+    ProjectText, TestReads, is_data_name, is_installed, is_read_by_runs, leads_imports, redirections,
+};
+use super::uses::{Mentions, above, function_name, is_check_folder, is_makefile, looks_like_product, name_of, recipes};
+use crate::policy::probe::{FileRole, ReadTree, TreeVersion, role_of};
+
+/// A shorter name of a file may be any word.
+const NAME_LETTERS_MIN: usize = 4;
+
+/// Parts of names of files that help tests.
+const HELPER_WORDS: &[&str] =
+    &["assert", "testing", "testutil", "test_util", "fixture", "helper", "support", "matcher"];
+
+/// A file that the agent changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathChange<'a> {
+    /// Where it is.
+    pub path: &'a str,
+    /// What became of it.
+    pub what: FileChange,
+    /// It may be executed.
+    pub is_program: bool,
+    /// Nothing is in it.
+    pub is_empty: bool,
+    /// The highest folder above it that was not there at the start.
+    pub new_folder: Option<&'a str>,
+}
+
+/// What the texts of the gates and of the tests name.
+#[derive(Debug, Default)]
+pub struct GateReads {
+    /// In which folder the names of a text are meant, and the names.
+    mentioned: Vec<FolderMentions>,
+    /// What is run for what it prints.
+    printing: BTreeSet<String>,
+    /// The same by the gate's own command.
+    own_printing: BTreeSet<String>,
+    /// Programs without a path.
+    programs: BTreeSet<String>,
+    targets: Vec<Target>,
+    /// Names of what a makefile never looks for.
+    phony: BTreeSet<String>,
+    check_folders: BTreeSet<String>,
+    /// Functions and variables of the shell scripts.
+    shell_names: BTreeSet<String>,
+    tests: TestReads,
+}
+
+#[derive(Debug)]
+struct FolderMentions {
+    folder: String,
+    names: Mentions,
+}
+
+/// A target of a makefile that is not called phony.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    path: String,
+    /// Its recipe names it, so it may make it.
+    is_made: bool,
+}
+
+impl GateReads {
+    /// From the texts of the gates, and those of the project.
+    #[must_use]
+    pub fn of(gates: &[ProjectText], project: &[ProjectText]) -> Self {
+        let mut reads = Self { tests: TestReads::of(project), ..Self::default() };
+        for gate in gates {
+            let is_makefile = is_makefile(&gate.path);
+            let lines = if is_makefile { recipes(&gate.text) } else { gate.text.clone() };
+            let read = reading(&lines, "");
+            let product = read.named.iter().filter(|script| script.captured && looks_like_work(&script.path));
+            let product: Vec<String> = product.map(|script| script.path.clone()).collect();
+            if gate.path.is_empty() {
+                reads.own_printing.extend(product.iter().cloned());
+            }
+            reads.printing.extend(product);
+            reads.programs.extend(read.programs);
+            reads.shell_names.extend(gate.text.lines().filter_map(shell_name));
+            if is_makefile {
+                let targets = Targets::of(&gate.text, above(&gate.path));
+                reads.targets.extend(targets.real);
+                reads.phony.extend(targets.phony);
+            }
+            let folder = above(&gate.path).to_owned();
+            if folder.split('/').any(is_check_folder) {
+                reads.check_folders.insert(folder.clone());
+            }
+            reads.mentioned.push(FolderMentions { folder, names: Mentions::of(&gate.text) });
+        }
+        reads
+    }
+
+    /// As what the gates read a file that was changed; none where they are not known to, or where it is the work.
+    #[must_use]
+    pub fn kind(&self, change: &PathChange<'_>, read: ReadTree<'_>) -> Option<OpportunityKind> {
+        let path = change.path;
+        let by_gates = match change.what {
+            FileChange::New => self.kind_of_new(change),
+            FileChange::Changed | FileChange::Removed if self.own_printing.contains(path) => {
+                Some(OpportunityKind::GateFile)
+            }
+            FileChange::Changed | FileChange::Removed => {
+                let is_data = !is_source_name(path) || !name_of(path).contains('.') && !change.is_program;
+                let name = name_of(path);
+                let is_named = self.names(path) || name.len() >= NAME_LETTERS_MIN && self.tests.has_word(name);
+                let counts = is_data && is_named || self.helps_tests(path);
+                (counts && !is_test_path(path)).then_some(OpportunityKind::GateFile)
+            }
+        };
+        by_gates.or_else(|| self.is_used_by_tests(change, read).then_some(OpportunityKind::GateFile))
+    }
+
+    /// Whether tests or their runners use a file, or a manifest says now that imports lead elsewhere.
+    fn is_used_by_tests(&self, change: &PathChange<'_>, read: ReadTree<'_>) -> bool {
+        let path = change.path;
+        if leads_imports(path) {
+            let leads = |version| redirections(path, &read(version, path).unwrap_or_default());
+            return change.what == FileChange::Changed && leads(TreeVersion::Initial) != leads(TreeVersion::Last);
+        }
+        if is_read_by_runs(path) || is_installed(path) {
+            return true;
+        }
+        change.what != FileChange::New
+            && matches!(role_of(path, &[]), FileRole::Source | FileRole::Document)
+            && self.tests.use_file(path, &read(TreeVersion::Initial, path).unwrap_or_default())
+    }
+
+    fn kind_of_new(&self, change: &PathChange<'_>) -> Option<OpportunityKind> {
+        let (path, name) = (change.path, name_of(change.path));
+        let is_it = |target: &&Target| target.path == path || Some(target.path.as_str()) == change.new_folder;
+        if let Some(target) = self.targets.iter().find(is_it) {
+            let kind = if target.is_made { OpportunityKind::GateFile } else { OpportunityKind::NewRunnerFile };
+            return Some(kind);
+        }
+        if change.is_program && self.programs.contains(name) {
+            return Some(OpportunityKind::NewRunnerFile);
+        }
+        if name == "__init__.py" && is_test_path(path) && !change.is_empty {
+            return Some(OpportunityKind::NewRunnerFile);
+        }
+        let beside = self.check_folders.iter().any(|folder| {
+            let rest = path.strip_prefix(folder.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        });
+        let is_work = self.printing.contains(path) || self.phony.contains(path) || looks_like_product(path);
+        (beside || self.names(path) && !is_work).then_some(OpportunityKind::GateFile)
+    }
+
+    /// Whether a source is named as a helper of tests, and the tests name it.
+    fn helps_tests(&self, path: &str) -> bool {
+        let stem = name_of(path).split('.').next().unwrap_or_default();
+        let lower = path.to_ascii_lowercase();
+        let is_named_so = HELPER_WORDS.iter().any(|word| lower.contains(word));
+        is_named_so && stem.len() >= NAME_LETTERS_MIN && self.tests.has_part(stem)
+    }
+
+    /// Whether a line has the name of a test file.
+    #[must_use]
+    pub fn names_test(&self, line: &str) -> bool {
+        self.tests.names_test(line)
+    }
+
+    /// Whether a line of a shell script gives another meaning to a function or a variable of the gates' scripts.
+    #[must_use]
+    pub fn replaces_shell_name(&self, line: &str) -> bool {
+        shell_name(line).is_some_and(|name| self.shell_names.contains(&name))
+    }
+
+    /// Whether a line names data that the gates or the tests name, too: `cat expected.txt`.
+    #[must_use]
+    pub fn names_data(&self, line: &str) -> bool {
+        let is_data = |word: &str| is_data_name(word) && name_of(word).len() > NAME_LETTERS_MIN;
+        let here = Mentions::of(line);
+        let in_tests = |word: &String| is_data(word) && self.tests.has_word(name_of(word));
+        self.mentioned.iter().any(|text| here.shares(&text.names, &is_data)) || here.names().any(in_tests)
+    }
+
+    /// Whether a text of a gate names a file.
+    fn names(&self, path: &str) -> bool {
+        self.mentioned.iter().any(|text| {
+            let below = path.strip_prefix(text.folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
+            text.names.has_path(path)
+                || !text.folder.is_empty() && below.is_some_and(|below| text.names.has_path(below))
+        })
+    }
+}
+
+fn looks_like_work(path: &str) -> bool {
+    !super::uses::looks_like_check(path)
+}
+
+/// The function or the variable that a line of a shell script begins.
+fn shell_name(line: &str) -> Option<String> {
+    let assigned = || {
+        let (name, _) = line.trim_start().trim_start_matches("export ").split_once('=')?;
+        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+        is_name.then(|| name.to_owned())
+    };
+    function_name(line).or_else(assigned)
+}
+
+/// The targets of a makefile.
+#[derive(Debug, Default)]
+struct Targets {
+    /// Those with a recipe.
+    real: Vec<Target>,
+    phony: BTreeSet<String>,
+}
+
+impl Targets {
+    fn of(makefile: &str, folder: &str) -> Self {
+        let mut found = Self::default();
+        let mut now: Vec<String> = Vec::new();
+        let mut recipes: Vec<Recipe> = Vec::new();
+        for line in makefile.replace("\\\n", " ").lines() {
+            let of = |targets: &[String], line: &str| -> Vec<Recipe> {
+                targets.iter().map(|target| Recipe { target: target.clone(), line: line.to_owned() }).collect()
+            };
+            if line.starts_with('\t') {
+                recipes.extend(of(&now, line));
+                continue;
+            }
+            let bare = line.split_once('#').map_or(line, |(bare, _)| bare);
+            let is_rule = |left: &str, right: &str| {
+                !left.contains('=') && !right.starts_with(['=', ':']) && !left.trim().is_empty()
+            };
+            let Some((left, right)) = bare.split_once(':').filter(|(left, right)| is_rule(left, right)) else {
+                continue;
+            };
+            let (right, inline) = right.split_once(';').map_or((right, None), |(right, recipe)| (right, Some(recipe)));
+            now = left.split_whitespace().map(str::to_owned).collect();
+            if left.trim() == ".PHONY" {
+                found.phony.extend(right.split_whitespace().map(|name| joined(folder, name)));
+            }
+            recipes.extend(inline.into_iter().flat_map(|recipe| of(&now, recipe)));
+        }
+        recipes.into_iter().for_each(|recipe| found.add(&recipe, folder));
+        found
+    }
+
+    fn add(&mut self, recipe: &Recipe, folder: &str) {
+        let Recipe { target, line } = recipe;
+        let path = joined(folder, target);
+        if target.starts_with('.') || target.contains(['%', '$', '*']) || self.phony.contains(&path) {
+            return;
+        }
+        let is_part = |letter: char| letter.is_alphanumeric() || "_-./".contains(letter);
+        let named = line.split(|letter: char| !is_part(letter)).any(|word| word.trim_start_matches("./") == target);
+        let is_made = line.contains("$@") || line.contains("$(@") || named;
+        match self.real.iter_mut().find(|known| known.path == path) {
+            Some(known) => known.is_made |= is_made,
+            None => self.real.push(Target { path, is_made }),
+        }
+    }
+}
+
+/// A line of a recipe.
+struct Recipe {
+    target: String,
+    line: String,
+}
+
+fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAKEFILE: &str = "-include local.conf\ninclude $(wildcard conf/*.inc)\nPATH := bin:$(PATH)\n.PHONY: lint\n\
+        test: unit lint\n\tsh scripts/run.sh cases.tsv\nunit:\n\t./sum 1 2\nsum: sum.c\n\tcc -o sum sum.c\nlint:\n\ttrue\n";
+
+    fn reads() -> GateReads {
+        let text = |path: &str, text: &str| ProjectText { path: path.to_owned(), text: text.to_owned() };
+        let gates = [
+            text("", "make test && sh greet.sh ann | diff - expected.txt"),
+            text("Makefile", MAKEFILE),
+            text("scripts/run.sh", "[ -f local.sh ] && . ./local.sh\n[ \"$(sh sum.sh)\" = 5 ]\ncmp out five\n"),
+        ];
+        GateReads::of(&gates, &[text("tests/test_sum.py", "open('data/cases.json')")])
+    }
+
+    fn nothing(_: TreeVersion, _: &str) -> Option<String> {
+        None
+    }
+
+    fn kind(path: &str, what: FileChange, is_program: bool) -> Option<OpportunityKind> {
+        let folder = (path == "test/README").then_some("test");
+        reads().kind(&PathChange { path, what, is_program, is_empty: false, new_folder: folder }, &nothing)
+    }
+
+    #[test]
+    fn a_new_file_in_the_place_of_a_target_that_no_recipe_makes_is_one_that_a_runner_reads() {
+        use OpportunityKind::{GateFile, NewRunnerFile};
+        for (path, expected) in [
+            ("test", Some(NewRunnerFile)),
+            ("unit", Some(NewRunnerFile)),
+            ("test/README", Some(NewRunnerFile)),
+            ("sum", Some(GateFile)),
+            ("lint", None),
+            ("other", None),
+        ] {
+            assert_eq!(kind(path, FileChange::New, false), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_new_program_with_the_name_of_one_that_the_gates_call_is_one_that_a_runner_reads() {
+        assert_eq!(kind("bin/cmp", FileChange::New, true), Some(OpportunityKind::NewRunnerFile));
+        assert_eq!(kind("bin/cmp", FileChange::New, false), None);
+        assert_eq!(kind("bin/plus", FileChange::New, true), None);
+    }
+
+    #[test]
+    fn new_files_that_the_texts_of_the_gates_name_are_files_of_the_gates() {
+        for path in ["local.conf", "conf/a.inc", "local.sh", "scripts/local.sh", "scripts/more.py"] {
+            assert_eq!(kind(path, FileChange::New, false), Some(OpportunityKind::GateFile), "{path}");
+        }
+        for path in ["sum.sh", "greet.sh", "lib/add.sh", "conf/a.txt"] {
+            assert_eq!(kind(path, FileChange::New, false), None, "{path}");
+        }
+        assert_eq!(kind("tests/__init__.py", FileChange::New, false), Some(OpportunityKind::NewRunnerFile));
+    }
+
+    fn reads_data(line: &str) -> bool {
+        reads().names_data(line)
+    }
+
+    #[test]
+    fn a_function_or_a_variable_of_the_gates_scripts_in_another_script_replaces_it() {
+        let gate = ProjectText { path: "check.sh".to_owned(), text: "WANT=5\nfail() { exit 1; }\n".to_owned() };
+        let text = "from support.equal import same".to_owned();
+        let reads = GateReads::of(&[gate], &[ProjectText { path: "tests/test_a.py".to_owned(), text }]);
+        assert!(reads.replaces_shell_name("fail() { :; }") && reads.replaces_shell_name("export WANT=4"));
+        assert!(!reads.replaces_shell_name("greet() { :; }") && !reads.replaces_shell_name("echo WANT=4"));
+        let change =
+            |path| PathChange { path, what: FileChange::Changed, is_program: false, is_empty: false, new_folder: None };
+        assert_eq!(reads.kind(&change("support/equal.py"), &nothing), Some(OpportunityKind::GateFile));
+        assert_eq!(reads.kind(&change("support/other.py"), &nothing), None);
+        assert!(reads_data("cat ./expected.txt") && reads_data("open('data/cases.json')"));
+        assert!(reads_data("cat \"expected.$1\"") || reads_data("cat expect$1.txt"));
+        assert!(!reads_data("cat other.txt") && !reads_data("print(1.txt)"));
+    }
+
+    #[test]
+    fn changed_data_that_gates_or_tests_name_is_a_file_of_the_gates_and_sources_are_not() {
+        for path in ["cases.tsv", "expected.txt", "five", "data/cases.json", "greet.sh"] {
+            assert_eq!(kind(path, FileChange::Changed, false), Some(OpportunityKind::GateFile), "{path}");
+        }
+        for path in ["sum.c", "sum.sh", "README.md", "data/names.json", "lib/add.sh"] {
+            assert_eq!(kind(path, FileChange::Changed, false), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_runs_read_always_installed_dependencies_and_other_imports_are_files_of_the_gates() {
+        for path in ["vite.config.ts", "a/tsconfig.json", "vendor/a.go"] {
+            assert_eq!(kind(path, FileChange::New, false), Some(OpportunityKind::GateFile), "{path}");
+        }
+        let read = |version: TreeVersion, path: &str| {
+            let stub = if version == TreeVersion::Last && path == "go.mod" { "./stub" } else { "./b" };
+            Some(format!("module a\nreplace b => {stub}\n"))
+        };
+        let change =
+            |path| PathChange { path, what: FileChange::Changed, is_program: false, is_empty: false, new_folder: None };
+        assert_eq!(reads().kind(&change("go.mod"), &read), Some(OpportunityKind::GateFile));
+        assert_eq!(reads().kind(&change("sub/go.mod"), &read), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether the tests of a gate that must be there did run: in the workspace, in a clean copy, and when a proof is looked at
+//! again.
+use super::gates::Gate;
+use super::judge_report::JudgedGate;
+use super::state::RunState;
+use crate::machine::Deciding;
+use crate::policy::gate::Verdict;
+use crate::policy::proof::FindingKind;
+use crate::test_output::{SameNames, TestsSeen};
+use crate::text::NameList;
+
+/// What became of the tests that must be there, the worst last.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum KeptTests {
+    /// All of them ran, or it cannot be known.
+    Yes,
+    /// Names are gone, and as many others that differ only in brackets are there: whether that means something is not known.
+    OtherBrackets,
+    /// Some did not run.
+    No {
+        /// Which, for people.
+        what: String,
+    },
+}
+
+/// Compares the tests of a round with those that must be there.
+pub(super) fn kept(gate: &Gate, now: &TestsSeen) -> KeptTests {
+    if gate.is_selective() || gate.spec().trust_exit {
+        return KeptTests::Yes;
+    }
+    let most = gate.earlier_tests().most;
+    let missing = match gate.names() {
+        None if !now.missing.is_nothing() && now.missing_without_brackets.is_nothing() => {
+            return KeptTests::OtherBrackets;
+        }
+        Some(SameNames::WithoutBrackets) => &now.missing_without_brackets,
+        Some(SameNames::Exactly | SameNames::No) | None => &now.missing,
+    };
+    if !missing.is_nothing() {
+        return KeptTests::No { what: lost(missing) };
+    }
+    if now.ran() < most && !now.by_suites && !now.all_named {
+        return KeptTests::No { what: format!("{} ran before, {} now", tests(most), now.ran()) };
+    }
+    KeptTests::Yes
+}
+
+fn lost(missing: &NameList) -> String {
+    format!("tests are gone, renamed or skipped: {}", missing.words())
+}
+
+/// So many tests, in words.
+pub(super) fn tests(count: u32) -> String {
+    if count == 1 { "1 test".to_owned() } else { format!("{count} tests") }
+}
+
+/// Why a gate that passed on a copy is not believed: tests that the workspace's own pass has are not there. None where it
+/// did not pass.
+#[must_use]
+pub fn lost_on_copy(state: &RunState, judged: &JudgedGate, deciding: &Deciding) -> Option<String> {
+    let gate = state.gates.get(judged.gate).filter(|_| judged.verdict == Verdict::Pass)?;
+    let accepted = &state.settings.read(deciding).values.gate.accept;
+    if gate.spec().trust_exit || accepted.iter().any(|word| word == FindingKind::RenamedTests.word()) {
+        return None;
+    }
+    let in_workspace = gate.last()?.report.tests.as_deref()?;
+    let Some(now) = judged.report.tests.as_deref() else {
+        let ran = in_workspace.ran();
+        return (ran > 0).then(|| format!("{} ran in the workspace, and the copy shows none", tests(ran)));
+    };
+    match kept(gate, now) {
+        // What the workspace lacks, too, is told there.
+        KeptTests::No { what } if kept(gate, in_workspace) <= KeptTests::OtherBrackets => Some(what),
+        KeptTests::No { .. } | KeptTests::OtherBrackets | KeptTests::Yes => None,
+    }
+}
