@@ -1,29 +1,100 @@
-//! Stored journals: each has the views that it had when it was written. Until part 7 is done, format 2 may be recorded
-//! again: put the journal of a run there, with paths of no machine, and run this test with `UPDATE_EXPECT=1`. It makes
-//! the hashes of the lines, and the views.
+//! Stored journals: each has the views that it had when it was written, in every later version of the program.
+//!
+//! `stored/record` says how they were made. A format that was released is never recorded again.
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use loop_core::run::{Fact, Order};
 use loop_core::time::At;
 use loop_core::view::{History, Liveness, Row, RunResult};
-use loop_host::journal::{FILE, ReadError, read};
+use loop_host::journal::{FILE, ReadError, Reading, read};
 
-use crate::journal::rechained;
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/stored/format-2");
+const NAMES: [&str; 3] = ["accepted", "exhausted", "verified"];
+
+fn stored(name: &str) -> Reading {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(Path::new(FOLDER).join(name).with_extension("jsonl"), folder.path().join(FILE)).unwrap();
+    read(folder.path()).unwrap()
+}
 
 #[test]
 fn a_journal_of_format_2_has_the_views_it_had_when_it_was_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/stored/format-2.jsonl");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(stored, rechained(&std::fs::read_to_string(stored).unwrap())).unwrap();
+    for name in NAMES {
+        let reading = stored(name);
+        assert_eq!(reading.unknown, None, "every fact of {name} is known");
+        let mut history = History::new();
+        reading.entries.iter().for_each(|entry| history.apply(entry));
+        let state = reading.fold();
+        let row = Row::of(&state, Liveness::Free, At::default());
+        let views = serde_json::json!({"row": row, "history": history, "result": RunResult::of(&state)});
+        let text = serde_json::to_string_pretty(&views).unwrap() + "\n";
+        expect_test::expect_file![Path::new(FOLDER).join(name).with_extension("views.json")].assert_eq(&text);
     }
-    std::fs::copy(stored, folder.path().join(FILE)).unwrap();
-    let reading = read(folder.path()).unwrap();
-    assert_eq!(reading.unknown, None, "every fact of it is known");
-    let mut history = History::new();
-    reading.entries.iter().for_each(|entry| history.apply(entry));
-    let state = reading.fold();
-    let row = Row::of(&state, Liveness::Free, At::default());
-    let views = serde_json::json!({"row": row, "history": history, "result": RunResult::of(&state)});
-    let text = serde_json::to_string_pretty(&views).unwrap() + "\n";
-    expect_test::expect_file!["./stored/format-2.views.json"].assert_eq(&text);
+}
+
+/// The name of a kind in the journal: a word, or the one key of an object.
+fn kind(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+#[test]
+fn the_stored_journals_have_every_kind_of_decision_and_nearly_every_order() {
+    let (mut decisions, mut orders) = (BTreeSet::new(), BTreeSet::new());
+    for name in NAMES {
+        for entry in stored(name).entries {
+            match entry.fact {
+                Fact::Decided(decision) => {
+                    let value = serde_json::to_value(&decision).unwrap();
+                    decisions.insert(kind(&value));
+                }
+                Fact::Ordered { order, .. } => {
+                    if let Order::Judge { tree, .. } = &order {
+                        orders.insert(format!("judge {}", kind(&serde_json::to_value(tree).unwrap())));
+                    }
+                    orders.insert(kind(&serde_json::to_value(&order).unwrap()));
+                }
+                Fact::Happened(_) | Fact::OrderCancelled { .. } | Fact::Concluded { .. } => {}
+            }
+        }
+    }
+    let list = |kinds: BTreeSet<String>| kinds.into_iter().collect::<Vec<_>>().join("\n");
+    expect_test::expect![[r#"
+        attempt
+        breaker_closed
+        chosen
+        clean
+        gate
+        guard
+        interruption
+        measurement
+        order_dropped
+        proof
+        protect
+        round"#]]
+    .assert_eq(&list(decisions));
+    expect_test::expect![[r#"
+        certify
+        checkpoint
+        clean_up
+        guard
+        hold
+        judge
+        judge canary
+        judge final
+        judge hidden
+        judge hunks
+        judge undone
+        manual_checkpoint
+        measure
+        reserve
+        rollback
+        run_agent
+        run_gate"#]]
+    .assert_eq(&list(orders));
 }
 
 #[test]
