@@ -194,6 +194,23 @@ fn a_result_file_is_not_written_through_a_link_of_the_workspace() {
 }
 
 #[test]
+fn a_result_on_stdout_is_added_to_the_file_or_pipe_that_stdout_is() {
+    // req: RT-R10 partly: --result /dev/stdout stays
+    for path in ["/dev/stdout", "/dev/fd/1"] {
+        let user = user();
+        let words = start("true", "false", &["-n", "1", "-q", "--result", path]);
+        let piped = user.run(&words).expect_code(1).out();
+        assert!(piped.contains("\"exit_code\": 1"), "{path}: {piped}");
+        user.write("night.log", "the night before\n");
+        let log = std::fs::OpenOptions::new().append(true).open(user.root().join("night.log")).unwrap();
+        let status = user.command(&words).stdout(log).stderr(std::process::Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(1));
+        let log = user.read("night.log");
+        assert!(log.starts_with("the night before\n") && log.contains("\"exit_code\": 1"), "{path}: {log}");
+    }
+}
+
+#[test]
 fn a_link_that_the_agent_put_in_the_place_of_the_result_file_is_not_followed() {
     // req: RT-R10
     let precious = "alias ll=ls\n";

@@ -12,6 +12,10 @@ const NAMES_MAX: usize = 40_000;
 const HEAD: &str = "known tests 1";
 /// What a test file ends in: such a name is a whole file that could not be loaded, and no test.
 const FILE_ENDINGS: [&str; 11] = [".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".rs", ".go"];
+/// What unittest calls a module that it could not load.
+const UNITTEST_LOADER: &str = "unittest.loader._FailedTest.";
+/// What unittest calls a class or module whose set-up failed.
+const UNITTEST_SET_UPS: [&str; 4] = [".setUpClass", ".tearDownClass", ".setUpModule", ".tearDownModule"];
 /// What is between a suite and what is in it.
 const SEPARATORS: [&str; 5] = [" > ", " › ", "::", " ", "/"];
 
@@ -122,8 +126,11 @@ fn flag(is_set: bool, word: &'static str) -> &'static str {
     if is_set { word } else { "" }
 }
 
+/// Whether this is the name of a file or class that could not be loaded or set up, and of no test.
 fn is_file(name: &str) -> bool {
     FILE_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || name.starts_with(UNITTEST_LOADER)
+        || UNITTEST_SET_UPS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Whether a test inside of this suite is named.
@@ -263,6 +270,17 @@ mod tests {
         known.add(&tests(&[("a::one", Passed)]));
         known.add(&tests(&[("a::one", Passed), ("a::new", Failed)]));
         assert_eq!(known.missing(&tests(&[("a::one", Passed)])).exact, ["a::new"]);
+    }
+
+    #[test]
+    fn a_module_that_unittest_could_not_load_and_a_class_that_it_could_not_set_up_are_no_tests() {
+        let mut known = KnownTests::default();
+        known.add(&tests(&[("unittest.loader._FailedTest.test_slug", Failed), ("test_a.T.setUpClass", Failed)]));
+        assert!(!known.is_whole(), "the next round counts");
+        let now = tests(&[("test_slug.T.test_one", Passed), ("test_a.T.test_two", Passed)]);
+        assert_eq!(known.missing(&now), MissingTests::default());
+        known.add(&now);
+        assert_eq!(known.missing(&tests(&[("test_slug.T.test_one", Passed)])).exact, ["test_a.T.test_two"]);
     }
 
     #[test]

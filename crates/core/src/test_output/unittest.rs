@@ -1,4 +1,6 @@
 //! Python's unittest: by default, verbose, and with what failed named.
+use std::collections::BTreeSet;
+
 use super::test_list::{Counts, FormatTests, TestList, sum};
 use super::{Format, TestStatus};
 
@@ -10,6 +12,10 @@ pub(super) struct Unittest {
     ran: Option<u32>,
     /// The details of failures: what tests print is there too.
     details: bool,
+    /// Sub tests that failed are counted apart from their test: so many more failures than tests that failed.
+    more_failures: u32,
+    /// The tests whose failures were shown.
+    failed: BTreeSet<String>,
 }
 
 impl Format for Unittest {
@@ -21,10 +27,14 @@ impl Format for Unittest {
             self.ran = Some(count);
             self.details = false;
         } else if let Some(ran) = self.ran.filter(|_| is_result(line)) {
-            self.stated = sum(self.stated, Some(counts(ran, line)));
+            self.stated = sum(self.stated, Some(counts(ran, self.more_failures, line)));
             self.ran = None;
+            self.more_failures = 0;
         } else if let Some(id) = heading(line) {
             self.details = true;
+            if !self.failed.insert(id.clone()) {
+                self.more_failures += 1;
+            }
             self.tests.worst(&id, TestStatus::Failed);
         } else if !self.details
             && let Some((id, status)) = verbose(line)
@@ -62,13 +72,14 @@ fn is_result(line: &str) -> bool {
     matches!(word, "OK" | "FAILED" | "NO TESTS RAN")
 }
 
-fn counts(ran: u32, line: &str) -> Counts {
+fn counts(ran: u32, more_failures: u32, line: &str) -> Counts {
     let inside = line.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
     let number = |wanted: &str| {
         let pairs = inside.split(", ").filter_map(|pair| pair.split_once('='));
         pairs.filter(|(name, _)| *name == wanted).filter_map(|(_, count)| count.parse::<u32>().ok()).sum::<u32>()
     };
     let failed = number("failures") + number("errors") + number("unexpected successes");
+    let failed = failed.saturating_sub(more_failures);
     let skipped = number("skipped") + number("expected failures");
     Counts { passed: ran.saturating_sub(failed).saturating_sub(skipped), failed, skipped }
 }
@@ -95,15 +106,14 @@ fn verbose(line: &str) -> Option<(String, TestStatus)> {
 /// `test_add (tests.test_a.T.test_add)` or, before Python 3.11, `test_add (tests.test_a.T)`.
 fn id_of(text: &str) -> Option<String> {
     let (name, place) = text.split_once(" (")?;
-    let (place, more) = place.split_once(')')?;
+    // What follows are the values of a sub test, which is part of its test.
+    let (place, _) = place.split_once(')')?;
     let is_name = |word: &str| !word.is_empty() && !word.contains(' ');
     if !is_name(name) || !is_name(place) {
         return None;
     }
     let place = place.strip_suffix(&format!(".{name}")).unwrap_or(place);
-    // A sub test is part of its test.
-    let more = if more.trim().is_empty() { String::new() } else { format!(" {}", more.trim()) };
-    Some(format!("{place}.{name}{more}"))
+    Some(format!("{place}.{name}"))
 }
 
 #[cfg(test)]
@@ -131,6 +141,20 @@ mod tests {
             "test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... skipped 'slow'\ntest_c (t.T.test_c) ... expected failure\n\n----------------------------------------------------------------------\nRan 3 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n",
         );
         assert_eq!((tests.passed, tests.failed, tests.skipped), (1, 0, 2));
+        assert!(tests.names_all());
+    }
+
+    #[test]
+    fn sub_tests_that_fail_are_one_test() {
+        let rule = "-".repeat(70);
+        let text = format!(
+            "test_a (t.T.test_a) ... ok\ntest_sq (t.T.test_sq) ... \n  test_sq (t.T.test_sq) (i=1) ... FAIL\n\
+             \nFAIL: test_sq (t.T.test_sq) (i=1)\n{rule}\nAssertionError\n\nFAIL: test_sq (t.T.test_sq) [two] (i=2)\n\
+             {rule}\nAssertionError\n\n{rule}\nRan 2 tests in 0.001s\n\nFAILED (failures=2)\n"
+        );
+        let tests = read(&text);
+        assert_eq!((tests.passed, tests.failed), (1, 1));
+        assert_eq!(tests.statuses.keys().collect::<Vec<_>>(), ["t.T.test_a", "t.T.test_sq"]);
         assert!(tests.names_all());
     }
 

@@ -11,7 +11,7 @@ use crate::process::check_proc;
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::store_name;
 use crate::stop_file::StopFile;
-use crate::workspace::can_write_own_file;
+use crate::workspace::{FilePlace, can_write_own_file, place_of};
 
 /// Refuses a containment that was asked for by name and is not available here.
 pub(super) fn check_containment(mode: ContainmentMode) -> Result<(), LaunchRefusal> {
@@ -64,6 +64,10 @@ pub(super) fn fix_result_path(settings: &mut Settings, workspace: &Path) -> Resu
             .hint("name a plain file in a folder of yours; for events on stdout there is --json")
     };
     can_write_own_file(workspace, &path).map_err(|error| wrong(error.to_string()))?;
+    if let Ok(FilePlace::Output(output)) = place_of(workspace, &path) {
+        settings.put(keys::result(), output.path().to_owned(), origin);
+        return Ok(());
+    }
     let (Ok(folder), Some(name), false) = (folder.canonicalize(), path.file_name(), asked == "-") else {
         return Err(wrong("it names no file in an existing folder".to_owned()));
     };

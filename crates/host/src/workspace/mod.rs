@@ -15,4 +15,4 @@ pub mod watch;
 
 pub use claim::{Claim, WorkspaceError, claim, inspect, overlap};
 pub use identity::{WorkspaceIdentity, WorkspaceReplaced};
-pub use own_file::{FilePlace, can_write_own_file, place_of, write_own_file};
+pub use own_file::{FilePlace, ProcessOutput, can_write_own_file, place_of, write_own_file};

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use loop_core::text;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
@@ -17,6 +18,10 @@ use super::identity::WorkspaceIdentity;
 use crate::fs::handle::{folder_beneath, split};
 use crate::paths::{can_write, write_whole};
 
+/// So long an output of this process is waited for.
+const OUTPUT_SECONDS_MAX: i64 = 5;
+/// What the system writes to a pipe in one piece.
+const PIPE_BUF: usize = 4096;
 /// So many links are followed, as the system does.
 const LINKS_MAX: u32 = 40;
 
@@ -27,6 +32,56 @@ pub enum FilePlace {
     Inside(PathBuf),
     /// Elsewhere, by its real path.
     Outside(PathBuf),
+    /// It is an output of this process, whatever that leads to.
+    Output(ProcessOutput),
+}
+
+/// The outputs that a process has from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessOutput {
+    /// The first.
+    Stdout,
+    /// The second.
+    Stderr,
+}
+
+impl ProcessOutput {
+    /// The output that this path is a name of.
+    fn of(path: &Path) -> Option<Self> {
+        match path.to_str()? {
+            "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(Self::Stdout),
+            "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Some(Self::Stderr),
+            _ => None,
+        }
+    }
+
+    /// The name that every process knows it by.
+    #[must_use]
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Stdout => "/dev/stdout",
+            Self::Stderr => "/dev/stderr",
+        }
+    }
+
+    /// Writes to it as to any stream: a file that it was redirected to keeps what is in it.
+    fn write(self, text: &str) -> io::Result<()> {
+        let handle = match self {
+            Self::Stdout => rustix::stdio::stdout(),
+            Self::Stderr => rustix::stdio::stderr(),
+        };
+        let limit = Timespec { tv_sec: OUTPUT_SECONDS_MAX, tv_nsec: 0 };
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            if poll(&mut [PollFd::from_borrowed_fd(handle, PollFlags::OUT)], Some(&limit))? == 0 {
+                return Err(io::Error::other("its reader does not read"));
+            }
+            // So much fits into a pipe that can be written to: nobody is waited for.
+            let written = rustix::io::write(handle, &rest[..rest.len().min(PIPE_BUF)])?;
+            rest = &rest[written..];
+        }
+        Ok(())
+    }
 }
 
 /// Where a path leads. The workspace is given by its real path.
@@ -37,6 +92,9 @@ pub fn place_of(workspace: &Path, path: &Path) -> io::Result<FilePlace> {
     let absolute = std::env::current_dir()
         .map(|here| here.join(path))
         .or_else(|error| if path.is_absolute() { Ok(path.to_owned()) } else { Err(error) })?;
+    if let Some(output) = ProcessOutput::of(&absolute) {
+        return Ok(FilePlace::Output(output));
+    }
     let mut at = PathBuf::from("/");
     let mut rest = parts_of(&absolute);
     let mut links = 0;
@@ -99,10 +157,11 @@ pub fn can_write_own_file(workspace: &Path, path: &Path) -> io::Result<()> {
     match place_of(workspace, path)? {
         FilePlace::Inside(inside) => can_write(&workspace.join(inside)),
         FilePlace::Outside(real) => can_write(&real),
+        FilePlace::Output(_) => Ok(()),
     }
 }
 
-/// Writes a file completely or not at all. In the workspace no link is followed, also if one is put there at this moment,
+/// Writes a file completely or not at all; an output of this process is written to as it is. In the workspace no link is followed, also if one is put there at this moment,
 /// and nothing is written into another folder that took its place.
 ///
 /// # Errors
@@ -110,6 +169,7 @@ pub fn can_write_own_file(workspace: &Path, path: &Path) -> io::Result<()> {
 pub fn write_own_file(workspace: &WorkspaceIdentity, path: &Path, text: &str) -> io::Result<()> {
     match place_of(workspace.path(), path)? {
         FilePlace::Outside(real) => write_whole(&real, text),
+        FilePlace::Output(output) => output.write(text),
         FilePlace::Inside(inside) => {
             workspace.check().map_err(io::Error::other)?;
             let folder = workspace.folder().ok_or(io::ErrorKind::NotFound)?;
