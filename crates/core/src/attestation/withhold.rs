@@ -35,7 +35,7 @@ const KEY_BEGINNINGS: [&str; 20] = [
 ];
 /// A key has at least so many characters behind its beginning.
 const KEY_REST_MIN: usize = 12;
-/// A word of so many letters of all kinds is not of a language.
+/// A word of at least 32 letters with upper case, lower case and digits is treated as random.
 const RANDOM_LETTERS_MIN: usize = 32;
 /// Folders that have the home folders of people in them.
 const HOMES: [&str; 2] = ["/home/", "/Users/"];
