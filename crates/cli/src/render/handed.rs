@@ -217,7 +217,8 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
     if let Some(sha256) = &exported.tree.sha256 {
         item(format!("sha256 of the files: `{sha256}`"));
     }
-    if let Some(strength) = &certificate.strength {
+    let has_private_strength = exported.withheld.iter().any(|place| place.starts_with("strength"));
+    if let Some(strength) = certificate.strength.as_ref().filter(|_| !has_private_strength) {
         item(format!("Strength of the gates: {}", plain(&strength.text())));
     }
     for (at, finding) in certificate.findings.iter().enumerate() {
@@ -235,8 +236,10 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
             item(format!("Weaker: {}", plain(weaker)));
         }
     }
-    for name in exported.turned.iter().flatten().take(TURNED_MAX) {
-        item(format!("Turned green: {}", plain(name)));
+    for (at, name) in exported.turned.iter().flatten().take(TURNED_MAX).enumerate() {
+        if !withheld(format!("turned.first[{at}]")) {
+            item(format!("Turned green: {}", plain(name)));
+        }
     }
     item(format!("`{}`", trailer(exported, line)));
     out.push_str("\nCheck it: `loop verify FILE --run --gates-from origin/main:.loop.toml`. It says that these commands passed on these files. It does not say that the work is right or safe.\n");

@@ -247,10 +247,8 @@ fn scope(value: &Value) -> Option<ClaimedScope> {
 /// None where its tries cannot be read.
 fn gate(value: &Value) -> Option<ClaimedGate> {
     let command = value["command"].as_str().filter(|command| command.len() <= COMMAND_BYTES_MAX);
-    let passes = match &value["passes"] {
-        Value::Null => None,
-        told => Some(passes(told.as_str()?)?),
-    };
+    let told = &value["passes"];
+    let passes = if told.is_null() { None } else { Some(passes(told.as_str()?)?) };
     let inputs = value["inputs"].as_array().into_iter().flatten().filter_map(|input| input["path"].as_str());
     Some(ClaimedGate {
         name: one_line(&text(&value["name"]), NAME_LETTERS_MAX),
