@@ -5,8 +5,8 @@ use clap::Args;
 use loop_core::text;
 use loop_host::attestation::{Exported, SignError, SigningKey, export, sign};
 use loop_host::checkpoint::user_git::GitUser;
-use loop_host::paths;
 use loop_host::run_folder::RunFolder;
+use loop_host::workspace::{WorkspaceIdentity, write_own_file};
 
 use super::worker::WhichArgs;
 use crate::context::{Context, Done};
@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &ProofArgs) -> Done {
         context.printer.error(&format!("withheld, because it is of this machine or looks like a secret: {places}\n"));
     }
     if let Some(output) = &args.output {
-        written(context, &exported, output, &line)?;
+        written(context, &folder, &exported, output, &line)?;
     }
     if args.note {
         noted(context, &exported, &line)?;
@@ -94,16 +94,26 @@ fn signed(
     sign(&bytes, &key, &workspace, &context.home.copies()).map_err(|error| refused(&error))
 }
 
-fn written(context: &Context, exported: &Exported, output: &Path, line: &str) -> Result<(), CommandError> {
-    paths::write_whole(output, &format!("{line}\n")).map_err(|error| {
+fn written(
+    context: &Context,
+    folder: &RunFolder,
+    exported: &Exported,
+    output: &Path,
+    line: &str,
+) -> Result<(), CommandError> {
+    // An agent may have put a link where a person would write.
+    let workspace = exported.workspace().unwrap_or_else(|| folder.path.clone());
+    let identity = WorkspaceIdentity::of(&workspace, None);
+    let done = std::path::absolute(output).and_then(|path| write_own_file(&identity, &path, &format!("{line}\n")));
+    done.map_err(|error| {
         CommandError::new(Kind::Unable, format!("cannot write {}", output.display()))
             .because(error.to_string())
             .hint("name another file: -o FILE")
     })?;
     let shown = text::clean(output.to_string_lossy().as_bytes());
     context.printer.progress(&format!("written to {shown}; check it elsewhere: loop verify {shown}\n"));
-    let inside = exported.workspace().and_then(|workspace| workspace.canonicalize().ok());
-    let inside = inside.zip(output.canonicalize().ok()).is_some_and(|(workspace, file)| file.starts_with(workspace));
+    let inside = workspace.canonicalize().ok().zip(output.canonicalize().ok());
+    let inside = inside.is_some_and(|(workspace, file)| file.starts_with(workspace));
     if inside {
         context.printer.error("note: do not commit this file: that would change the tree that it is about\n");
     }

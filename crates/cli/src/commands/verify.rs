@@ -27,8 +27,8 @@ pub(crate) struct VerifyArgs {
     /// Check the proof in the note of this checkout's tree (refs/notes/loop)
     #[arg(long)]
     note: bool,
-    /// Of a proof: run its gates again here, in a clean copy of this checkout. Its commands are run only if a trusted
-    /// key signed them, or --gates-from names the same
+    /// Of a proof: run its gates again here, in a separate copy of the files. Its commands are run only if a trusted key
+    /// signed them, or --gates-from names the same
     #[arg(long)]
     pub(super) run: bool,
     /// Of a proof: a file with the keys that you trust, as ssh-keygen reads it
@@ -37,7 +37,8 @@ pub(crate) struct VerifyArgs {
     /// Of a proof: the same out of a revision of this repository, such as origin/main:.github/loop_signers
     #[arg(long, value_name = "REV:PATH")]
     pub(super) allowed_signers_rev: Option<String>,
-    /// Of a proof: the project file whose gates it must have passed, such as origin/main:.loop.toml
+    /// Of a proof: the project file whose gates it must have passed, such as origin/main:.loop.toml; a file on disk is
+    /// FILE or ./FILE
     #[arg(long, value_name = "REV:PATH")]
     pub(super) gates_from: Option<String>,
     /// How the answer is written
@@ -80,6 +81,8 @@ pub(super) enum Format {
     Junit,
     /// For a comment or a report
     Markdown,
+    /// Of a proof: the names of the gates that it covers here, one a line; nothing where there is any doubt
+    Gates,
 }
 
 pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
@@ -96,6 +99,11 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Done {
         return Err(CommandError::new(Kind::Wrong, format!("{} is a loop of this machine, not a proof", folder.id))
             .because("--run, --gates-from and the allowed signers are for a proof that was handed over")
             .hint(format!("loop verify {0}, or loop proof {0} -o FILE, then loop verify FILE", folder.id)));
+    }
+    if args.format() == Format::Gates {
+        return Err(CommandError::new(Kind::Wrong, "--format gates is of a proof that was handed over")
+            .because(format!("{} is a loop of this machine", folder.id))
+            .hint(format!("loop proof {0} -o FILE, then loop verify FILE --format gates", folder.id)));
     }
     let state = journal::read(&folder.path).map_err(|error| read_error(&error))?.fold();
     let certificate = certificate_of(&folder, &state)?;
@@ -257,7 +265,7 @@ fn answered(context: &Context, args: &VerifyArgs, mut found: Verification) -> u8
     found.at = time::rfc3339(clock::now().wall_ms);
     env!("CARGO_PKG_VERSION").clone_into(&mut found.program);
     match args.format() {
-        Format::Text => context.printer.answer(&verified::text(&found, context.printer)),
+        Format::Text | Format::Gates => context.printer.answer(&verified::text(&found, context.printer)),
         Format::Json => context.printer.json(&found),
         Format::Junit => context.printer.answer(&junit::xml(&found)),
         Format::Markdown => context.printer.answer(&verified::markdown(&found)),

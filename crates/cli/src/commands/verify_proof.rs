@@ -87,6 +87,7 @@ fn answered(context: &Context, args: &VerifyArgs, check: &ProofCheck) -> u8 {
         Format::Json => context.printer.json(check),
         Format::Junit => context.printer.answer(&handed::junit(check)),
         Format::Markdown => context.printer.answer(&handed::markdown(check)),
+        Format::Gates => context.printer.answer(&handed::gates(check)),
     }
     check.exit_code
 }

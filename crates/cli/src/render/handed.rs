@@ -1,5 +1,5 @@
 //! A proof to hand over, and what a check of one found: as lines, as Markdown, as JUnit XML, and for pull requests. Texts of
-//! a proof are a stranger's.
+//! a proof are untrusted input.
 use loop_core::attestation::statement::text_hash;
 use loop_core::attestation::{GatesMatch, ProofCheck, Rerun, SignatureTrust, TreeMatch};
 use loop_core::text;
@@ -61,13 +61,16 @@ fn lines(check: &ProofCheck) -> Vec<(String, String)> {
     lines.push(("gates".to_owned(), gates));
     match &check.run {
         Rerun::NotAsked => lines.push(("run".to_owned(), "not run here (--run)".to_owned())),
-        Rerun::Refused => lines.push(("run".to_owned(), "refused: a stranger's commands are not run".to_owned())),
+        Rerun::Refused => lines.push(("run".to_owned(), "refused: untrusted commands are not run".to_owned())),
         Rerun::Ran { gates } => lines.extend(gates.iter().map(|gate| (gate.name.clone(), gate_words(gate)))),
     }
     let (id, outcome, at) = (clean(&check.id), clean(&check.outcome), clean(&check.at));
     let by =
         format!("loop {id} ended as {outcome} at {at}, loop {} on {}", clean(&check.program), clean(&check.platform));
     lines.push(("claims".to_owned(), by));
+    lines.extend(check.qualification.iter().map(|words| ("there".to_owned(), clean(words))));
+    lines.extend(before_words(check).map(|words| ("before".to_owned(), words)));
+    lines.extend(check.noted.iter().map(|words| ("noted".to_owned(), clean(words))));
     lines.extend(check.against.iter().map(|why| ("against".to_owned(), clean(why))));
     if !check.withheld.is_empty() {
         lines.push(("withheld".to_owned(), clean(&check.withheld.join(", "))));
@@ -78,6 +81,21 @@ fn lines(check: &ProofCheck) -> Vec<(String, String)> {
         lines.push(("revision".to_owned(), why));
     }
     lines
+}
+
+/// How it was before the first iteration.
+fn before_words(check: &ProofCheck) -> Option<String> {
+    let gates = match check.red_before? {
+        true => "a gate failed before the first iteration",
+        false => "no gate failed before the first iteration",
+    };
+    let turned = check.turned.map(|count| format!("; tests that failed then and pass now: {count}"));
+    Some(format!("{gates}{}", turned.unwrap_or_default()))
+}
+
+/// The gates that a program may leave out, one a line.
+pub(crate) fn gates(check: &ProofCheck) -> String {
+    check.covered.iter().map(|name| format!("{}\n", clean(name))).collect()
 }
 
 fn signature_words(trust: &SignatureTrust) -> String {
@@ -138,7 +156,9 @@ pub(crate) fn junit(check: &ProofCheck) -> String {
         ("proof", check.why.clone(), check.holds),
     ];
     let about = SuiteAbout { id: &check.id, at: "", checkpoint: "", tree: &check.git_tree };
-    let mut suites = vec![junit::Suite::plain(about, "proof", &cases)];
+    // A reader of JUnit shows names: what qualifies the end stands in the name.
+    let name = check.qualification.as_ref().map(|words| format!("proof, there: {words}"));
+    let mut suites = vec![junit::Suite::plain(about, name.as_deref().unwrap_or("proof"), &cases)];
     if let Rerun::Ran { gates } = &check.run {
         suites.extend(gates.iter().map(|gate| junit::Suite::of(about, gate)));
     }
@@ -174,9 +194,13 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
     let certificate = &exported.certificate;
     let withheld = |place: String| exported.withheld.contains(&place);
     let head = match (&certificate.accepted, exported.envelope.signatures.first()) {
-        (Some(accepted), _) => format!("Accepted by a person ({}), not verified by loop.", plain(&accepted.by)),
+        (Some(accepted), _) => format!("Accepted by a person ({}), not verified by loop.", plain(&accepted.command)),
         (None, Some(signature)) => format!("The gates passed, claimed by `{}`.", signature.key),
         (None, None) => "The gates passed, claimed without a signature.".to_owned(),
+    };
+    let head = match loop_core::view::qualification(&exported.state).filter(|_| certificate.accepted.is_none()) {
+        Some(words) => format!("{head} There: {}.", plain(&words)),
+        None => head,
     };
     let mut out = format!(
         "### Proof of loop {}\n\n{head}\n\n| gate | command | verdict | tests |\n|---|---|---|---|\n",
@@ -193,7 +217,8 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
     if let Some(sha256) = &exported.tree.sha256 {
         item(format!("sha256 of the files: `{sha256}`"));
     }
-    if let Some(strength) = &certificate.strength {
+    let has_private_strength = exported.withheld.iter().any(|place| place.starts_with("strength"));
+    if let Some(strength) = certificate.strength.as_ref().filter(|_| !has_private_strength) {
         item(format!("Strength of the gates: {}", plain(&strength.text())));
     }
     for (at, finding) in certificate.findings.iter().enumerate() {
@@ -201,13 +226,20 @@ pub(crate) fn pull_request(exported: &Exported, line: &str) -> String {
             item(format!("Against it: {}", plain(&finding.text)));
         }
     }
+    for (at, noted) in certificate.named.iter().enumerate() {
+        if !withheld(format!("named[{at}].text")) {
+            item(format!("Noted: {}", plain(&noted.text)));
+        }
+    }
     for (at, weaker) in certificate.weaker.iter().enumerate() {
         if !withheld(format!("weaker[{at}]")) {
             item(format!("Weaker: {}", plain(weaker)));
         }
     }
-    for name in exported.turned.iter().flatten().take(TURNED_MAX) {
-        item(format!("Turned green: {}", plain(name)));
+    for (at, name) in exported.turned.iter().flatten().take(TURNED_MAX).enumerate() {
+        if !withheld(format!("turned.first[{at}]")) {
+            item(format!("Turned green: {}", plain(name)));
+        }
     }
     item(format!("`{}`", trailer(exported, line)));
     out.push_str("\nCheck it: `loop verify FILE --run --gates-from origin/main:.loop.toml`. It says that these commands passed on these files. It does not say that the work is right or safe.\n");

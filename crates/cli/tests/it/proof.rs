@@ -121,7 +121,7 @@ fn of_several_proofs_in_a_note_one_that_holds_is_taken() {
 }
 
 #[test]
-fn the_commands_of_a_stranger_are_not_run() {
+fn untrusted_commands_are_not_run() {
     let (user, id) = done(&[]);
     let line = proof_of(&user, &id, &[]);
     let mut said = statement(&line);
@@ -134,7 +134,7 @@ fn the_commands_of_a_stranger_are_not_run() {
     let envelope = Envelope { payload: said.to_string().into_bytes(), signatures: Vec::new() };
     user.write("evil.json", &envelope.to_line());
     let refused = user.run(&["verify", "../evil.json", "--run"]).expect_code(4);
-    assert!(refused.out().contains("a stranger's commands are not run"), "{}", refused.text());
+    assert!(refused.out().contains("untrusted commands are not run"), "{}", refused.text());
     // The gate of the base is run, and only that one.
     user.run(&["verify", "../evil.json", "--run", "--gates-from", "main:.loop.toml"]).expect_code(0);
     assert!(!user.root().join("ran").exists());
@@ -145,7 +145,7 @@ fn the_commands_of_a_stranger_are_not_run() {
 }
 
 #[test]
-fn texts_of_a_stranger_bring_no_control_bytes_to_the_terminal() {
+fn untrusted_texts_bring_no_control_bytes_to_the_terminal() {
     let (user, id) = done(&[]);
     let mut said = statement(&proof_of(&user, &id, &[]));
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\n\u{202e}verified";
@@ -276,4 +276,119 @@ fn a_file_is_written_and_a_loop_is_still_verified_by_its_id() {
     assert!(wrong.err().contains("is a loop of this machine, not a proof"), "{}", wrong.text());
     let nothing = user.run(&["verify", "no-such.json"]).expect_code(4);
     assert!(nothing.err().contains("cannot read no-such.json"), "{}", nothing.text());
+}
+
+#[test]
+fn a_file_that_is_named_like_a_revision_does_not_take_its_place() {
+    let (user, id) = done(&[]);
+    let mut said = statement(&proof_of(&user, &id, &[]));
+    user.write("work/main:.loop.toml", "promise = \"true\"\n");
+    must(&user.work(), "git add -A; git commit -qm base");
+    said["predicate"]["gates"][0]["command"] = json!("true");
+    said["predicate"]["gates"][0]["command_sha256"] = Value::Null;
+    said["subject"][0]["digest"] = json!({"gitTree": tree(&user.work())});
+    let envelope = Envelope { payload: said.to_string().into_bytes(), signatures: Vec::new() };
+    user.write("evil.json", &envelope.to_line());
+    let refused = user.run(&["verify", "../evil.json", "--run", "--gates-from", "main:.loop.toml"]).expect_code(1);
+    assert!(refused.out().contains("weaker than those of the base"), "{}", refused.text());
+    let file = user.run(&["verify", "../evil.json", "--run", "--gates-from", "./main:.loop.toml"]).expect_code(0);
+    assert!(file.out().contains("the gates are a file of this checkout"), "{}", file.text());
+}
+
+#[test]
+fn what_qualifies_a_loop_is_said_where_its_proof_is_checked() {
+    let (user, id) = done(&["--judge", "workspace"]);
+    user.write("proof.json", &proof_of(&user, &id, &["--sign", &key(&user, "ann")]));
+    let signers = ["--allowed-signers-rev", "main:.github/signers"];
+    for format in ["text", "markdown", "junit", "json"] {
+        let found = user.run(&[&["verify", "../proof.json", "--format", format], &signers[..]].concat()).expect_code(0);
+        assert!(found.out().contains("in the workspace only"), "{format}: {}", found.text());
+    }
+    let run = user.run(&["verify", "../proof.json", "--run", "--gates-from", "main:.loop.toml"]).expect_code(0);
+    assert!(run.out().lines().next().is_some_and(|line| line.ends_with("in the workspace only")), "{}", run.text());
+    let pr = user.run(&["proof", &id, "--pr"]).expect_code(0);
+    assert!(pr.out().contains("in the workspace only"), "{}", pr.text());
+}
+
+#[test]
+fn the_repository_of_a_git_hook_is_not_that_of_the_gates() {
+    let (user, id) = done(&[]);
+    user.write(
+        "work/check.sh",
+        "#!/bin/sh\ntest -z \"$GIT_DIR$GIT_WORK_TREE$GIT_INDEX_FILE$GIT_CONFIG_COUNT\" && grep -q done work.txt\n",
+    );
+    must(&user.work(), "git commit -qam check; git branch -qf main");
+    let mut said = statement(&proof_of(&user, &id, &[]));
+    said["subject"][0]["digest"] = json!({"gitTree": tree(&user.work())});
+    let envelope = Envelope { payload: said.to_string().into_bytes(), signatures: Vec::new() };
+    user.write("proof.json", &envelope.to_line());
+    let mut command = user.command(&["verify", "../proof.json", "--run", "--gates-from", "main:.loop.toml"]);
+    command.env("GIT_DIR", user.root().join("elsewhere")).env("GIT_WORK_TREE", "/").env("GIT_INDEX_FILE", "index");
+    command
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "core.fsmonitor")
+        .env("GIT_CONFIG_VALUE_0", "touch fired");
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+#[test]
+fn a_proof_is_not_written_through_a_link_of_the_workspace() {
+    let (user, id) = done(&[]);
+    user.write("home/precious", "mine\n");
+    must(&user.work(), "ln -s ../home/precious loop-proof.json; ln -s ../home folder");
+    for output in ["loop-proof.json", "folder/precious"] {
+        let refused = user.run(&["proof", &id, "-o", output]).expect_code(3);
+        assert!(refused.err().contains("link"), "{}", refused.text());
+    }
+    assert_eq!(user.read("home/precious"), "mine\n");
+}
+
+#[test]
+fn only_gates_that_are_covered_here_are_named_for_a_program() {
+    let (user, id) = done(&[]);
+    let line = proof_of(&user, &id, &["--sign", &key(&user, "ann")]);
+    user.write("proof.json", &line);
+    let ask = ["verify", "../proof.json", "--format", "gates", "--gates-from", "main:.loop.toml"];
+    let trusted = ["--allowed-signers-rev", "main:.github/signers"];
+    assert_eq!(user.run(&[&ask[..], &trusted].concat()).expect_code(0).out(), "promise\n");
+    assert_eq!(user.run(&ask).expect_code(4).out(), "", "nobody is trusted");
+    user.write("work/new", "x");
+    assert_eq!(user.run(&[&ask[..], &trusted].concat()).expect_code(0).out(), "", "local changes");
+    fs::remove_file(user.work().join("new")).unwrap();
+    let mut said = statement(&line);
+    said["predicate"]["platform"] = json!("other-os");
+    let envelope = Envelope { payload: said.to_string().into_bytes(), signatures: Vec::new() };
+    user.write("proof.json", &envelope.to_line());
+    let run = user.run(&[&ask[..], &["--run"]].concat()).expect_code(0);
+    assert_eq!(run.out(), "promise\n", "it ran here");
+    let wrong = user.run(&["verify", &id, "--format", "gates"]).expect_code(4);
+    assert!(wrong.err().contains("--format gates is of a proof"), "{}", wrong.text());
+}
+
+#[test]
+fn a_proof_names_the_files_that_its_gates_use() {
+    let (user, id) = done(&[]);
+    let line = proof_of(&user, &id, &["--sign", &key(&user, "ann")]);
+    let blob = Command::new("git").args(["rev-parse", "HEAD:check.sh"]).current_dir(user.work()).output().unwrap();
+    let blob = String::from_utf8(blob.stdout).unwrap();
+    let inputs = &statement(&line)["predicate"]["gates"][0]["inputs"];
+    assert_eq!(*inputs, json!([{"gitBlob": blob.trim(), "path": "check.sh"}]));
+}
+
+#[test]
+fn a_text_for_a_pull_request_has_no_name_of_a_test_that_the_proof_withholds() {
+    let user = with_repository();
+    let folder = user.work().display().to_string();
+    let script = format!(
+        "#!/bin/sh\necho 'TAP version 13'; echo 1..1\nif grep -q done work.txt; then echo 'ok 1 - reads {folder}/x'; else echo 'not ok 1 - reads {folder}/x'; exit 1; fi\n"
+    );
+    user.write("work/check.sh", &script);
+    must(&user.work(), "git commit -qam tap");
+    user.run(&start(AGENT, PROMISE, &["--approve", "--strength", "off", "--judge", "workspace"])).expect_code(0);
+    let id = user.id();
+    let said = statement(&proof_of(&user, &id, &[]));
+    assert_eq!(said["predicate"]["turned"], json!({"count": 1, "first": [null]}));
+    let pr = user.run(&["proof", &id, "--pr"]).expect_code(0);
+    assert!(!pr.out().contains(&folder), "{}", pr.out());
 }

@@ -1,12 +1,14 @@
-//! A statement read back. It is a stranger's input: every text may be hostile, every field may be missing, and fields that
+//! A statement read back. It is untrusted input: every text may be hostile, every field may be missing, and fields that
 //! are not known are ignored.
 use serde_json::Value;
 
 use super::canonical;
 use super::envelope::{Envelope, FormError};
 use super::statement::{PREDICATE_TYPE, REVISION, STATEMENT_TYPE, text_hash};
+use crate::policy::gate::Verdict;
+use crate::run::Outcome;
 use crate::settings::GateSpec;
-use crate::text::unescape_path;
+use crate::text::{control_character, one_line, unescape_path};
 
 /// More gates are not read.
 const GATES_MAX: usize = 64;
@@ -20,6 +22,10 @@ const TRIES_MAX: u32 = 20;
 const RULES_MAX: usize = 500;
 /// So many sentences of one kind are taken over.
 const SENTENCES_MAX: usize = 20;
+/// So many files of a gate are taken over.
+const INPUTS_MAX: usize = 100;
+/// A longer name of a gate is cut.
+const NAME_LETTERS_MAX: usize = 40;
 
 /// What a proof says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,8 +40,14 @@ pub struct ProofClaims {
     pub verified: bool,
     /// How the run ended.
     pub outcome: String,
+    /// A person accepted it.
+    pub accepted: bool,
     /// Why it is not verified, in sentences.
     pub against: Vec<String>,
+    /// What stands beside the word *verified* there, such as *in the workspace only*.
+    pub qualification: Option<String>,
+    /// What was found there and does not speak against it, in sentences.
+    pub noted: Vec<String>,
     /// The run.
     pub id: String,
     /// The version of loop.
@@ -48,8 +60,8 @@ pub struct ProofClaims {
     pub scope: ClaimedScope,
     /// The gates.
     pub gates: Vec<ClaimedGate>,
-    /// Whether a gate failed before iteration 1.
-    pub red_before: bool,
+    /// Whether a gate failed before iteration 1; none where that is not said.
+    pub red_before: Option<bool>,
     /// How many tests turned green.
     pub turned: Option<u64>,
     /// What was left out of it.
@@ -94,6 +106,8 @@ pub struct ClaimedGate {
     pub verdict: String,
     /// The hash of its output.
     pub output_sha256: Option<String>,
+    /// Files that it used to judge, as paths in the workspace.
+    pub inputs: Vec<String>,
 }
 
 impl ClaimedGate {
@@ -107,10 +121,10 @@ impl ClaimedGate {
         }
     }
 
-    /// The gate, to be run; none where its command was left out.
+    /// The gate, to be run; none where its command was left out, or has control characters.
     #[must_use]
     pub fn spec(&self) -> Option<GateSpec> {
-        let command = self.command.as_deref()?;
+        let command = self.command.as_deref().filter(|command| control_character(command).is_none())?;
         Some(GateSpec {
             tries: self.passes,
             watch: !self.required,
@@ -154,23 +168,33 @@ impl ProofClaims {
             return Err(odd("it has too many gates"));
         }
         let scope = scope(&predicate["scope"]).ok_or_else(|| odd("its folder is not one of a repository"))?;
+        let gates = gates.iter().map(gate).collect::<Option<Vec<_>>>();
+        let gates = gates.ok_or_else(|| odd("how many tries of a gate must pass cannot be read"))?;
         let known = predicate["revision"].as_u64() == Some(REVISION);
+        let accepted = predicate["outcome"] == Outcome::Accepted.name() || !predicate["accepted"].is_null();
+        let against = against(predicate);
+        // Every part must agree: one that does not is believed.
+        let verified = predicate["verified"] == true && predicate["outcome"] == Outcome::Verified.name();
         Ok(Self {
             git_tree,
             sha256,
             unknown_revision: (!known).then(|| predicate["revision"].to_string()),
-            verified: predicate["verified"] == true,
+            verified: verified && !accepted && against.is_empty(),
             outcome: text(&predicate["outcome"]),
-            against: against(predicate),
+            accepted,
+            against,
+            qualification: qualification(predicate),
+            noted: noted(predicate),
             id: text(&predicate["id"]),
             program: text(&predicate["loop"]),
             at: text(&predicate["at"]),
             platform: text(&predicate["platform"]),
             scope,
-            gates: gates.iter().map(gate).collect(),
+            gates,
             red_before: predicate["baseline"]["gates"]
                 .as_array()
-                .is_some_and(|gates| gates.iter().any(|gate| gate["verdict"] == "fail")),
+                .filter(|gates| !gates.is_empty())
+                .map(|gates| gates.iter().any(|gate| gate["verdict"] == Verdict::Fail.name())),
             turned: predicate["turned"]["count"].as_u64(),
             withheld: texts(&predicate["withheld"]),
         })
@@ -220,19 +244,24 @@ fn scope(value: &Value) -> Option<ClaimedScope> {
     })
 }
 
-fn gate(value: &Value) -> ClaimedGate {
+/// None where its tries cannot be read.
+fn gate(value: &Value) -> Option<ClaimedGate> {
     let command = value["command"].as_str().filter(|command| command.len() <= COMMAND_BYTES_MAX);
-    ClaimedGate {
-        name: text(&value["name"]),
+    let told = &value["passes"];
+    let passes = if told.is_null() { None } else { Some(passes(told.as_str()?)?) };
+    let inputs = value["inputs"].as_array().into_iter().flatten().filter_map(|input| input["path"].as_str());
+    Some(ClaimedGate {
+        name: one_line(&text(&value["name"]), NAME_LETTERS_MAX),
         command: command.map(str::to_owned),
         command_sha256: digest(value, "command_sha256", &[64]),
         required: value["required"] != false,
-        passes: value["passes"].as_str().and_then(passes),
+        passes,
         timeout_ms: value["timeout_ms"].as_u64().map(|limit| limit.min(TIMEOUT_MS_MAX)),
         trust_exit: value["trust_exit"] == true,
         verdict: text(&value["verdict"]),
         output_sha256: digest(value, "output_sha256", &[64]),
-    }
+        inputs: inputs.take(INPUTS_MAX).map(str::to_owned).collect(),
+    })
 }
 
 /// `2of3`.
@@ -244,7 +273,45 @@ fn passes(text: &str) -> Option<(u32, u32)> {
 
 /// What speaks against it, in sentences.
 fn against(predicate: &Value) -> Vec<String> {
-    let findings = predicate["findings"].as_array().into_iter().flatten().map(|finding| text(&finding["text"]));
-    let weaker = texts(&predicate["weaker"]).into_iter().map(|weaker| format!("weaker tests: {weaker}"));
-    findings.filter(|text| !text.is_empty()).chain(weaker).take(SENTENCES_MAX).collect()
+    findings(&predicate["findings"])
+}
+
+fn findings(value: &Value) -> Vec<String> {
+    let of = |finding: &Value| match finding["text"].as_str() {
+        // It is there, even if its text was left out.
+        None | Some("") => "a finding without a text".to_owned(),
+        Some(text) => text.to_owned(),
+    };
+    value.as_array().into_iter().flatten().map(of).take(SENTENCES_MAX).collect()
+}
+
+/// What was found and does not speak against it, in sentences.
+fn noted(predicate: &Value) -> Vec<String> {
+    let judge = &predicate["judge"];
+    let mut noted = Vec::new();
+    if judge["workspace"].is_object() {
+        noted.push(format!("judged only in the workspace: {}", text(&judge["workspace"]["why"])));
+    }
+    if judge["clean_copy"]["place"] == "workspace_opened" {
+        noted.push("files of the workspace were opened while a copy was judged".to_owned());
+    }
+    noted.extend(texts(&predicate["weaker"]).into_iter().map(|weaker| format!("weaker tests: {weaker}")));
+    noted.extend(findings(&predicate["named"]));
+    noted.truncate(SENTENCES_MAX);
+    noted
+}
+
+/// What stands beside the word *verified*: as it was written there, else what the other fields say.
+fn qualification(predicate: &Value) -> Option<String> {
+    let written = predicate["qualification"].as_str().filter(|text| !text.is_empty());
+    if let Some(written) = written {
+        return Some(written.to_owned());
+    }
+    let weaker = predicate["weaker"].as_array().is_some_and(|weaker| !weaker.is_empty());
+    let parts = [
+        predicate["judge"]["workspace"].is_object().then_some("in the workspace only"),
+        weaker.then_some("with weaker tests"),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -1,4 +1,4 @@
-//! A DSSE envelope: the statement as it was written, and its signatures. Everything read here may come from a stranger.
+//! A DSSE envelope: the statement as it was written, and its signatures. Everything read here is untrusted input.
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

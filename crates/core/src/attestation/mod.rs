@@ -9,10 +9,12 @@
 //! | `ssh_signature` | what an SSH signature says about itself: its key and its namespace |
 //! | `statement` | the statement, made from what a run recorded |
 //! | `withhold` | what must not leave this machine: local paths, things that look like secrets |
-//! | `claims` | a statement read back; it is a stranger's input |
+//! | `claims` | a statement read back; it is untrusted input |
+//! | `base` | the gates of the base, compared with those of a proof; which gates may be run |
 //! | `check` | what a check of a proof found, what that means, and its exit code |
 //!
 //! Nothing here signs, reads a file or runs anything; `loop_host::attestation` does.
+pub mod base;
 pub mod base64;
 pub mod canonical;
 pub mod check;
@@ -22,8 +24,9 @@ pub mod ssh_signature;
 pub mod statement;
 pub mod withhold;
 
-pub use check::{GatesMatch, ProofCheck, Rerun, SignatureTrust, TreeMatch};
+pub use base::{BaseGates, GateToRun, GatesSource, covered_gates, gates_to_run};
+pub use check::{CheckResults, GatesMatch, ProofCheck, Rerun, SignatureTrust, TreeMatch};
 pub use claims::{ClaimedGate, ClaimedScope, ProofClaims};
 pub use envelope::{Envelope, EnvelopeSignature, FormError};
-pub use statement::{PortableTree, StatementRequest, statement};
+pub use statement::{GateInput, PortableTree, StatementRequest, statement};
 pub use withhold::LocalTexts;

@@ -1,11 +1,13 @@
 //! The statement of a proof, made from what a run recorded: an in-toto statement whose subject is a tree of files.
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::withhold::{LocalTexts, withhold};
 use crate::run::{Gate, Proof, ProofGate, RunState};
 use crate::settings::GateSpec;
-use crate::view::Certificate;
+use crate::view::{Certificate, qualification};
 
 /// What a statement is.
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
@@ -27,6 +29,15 @@ pub struct PortableTree {
     pub sha256: Option<String>,
     /// Why the id of the commit's tree is another one, where it is.
     pub not_git: Option<String>,
+}
+
+/// A file that a gate used to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateInput {
+    /// Its path in the workspace, as facts write paths.
+    pub path: String,
+    /// The id that git gives to its content.
+    pub git_blob: String,
 }
 
 /// Everything that a statement is made of beside what the run recorded.
@@ -54,6 +65,8 @@ pub struct StatementRequest<'a> {
     pub journal: Option<String>,
     /// Files of agents that are no part of the work, as ignore rules.
     pub litter: Vec<String>,
+    /// Protected files that each gate used to judge, by its name.
+    pub inputs: BTreeMap<String, Vec<GateInput>>,
     /// What must not be in it.
     pub local: LocalTexts,
 }
@@ -95,6 +108,7 @@ fn predicate(request: &StatementRequest<'_>) -> Value {
         "revision": REVISION,
         "verified": certificate.verified && certificate.accepted.is_none(),
         "outcome": over.map(|over| over.outcome.name()),
+        "qualification": qualification(state),
         "reason": over.map(|over| over.reason.text.as_str()),
         "at": certificate.at,
         "loop": request.program,
@@ -112,7 +126,7 @@ fn predicate(request: &StatementRequest<'_>) -> Value {
         },
         "tree": certificate.tree,
         "baseline": {"gitTree": request.baseline_tree, "gates": baseline(state)},
-        "gates": gates(state),
+        "gates": gates(request),
         "turned": turned,
         "weaker": certificate.weaker,
         "tampered": state.guard.times(),
@@ -143,14 +157,17 @@ fn baseline(state: &RunState) -> Vec<Value> {
     state.gates.iter().filter_map(row).collect()
 }
 
-fn gates(state: &RunState) -> Vec<Value> {
+fn gates(request: &StatementRequest<'_>) -> Vec<Value> {
+    let state = request.state;
     let spec = |name: &str| state.gates.iter().map(Gate::spec).find(|spec| spec.name == name);
     let limit_ms = state.settings.shown().gate_timeout_ms;
     let gates = proof(state).into_iter().flat_map(|proof| &proof.gates);
-    gates.filter_map(|gate| Some(gate_row(gate, spec(&gate.name)?, limit_ms))).collect()
+    let inputs = |name: &str| request.inputs.get(name).map(Vec::as_slice).unwrap_or_default();
+    gates.filter_map(|gate| Some(gate_row(gate, spec(&gate.name)?, limit_ms, inputs(&gate.name)))).collect()
 }
 
-fn gate_row(gate: &ProofGate, spec: &GateSpec, limit_ms: u64) -> Value {
+fn gate_row(gate: &ProofGate, spec: &GateSpec, limit_ms: u64, inputs: &[GateInput]) -> Value {
+    let inputs = inputs.iter().map(|input| json!({"path": input.path, "gitBlob": input.git_blob}));
     let tests =
         gate.tests.map(|(passed, failed, skipped)| json!({"passed": passed, "failed": failed, "skipped": skipped}));
     json!({
@@ -161,6 +178,7 @@ fn gate_row(gate: &ProofGate, spec: &GateSpec, limit_ms: u64) -> Value {
         "passes": spec.tries.map(|(need, all)| format!("{need}of{all}")),
         "timeout_ms": spec.timeout_ms.unwrap_or(limit_ms),
         "trust_exit": spec.trust_exit,
+        "inputs": inputs.collect::<Vec<_>>(),
         "verdict": gate.verdict.name(),
         "ended": gate.ended.brief(),
         "duration_ms": gate.duration_ms,

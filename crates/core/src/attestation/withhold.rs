@@ -35,7 +35,7 @@ const KEY_BEGINNINGS: [&str; 20] = [
 ];
 /// A key has at least so many characters behind its beginning.
 const KEY_REST_MIN: usize = 12;
-/// A word of so many letters of all kinds is not of a language.
+/// A word of at least 32 letters with upper case, lower case and digits is treated as random.
 const RANDOM_LETTERS_MIN: usize = 32;
 /// Folders that have the home folders of people in them.
 const HOMES: [&str; 2] = ["/home/", "/Users/"];
@@ -125,7 +125,12 @@ pub fn looks_secret(text: &str) -> bool {
     if text.contains("-----BEGIN ") && text.contains("PRIVATE KEY") || has_user_in_address(text) {
         return true;
     }
-    let mut words = text.split(|letter: char| letter.is_whitespace() || "'\"`;|&()<>,".contains(letter)).peekable();
+    let small = text.to_ascii_lowercase();
+    let (is_header, is_curl) = (small.contains("authorization"), small.contains("curl"));
+    // A shell joins what is quoted with what stands before it: `TOKEN="abc"`.
+    let joined = text.replace(['\'', '"', '\\'], "");
+    let is_between = |letter: char| letter.is_whitespace() || "`;|&()<>,{}".contains(letter);
+    let mut words = joined.split(is_between).filter(|word| !word.is_empty()).peekable();
     while let Some(word) = words.next() {
         let (name, value) = word.split_once(['=', ':']).map_or((word, None), |(name, value)| (name, Some(value)));
         // `--token abc` names its value in the next word.
@@ -137,8 +142,27 @@ pub fn looks_secret(text: &str) -> bool {
         if word.split(['=', '/', ':', '@']).any(is_key) {
             return true;
         }
+        let next = words.peek().copied().unwrap_or_default();
+        if is_header && is_scheme(word) && is_literal(next) || is_curl && names_user(word, next) {
+            return true;
+        }
     }
     false
+}
+
+/// The word before the secret in a header such as `Authorization: Bearer abc`.
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic", "token"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
+/// `-u name:password` of curl, also behind other short options.
+fn names_user(word: &str, next: &str) -> bool {
+    let user = match word.strip_prefix("--user=") {
+        Some(user) => user,
+        None if word == "--user" || word.starts_with('-') && !word.starts_with("--") && word.ends_with('u') => next,
+        None => return false,
+    };
+    user.split_once(':').is_some_and(|(_, password)| is_literal(password))
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -194,6 +218,16 @@ mod tests {
             "AKIA1234567890ABCDEF",
             "x aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3 y",
             "-----BEGIN OPENSSH PRIVATE KEY-----",
+            "curl -H 'Authorization: Bearer abcdef0123' https://x",
+            "curl -H \"authorization: token abcdef0123\" x",
+            "curl -su me:hunter2 https://x",
+            "curl -u \"me:hunter2\" https://x",
+            "API_TOKEN=\"abc123\" make test",
+            "sh -c 'DB_PASSWORD=\"hunter2\" make'",
+            "curl -d '{\"password\":\"hunter2\"}' x",
+            "run --token 'abcd1234'",
+            "curl --user me:hunter2 https://x",
+            "curl --user=me:hunter2 https://x",
         ] {
             assert!(looks_secret(text), "{text}");
         }
@@ -212,6 +246,13 @@ mod tests {
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
             "src/sk-learn/a.py",
             "ThisIsAVeryLongNameOfATestThatPeopleWriteInJava",
+            "curl -H 'Authorization: Bearer $TOKEN' https://x",
+            "curl -u \"$USER:$PASS\" https://x",
+            "docker run -u 1000:1000 image make test",
+            "API_TOKEN= make test",
+            "API_TOKEN=\"${API_TOKEN}\" make test",
+            "API_TOKEN=\"$(cat token)\" make test",
+            "pytest -k 'basic or bearer' tests/auth",
         ] {
             assert!(!looks_secret(text), "{text}");
         }

@@ -129,7 +129,7 @@ impl RunState {
                 }
             }
             Request::Accept { because } => {
-                self.requests.accept = Some(Acceptance { by: by.to_owned(), because: because.clone() });
+                self.requests.accept = Some(Acceptance { command: by.to_owned(), because: because.clone() });
             }
             Request::Inject(text) => self.prompt.inject(text),
             Request::Set(changes) => self.change(changes),

@@ -306,7 +306,7 @@ pub struct Proof {
     /// What speaks against the pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// Who accepted it all the same.
+    /// A person accepted it all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Acceptance>,
     /// What a probe cleared, or was accepted from the start.
@@ -359,8 +359,8 @@ fn is_zero(number: &u64) -> bool {
 /// A person accepted a pass that something speaks against.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acceptance {
-    /// With which command.
-    pub by: String,
+    /// The command that recorded it.
+    pub command: String,
     /// Why, in the person's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,

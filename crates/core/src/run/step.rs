@@ -317,7 +317,7 @@ impl Turn<'_> {
         let passed_but = self.after.over.as_ref().filter(|over| over.outcome == Outcome::PassedBut);
         let (Some(over), Some(accepted)) = (passed_but, &self.after.requests.accept) else { return };
         let because = accepted.because.as_ref().map_or(String::new(), |because| format!(": {because}"));
-        let text = format!("accepted by {}{because}", accepted.by);
+        let text = format!("accepted by {}{because}", accepted.command);
         let text = text::head(&text, REASON_BYTES_MAX).to_owned();
         let mut proof = over.proof.clone().unwrap_or_default();
         proof.accepted = Some(accepted.clone());

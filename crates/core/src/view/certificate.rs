@@ -68,7 +68,7 @@ pub struct Certificate {
     pub named: Vec<Finding>,
     /// What the hidden gates said; null where there were none. What they run is not written here.
     pub hidden_gates: Option<ProofHidden>,
-    /// Who accepted it all the same; null where no person did.
+    /// With which command a person accepted it all the same, and why; null where no person did.
     pub accepted: Option<Acceptance>,
     /// The version of loop that started the run.
     pub program: String,
@@ -167,7 +167,7 @@ impl Certificate {
     #[must_use]
     pub fn words(&self) -> String {
         if let Some(accepted) = &self.accepted {
-            return format!("accepted by a person ({}), not verified: {}", accepted.by, self.findings_text());
+            return format!("accepted by a person ({}), not verified: {}", accepted.command, self.findings_text());
         }
         if !self.findings.is_empty() {
             return format!("passed, but not verified: {}", self.findings_text());

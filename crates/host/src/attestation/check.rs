@@ -1,11 +1,11 @@
-//! The whole check of a proof in a checkout. The proof is a stranger's input: its commands are run only if a trusted key
+//! The whole check of a proof in a checkout. The proof is untrusted input: its commands are run only if a trusted key
 //! signed them or the base names the same.
 use std::path::{Path, PathBuf};
 
-use loop_core::attestation::check::Looked;
 use loop_core::attestation::envelope::PROOF_BYTES_MAX;
 use loop_core::attestation::{
-    ClaimedGate, ClaimedScope, Envelope, GatesMatch, ProofCheck, ProofClaims, Rerun, SignatureTrust, TreeMatch,
+    BaseGates, CheckResults, ClaimedScope, Envelope, GateToRun, GatesMatch, GatesSource, ProofCheck, ProofClaims,
+    Rerun, SignatureTrust, TreeMatch, covered_gates, gates_to_run,
 };
 use loop_core::policy::gate::Verdict;
 use loop_core::settings::{GateSpec, gates_from_project};
@@ -13,8 +13,9 @@ use loop_core::text;
 use loop_core::view::{Again, CertifiedGate, VerifiedGate};
 use thiserror::Error;
 
-use super::checkout::{Compared, RecordedCheckout, compare, record};
-use super::rerun::{Along, rerun};
+use super::checkout::{RecordedCheckout, TreeComparison, compare, left_out_by_rules, record};
+use super::hints::hints;
+use super::rerun::{Extras, rerun};
 use super::ssh::{SIGNERS_BYTES_MAX, SignError, SignatureCheck};
 use crate::checkpoint::user_git::{Checkout, GitUser};
 use crate::fs::fresh_id;
@@ -27,19 +28,9 @@ const PROJECT_BYTES_MAX: u64 = 1024 * 1024;
 /// So many proofs of one note are looked at, the newest first.
 const PROOFS_MAX: usize = 64;
 
-/// So many changed files are named.
+/// So many changed files are named, and so much of each name.
 const CHANGED_MAX: usize = 20;
-/// Programs, and the file that says what they do.
-const READ_FIRST: [(&str, &str); 7] = [
-    ("make", "Makefile"),
-    ("npm", "package.json"),
-    ("pnpm", "package.json"),
-    ("yarn", "package.json"),
-    ("just", "justfile"),
-    ("tox", "tox.ini"),
-    ("pytest", "pytest.ini"),
-];
-
+const FILE_LETTERS_MAX: usize = 120;
 /// What is asked of a proof.
 #[derive(Debug, Clone)]
 pub struct CheckRequest<'a> {
@@ -49,11 +40,11 @@ pub struct CheckRequest<'a> {
     pub copies: &'a Path,
     /// Whose git settings hold.
     pub user: GitUser,
-    /// A file with the allowed signers.
+    /// A file with the allowed signers; a relative path begins in `folder`.
     pub signers: Option<PathBuf>,
     /// The same as `REVISION:PATH`.
     pub signers_revision: Option<String>,
-    /// The project file of the base, as `REVISION:PATH` or a file.
+    /// The project file of the base: `REVISION:PATH`, or a file as [`GatesSource`] reads it.
     pub gates_from: Option<String>,
     /// Whether the gates are run again.
     pub run: bool,
@@ -103,17 +94,26 @@ pub fn find_note(request: &CheckRequest<'_>) -> Result<Vec<Vec<u8>>, CheckError>
     let mut found = note_of(&mut checkout, &trees)?;
     if found.is_none() {
         // The commit has another id than its files, as with line ends that git converts.
-        let room = Room::open(request.copies)?;
+        let room = ScratchFolder::open(request.copies)?;
         let scope = ClaimedScope { folder: text::escape_path(&folder), ..ClaimedScope::default() };
         let claims = ProofClaims { git_tree: "0".repeat(40), scope, ..ProofClaims::default() };
         trees = vec![record(&checkout.top.clone(), &claims, &room.path, &request.user)?.files.git_tree];
         found = note_of(&mut checkout, &trees)?;
     }
-    let note = found.ok_or_else(|| {
-        CheckError::Wrong("there is no note in refs/notes/loop for the tree of this checkout".to_owned())
-    })?;
+    let Some(note) = found else { return Err(no_note(&mut checkout, &folder)) };
     let lines = note.split(|byte| *byte == b'\n').rev().filter(|line| !line.trim_ascii().is_empty());
     Ok(lines.take(PROOFS_MAX).map(<[u8]>::to_vec).collect())
+}
+
+fn no_note(checkout: &mut Checkout, folder: &[u8]) -> CheckError {
+    let missing = "there is no note in refs/notes/loop for the tree of this checkout";
+    let on_commit = checkout.head().and_then(|head| checkout.note(&head).ok().flatten()).is_some();
+    match checkout.head_tree(false, folder).filter(|_| on_commit) {
+        Some(tree) => {
+            CheckError::Wrong(format!("{missing}; there is a note on the commit, but it must be on the tree {tree}"))
+        }
+        None => CheckError::Wrong(missing.to_owned()),
+    }
 }
 
 fn note_of(checkout: &mut Checkout, trees: &[String]) -> Result<Option<Vec<u8>>, CheckError> {
@@ -126,12 +126,12 @@ fn note_of(checkout: &mut Checkout, trees: &[String]) -> Result<Option<Vec<u8>>,
 }
 
 /// A folder for a short time, which goes with this.
-struct Room {
+struct ScratchFolder {
     path: PathBuf,
     copies: Option<Copies>,
 }
 
-impl Room {
+impl ScratchFolder {
     fn open(copies: &Path) -> Result<Self, CheckError> {
         let unable = |error: std::io::Error| CheckError::Unable(format!("{}: {error}", copies.display()));
         std::fs::create_dir_all(copies).map_err(unable)?;
@@ -141,7 +141,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // What stays is removed by the next sweep.
         self.copies.take().map(Copies::remove_all);
@@ -162,7 +162,7 @@ pub fn check_proof(
     let claims = ProofClaims::of(&envelope).map_err(|error| form(&error))?;
     let mut checkout = Checkout::of(request.folder).map_err(CheckError::Unable)?;
     let top = checkout.as_ref().map_or_else(|| request.folder.to_owned(), |checkout| checkout.top.clone());
-    let room = Room::open(request.copies)?;
+    let room = ScratchFolder::open(request.copies)?;
     let signers = signers(request, checkout.as_mut())?;
     let base = base_gates(request, checkout.as_mut())?;
     let trust_given = signers.is_some();
@@ -170,41 +170,58 @@ pub fn check_proof(
     let signed = envelope.signed_bytes();
     let signatures = envelope.signatures.iter().map(|signature| signatures.check(&signed, signature));
     let signatures = signatures.collect::<Result<Vec<SignatureTrust>, _>>()?;
-    let recorded = record(&top, &claims, &room.path, &request.user);
-    let (now, compared) = match recorded {
-        Ok(now) => {
-            let compared = compare(&claims, checkout.as_mut(), &now);
-            (Some(now), compared)
-        }
-        Err(CheckError::Unable(why)) => (None, Compared::unseen(why)),
-        Err(error) => return Err(error),
-    };
-    let mut gates = base.as_ref().map_or(GatesMatch::NotAsked, |base| compared_gates(base, &claims.gates));
+    let (now, compared) = tree_of(request, &claims, checkout.as_mut(), &top, &room)?;
+    let mut gates = base.as_ref().map_or(GatesMatch::NotAsked, |base| base.compared(&claims));
     if let (GatesMatch::Same { changed }, Some(base), Some(checkout), Some(now)) =
         (&mut gates, &base, &mut checkout, &now)
     {
         *changed = changed_files(request, base, &claims, checkout, now);
     }
-    let Compared { tree, dirty, left_out } = compared;
-    let mut looked = Looked { signatures, trust_given, tree, dirty, gates, run: Rerun::NotAsked };
-    let before = ProofCheck::new(&claims, looked.clone());
+    let TreeComparison { tree, dirty, left_out } = compared;
+    let mut found = CheckResults { signatures, trust_given, tree, dirty, gates, run: Rerun::NotAsked };
+    let before = ProofCheck::new(&claims, found.clone());
     // What is refused already is not run.
     if let (true, 0 | 4, Some(now)) = (request.run, before.exit_code, &now) {
-        looked.run = if looked.may_run() {
+        found.run = if found.may_run() {
             if !left_out.is_nothing() {
                 let why = format!("the rules of the proof leave out files of this checkout: {}", left_out.words());
                 return Err(CheckError::Unable(why));
             }
-            check_files(&looked, now, &claims)?;
-            let chosen = chosen(&claims, base.as_deref().unwrap_or_default(), &looked)?;
+            check_files(&found, now, &claims)?;
+            let chosen = gates_to_run(&claims, base.as_ref(), found.is_trusted()).map_err(CheckError::Unable)?;
             Rerun::Ran { gates: run_gates(&chosen, request, now, &room, show)? }
         } else {
             Rerun::Refused
         };
     }
-    let mut check = ProofCheck::new(&claims, looked);
-    check.hints = hints(&check, request, &top);
+    let mut check = ProofCheck::new(&claims, found);
+    check.covered = covered_gates(&check, &claims, base.as_ref(), &platform());
+    check.hints = hints(&check, request, checkout.as_mut(), &top);
     Ok(check)
+}
+
+/// The kind of this machine, such as `x86_64-linux`.
+pub(super) fn platform() -> String {
+    format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// The files of the checkout, and what the proof has to do with them.
+fn tree_of(
+    request: &CheckRequest<'_>,
+    claims: &ProofClaims,
+    checkout: Option<&mut Checkout>,
+    top: &Path,
+    room: &ScratchFolder,
+) -> Result<(Option<RecordedCheckout>, TreeComparison), CheckError> {
+    match record(top, claims, &room.path, &request.user) {
+        Ok(now) => {
+            let left_out = || left_out_by_rules(&now, top, claims, &room.path, &request.user);
+            let compared = compare(claims, checkout, &now, left_out)?;
+            Ok((Some(now), compared))
+        }
+        Err(CheckError::Unable(why)) => Ok((None, TreeComparison::unseen(why))),
+        Err(error) => Err(error),
+    }
 }
 
 fn signers(request: &CheckRequest<'_>, checkout: Option<&mut Checkout>) -> Result<Option<Vec<u8>>, CheckError> {
@@ -214,141 +231,83 @@ fn signers(request: &CheckRequest<'_>, checkout: Option<&mut Checkout>) -> Resul
         return checkout.file_at(name, SIGNERS_BYTES_MAX).map(Some).map_err(wrong);
     }
     let read = |path: &PathBuf| {
-        read_bounded(path, SIGNERS_BYTES_MAX).map_err(|error| wrong(format!("{}: {error}", path.display())))
+        let read = read_bounded(&request.folder.join(path), SIGNERS_BYTES_MAX);
+        read.map_err(|error| wrong(format!("{}: {error}", path.display())))
     };
     request.signers.as_ref().map(read).transpose()
 }
 
-fn base_gates(
-    request: &CheckRequest<'_>,
-    checkout: Option<&mut Checkout>,
-) -> Result<Option<Vec<GateSpec>>, CheckError> {
+fn base_gates(request: &CheckRequest<'_>, checkout: Option<&mut Checkout>) -> Result<Option<BaseGates>, CheckError> {
     let Some(name) = &request.gates_from else { return Ok(None) };
     let shown = text::escaped_head(name, 200);
     let wrong = |why: String| CheckError::Wrong(format!("the gates of the base cannot be read: {why}"));
-    let bytes = match checkout {
-        Some(checkout) if name.contains(':') && !Path::new(name).is_file() => {
-            checkout.file_at(name, PROJECT_BYTES_MAX).map_err(wrong)?
+    let source = GatesSource::of(name);
+    // A file on disk does not say for which folder it is: for the one where the check is asked for.
+    let here = checkout.as_ref().map(|checkout| checkout.below.clone()).unwrap_or_default();
+    let bytes = match (source, checkout) {
+        (GatesSource::Revision { .. }, Some(checkout)) => checkout.file_at(name, PROJECT_BYTES_MAX).map_err(wrong)?,
+        (GatesSource::Revision { .. }, None) => {
+            return Err(wrong(format!("{shown} is a file of a revision, and there is no repository here")));
         }
-        _ => read_bounded(Path::new(name), PROJECT_BYTES_MAX).map_err(|error| wrong(format!("{shown}: {error}")))?,
+        (GatesSource::File(path), _) => read_bounded(&request.folder.join(path), PROJECT_BYTES_MAX)
+            .map_err(|error| wrong(format!("{shown}: {error}")))?,
     };
     let text = String::from_utf8(bytes).map_err(|_| wrong(format!("{shown} is not UTF-8")))?;
     let gates = gates_from_project(&text, &shown).map_err(|error| wrong(error.to_string()))?;
     if !gates.iter().any(|gate| !gate.watch) {
         return Err(wrong(format!("{shown} names no gate that must pass")));
     }
-    Ok(Some(gates))
+    Ok(Some(BaseGates { gates, folder: source.folder().unwrap_or(here) }))
 }
 
-/// Whether the proof has every required gate of the base.
-fn compared_gates(base: &[GateSpec], claimed: &[ClaimedGate]) -> GatesMatch {
-    let mut why = Vec::new();
-    for gate in base.iter().filter(|gate| !gate.watch) {
-        let same: Vec<&ClaimedGate> = claimed.iter().filter(|claim| claim.has_command(&gate.command)).collect();
-        let name = &gate.name;
-        let command = text::escaped_head(&gate.command, 80);
-        let as_strict = |claim: &&ClaimedGate| {
-            claim.required && claim.passes == gate.tries && (gate.trust_exit || !claim.trust_exit)
-        };
-        if same.is_empty() {
-            why.push(format!("{name} ({command}) is not among them"));
-        } else if !same.iter().any(as_strict) {
-            why.push(format!("{name} ({command}) was asked less strictly"));
-        } else if !same.iter().any(|claim| claim.verdict == Verdict::Pass.name()) {
-            why.push(format!("{name} ({command}) did not pass"));
-        }
-    }
-    if why.is_empty() { GatesMatch::Same { changed: Vec::new() } } else { GatesMatch::Weaker { why } }
-}
-
-/// Files that the commands of the base name, and that are not as in the base. A command can be the same and do less.
+/// Files that decide what the gates of the base do, and that are not as in the base: also new ones.
 fn changed_files(
     request: &CheckRequest<'_>,
-    base: &[GateSpec],
+    base: &BaseGates,
     claims: &ProofClaims,
     checkout: &mut Checkout,
     now: &RecordedCheckout,
 ) -> Vec<String> {
-    let Some((revision, _)) = request.gates_from.as_ref().and_then(|name| name.split_once(':')) else {
-        return Vec::new();
-    };
+    let source = request.gates_from.as_deref().map(GatesSource::of);
+    let Some(GatesSource::Revision { revision, .. }) = source else { return Vec::new() };
     let (leaves, folder) = (now.recorded.leaves(), claims.scope.folder_bytes());
     let mut changed = Vec::new();
-    for word in base.iter().filter(|gate| !gate.watch).flat_map(|gate| command_files(&gate.command)) {
-        let path = if folder.is_empty() { word.clone().into_bytes() } else { [&folder, word.as_bytes()].join(&b'/') };
-        let then = checkout.leaf_at(revision, &path);
-        if then.is_some() && then.as_ref() != leaves.get(word.as_bytes()) && !changed.contains(&word) {
-            changed.push(word);
+    for file in base.files(claims) {
+        let own = text::unescape_path(&file);
+        let path = if folder.is_empty() { own.clone() } else { [&folder[..], &own].join(&b'/') };
+        if checkout.leaf_at(revision, &path).as_ref() != leaves.get(&own) {
+            changed.push(text::one_line(&file, FILE_LETTERS_MAX));
         }
     }
     changed.truncate(CHANGED_MAX);
     changed
 }
 
-/// Names of files in a command, and those that its programs read first.
-fn command_files(command: &str) -> Vec<String> {
-    let words = command.split(|letter: char| letter.is_whitespace() || "'\"();|&<>=`".contains(letter));
-    let mut files = Vec::new();
-    for word in words.filter(|word| !word.is_empty() && !word.starts_with(['-', '$', '/'])) {
-        files.push(word.trim_start_matches("./").to_owned());
-        let read = READ_FIRST.iter().filter(|(program, _)| *program == word);
-        files.extend(read.map(|(_, file)| (*file).to_owned()));
-    }
-    files
-}
-
-/// A gate to run, and what the proof says about it.
-struct Chosen {
-    spec: GateSpec,
-    claim: ClaimedGate,
-}
-
-/// The gates that are run: all of the proof where a trusted key signed it, else only those that the base names.
-fn chosen(claims: &ProofClaims, base: &[GateSpec], looked: &Looked) -> Result<Vec<Chosen>, CheckError> {
-    let trusted = looked.signatures.iter().any(|trust| matches!(trust, SignatureTrust::Trusted { .. }));
-    let mut chosen = Vec::new();
-    for claim in &claims.gates {
-        let of_base = base.iter().find(|gate| claim.has_command(&gate.command));
-        let spec = of_base.cloned().or_else(|| claim.spec().filter(|_| trusted));
-        match spec {
-            Some(spec) => chosen.push(Chosen { spec, claim: claim.clone() }),
-            None if trusted && claim.required => {
-                let name = text::one_line(&claim.name, 60);
-                let why =
-                    format!("the command of the gate {name} was left out of the proof, and the base does not name it");
-                return Err(CheckError::Unable(why));
-            }
-            None => {}
-        }
-    }
-    Ok(chosen)
-}
-
 /// The files that would be judged are those of the proof, or of the merge of its branch.
-fn check_files(looked: &Looked, now: &RecordedCheckout, claims: &ProofClaims) -> Result<(), CheckError> {
-    if now.files.git_tree == claims.git_tree || looked.tree == TreeMatch::BranchTip {
+fn check_files(found: &CheckResults, now: &RecordedCheckout, claims: &ProofClaims) -> Result<(), CheckError> {
+    let is_merge = found.tree == TreeMatch::BranchTip && found.dirty.is_nothing();
+    if now.files.git_tree == claims.git_tree || is_merge {
         return Ok(());
     }
-    let names = looked.dirty.words();
-    let why = format!("the files of this checkout are not those of its commit ({names}): the gates would judge others");
-    Err(CheckError::Unable(why))
+    let names = found.dirty.words();
+    Err(CheckError::Unable(format!("the checkout has local changes ({names}); commit or stash them first")))
 }
 
 fn run_gates(
-    chosen: &[Chosen],
+    chosen: &[GateToRun],
     request: &CheckRequest<'_>,
     now: &RecordedCheckout,
-    room: &Room,
+    room: &ScratchFolder,
     show: &mut dyn FnMut(GateProgress<'_>),
 ) -> Result<Vec<VerifiedGate>, CheckError> {
     let specs: Vec<GateSpec> = chosen.iter().map(|chosen| chosen.spec.clone()).collect();
-    let along = Along { ignored: request.with_ignored, git: request.with_git };
+    let along = Extras { ignored: request.with_ignored, git: request.with_git };
     let ran = rerun(&specs, now, along, &room.path, show)?;
     Ok(chosen.iter().zip(&ran).map(|(chosen, again)| verified(chosen, again)).collect())
 }
 
-fn verified(chosen: &Chosen, again: &Again) -> VerifiedGate {
-    let Chosen { spec, claim } = chosen;
+fn verified(chosen: &GateToRun, again: &Again) -> VerifiedGate {
+    let GateToRun { spec, claim } = chosen;
     let verdict = match claim.verdict.as_str() {
         "pass" => Verdict::Pass,
         "fail" => Verdict::Fail,
@@ -368,34 +327,6 @@ fn verified(chosen: &Chosen, again: &Again) -> VerifiedGate {
         tests: None,
     };
     VerifiedGate::new(&recorded, again)
-}
-
-/// What a person should know to read the answer.
-fn hints(check: &ProofCheck, request: &CheckRequest<'_>, top: &Path) -> Vec<String> {
-    let mut hints = Vec::new();
-    let trust = "say whom you trust: --allowed-signers-rev origin/main:.github/loop_signers, or --allowed-signers FILE";
-    if !check.trust_given && check.run == Rerun::NotAsked {
-        hints.push(trust.to_owned());
-    }
-    if check.run == Rerun::Refused {
-        hints.push("give the base's own gates: --run --gates-from origin/main:.loop.toml".to_owned());
-        hints.push(trust.to_owned());
-    }
-    let in_checkout = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(top));
-    if request.signers.as_ref().is_some_and(in_checkout) {
-        hints.push("the allowed signers are a file of this checkout: the author of the branch can add a key; use --allowed-signers-rev".to_owned());
-    }
-    if check.tree == TreeMatch::BranchTip && check.run != Rerun::NotAsked {
-        hints.push("the gates ran on the files of this merge, the proof is about the branch's tip".to_owned());
-    }
-    let lost = |gate: &VerifiedGate| gate.required && !gate.passes();
-    if matches!(&check.run, Rerun::Ran { gates } if gates.iter().any(lost)) && !request.with_ignored {
-        hints.push(
-            "ignored files (node_modules, target, .venv …) are not in the copy; to bring them along: --with-ignored"
-                .to_owned(),
-        );
-    }
-    hints
 }
 
 /// A proof out of a file.

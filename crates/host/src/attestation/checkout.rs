@@ -12,7 +12,7 @@ use loop_core::settings::{Bytes, Values};
 use loop_core::text::{NameList, escape_path};
 
 use super::check::CheckError;
-use crate::checkpoint::user_git::{Checkout, GitUser};
+use crate::checkpoint::user_git::{Checkout, CommittedFiles, GitUser};
 use crate::checkpoint::{CheckpointContext, ObjectFormat, PortableFiles, Recorded, RunCheckpoints, open_folder};
 
 /// The name of the one checkpoint.
@@ -36,6 +36,31 @@ pub(super) fn record(
     scratch: &Path,
     user: &GitUser,
 ) -> Result<RecordedCheckout, CheckError> {
+    record_in(&scratch.join("checkpoints/checkout"), top, claims, user)
+}
+
+/// The files that the rules of a proof leave out, where there is no commit to compare with: all files are recorded.
+pub(super) fn left_out_by_rules(
+    now: &RecordedCheckout,
+    top: &Path,
+    claims: &ProofClaims,
+    scratch: &Path,
+    user: &GitUser,
+) -> Result<NameList, CheckError> {
+    let ClaimedScope { folder, ignored, skip, litter, file_max, .. } = claims.scope.clone();
+    if skip.is_empty() && litter.is_empty() && file_max.is_none() {
+        return Ok(NameList::default());
+    }
+    let scope = ClaimedScope { folder, ignored, ..ClaimedScope::default() };
+    let whole = ProofClaims { scope, git_tree: claims.git_tree.clone(), ..ProofClaims::default() };
+    let whole = record_in(&scratch.join("checkpoints/whole"), top, &whole, user)?;
+    let (whole, found) = (whole.recorded.leaves(), now.recorded.leaves());
+    let names: Vec<String> =
+        whole.keys().filter(|path| !found.contains_key(*path)).map(|path| escape_path(path)).collect();
+    Ok(NameList::of(names.iter().map(String::as_str)))
+}
+
+fn record_in(store: &Path, top: &Path, claims: &ProofClaims, user: &GitUser) -> Result<RecordedCheckout, CheckError> {
     let ClaimedScope { ignored, skip, file_max, litter, .. } = &claims.scope;
     let folder = top.join(OsStr::from_bytes(&claims.scope.folder_bytes()));
     let unable = |error: &dyn std::fmt::Display| {
@@ -52,7 +77,7 @@ pub(super) fn record(
     settings.checkpoint_file_max = file_max.map(Bytes);
     let context = CheckpointContext {
         run: "proof".to_owned(),
-        store: scratch.join("checkpoints/checkout"),
+        store: store.to_owned(),
         workspace: folder.clone(),
         settings,
         backend: "git".to_owned(),
@@ -70,48 +95,57 @@ pub(super) fn record(
 
 /// What a proof has to do with a checkout.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct TreeComparison {
+    /// Whether it is about this checkout.
     pub(super) tree: TreeMatch,
     /// Files that are not as in the commit that is checked out.
     pub(super) dirty: NameList,
-    /// Files of the commit that the rules of the proof leave out.
+    /// Files of the commit, or without one of the folder, that the rules of the proof leave out.
     pub(super) left_out: NameList,
 }
 
-impl Compared {
+impl TreeComparison {
     /// It could not be seen.
     pub(super) fn unseen(why: String) -> Self {
         Self { tree: TreeMatch::Unseen { why }, dirty: NameList::default(), left_out: NameList::default() }
     }
 }
 
-/// Whether the proof is about this checkout.
-pub(super) fn compare(claims: &ProofClaims, checkout: Option<&mut Checkout>, now: &RecordedCheckout) -> Compared {
+/// Whether the proof is about this checkout. `left_out` finds what the rules of the proof leave out, where there is no
+/// commit to compare with.
+pub(super) fn compare(
+    claims: &ProofClaims,
+    mut checkout: Option<&mut Checkout>,
+    now: &RecordedCheckout,
+    left_out: impl FnOnce() -> Result<NameList, CheckError>,
+) -> Result<TreeComparison, CheckError> {
     let same_tree = now.files.git_tree == claims.git_tree;
     let same_lines = claims.sha256.as_ref().map(|sha256| *sha256 == now.files.sha256);
     if same_lines.is_some_and(|same| same != same_tree) {
-        return Compared { tree: TreeMatch::Contradiction, dirty: NameList::default(), left_out: NameList::default() };
+        let nothing = NameList::default;
+        return Ok(TreeComparison { tree: TreeMatch::Contradiction, dirty: nothing(), left_out: nothing() });
     }
-    let Some(checkout) = checkout else {
-        let tree = if same_tree { files(claims) } else { TreeMatch::Other { names: NameList::default() } };
-        return Compared { tree, dirty: NameList::default(), left_out: NameList::default() };
-    };
     let folder = claims.scope.folder_bytes();
-    let head = checkout.head_tree(false, &folder);
-    let Dirt { names: dirty, left_out } = head.as_ref().map(|head| dirt(checkout, head, now)).unwrap_or_default();
+    let mut tree_of = |second| checkout.as_mut().and_then(|checkout| checkout.head_tree(second, &folder));
+    let (head, second) = (tree_of(false), tree_of(true));
+    let committed = checkout.as_mut().zip(head.as_ref()).and_then(|(checkout, head)| checkout.files_of(head));
+    let LocalChanges { names: dirty, left_out } = match committed {
+        Some(committed) => local_changes(&committed, now),
+        None => LocalChanges { names: NameList::default(), left_out: left_out()? },
+    };
     let tree = if head.as_ref() == Some(&claims.git_tree) {
         TreeMatch::Head
-    } else if checkout.head_tree(true, &folder).as_ref() == Some(&claims.git_tree) {
+    } else if second.as_ref() == Some(&claims.git_tree) {
         TreeMatch::BranchTip
     } else if same_tree && left_out.is_nothing() {
         files(claims)
     } else if same_tree {
         TreeMatch::Partial { names: left_out.clone() }
     } else {
-        let names = head.map(|head| checkout.differing(&claims.git_tree, &head)).unwrap_or_default();
-        TreeMatch::Other { names }
+        let names = checkout.zip(head).map(|(checkout, head)| checkout.differing(&claims.git_tree, &head));
+        TreeMatch::Other { names: names.unwrap_or_default() }
     };
-    Compared { tree, dirty, left_out }
+    Ok(TreeComparison { tree, dirty, left_out })
 }
 
 fn files(claims: &ProofClaims) -> TreeMatch {
@@ -119,16 +153,15 @@ fn files(claims: &ProofClaims) -> TreeMatch {
 }
 
 /// How the files of a checkout differ from its commit.
-#[derive(Debug, Default)]
-struct Dirt {
+#[derive(Debug)]
+struct LocalChanges {
     /// Each name, and how.
     names: NameList,
     /// Those that are on disk, and that the rules of the proof leave out.
     left_out: NameList,
 }
 
-fn dirt(checkout: &mut Checkout, head: &str, now: &RecordedCheckout) -> Dirt {
-    let Some(committed) = checkout.files_of(head) else { return Dirt::default() };
+fn local_changes(committed: &CommittedFiles, now: &RecordedCheckout) -> LocalChanges {
     let found = now.recorded.leaves();
     let is_in_module = |path: &[u8]| {
         let below = |module: &Vec<u8>| path.strip_prefix(module.as_slice()).is_some_and(|rest| rest.starts_with(b"/"));
@@ -140,7 +173,10 @@ fn dirt(checkout: &mut Checkout, head: &str, now: &RecordedCheckout) -> Dirt {
         match found.get(path) {
             Some(now) if now == leaf => {}
             Some(_) => drop(names.insert(path, "changed")),
-            None if now.is_on_disk(path) => left_out.push(escape_path(path)),
+            None if now.is_on_disk(path) => {
+                left_out.push(escape_path(path));
+                names.insert(path, "not compared");
+            }
             None => drop(names.insert(path, "removed")),
         }
     }
@@ -148,7 +184,7 @@ fn dirt(checkout: &mut Checkout, head: &str, now: &RecordedCheckout) -> Dirt {
         names.insert(path, "added");
     }
     let words: Vec<String> = names.iter().map(|(path, how)| format!("{how} {}", escape_path(path))).collect();
-    Dirt {
+    LocalChanges {
         names: NameList::of(words.iter().map(String::as_str)),
         left_out: NameList::of(left_out.iter().map(String::as_str)),
     }

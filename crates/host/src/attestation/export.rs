@@ -1,20 +1,25 @@
 //! The proof of a run, made from its journal and its checkpoints.
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use loop_core::attestation::{Envelope, LocalTexts, PortableTree, StatementRequest, canonical, statement};
-use loop_core::run::{Outcome, RunState};
+use loop_core::attestation::{Envelope, GateInput, LocalTexts, PortableTree, StatementRequest, canonical, statement};
+use loop_core::run::{Answer, Entry, Event, Fact, INITIAL, Order, Outcome, RunState};
 use loop_core::test_output::TestStatus;
 use loop_core::view::Certificate;
 
+use super::check::platform;
 use crate::checkpoint::user_git::clean::CleanGit;
 use crate::checkpoint::user_git::{Checkout, NoteError};
-use crate::checkpoint::{CheckpointContext, ObjectFormat, Recorded, git_tree};
+use crate::checkpoint::{CheckpointContext, Leaf, ObjectFormat, Recorded, git_tree};
 use crate::gate::stored_tests;
 use crate::journal;
 use crate::paths::{Home, path_of, text_of, user_home};
 use crate::refusal::LaunchRefusal;
 use crate::run_folder::RunFolder;
 use crate::secrets;
+
+/// Files and links by their paths.
+type Leaves = BTreeMap<Vec<u8>, Leaf>;
 
 /// So many names that are no part of the tree are given as the reason.
 const NAMED_MAX: usize = 3;
@@ -57,13 +62,14 @@ pub fn export(home: &Home, run: &RunFolder) -> Result<Exported, LaunchRefusal> {
     let mut remarks = Vec::new();
     let checkout = Checkout::of(&context.workspace).ok().flatten();
     let format = checkout.as_ref().map_or(ObjectFormat::Sha1, |checkout| checkout.format);
-    let tree = tree(run, &certificate, &context, format, &mut remarks)?;
+    let (tree, leaves) = tree(run, &certificate, &context, format, &mut remarks)?;
     let local = LocalTexts { folders: local_folders(home, &context.workspace), secrets: secrets::of(&state) };
     let turned = turned(run, &state);
     let request = StatementRequest {
-        baseline_tree: git_tree(&context, "initial").ok().filter(|_| format == ObjectFormat::Sha1),
+        baseline_tree: baseline_tree(&context, format),
+        inputs: inputs(&reading.entries, &state, &leaves),
         folder: checkout.map(|checkout| loop_core::text::escape_path(&checkout.below)).unwrap_or_default(),
-        platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        platform: platform(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         turned: turned.clone(),
         start_commit: CleanGit::of(&context).and_then(|git| git.head()),
@@ -107,6 +113,37 @@ fn nothing(run: &RunFolder, why: &str) -> LaunchRefusal {
     LaunchRefusal::wrong(format!("there is no proof of loop {}", run.id)).because(why)
 }
 
+/// The git tree of the start.
+fn baseline_tree(context: &CheckpointContext, format: ObjectFormat) -> Option<String> {
+    match format {
+        ObjectFormat::Sha1 => git_tree(context, INITIAL).ok(),
+        ObjectFormat::Sha256 => Some(Recorded::open(context, INITIAL).ok()?.portable(format).ok()?.git_tree),
+    }
+}
+
+/// The files that each gate used when it ran first, as they are in the tree that was judged.
+fn inputs(entries: &[Entry], state: &RunState, leaves: &Leaves) -> BTreeMap<String, Vec<GateInput>> {
+    let (mut orders, mut all) = (BTreeMap::new(), BTreeMap::<String, Vec<GateInput>>::new());
+    for entry in entries {
+        match &entry.fact {
+            Fact::Ordered { id, order: Order::RunGate { gate, .. } } => drop(orders.insert(*id, *gate)),
+            Fact::Happened(input) => {
+                let Event::Answered { order, answer: Answer::GateEnded(report) } = &input.event else { continue };
+                let gate = orders.get(order).and_then(|gate| state.gates.get(*gate));
+                let (Some(gate), Some(used)) = (gate, &report.used) else { continue };
+                let named = all.entry(gate.spec().name.clone()).or_default();
+                for file in &used.files {
+                    let leaf = leaves.get(&loop_core::text::unescape_path(&file.path));
+                    let input = leaf.map(|leaf| GateInput { path: file.path.clone(), git_blob: leaf.id.to_string() });
+                    named.extend(input.filter(|input| !named.contains(input)));
+                }
+            }
+            Fact::Ordered { .. } | Fact::OrderCancelled { .. } | Fact::Decided(_) | Fact::Concluded { .. } => {}
+        }
+    }
+    all
+}
+
 /// The files that were judged, by hashes that are the same everywhere.
 fn tree(
     run: &RunFolder,
@@ -114,7 +151,7 @@ fn tree(
     context: &CheckpointContext,
     format: ObjectFormat,
     remarks: &mut Vec<String>,
-) -> Result<PortableTree, LaunchRefusal> {
+) -> Result<(PortableTree, Leaves), LaunchRefusal> {
     let (Some(checkpoint), Some(hash)) = (&certificate.checkpoint, &certificate.tree) else {
         return Err(nothing(run, "it was started with --checkpoint none: the files that were judged are not recorded")
             .hint("start with --checkpoint auto"));
@@ -126,13 +163,15 @@ fn tree(
     match opened {
         Ok((recorded, files)) if recorded.tree == *hash => {
             let not_git = not_git(&recorded, &files.nested);
-            Ok(PortableTree { git_tree: files.git_tree, sha256: Some(files.sha256), not_git })
+            // Our store has SHA-1 ids of contents.
+            let leaves = if format == ObjectFormat::Sha1 { recorded.leaves() } else { Leaves::new() };
+            Ok((PortableTree { git_tree: files.git_tree, sha256: Some(files.sha256), not_git }, leaves))
         }
         Ok(_) => Err(nothing(run, "its checkpoint holds another tree than the one that was judged")),
         Err(error) => match &certificate.git_tree {
             Some(git_tree) if format == ObjectFormat::Sha1 => {
                 remarks.push(format!("the checkpoint is not there any more ({error}): the proof has no sha256"));
-                Ok(PortableTree { git_tree: git_tree.clone(), sha256: None, not_git: None })
+                Ok((PortableTree { git_tree: git_tree.clone(), sha256: None, not_git: None }, Leaves::new()))
             }
             Some(_) | None => Err(nothing(run, &format!("its checkpoint cannot be read: {error}"))
                 .hint(format!("checkpoints that still exist: loop checkpoint list {}", run.id))),

@@ -6,11 +6,13 @@
 //! | `export` | makes the statement of a run | sign; touch the workspace |
 //! | `ssh` | signs and checks signatures with `ssh-keygen` | take that program from the workspace |
 //! | `checkout` | records the files of a checkout, and compares them with a proof | change the checkout |
-//! | `check` | the whole check, from the file to the answer | run a stranger's commands |
-//! | `rerun` | runs gates in a clean copy of a checkout | decide which |
+//! | `check` | the whole check, from the file to the answer | run untrusted commands |
+//! | `hints` | what a person should know to read the answer | decide |
+//! | `rerun` | runs gates in a separate copy of a checkout | decide which |
 mod check;
 mod checkout;
 mod export;
+mod hints;
 mod rerun;
 mod ssh;
 

@@ -1,4 +1,4 @@
-//! Runs gates in a clean copy of the files of a checkout.
+//! Runs gates in a separate copy of the files of a checkout.
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::workspace::copy::{self, CopyExtras, CopyRequest};
 
 /// What comes along that is not recorded.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Along {
+pub(super) struct Extras {
     /// Ignored files, such as `node_modules`.
     pub(super) ignored: bool,
     /// The repository.
@@ -26,7 +26,7 @@ pub(super) struct Along {
 pub(super) fn rerun(
     gates: &[GateSpec],
     checkout: &RecordedCheckout,
-    along: Along,
+    along: Extras,
     room: &Path,
     show: &mut dyn FnMut(GateProgress<'_>),
 ) -> Result<Vec<Again>, CheckError> {
@@ -43,7 +43,7 @@ pub(super) fn rerun(
         CopyRequest { checkpoint: &recorded.checkpoint, source: recorded.source(), key: "checkout", along: extras };
     copy::put(&request, &to).and_then(|()| copy::copy_extras(&request, &to)).map_err(|error| unable(&error))?;
     let values = Values::default();
-    // An id as that of a run: a gate cannot tell where it is run.
+    // Same form as a run id, so that a gate cannot detect a re-run.
     let owner = crate::fs::fresh_id().map_err(|error| unable(&error))?;
     let containment = Containment::new(owner.as_str(), values.agent.containment.word(), None);
     let containment = containment.map_err(|error| unable(&error))?;

@@ -1,5 +1,5 @@
-//! Signatures by `ssh-keygen`. The program is never one of the workspace or of the checkout: an agent or a stranger could
-//! have put it there, and it would get a key or say what it likes.
+//! Signatures by `ssh-keygen`. The program is never one of the workspace or of the checkout: a fake one could read the key
+//! or report a false result.
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;

@@ -9,6 +9,28 @@ use loop_core::agent::is_token;
 
 use crate::paths::search_path;
 
+/// Variables that tell git of another repository, index or configuration: git's own list (`git rev-parse
+/// --local-env-vars`). Its hooks set some of them.
+const OF_A_REPOSITORY: [&str; 17] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
 /// Variables with this beginning are ours.
 const OURS: &[u8] = b"LOOP_";
 
@@ -26,7 +48,8 @@ pub(crate) fn gate_environment(
     all.push(("PWD".into(), folder.into()));
     if is_copy {
         let above = folder.parent().unwrap_or(folder);
-        all.retain(|(name, _)| name != "GIT_CEILING_DIRECTORIES");
+        let is_of_repository = |name: &OsString| name.to_str().is_some_and(|name| OF_A_REPOSITORY.contains(&name));
+        all.retain(|(name, _)| name != "GIT_CEILING_DIRECTORIES" && !is_of_repository(name));
         all.push(("GIT_CEILING_DIRECTORIES".into(), above.into()));
     }
     for (name, value) in others {

@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A repository with one commit, its signers, and two keys.
-struct Scene {
-    root: TempDir,
+pub(crate) struct Scene {
+    pub(crate) root: TempDir,
 }
 
 /// The project file of the base.
 const PROJECT: &str = "promise = \"./check.sh\"\n";
 
 impl Scene {
-    fn new(init: &str) -> Self {
+    pub(crate) fn new(init: &str) -> Self {
         // In memory: a check syncs what it records.
         let scene = Self { root: folder_in_memory() };
         fs::create_dir(scene.repo()).unwrap();
@@ -42,27 +42,27 @@ impl Scene {
         scene
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    fn repo(&self) -> PathBuf {
+    pub(crate) fn repo(&self) -> PathBuf {
         self.path("repo")
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.repo().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     /// The tree of a revision, by git.
-    fn tree(&self, revision: &str) -> String {
+    pub(crate) fn tree(&self, revision: &str) -> String {
         git(&self.repo(), &["rev-parse", &format!("{revision}^{{tree}}")])
     }
 
     /// The files of a folder, by our hashes.
-    fn files(&self, folder: &Path, format: ObjectFormat) -> PortableFiles {
+    pub(crate) fn files(&self, folder: &Path, format: ObjectFormat) -> PortableFiles {
         let scratch = tempfile::tempdir_in(self.root.path()).unwrap();
         let context = CheckpointContext {
             run: "run".to_owned(),
@@ -78,7 +78,7 @@ impl Scene {
     }
 
     /// The statement of a proof about a tree.
-    fn statement(&self, tree: &str, sha256: Option<&str>) -> Value {
+    pub(crate) fn statement(&self, tree: &str, sha256: Option<&str>) -> Value {
         let digest = match sha256 {
             Some(sha256) => json!({"gitTree": tree, "sha256": sha256}),
             None => json!({"gitTree": tree}),
@@ -99,13 +99,13 @@ impl Scene {
     }
 
     /// The statement of a proof about what is checked out.
-    fn own(&self) -> Value {
+    pub(crate) fn own(&self) -> Value {
         let files = self.files(&self.repo(), ObjectFormat::Sha1);
         self.statement(&files.git_tree, Some(&files.sha256))
     }
 
     /// A proof signed with these keys.
-    fn signed(&self, statement: &Value, keys: &[&str]) -> Envelope {
+    pub(crate) fn signed(&self, statement: &Value, keys: &[&str]) -> Envelope {
         let mut envelope = plain(statement);
         for key in keys {
             let key = SigningKey::File(self.path(key));
@@ -115,7 +115,7 @@ impl Scene {
         envelope
     }
 
-    fn request<'a>(&self, folder: &'a Path, copies: &'a Path) -> CheckRequest<'a> {
+    pub(crate) fn request<'a>(&self, folder: &'a Path, copies: &'a Path) -> CheckRequest<'a> {
         CheckRequest {
             folder,
             copies,
@@ -136,19 +136,19 @@ impl Scene {
         checked
     }
 
-    fn check(&self, envelope: &Envelope) -> ProofCheck {
+    pub(crate) fn check(&self, envelope: &Envelope) -> ProofCheck {
         self.try_check(&self.repo(), envelope.to_line().as_bytes()).unwrap()
     }
 }
 
-fn git(folder: &Path, words: &[&str]) -> String {
+pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
     let done =
         Command::new("git").args(words).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
     assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
-fn plain(statement: &Value) -> Envelope {
+pub(crate) fn plain(statement: &Value) -> Envelope {
     Envelope { payload: canonical::text(statement).unwrap().into_bytes(), signatures: Vec::new() }
 }
 

@@ -1,6 +1,7 @@
 //! Parts on the real machine: journal, folders, processes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 mod attestation;
+mod attestation_attacks;
 mod btrfs;
 mod checkpoint;
 mod checkpoint_back;

@@ -138,6 +138,12 @@ impl Checkout {
         }
     }
 
+    /// Whether a revision is the commit that is checked out.
+    #[must_use]
+    pub fn is_head(&mut self, revision: &str) -> bool {
+        self.head_id().is_some_and(|head| self.revision(revision) == Ok(head))
+    }
+
     /// What a path is in a revision; none where it is no file there.
     #[must_use]
     pub fn leaf_at(&mut self, revision: &str, path: &[u8]) -> Option<Leaf> {
@@ -162,13 +168,17 @@ impl Checkout {
     /// The commit that a name means.
     fn revision(&mut self, name: &str) -> Result<Id, String> {
         let unknown = || format!("there is no revision {} in this clone: fetch it", escaped_head(name, 120));
-        let found = Id::parse(name).or_else(|| {
-            PLACES.iter().find_map(|place| self.named(&format!("{place}{name}"))).or_else(|| {
-                let default = format!("refs/remotes/{name}/HEAD");
-                self.named(&default)
-            })
-        });
-        let mut id = found.ok_or_else(unknown)?;
+        let places = PLACES.iter().map(|place| format!("{place}{name}"));
+        let named: Vec<(String, Id)> = places.filter_map(|place| Some((place.clone(), self.named(&place)?))).collect();
+        // git takes the first. But a tag or a branch that somebody pushed must not take the place of the base.
+        let is_other = |(_, id): &&(String, Id)| named.first().is_some_and(|(_, first)| first != id);
+        if let (Some((one, _)), Some((other, _)), None) = (named.first(), named.iter().find(is_other), Id::parse(name))
+        {
+            let [name, one, other] = [name, one, other].map(|name| escaped_head(name, 120));
+            return Err(format!("{name} means two revisions, {one} and {other}: write the whole name"));
+        }
+        let found = Id::parse(name).or_else(|| named.first().map(|(_, id)| *id));
+        let mut id = found.or_else(|| self.named(&format!("refs/remotes/{name}/HEAD"))).ok_or_else(unknown)?;
         for _ in 0..TAGS_MAX {
             match self.objects.read(&id, OBJECT_BYTES_MAX) {
                 Ok(Some((GitObjectKind::Tag, bytes))) => id = named_by_tag(&bytes).ok_or_else(unknown)?,
