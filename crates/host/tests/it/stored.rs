@@ -35,14 +35,12 @@ fn a_journal_of_format_2_has_the_views_it_had_when_it_was_written() {
 
 /// The name of a kind in the journal: a word, or the one key of an object.
 fn kind(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
-        other => other.as_str().unwrap_or_default().to_owned(),
-    }
+    let key = value.as_object().and_then(|fields| fields.keys().next());
+    key.map_or_else(|| value.as_str().unwrap_or_default().to_owned(), Clone::clone)
 }
 
 #[test]
-fn the_stored_journals_have_every_kind_of_decision_and_nearly_every_order() {
+fn the_stored_journals_have_all_kinds_of_decisions_but_one_and_nearly_all_orders() {
     let (mut decisions, mut orders) = (BTreeSet::new(), BTreeSet::new());
     for name in NAMES {
         for entry in stored(name).entries {
