@@ -49,7 +49,7 @@ fn fitted(line: &str) -> String {
 /// How many of the person's variables the agent does not get, and how to see which.
 fn withheld(state: &RunState) -> String {
     let settings = state.settings.shown();
-    let Some(agent) = state.agent_of(settings).filter(|agent| !matches!(agent, Agent::Custom(_))) else {
+    let Some(agent) = state.next_agent(settings).filter(|agent| !matches!(agent, Agent::Custom(_))) else {
         return String::new();
     };
     let settings = &settings.values.agent;

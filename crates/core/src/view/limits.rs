@@ -195,8 +195,9 @@ impl SessionView {
     #[must_use]
     pub fn of(state: &RunState, now: At) -> Option<Self> {
         let session = state.agent.session()?;
-        let limit = state.settings.shown().session_expiry_ms;
-        let session_use = SessionUse::of(state, state.settings.shown(), session, now);
+        let settings = state.settings.shown();
+        let limit = settings.session_expiry_ms;
+        let session_use = SessionUse::of(state, settings, state.next_agent(settings).as_ref(), session, now);
         Some(Self {
             id: session.id.clone(),
             since: time::rfc3339(session.since.wall_ms),

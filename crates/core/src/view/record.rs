@@ -350,7 +350,9 @@ impl Record {
 /// Whether a conversation that would have been continued is too old for that.
 #[must_use]
 pub fn expired(state: &RunState, session: Option<&Session>, now: At) -> bool {
-    let session_use = session.map(|session| SessionUse::of(state, state.settings.shown(), session, now));
+    let settings = state.settings.shown();
+    let agent = state.next_agent(settings);
+    let session_use = session.map(|session| SessionUse::of(state, settings, agent.as_ref(), session, now));
     session_use.is_some_and(|session| session.wanted && session.expired)
 }
 

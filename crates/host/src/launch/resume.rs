@@ -80,7 +80,7 @@ pub fn prepare_resume(
     }
     let workspace = path_of(&spec.workspace.path);
     checks::check_stop_file(&settings.values.output, &workspace, clear_stop)?;
-    let agent = agent.or_else(|| held.state.agent_of(&settings)).filter(|_| workspace.is_dir());
+    let agent = agent.or_else(|| held.state.next_agent(&settings)).filter(|_| workspace.is_dir());
     let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
     let container = checked.transpose()?.flatten();
     let (by, unattended) = (request.by, !caller.is_attended());
