@@ -281,7 +281,7 @@ impl RunState {
             }
             Order::Hold { cause, .. } => {
                 self.guard.people_had_time();
-                if self.stops_clock(*cause) {
+                if self.clock.stops_for(*cause) {
                     self.clock.stop(self.now);
                 }
             }

@@ -1,5 +1,5 @@
 //! What happens next, when several things are possible: one list of rules, read from the top.
-use super::clock::UNATTENDED_MS_MAX;
+use super::deadline::UNATTENDED_MS_MAX;
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;

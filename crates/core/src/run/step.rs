@@ -2,7 +2,8 @@
 use super::budget;
 use super::checkpoints::RollbackCause;
 use super::choice;
-use super::clock::{self, DriverMode};
+use super::clock::DriverMode;
+use super::deadline;
 use super::decide::{self, Next};
 use super::event::{Change, Event, Input, Notice, Request};
 use super::evidence;
@@ -143,7 +144,7 @@ impl Turn<'_> {
             Event::Noticed(Notice::Silent { order }) => self.cancel_agent(order, CancelCause::Silent),
             Event::Noticed(Notice::Retrying { order }) => self.cancel_agent(order, CancelCause::Retrying),
             Event::DeadlinePassed => {
-                for due in clock::overdue(&self.after, self.deciding) {
+                for due in deadline::overdue(&self.after, self.deciding) {
                     self.push(Fact::OrderCancelled { id: due.id, cause: due.cause });
                 }
             }
