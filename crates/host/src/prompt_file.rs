@@ -63,7 +63,7 @@ pub(crate) fn text(
         changed: state.prompt.changed_names(),
         notes,
         iteration: state.iteration,
-        iterations_max: state.settings.shown().max_iterations,
+        iterations_max: state.settings.shown().values.limits.max_iterations,
         claiming: (!state.gated()).then(|| Claiming {
             times: state.settings.shown().completion_threshold,
             tag: state.settings.shown().values.gate.completion_promise.as_deref().unwrap_or_default(),

@@ -49,7 +49,7 @@ impl RunState {
     /// How much of its time the run has left, where that is limited.
     #[must_use]
     pub fn time_left(&self, deciding: &Deciding) -> Option<u64> {
-        let most = self.settings.read(deciding).max_time_ms;
+        let most = self.settings.read(deciding).values.limits.max_time_ms();
         most.map(|most| most.saturating_sub(self.active_ms(self.now)))
     }
 
@@ -57,7 +57,7 @@ impl RunState {
     #[must_use]
     pub fn time_limit(&self, deciding: &Deciding) -> Option<Deadline> {
         let (_, open) = self.main_order()?;
-        let left = self.settings.read(deciding).max_time_ms?.saturating_sub(self.clock.used_ms());
+        let left = self.settings.read(deciding).values.limits.max_time_ms()?.saturating_sub(self.clock.used_ms());
         let left = left.saturating_sub(open.since.ms_since(self.clock.since()?));
         let share = match open.order {
             Order::RunAgent { .. } => time_budget::agent(left, self.gates.duration_ms(), deciding),

@@ -330,7 +330,7 @@ impl Record {
     #[must_use]
     pub fn runaway(&self) -> Option<Alarm> {
         let settings = self.state.settings.shown();
-        let limited = settings.max_iterations.is_some() || settings.max_time_ms.is_some();
+        let limited = settings.values.limits.max_iterations.is_some() || settings.values.limits.max_time.is_some();
         let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
         runaway::judge(RunawayEvidence { iterations, limited, identical, short }, settings.values.limits.warnings())
     }
