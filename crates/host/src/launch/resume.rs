@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use loop_core::run::{Change, Event, Outcome, RunState};
 use loop_core::settings::{BreakerReset, Settings, keys};
 use loop_core::view::{is_tripped, qualification};
+use serde::{Deserialize, Serialize};
 
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
@@ -19,8 +20,8 @@ use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
 use crate::workspace::{WorkspaceError, WorkspaceIdentity, claim};
 
-/// The request for a resume.
-#[derive(Debug, Clone)]
+/// The request for a resume. As JSON it can go to another process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResumeRequest {
     /// Settings that change, as typed: a value that begins with `+` is added to the value of now.
     pub changes: Vec<Change>,
