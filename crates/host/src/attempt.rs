@@ -114,7 +114,7 @@ fn prepare(
     let agent = agent.ok_or_else(|| io::Error::other(format!("there is no agent {:?}", input.choice.agent)))?;
     let known = !matches!(agent, Agent::Custom(_));
     let system = system(state, known);
-    let mut prompt = prompt_file::text(run, state, input.notes, input.injected)?;
+    let mut prompt = prompt_file::text(run, state, input.choice.prompt, input.notes, input.injected)?;
     if agent.system() == SystemBy::Prompt && !system.is_empty() {
         prompt.push_str(&format!("\n{system}\n"));
     }

@@ -7,7 +7,9 @@ use loop_core::settings::{
     Given, Key, Kind, Layer, Origin, Settings, UNLIMITED, catalogue, duration_text, key, keys, micros, millis,
     parse_value,
 };
-use loop_core::{text, time};
+use loop_core::text;
+use loop_core::time::At;
+use loop_core::view::RunLimit;
 
 use crate::clock;
 use crate::paths::Home;
@@ -201,29 +203,41 @@ fn check_limits(
             .because(why)
             .hint(format!("give a larger one, or add to it: {name}{sign}+…"))
     };
-    let done = state.iterations_done();
-    let least = match activity {
-        RunActivity::AtWork => state.iteration,
-        RunActivity::Stopped => done.saturating_add(1),
+    let now = match activity {
+        RunActivity::AtWork => clock::now(),
+        RunActivity::Stopped => state.now,
     };
-    let key = keys::max_iterations();
-    if let Some(most) = settings.max_iterations.filter(|most| changed(key) && *most < least) {
-        let why = match activity {
-            RunActivity::AtWork => format!("iteration {least} has begun already"),
-            RunActivity::Stopped if done == 1 => "1 iteration is used up already".to_owned(),
-            RunActivity::Stopped => format!("{done} iterations are used up already"),
-        };
-        return Err(refusal(key, most.to_string(), why));
-    }
-    let spent = match activity {
-        RunActivity::AtWork => state.active_ms(clock::now()),
-        RunActivity::Stopped => state.active_ms(state.now),
-    };
-    let key = keys::max_time();
-    if let Some(most) = settings.max_time_ms.filter(|most| changed(key) && *most <= spent) {
-        return Err(refusal(key, time::spaced(most), format!("{} are used up already", time::spaced(spent))));
+    for limit in RunLimit::ALL.into_iter().filter(|limit| changed(limit.key())) {
+        let Some(most) = limit.most(settings) else { continue };
+        if let Some(why) = too_low(limit, most, state, activity, now) {
+            return Err(refusal(limit.key(), limit.words(most), why));
+        }
     }
     Ok(())
+}
+
+/// Why a limit cannot be so low: so much is used already.
+fn too_low(limit: RunLimit, most: u64, state: &RunState, activity: RunActivity, now: At) -> Option<String> {
+    let used = limit.used(state, now);
+    match limit {
+        // The iteration that has begun may still be the last one.
+        RunLimit::Iterations => match activity {
+            RunActivity::AtWork if most < u64::from(state.iteration) => {
+                Some(format!("iteration {} has begun already", state.iteration))
+            }
+            RunActivity::Stopped if most <= used && used == 1 => Some("1 iteration is used up already".to_owned()),
+            RunActivity::Stopped if most <= used => Some(format!("{used} iterations are used up already")),
+            RunActivity::AtWork | RunActivity::Stopped => None,
+        },
+        RunLimit::Time => (most <= used).then(|| format!("{} are used up already", limit.words(used))),
+        // What a call costs is known only afterwards, and a day or an hour ends: such a limit may be set at any time.
+        RunLimit::Cost
+        | RunLimit::Tokens
+        | RunLimit::CallsPerHour
+        | RunLimit::CostPerDay
+        | RunLimit::TokensPerDay
+        | RunLimit::CallsPerDay => None,
+    }
 }
 
 /// The value of now and so much more.

@@ -180,7 +180,7 @@ pub fn list_of<M: Indexed>(home: &Home, since_ms: u64) -> Result<Vec<Listed<M>>,
             Some(Known { row: Some(row), times, .. }) => listed.push(Listed { run, row: Ok(*row), times }),
             Some(Known { row: None, .. }) => {}
             None => {
-                let Some(found) = read_listed::<M>(run) else { continue };
+                let Some(found) = look_of::<M>(run) else { continue };
                 fresh.extend(found.stored(bytes));
                 let is_old = |row: &M::Row| M::rest(row).is_over() && found.times.updated_ms < since_ms;
                 if !found.row.as_ref().is_ok_and(is_old) {
@@ -209,17 +209,25 @@ fn journal_bytes(run: &RunFolder) -> u64 {
 /// # Errors
 /// When the folder of the runs cannot be read.
 pub fn total(home: &Home) -> Result<u64, RunsError> {
-    let mut index = Index::<Run>::open(home);
+    total_of::<Run>(home)
+}
+
+/// The same for any machine.
+///
+/// # Errors
+/// When their folder cannot be read.
+pub fn total_of<M: Indexed>(home: &Home) -> Result<u64, RunsError> {
+    let mut index = Index::<M>::open(home);
     let sizes = index.as_ref().map(Index::sizes).unwrap_or_default();
     let mut total = 0_u64;
     let mut fresh = Vec::new();
-    for run in run_folder::all(home)? {
+    for run in run_folder::all_in(&M::folder(home))? {
         if let Some(bytes) = sizes.get(run.id.as_str()) {
             total = total.saturating_add(*bytes);
         } else if run.holder().is_none() {
             let length = journal_bytes(&run);
-            let found = look(run).and_then(|found| found.stored(length));
-            total = total.saturating_add(found.as_ref().and_then(|stored| stored.row.bytes).unwrap_or(0));
+            let found = look_of::<M>(run).and_then(|found| found.stored(length));
+            total = total.saturating_add(found.as_ref().and_then(|stored| M::size(&stored.row)).unwrap_or(0));
             fresh.extend(found);
         }
     }
@@ -231,10 +239,15 @@ pub fn total(home: &Home) -> Result<u64, RunsError> {
 
 /// Stores the row of a run as it is now: it ended, or something of it was removed.
 pub fn note(home: &Home, run: &RunFolder, state: &RunState) {
+    note_of::<Run>(home, run, state);
+}
+
+/// The same for any machine.
+pub fn note_of<M: Indexed>(home: &Home, run: &RunFolder, state: &M::State) {
     let length = journal_bytes(run);
-    let Some(row) = Row::of(state, Liveness::Free, clock::now()).map(|row| sized::<Run>(row, run)) else { return };
-    if let Some(mut index) = Index::<Run>::open(home) {
-        index.store(&[StoredRow::new(run.id.as_str(), Run::times(state), row, length)], [].iter());
+    let Some(row) = M::row(state, Liveness::Free, clock::now()).map(|row| sized::<M>(row, run)) else { return };
+    if let Some(mut index) = Index::<M>::open(home) {
+        index.store(&[StoredRow::new(run.id.as_str(), M::times(state), row, length)], [].iter());
     }
 }
 
@@ -246,10 +259,12 @@ fn sized<M: Indexed>(row: M::Row, run: &RunFolder) -> M::Row {
 /// One run, from its journal; none if it vanished meanwhile.
 #[must_use]
 pub fn look(run: RunFolder) -> Option<Listed> {
-    read_listed::<Run>(run)
+    look_of::<Run>(run)
 }
 
-fn read_listed<M: Indexed>(run: RunFolder) -> Option<Listed<M>> {
+/// The same for any machine.
+#[must_use]
+pub fn look_of<M: Indexed>(run: RunFolder) -> Option<Listed<M>> {
     let liveness = if run.holder().is_some() { Liveness::Driven } else { Liveness::Free };
     let reading = match journal::read_of::<M>(&run.path) {
         Ok(reading) => reading,

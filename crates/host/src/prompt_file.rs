@@ -3,7 +3,7 @@ use std::fs;
 use std::io;
 
 use loop_core::prompt::{Claiming, GATE_OUTPUT_BYTES_MAX, GateSaid, Material, compose};
-use loop_core::run::{PromptNote, RunState};
+use loop_core::run::{PromptNote, PromptVariant, RunState};
 use loop_core::test_output::excerpt;
 
 use crate::process::tail_of;
@@ -15,10 +15,11 @@ const RAW_BYTES_MAX: u64 = 8 * GATE_OUTPUT_BYTES_MAX as u64;
 /// The same where tests were read: failures may stand far from the end.
 const TESTED_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
-/// The prompt of an attempt. `injected` are the numbers of the first and the last injected text that is new.
+/// The prompt of an attempt, in this form. `injected` are the numbers of the first and the last injected text that is new.
 pub(crate) fn text(
     run: &RunFolder,
     state: &RunState,
+    variant: PromptVariant,
     notes: &[PromptNote],
     injected: Option<(u32, u32)>,
 ) -> io::Result<String> {
@@ -55,13 +56,14 @@ pub(crate) fn text(
         }
     });
     Ok(compose(&Material {
+        variant,
         goal: &goal,
         inject: &inject,
         gates: gates.collect(),
         changed: state.prompt.changed_names(),
         notes,
         iteration: state.iteration,
-        iterations_max: state.settings.shown().max_iterations,
+        iterations_max: state.settings.shown().values.limits.max_iterations,
         claiming: (!state.gated()).then(|| Claiming {
             times: state.settings.shown().completion_threshold,
             tag: state.settings.shown().values.gate.completion_promise.as_deref().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Signals of the terminal and the system, as requests of a person.
+//! Signals of the terminal and the system. What one means for a run: `driver/run.rs`.
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use loop_core::run::{Event, Request};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXFSZ};
@@ -22,6 +21,15 @@ pub struct Signals {
     interrupts: u32,
     /// Ctrl-Z.
     suspend: Option<UnixStream>,
+}
+
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaughtSignal {
+    /// What people call it.
+    pub name: &'static str,
+    /// It asks to end at once; else when the work under way is done.
+    pub is_urgent: bool,
 }
 
 /// The signals that we were started to ignore, one bit each.
@@ -97,20 +105,19 @@ impl Signals {
         poll(&mut fds, Some(&most)).ok();
     }
 
-    /// What came. The first Ctrl-C asks to stop after the iteration, the next to stop now; a signal
-    /// of the system always means now.
-    pub fn take(&mut self) -> Vec<Event> {
-        let mut events = Vec::new();
+    /// What came. The first Ctrl-C leaves time for the work under way, the next does not; a signal of the system never
+    /// does.
+    pub fn take(&mut self) -> Vec<CaughtSignal> {
+        let mut caught = Vec::new();
         for (name, pipe) in &mut self.pipes {
             let mut bytes = [0_u8; 16];
             let count = pipe.read(&mut bytes).unwrap_or(0);
             for _ in 0..count {
                 let first = *name == "Ctrl-C" && self.interrupts == 0;
                 self.interrupts += u32::from(*name == "Ctrl-C");
-                let request = if first { Request::Stop } else { Request::Abort };
-                events.push(Event::Requested { request, by: (*name).to_owned() });
+                caught.push(CaughtSignal { name, is_urgent: !first });
             }
         }
-        events
+        caught
     }
 }

@@ -3,18 +3,9 @@
 //! The compiler refuses what takes a `Deciding`. This rule refuses the ways around it.
 use crate::{Finding, Tree};
 
-/// The files in which a state changes.
-const FILES: [&str; 9] = [
-    "crates/core/src/run/agent.rs",
-    "crates/core/src/run/apply.rs",
-    "crates/core/src/run/checkpoints.rs",
-    "crates/core/src/run/gates.rs",
-    "crates/core/src/run/guard.rs",
-    "crates/core/src/run/progress.rs",
-    "crates/core/src/run/prompt_memory.rs",
-    "crates/core/src/run/provider.rs",
-    "crates/core/src/run/phase.rs",
-];
+/// The files of a machine that decide. Every other file of its folder is bookkeeping: a new one is checked.
+const DECIDING: [&str; 7] =
+    ["choice.rs", "deadline.rs", "decide.rs", "judge.rs", "kept_tests.rs", "prove.rs", "step.rs"];
 
 /// What they may not say.
 const REFUSED: [&str; 6] = ["consult(", "&Deciding", ".shown()", "decide::", "judge::", "crate::prompt"];
@@ -23,14 +14,22 @@ const REFUSED: [&str; 6] = ["consult(", "&Deciding", ".shown()", "decide::", "ju
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for file in FILES {
-        for (at, line) in tree.file(file).map_or("", |file| &file.text).lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
+    for file in tree.rust().filter(|file| is_bookkeeping(&file.path, tree)) {
+        for (at, line) in file.text.lines().enumerate() {
+            // One that takes the token and has no name for it only says who may call it.
+            let code = line.split("//").next().unwrap_or_default().replace("_: &Deciding", "");
             for word in REFUSED.iter().filter(|word| code.contains(**word)) {
                 let what = format!("bookkeeping may not use `{word}`; decide in `step` and store what was decided");
-                found.push(Finding::new(file, at + 1, what));
+                found.push(Finding::new(&file.path, at + 1, what));
             }
         }
     }
     found
+}
+
+/// Whether a file stands in the folder of a machine, which is a folder of core with an `apply.rs`, and does not decide.
+fn is_bookkeeping(path: &str, tree: &Tree) -> bool {
+    let Some((folder, name)) = path.rsplit_once('/') else { return false };
+    let is_machine = folder.starts_with("crates/core/src/") && tree.file(&format!("{folder}/apply.rs")).is_some();
+    is_machine && !DECIDING.contains(&name)
 }

@@ -20,3 +20,17 @@ fn bookkeeping_that_could_decide_is_reported() {
         ]
     );
 }
+
+#[test]
+fn every_file_of_a_machine_is_bookkeeping_unless_it_is_one_that_decides() {
+    let asks = "let settings = self.settings.shown();\n";
+    let found = told(&check(&Tree::of(&[
+        ("crates/core/src/plan/apply.rs", ""),
+        ("crates/core/src/plan/new_part.rs", asks),
+        ("crates/core/src/plan/state.rs", "pub fn read(&self, _: &Deciding) -> &Settings {\n"),
+        ("crates/core/src/plan/deadline.rs", asks),
+        ("crates/core/src/view/now.rs", asks),
+    ])));
+    let end = "bookkeeping may not use `.shown()`; decide in `step` and store what was decided";
+    assert_eq!(found, [format!("crates/core/src/plan/new_part.rs:1: {end}")]);
+}

@@ -115,7 +115,7 @@ fn prompt(prepared: &Prepared, settings: &Settings, seen: &[(&GateSpec, Rehearsa
         inject: &prepared.inject,
         gates: seen.iter().map(said).collect(),
         iteration: 1,
-        iterations_max: settings.max_iterations,
+        iterations_max: settings.values.limits.max_iterations,
         ..Material::default()
     })
 }

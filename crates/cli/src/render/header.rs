@@ -3,6 +3,7 @@ use loop_core::agent::{Agent, Permissions};
 use loop_core::run::RunState;
 use loop_core::settings::{AgentSettings, Layer, Resolved, Settings, UNLIMITED, keys};
 use loop_core::text;
+use loop_core::view::RunLimit;
 
 /// How wide a line of the header may get.
 const LETTERS_MAX: usize = 110;
@@ -49,7 +50,7 @@ fn fitted(line: &str) -> String {
 /// How many of the person's variables the agent does not get, and how to see which.
 fn withheld(state: &RunState) -> String {
     let settings = state.settings.shown();
-    let Some(agent) = state.agent_of(settings).filter(|agent| !matches!(agent, Agent::Custom(_))) else {
+    let Some(agent) = state.next_agent(settings).filter(|agent| !matches!(agent, Agent::Custom(_))) else {
         return String::new();
     };
     let settings = &settings.values.agent;
@@ -121,16 +122,20 @@ fn limits(settings: &Settings) -> String {
 
 /// The budgets that are set.
 fn budgets(settings: &Resolved) -> Vec<String> {
-    let each = [
-        (keys::max_cost(), "$", ""),
-        (keys::max_tokens(), "", " tokens"),
-        (keys::max_calls_per_hour(), "", " calls an hour"),
-        (keys::max_cost_per_day(), "$", " a day"),
-        (keys::max_tokens_per_day(), "", " tokens a day"),
-        (keys::max_calls_per_day(), "", " calls a day"),
-    ];
-    let set = each.into_iter().map(|(key, before, after)| (settings.text(key), before, after));
-    let set = set.filter(|(value, ..)| !value.is_empty() && *value != UNLIMITED);
+    let each = RunLimit::ALL.into_iter().filter_map(|limit| {
+        let (before, after) = match limit {
+            RunLimit::Cost => ("$", ""),
+            RunLimit::Tokens => ("", " tokens"),
+            RunLimit::CallsPerHour => ("", " calls an hour"),
+            RunLimit::CostPerDay => ("$", " a day"),
+            RunLimit::TokensPerDay => ("", " tokens a day"),
+            RunLimit::CallsPerDay => ("", " calls a day"),
+            // They stand before the budgets.
+            RunLimit::Time | RunLimit::Iterations => return None,
+        };
+        Some((settings.text(limit.key()), before, after))
+    });
+    let set = each.filter(|(value, ..)| !value.is_empty() && *value != UNLIMITED);
     set.map(|(value, before, after)| format!("{before}{}{after}", value.trim_start_matches('$'))).collect()
 }
 

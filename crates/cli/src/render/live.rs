@@ -429,7 +429,7 @@ fn subject(order: &Order, state: &RunState) -> String {
 
 /// `3/10`, or `3` where there is no limit.
 fn of(state: &RunState) -> String {
-    iteration_text(state.iteration, state.settings.shown().max_iterations)
+    iteration_text(state.iteration, state.settings.shown().values.limits.max_iterations)
 }
 
 impl Reporter for Live {

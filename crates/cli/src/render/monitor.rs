@@ -202,5 +202,5 @@ fn of(state: &RunState) -> String {
 }
 
 fn place(state: &RunState, iteration: u32) -> String {
-    iteration_text(iteration, state.settings.shown().max_iterations)
+    iteration_text(iteration, state.settings.shown().values.limits.max_iterations)
 }

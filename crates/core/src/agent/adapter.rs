@@ -55,6 +55,9 @@ pub struct Adapter {
     pub stop_signal: StopSignal,
     /// What it leaves in the workspace, as globs.
     pub litter: &'static [&'static str],
+    /// Its instructions and settings in a workspace: names with at most one `*`, in any folder; with a `/` at the end, folders
+    /// of the workspace. A change of one is named with the proof.
+    pub own_files: &'static [&'static str],
     /// Beginnings of the names of its own variables, such as `ANTHROPIC_`; a whole name is a beginning of itself.
     pub variables: &'static [&'static str],
     /// Variables that it sets for what it starts, as seen in the shells of its tools or in its program; `*` stands for
@@ -90,6 +93,7 @@ pub(super) const BASE: Adapter = Adapter {
     continues: true,
     stop_signal: StopSignal::Terminate,
     litter: &[],
+    own_files: &[],
     variables: &[],
     markers: &[],
     keys: &[],

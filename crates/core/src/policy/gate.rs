@@ -46,6 +46,14 @@ pub struct PassesNeeded {
     pub tries: u32,
 }
 
+impl PassesNeeded {
+    /// How long all tries take at most, where one takes so long.
+    #[must_use]
+    pub fn all_tries_ms(self, one_ms: u64) -> u64 {
+        one_ms.saturating_mul(u64::from(self.tries))
+    }
+}
+
 /// The verdicts of the tries of one gate so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {

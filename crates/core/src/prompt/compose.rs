@@ -1,5 +1,5 @@
 //! One prompt out of its material. Pure: the same material gives the same text.
-use crate::run::PromptNote;
+use crate::run::{PromptNote, PromptVariant};
 use crate::text;
 use crate::time;
 
@@ -13,6 +13,8 @@ const CHANGED_BYTES_MAX: usize = 4 * 1024;
 /// What a prompt is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Material<'a> {
+    /// The form of the prompt.
+    pub variant: PromptVariant,
     /// The task.
     pub goal: &'a str,
     /// Texts that the user added at the start.
@@ -66,8 +68,14 @@ pub fn compose(material: &Material<'_>) -> String {
     if let Some(missing) = material.notes.iter().find(|note| matches!(note, PromptNote::StatusMissing { .. })) {
         return format!("{}\n", note_text(missing).trim_start_matches("- "));
     }
-    let mut prompt = String::new();
-    prompt.push_str(&opening(material));
+    match material.variant {
+        PromptVariant::Standard => standard(material),
+    }
+}
+
+/// Task, gates and what they said, changes, news.
+fn standard(material: &Material<'_>) -> String {
+    let mut prompt = opening(material);
     section(&mut prompt, "task", material.goal.trim_end());
     for added in material.inject {
         section(&mut prompt, "added-by-the-user", added.trim_end());

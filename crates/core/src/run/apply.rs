@@ -280,8 +280,10 @@ impl RunState {
                 self.phase = Phase::Agent;
             }
             Order::Hold { cause, .. } => {
-                self.guard.people_had_time();
-                if self.stops_clock(*cause) {
+                if cause.lets_people_edit() {
+                    self.guard.people_had_time();
+                }
+                if self.clock.stops_for(*cause) {
                     self.clock.stop(self.now);
                 }
             }
@@ -386,9 +388,11 @@ impl RunState {
                 if *cause == HoldCause::Delay {
                     self.agent.delay_is_over();
                 }
-                // Somebody may have worked on it in the meantime, and a call that was granted is not valid any more.
+                if cause.lets_people_edit() {
+                    self.checkpoints.may_differ();
+                }
+                // A call that was granted before is not valid any more.
                 self.budget.forget_call();
-                self.checkpoints.may_differ();
                 self.clock.go_on(self.now);
             }
             (Order::Checkpoint { name }, Answer::Checkpoint(report)) => self.checkpoint_taken(*name, report),

@@ -103,10 +103,10 @@ pub fn wanted(state: &RunState, settings: &Settings) -> Wanted {
 }
 
 impl RunState {
-    /// What a call counts as whose cost is not known.
+    /// What a call counts as whose cost is not known, by the agent that works next.
     #[must_use]
     pub fn worst_micros(&self, settings: &Settings) -> u64 {
-        let own = self.agent_of(settings).map_or(WORST_MICROS, |agent| agent.worst_cost_micros());
+        let own = self.next_agent(settings).map_or(WORST_MICROS, |agent| agent.worst_cost_micros());
         settings.caps.worst_micros.unwrap_or(own)
     }
 

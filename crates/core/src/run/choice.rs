@@ -2,8 +2,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
-use crate::machine::Deciding;
-use crate::settings::keys;
+use crate::agent::Agent;
+use crate::settings::{Settings, keys};
 
 /// What one attempt uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct AgentChoice {
     pub prompt: PromptVariant,
 }
 
-/// Which form the prompt has.
+/// Which form the prompt has. `prompt/compose.rs` has the words of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptVariant {
@@ -44,8 +44,7 @@ pub enum ChoiceCause {
 }
 
 /// What the next attempt uses: today what the settings name.
-pub(super) fn choose(state: &RunState, deciding: &Deciding) -> (AgentChoice, ChoiceCause) {
-    let settings = state.settings.read(deciding);
+pub(super) fn choose(state: &RunState, settings: &Settings) -> (AgentChoice, ChoiceCause) {
     let choice = AgentChoice {
         agent: settings.values.agent.agent.clone(),
         model: settings.values.agent.agent_model.clone(),
@@ -56,4 +55,39 @@ pub(super) fn choose(state: &RunState, deciding: &Deciding) -> (AgentChoice, Cho
         .iter()
         .all(|key| first.is_none_or(|first| first.text(key) == settings.resolved.text(key)));
     (choice, if same { ChoiceCause::Settings } else { ChoiceCause::Person })
+}
+
+impl RunState {
+    /// The agent that works next, if these settings hold.
+    #[must_use]
+    pub fn next_agent(&self, settings: &Settings) -> Option<Agent> {
+        let (choice, _) = choose(self, settings);
+        self.agent_named(&choice.agent, settings)
+    }
+
+    /// The agent of that name. A custom one has the command that is set.
+    #[must_use]
+    pub fn agent_named(&self, name: &str, settings: &Settings) -> Option<Agent> {
+        let described = self.agent.described().map_or(&[][..], std::slice::from_ref);
+        Agent::find(name, described, &settings.agent_cmd)
+    }
+
+    /// The name of the agent that works or worked last; before the first attempt the one that is set.
+    #[must_use]
+    pub fn agent_name(&self) -> &str {
+        self.agent.choice().map_or(&self.settings.shown().values.agent.agent, |choice| &choice.agent)
+    }
+
+    /// The model that was chosen for it; none is the agent's default.
+    #[must_use]
+    pub fn model_chosen(&self) -> Option<&str> {
+        let set = || self.settings.shown().values.agent.agent_model.as_deref();
+        self.agent.choice().map_or_else(set, |choice| choice.model.as_deref())
+    }
+
+    /// The agent that works or worked last, for people and for the host; before the first attempt the one that is set.
+    #[must_use]
+    pub fn agent_in_use(&self) -> Option<Agent> {
+        self.agent_named(self.agent_name(), self.settings.shown())
+    }
 }

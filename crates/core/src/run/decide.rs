@@ -1,5 +1,5 @@
 //! What happens next, when several things are possible: one list of rules, read from the top.
-use super::clock::UNATTENDED_MS_MAX;
+use super::deadline::UNATTENDED_MS_MAX;
 use super::fact::{GatePoint, HoldCause, PAUSE_MS_MAX};
 use super::gates::Gate;
 use super::judge;
@@ -158,7 +158,7 @@ fn blocked(state: &RunState, deciding: &Deciding) -> Option<Next> {
 
 /// How long a run that no person sees has waited for one.
 fn not_fixed(state: &RunState, deciding: &Deciding) -> String {
-    let limit = match state.settings.read(deciding).max_time_ms {
+    let limit = match state.settings.read(deciding).values.limits.max_time_ms() {
         Some(most) if state.time_left(deciding) == Some(0) => format!("the time limit of {}", time::spaced(most)),
         Some(_) | None => time::spaced(UNATTENDED_MS_MAX),
     };
@@ -429,7 +429,7 @@ fn delay(state: &RunState, deciding: &Deciding) -> Option<Next> {
 }
 
 fn iteration_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
-    let most = state.settings.read(deciding).max_iterations?;
+    let most = state.settings.read(deciding).values.limits.max_iterations?;
     if state.iterations_done() < most {
         return None;
     }
@@ -444,7 +444,7 @@ fn iteration_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
 }
 
 fn time_cap(state: &RunState, deciding: &Deciding) -> Option<Next> {
-    let most = state.settings.read(deciding).max_time_ms?;
+    let most = state.settings.read(deciding).values.limits.max_time_ms()?;
     let (most_text, not_done) = (time::spaced(most), not_done(state, deciding));
     let is_left = state.active_ms(state.now) < most && !state.clock.ended_gate();
     let text = match (is_left, state.clock.ended_agent()) {

@@ -224,8 +224,7 @@ pub enum Order {
         /// Which tree the copy holds.
         tree: JudgedTree,
     },
-    /// Do nothing until it is cancelled. Only between iterations: people had time, so protected files that changed
-    /// meanwhile count as changed by them.
+    /// Do nothing until it is cancelled. What people may do meanwhile: [`HoldCause::lets_people_edit`].
     Hold {
         /// Why.
         cause: HoldCause,
@@ -290,10 +289,7 @@ const COPY_MS_MAX: u64 = 30 * 60 * 1000;
 
 /// All tries of all gates, each with the time that it may take.
 fn judge_limit_ms(tree: JudgedTree, settings: &Settings) -> u64 {
-    let one = |gate: &GateSpec| {
-        let limit = gate.timeout_ms.unwrap_or(settings.gate_timeout_ms);
-        limit.saturating_mul(u64::from(gate.needs().tries))
-    };
+    let one = |gate: &GateSpec| gate.needs().all_tries_ms(gate.timeout_ms.unwrap_or(settings.gate_timeout_ms));
     let gates = settings.gates.iter().map(one).fold(0, u64::saturating_add);
     let more = match tree {
         JudgedTree::Hunks { budget_ms } => budget_ms,
@@ -371,7 +367,7 @@ impl Order {
     }
 }
 
-/// Why a run holds between two iterations.
+/// Why a run holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldCause {
@@ -396,6 +392,15 @@ impl HoldCause {
         match self {
             Self::Paused | Self::Blocked | Self::Question => true,
             Self::Delay | Self::Limit | Self::Calls => false,
+        }
+    }
+
+    /// Whether people may edit the workspace meanwhile. Then protected files that changed count as changed by them, and
+    /// the workspace is compared with the newest checkpoint before the agent works. A hold inside a round of gates would
+    /// say no: all gates of a round judge the same state.
+    pub(super) fn lets_people_edit(self) -> bool {
+        match self {
+            Self::Paused | Self::Delay | Self::Blocked | Self::Limit | Self::Question | Self::Calls => true,
         }
     }
 }

@@ -367,7 +367,7 @@ impl Gates {
 
     /// How long they took when they ran last, with all their tries.
     pub(super) fn duration_ms(&self) -> u64 {
-        let one = |gate: &Gate| Some(gate.last()?.report.duration_ms * u64::from(gate.spec.needs().tries));
+        let one = |gate: &Gate| Some(gate.spec.needs().all_tries_ms(gate.last()?.report.duration_ms));
         self.list.iter().filter_map(one).sum()
     }
 

@@ -1,6 +1,7 @@
 //! Decisions about what ended: an attempt, a measurement, a gate, a round of gates, a check of protected files. Each is
 //! made from the state and becomes a fact.
 use super::agent::AttemptKind;
+use super::choice::AgentChoice;
 use super::decide;
 use super::event::Target;
 use super::fact::{CancelCause, GatePoint, GuardPoint, Order, PromptNote};
@@ -187,8 +188,11 @@ fn lacks_status(state: &RunState, report: &AgentReport, deciding: &Deciding) -> 
     let wanted = settings.values.agent.status_block != StatusBlock::None && !state.agent.was_asked_for_status();
     let stream = &report.stream;
     let said = stream.claimed.is_some() || stream.promise.is_some() || stream.question.is_some();
-    let can =
-        state.agent.session().is_some_and(|session| SessionUse::of(state, settings, session, state.now).supported);
+    let agent = state.next_agent(settings);
+    let can = state
+        .agent
+        .session()
+        .is_some_and(|session| SessionUse::of(state, settings, agent.as_ref(), session, state.now).supported);
     let busy = state.requests != Requests::default() || state.checkpoints.target(None).is_some();
     wanted && can && !(state.gated() || said || busy || report.failed() || decide::capped(state, deciding))
 }
@@ -206,11 +210,12 @@ pub(super) fn asks_for_status(state: &RunState) -> bool {
     !state.agent_ended() && state.prompt.notes().iter().any(asked)
 }
 
-/// The conversation that the next attempt continues, where that is set or the one before was cut off.
-pub(super) fn session_to_continue(state: &RunState, deciding: &Deciding) -> Option<String> {
+/// The conversation that an attempt with this choice continues, where that is set or the one before was cut off.
+pub(super) fn session_to_continue(state: &RunState, choice: &AgentChoice, deciding: &Deciding) -> Option<String> {
     let settings = state.settings.read(deciding);
     let session = state.agent.session()?;
-    SessionUse::of(state, settings, session, state.now).continues().then(|| session.id.clone())
+    let agent = state.agent_named(&choice.agent, settings);
+    SessionUse::of(state, settings, agent.as_ref(), session, state.now).continues().then(|| session.id.clone())
 }
 
 /// The checkpoint that is restored after an interrupted attempt, where the setting says so.

@@ -13,6 +13,7 @@
 //! | `apply` | bookkeeping: the only code that changes the state; it asks no policy |
 //! | `evidence` | what must stand before a fact that says *verified* |
 //! | `step` | an event in, facts out; what is ordered next |
+//! | `deadline` | when something is due: the limits of orders, the time of the run |
 //! | `judge` | decisions about what ended: attempt, measurement, gate, round, guard |
 //! | `prove` `judge_report` `proving` | decisions about a pass; what a clean copy showed; what is remembered of it |
 //! | `kept_tests` | whether the tests that must be there did run |
@@ -27,6 +28,7 @@ mod checkpoint_name;
 mod checkpoints;
 mod choice;
 mod clock;
+mod deadline;
 pub mod decide;
 mod event;
 mod evidence;

@@ -1,6 +1,7 @@
 //! Whether the agent's conversation is continued: the one rule, for decisions and for views.
 use super::agent::Session;
 use super::state::RunState;
+use crate::agent::Agent;
 use crate::settings::{SessionMode, Settings};
 use crate::time::At;
 
@@ -16,14 +17,14 @@ pub struct SessionUse {
 }
 
 impl SessionUse {
-    /// For a conversation of this run.
+    /// For a conversation of this run, and the agent that would continue it.
     #[must_use]
-    pub fn of(state: &RunState, settings: &Settings, session: &Session, now: At) -> Self {
+    pub fn of(state: &RunState, settings: &Settings, agent: Option<&Agent>, session: &Session, now: At) -> Self {
         Self {
             wanted: state.agent.continues() || settings.values.agent.session == SessionMode::Continue,
             expired: settings.session_expiry_ms.is_some_and(|limit| now.ms_since(session.since) >= limit),
             // Another agent knows nothing of the conversation.
-            supported: state.agent_of(settings).is_some_and(|agent| agent.name() == session.agent && agent.continues()),
+            supported: agent.is_some_and(|agent| agent.name() == session.agent && agent.continues()),
         }
     }
 

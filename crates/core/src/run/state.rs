@@ -18,7 +18,6 @@ use super::provider::Provider;
 use super::proving::Proving;
 use super::report::CertifyReport;
 use super::spec::RunSpec;
-use crate::agent::Agent;
 use crate::ids::{OrderId, ProcessId};
 use crate::machine::{Deciding, OpenOrder, Orders};
 use crate::policy::proof::ProofResult;
@@ -256,38 +255,6 @@ impl RunState {
     #[must_use]
     pub fn iterations_done(&self) -> u32 {
         if self.agent_ended() { self.iteration } else { self.iteration.saturating_sub(1) }
-    }
-
-    /// The agent that these settings name.
-    #[must_use]
-    pub fn agent_of(&self, settings: &Settings) -> Option<Agent> {
-        self.agent_named(&settings.agent, settings)
-    }
-
-    /// The agent of that name. A custom one has the command that is set.
-    #[must_use]
-    pub fn agent_named(&self, name: &str, settings: &Settings) -> Option<Agent> {
-        let described = self.agent.described().map_or(&[][..], std::slice::from_ref);
-        Agent::find(name, described, &settings.agent_cmd)
-    }
-
-    /// The name of the agent that works or worked last; before the first attempt the one that is set.
-    #[must_use]
-    pub fn agent_name(&self) -> &str {
-        self.agent.choice().map_or(&self.settings.shown().values.agent.agent, |choice| &choice.agent)
-    }
-
-    /// The model that was chosen for it; none is the agent's default.
-    #[must_use]
-    pub fn model_chosen(&self) -> Option<&str> {
-        let set = || self.settings.shown().values.agent.agent_model.as_deref();
-        self.agent.choice().map_or_else(set, |choice| choice.model.as_deref())
-    }
-
-    /// The agent that works or worked last, for people and for the host; before the first attempt the one that is set.
-    #[must_use]
-    pub fn agent_in_use(&self) -> Option<Agent> {
-        self.agent_named(self.agent_name(), self.settings.shown())
     }
 
     /// Whether checkpoints are taken at all.

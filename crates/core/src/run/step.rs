@@ -2,7 +2,8 @@
 use super::budget;
 use super::checkpoints::RollbackCause;
 use super::choice;
-use super::clock::{self, DriverMode};
+use super::clock::DriverMode;
+use super::deadline;
 use super::decide::{self, Next};
 use super::event::{Change, Event, Input, Notice, Request};
 use super::evidence;
@@ -143,7 +144,7 @@ impl Turn<'_> {
             Event::Noticed(Notice::Silent { order }) => self.cancel_agent(order, CancelCause::Silent),
             Event::Noticed(Notice::Retrying { order }) => self.cancel_agent(order, CancelCause::Retrying),
             Event::DeadlinePassed => {
-                for due in clock::overdue(&self.after, self.deciding) {
+                for due in deadline::overdue(&self.after, self.deciding) {
                     self.push(Fact::OrderCancelled { id: due.id, cause: due.cause });
                 }
             }
@@ -460,9 +461,9 @@ impl Turn<'_> {
         let notes = self.after.prompt.notes().to_vec();
         let injections = self.after.prompt.injections();
         let injected = (injections.newest > injections.given).then_some((injections.given + 1, injections.newest));
-        let (choice, why) = choice::choose(&self.after, self.deciding);
+        let (choice, why) = choice::choose(&self.after, self.after.settings.read(self.deciding));
         self.push(Fact::Decided(Decision::Chosen { choice: choice.clone(), why }));
-        let session = judge::session_to_continue(&self.after, self.deciding);
+        let session = judge::session_to_continue(&self.after, &choice, self.deciding);
         let status_only = judge::asks_for_status(&self.after);
         let reservation = self.after.budget.call().and_then(Reserved::number);
         self.order(Order::RunAgent { iteration, attempt, choice, notes, injected, session, status_only, reservation });

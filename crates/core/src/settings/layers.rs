@@ -1,7 +1,7 @@
 //! Layers of settings: which source may set a key, and which one wins.
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{InProject, Key, keys};
+use super::catalogue::{InProject, Key, key, keys};
 use super::error::SettingsError;
 use super::profiles;
 use super::resolved::Resolved;
@@ -53,8 +53,9 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// A value of one source.
-#[derive(Debug, Clone)]
+/// A value of one source. As data it has the name of its key, and is checked when it is read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "GivenText", try_from = "GivenText")]
 pub struct Given {
     /// For which key.
     pub key: &'static Key,
@@ -62,6 +63,29 @@ pub struct Given {
     pub value: String,
     /// From which source.
     pub origin: Origin,
+}
+
+/// A value of one source as data.
+#[derive(Debug, Serialize, Deserialize)]
+struct GivenText {
+    key: String,
+    value: String,
+    origin: Origin,
+}
+
+impl From<Given> for GivenText {
+    fn from(given: Given) -> Self {
+        Self { key: given.key.name.to_owned(), value: given.value, origin: given.origin }
+    }
+}
+
+impl TryFrom<GivenText> for Given {
+    type Error = String;
+
+    fn try_from(text: GivenText) -> Result<Self, String> {
+        let key = key(&text.key).ok_or_else(|| format!("there is no setting {}", text.key))?;
+        Self::read(key, &text.value, text.origin).map_err(|error| error.to_string())
+    }
 }
 
 impl Given {

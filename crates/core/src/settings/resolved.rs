@@ -105,11 +105,7 @@ pub struct Settings {
     pub caps: Caps,
     /// All of them as text, with their origins.
     pub resolved: Resolved,
-    // The fields below are those of `values` that are read most often.
-    /// How many iterations at most; none means no limit.
-    pub max_iterations: Option<u32>,
-    /// How long at most; none means no limit.
-    pub max_time_ms: Option<u64>,
+    // The fields below are those of `values` that are read most often. A new setting needs no field here.
     /// How long an agent may work.
     pub timeout_ms: u64,
     /// How long an agent may show no sign of life; none means for ever.
@@ -231,6 +227,12 @@ impl BreakerSettings {
 }
 
 impl LimitSettings {
+    /// How long a run may be at work; none means no limit.
+    #[must_use]
+    pub fn max_time_ms(&self) -> Option<u64> {
+        self.max_time.map(|time| time.0)
+    }
+
     /// What a runaway loop is warned of.
     #[must_use]
     pub fn warnings(&self) -> runaway::Limits {
@@ -252,8 +254,6 @@ impl Settings {
             breaker: values.breaker.thresholds(),
             caps: Caps::of(&values.budget),
             resolved: resolved.clone(),
-            max_iterations: values.limits.max_iterations,
-            max_time_ms: values.limits.max_time.map(|time| time.0),
             timeout_ms: values.limits.timeout.0,
             idle_timeout_ms: values.limits.idle_timeout.map(|time| time.0),
             gate_timeout_ms: values.gate.gate_timeout.0,

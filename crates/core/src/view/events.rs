@@ -39,7 +39,8 @@ fn happened(event: &Event, state: &RunState) -> Option<(&'static str, Value)> {
             "created",
             json!({
                 "id": spec.id, "workspace": spec.workspace.path, "agent": state.settings.shown().agent,
-                "promise": state.settings.shown().resolved.text(keys::promise()), "max_iterations": state.settings.shown().max_iterations,
+                "promise": state.settings.shown().resolved.text(keys::promise()),
+                "max_iterations": state.settings.shown().values.limits.max_iterations,
             }),
         )),
         Event::Reopened { by, .. } => {

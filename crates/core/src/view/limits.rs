@@ -8,6 +8,7 @@ use crate::policy::limiter::HOUR_MS;
 use crate::policy::prices::cost_of;
 use crate::policy::reserve::{Day, Reserved};
 use crate::run::{RunState, SessionUse};
+use crate::settings::{Key, Settings, keys};
 use crate::time::{self, At};
 
 /// How much of one limit is used.
@@ -26,10 +27,11 @@ pub struct Used {
 }
 
 impl Used {
-    fn of(setting: &'static str, used: u64, most: Option<u64>, words: impl Fn(u64) -> String) -> Option<Self> {
-        let most = most?;
-        let text = format!("{} of {}", words(used), words(most));
-        Some(Self { setting, share: share(used, most), text, used, most })
+    fn of(limit: RunLimit, state: &RunState, now: At) -> Option<Self> {
+        let most = limit.most(state.settings.shown())?;
+        let used = limit.used(state, now);
+        let text = format!("{} of {}", limit.words(used), limit.words(most));
+        Some(Self { setting: limit.key().name, share: share(used, most), text, used, most })
     }
 
     /// Whether a person is to be warned, now that it is so much and was `before`: once for each limit.
@@ -42,27 +44,119 @@ impl Used {
     }
 }
 
+/// A limit on what a run uses: the one list. What ends the run at each is in `run/decide.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunLimit {
+    /// Money.
+    Cost,
+    /// Tokens.
+    Tokens,
+    /// Calls in any hour.
+    CallsPerHour,
+    /// Money of all runs in a day.
+    CostPerDay,
+    /// Tokens of all runs in a day.
+    TokensPerDay,
+    /// Calls of all runs in a day.
+    CallsPerDay,
+    /// Time at work.
+    Time,
+    /// Iterations.
+    Iterations,
+}
+
+impl RunLimit {
+    /// All of them, in the order in which people see them.
+    pub const ALL: [Self; 8] = [
+        Self::Cost,
+        Self::Tokens,
+        Self::CallsPerHour,
+        Self::CostPerDay,
+        Self::TokensPerDay,
+        Self::CallsPerDay,
+        Self::Time,
+        Self::Iterations,
+    ];
+
+    /// Its setting.
+    #[must_use]
+    pub fn key(self) -> &'static Key {
+        match self {
+            Self::Cost => keys::max_cost(),
+            Self::Tokens => keys::max_tokens(),
+            Self::CallsPerHour => keys::max_calls_per_hour(),
+            Self::CostPerDay => keys::max_cost_per_day(),
+            Self::TokensPerDay => keys::max_tokens_per_day(),
+            Self::CallsPerDay => keys::max_calls_per_day(),
+            Self::Time => keys::max_time(),
+            Self::Iterations => keys::max_iterations(),
+        }
+    }
+
+    /// The most that these settings allow; none means no limit.
+    #[must_use]
+    pub fn most(self, settings: &Settings) -> Option<u64> {
+        let caps = &settings.caps;
+        match self {
+            Self::Cost => caps.cost_micros,
+            Self::Tokens => caps.tokens,
+            Self::CallsPerHour => caps.calls_per_hour.map(u64::from),
+            Self::CostPerDay => caps.cost_per_day_micros,
+            Self::TokensPerDay => caps.tokens_per_day,
+            Self::CallsPerDay => caps.calls_per_day.map(u64::from),
+            Self::Time => settings.values.limits.max_time_ms(),
+            Self::Iterations => settings.values.limits.max_iterations.map(u64::from),
+        }
+    }
+
+    /// How much of it is used.
+    #[must_use]
+    pub fn used(self, state: &RunState, now: At) -> u64 {
+        match self {
+            Self::Cost => state.cost_micros(state.settings.shown()),
+            Self::Tokens => state.tokens(state.settings.shown()),
+            Self::CallsPerHour => hour_calls(state, now).map_or(0, u64::from),
+            Self::CostPerDay => day(state).cost_micros,
+            Self::TokensPerDay => day(state).tokens,
+            Self::CallsPerDay => day(state).calls.into(),
+            Self::Time => state.active_ms(now),
+            Self::Iterations => state.iterations_done().into(),
+        }
+    }
+
+    /// An amount of it, for people.
+    #[must_use]
+    pub fn words(self, amount: u64) -> String {
+        match self {
+            Self::Cost | Self::CostPerDay => money_text(amount),
+            Self::Tokens | Self::TokensPerDay => format!("{amount} tokens"),
+            Self::CallsPerDay if amount == 1 => "1 call".to_owned(),
+            Self::CallsPerDay => format!("{amount} calls"),
+            Self::CallsPerHour | Self::Iterations => amount.to_string(),
+            Self::Time => time::spaced(amount),
+        }
+    }
+
+    /// Whether its share is shown, and warned of. Iterations are counted wherever a run is shown.
+    fn has_share(self) -> bool {
+        match self {
+            Self::Cost
+            | Self::Tokens
+            | Self::CallsPerHour
+            | Self::CostPerDay
+            | Self::TokensPerDay
+            | Self::CallsPerDay
+            | Self::Time => true,
+            Self::Iterations => false,
+        }
+    }
+}
+
 /// Every limit on money, tokens, calls and time that is set, with what is used of it.
 #[must_use]
 pub fn used(state: &RunState, now: At) -> Vec<Used> {
-    let caps = &state.settings.shown().caps;
-    let number = |count: u64| count.to_string();
-    let day = day(state);
-    let tokens = |count: u64| format!("{count} tokens");
-    let calls = |count: u64| if count == 1 { "1 call".to_owned() } else { format!("{count} calls") };
-    let hour = hour_calls(state, now).map_or(0, u64::from);
-    [
-        Used::of("max_cost", state.cost_micros(state.settings.shown()), caps.cost_micros, money_text),
-        Used::of("max_tokens", state.tokens(state.settings.shown()), caps.tokens, tokens),
-        Used::of("max_cost_per_day", day.cost_micros, caps.cost_per_day_micros, money_text),
-        Used::of("max_tokens_per_day", day.tokens, caps.tokens_per_day, tokens),
-        Used::of("max_calls_per_day", day.calls.into(), caps.calls_per_day.map(u64::from), calls),
-        Used::of("max_calls_per_hour", hour, caps.calls_per_hour.map(u64::from), number),
-        Used::of("max_time", state.active_ms(now), state.settings.shown().max_time_ms, time::spaced),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let limits = RunLimit::ALL.into_iter().filter(|limit| limit.has_share());
+    limits.filter_map(|limit| Used::of(limit, state, now)).collect()
 }
 
 /// What all runs together used today, as far as this run knows: the sum before its newest call, and that call.
@@ -195,8 +289,9 @@ impl SessionView {
     #[must_use]
     pub fn of(state: &RunState, now: At) -> Option<Self> {
         let session = state.agent.session()?;
-        let limit = state.settings.shown().session_expiry_ms;
-        let session_use = SessionUse::of(state, state.settings.shown(), session, now);
+        let settings = state.settings.shown();
+        let limit = settings.session_expiry_ms;
+        let session_use = SessionUse::of(state, settings, state.next_agent(settings).as_ref(), session, now);
         Some(Self {
             id: session.id.clone(),
             since: time::rfc3339(session.since.wall_ms),

@@ -211,7 +211,7 @@ impl Now {
         Some(Self {
             activity: open.map_or(Activity::Between, |open| activity(state, &open.order, live)),
             iteration: state.iteration,
-            max_iterations: state.settings.shown().max_iterations,
+            max_iterations: state.settings.shown().values.limits.max_iterations,
             since_ms: since.wall_ms,
             elapsed_ms: now.ms_since(since),
             limit_ms,

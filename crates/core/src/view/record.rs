@@ -330,7 +330,7 @@ impl Record {
     #[must_use]
     pub fn runaway(&self) -> Option<Alarm> {
         let settings = self.state.settings.shown();
-        let limited = settings.max_iterations.is_some() || settings.max_time_ms.is_some();
+        let limited = settings.values.limits.max_iterations.is_some() || settings.values.limits.max_time.is_some();
         let (iterations, identical, short) = (self.state.iterations_done(), self.identical, self.short);
         runaway::judge(RunawayEvidence { iterations, limited, identical, short }, settings.values.limits.warnings())
     }
@@ -350,7 +350,9 @@ impl Record {
 /// Whether a conversation that would have been continued is too old for that.
 #[must_use]
 pub fn expired(state: &RunState, session: Option<&Session>, now: At) -> bool {
-    let session_use = session.map(|session| SessionUse::of(state, state.settings.shown(), session, now));
+    let settings = state.settings.shown();
+    let agent = state.next_agent(settings);
+    let session_use = session.map(|session| SessionUse::of(state, settings, agent.as_ref(), session, now));
     session_use.is_some_and(|session| session.wanted && session.expired)
 }
 

@@ -194,7 +194,7 @@ impl Row {
             id: spec.id.to_string(),
             status,
             iteration: state.iteration,
-            max_iterations: state.settings.shown().max_iterations,
+            max_iterations: state.settings.shown().values.limits.max_iterations,
             promise: text::one_line(state.settings.shown().resolved.text(keys::promise()), 4096),
             agent: state.agent_name().to_owned(),
             model: state

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use loop_core::agent::{ADAPTERS, Adapter, adapter};
+use loop_core::policy::protect::is_named_only;
 
 /// An agent as somebody would add it: a value with its own name, and the rest as another has it.
 fn added() -> Adapter {
@@ -86,4 +87,18 @@ pub(crate) fn assert_named(tests: &[&str], without: &[&str]) {
     let named: BTreeSet<&str> = tests.iter().chain(without).copied().collect();
     let listed: BTreeSet<&str> = ADAPTERS.iter().filter(|agent| !agent.behind_bridge).map(|agent| agent.name).collect();
     assert_eq!(named, listed, "add the agent to this list of tests");
+}
+
+#[test]
+fn a_change_of_the_instructions_of_any_agent_is_named_and_what_agents_leave_is_not() {
+    for agent in ADAPTERS {
+        assert!(!agent.own_files.is_empty(), "{}: which files of a workspace tell it what to do?", agent.name);
+        for file in agent.own_files {
+            let path = if file.ends_with('/') { format!("{file}settings.json") } else { file.replace('*', "yml") };
+            assert!(is_named_only(&path), "{}: {path}", agent.name);
+        }
+        for litter in agent.litter {
+            assert!(!is_named_only(litter), "{}: {litter}", agent.name);
+        }
+    }
 }

@@ -19,7 +19,7 @@ use crate::process::become_reaper;
 use crate::publish::{self, Publisher};
 use crate::requests::{self, Texts};
 use crate::run_folder::HeldRun;
-use crate::signals::Signals;
+use crate::signals::{CaughtSignal, Signals};
 use crate::stop_file::StopFile;
 use crate::terminal;
 use crate::workspace::WorkspaceIdentity;
@@ -91,9 +91,15 @@ impl RunSources {
     }
 }
 
+/// What a signal asks of a run: to stop after the iteration, or now.
+fn request_of_signal(signal: CaughtSignal) -> Event {
+    let request = if signal.is_urgent { Request::Abort } else { Request::Stop };
+    Event::Requested { request, by: signal.name.to_owned() }
+}
+
 impl Sources<Run> for RunSources {
     fn poll(&mut self, state: &RunState) -> Vec<Event> {
-        let mut events = self.signals.take();
+        let mut events: Vec<Event> = self.signals.take().into_iter().map(request_of_signal).collect();
         events.extend(self.stop_file.as_mut().and_then(|file| file.look(Instant::now())));
         events.extend(Self::key(state));
         events

@@ -1,5 +1,6 @@
-//! Runs gates for callers that wait for them: `loop verify` and the dry run. The tries, the time limit and the verdict are
-//! those of a run.
+//! Runs gates for callers that wait for them. [`GateRunner::judge`] is for `loop verify` and clean copies: its tries, its
+//! time limit and its verdict are those of a run. [`GateRunner::try_once`] is one of these tries, and all that the dry run
+//! does (`rehearsal`): what depends on an earlier try does not reach it.
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -2,6 +2,7 @@
 //! that the gates name. These are asked in one shell line, contained as a gate is.
 use std::path::{Path, PathBuf};
 
+use loop_core::policy::probe::runner_programs;
 use loop_core::run::{Answer, CertifyReport, RunState, Tool};
 use loop_core::text;
 
@@ -53,24 +54,21 @@ const PLAIN: [&str; 36] = [
     "zsh",
     "jq",
 ];
-/// So do these; each runs on the second program, whose version counts too.
-const RUNS_ON: [(&str, &str); 17] = [
+/// So do these, and those of test runners ([`runner_programs`]); each runs on the second program, whose version counts too.
+const RUNS_ON: [(&str, &str); 14] = [
     ("cargo", "rustc"),
     ("composer", "php"),
     ("eslint", "node"),
-    ("jest", "node"),
     ("mypy", "python3"),
     ("npm", "node"),
     ("npx", "node"),
     ("phpunit", "php"),
     ("pnpm", "node"),
     ("poetry", "python3"),
-    ("pytest", "python3"),
     ("rake", "ruby"),
     ("rspec", "ruby"),
     ("tox", "python3"),
     ("tsc", "node"),
-    ("vitest", "node"),
     ("yarn", "node"),
 ];
 /// These have another argument for it.
@@ -185,12 +183,16 @@ fn programs<'a>(commands: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
 
 /// The program that another one runs on.
 pub(super) fn runs_on(program: &str) -> Option<&'static str> {
-    RUNS_ON.iter().find(|(name, _)| *name == program).map(|(_, needs)| *needs)
+    all_that_run_on().find(|(name, _)| *name == program).map(|(_, needs)| needs)
+}
+
+fn all_that_run_on() -> impl Iterator<Item = (&'static str, &'static str)> {
+    RUNS_ON.into_iter().chain(runner_programs().map(|program| (program.name, program.runs_on)))
 }
 
 /// The name of a program that can be asked, and the argument that prints its version.
 fn known(word: &str) -> Option<(&'static str, &'static str)> {
-    let plain = PLAIN.iter().chain(RUNS_ON.iter().map(|(name, _)| name)).map(|name| (*name, "--version"));
+    let plain = PLAIN.into_iter().chain(all_that_run_on().map(|(name, _)| name)).map(|name| (name, "--version"));
     plain.chain(OTHERS).find(|(name, _)| *name == word)
 }
 
@@ -226,18 +228,22 @@ mod tests {
     fn programs_are_found_in_a_command_and_those_of_the_workspace_are_not() {
         assert_eq!(found("cd sub && CI=1 cargo test --locked | tee log"), ["cargo", "rustc"]);
         assert_eq!(found("npm test -- --run; /usr/bin/python3 -m pytest"), ["npm", "node", "python3", "pytest"]);
+        assert_eq!(found("npx mocha --reporter tap"), ["npx", "node", "mocha"]);
         assert_eq!(found("! (git diff --quiet)"), ["git"]);
         assert_eq!(found("./cargo test; tools/make; test -e ok"), Vec::<&str>::new());
     }
 
     #[test]
     fn every_program_that_another_runs_on_can_be_asked() {
-        let names: Vec<&str> =
-            PLAIN.into_iter().chain(RUNS_ON.map(|(name, _)| name)).chain(OTHERS.map(|(name, _)| name)).collect();
+        let names: Vec<&str> = PLAIN
+            .into_iter()
+            .chain(all_that_run_on().map(|(name, _)| name))
+            .chain(OTHERS.map(|(name, _)| name))
+            .collect();
         for name in &names {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
         }
-        for (name, needs) in RUNS_ON {
+        for (name, needs) in all_that_run_on() {
             assert!(names.contains(&needs), "{name}");
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use loop_core::run::{Change, Event, Outcome, RunState};
 use loop_core::settings::{BreakerReset, Settings, keys};
 use loop_core::view::{is_tripped, qualification};
+use serde::{Deserialize, Serialize};
 
 use super::caller::{LaunchCaller, LaunchNote};
 use super::container::{self, LaunchContainer};
@@ -19,8 +20,8 @@ use crate::refusal::{LaunchRefusal, RefusalKind};
 use crate::run_folder::{HeldRun, RunFolder, StartLock};
 use crate::workspace::{WorkspaceError, WorkspaceIdentity, claim};
 
-/// The request for a resume.
-#[derive(Debug, Clone)]
+/// The request for a resume. As JSON it can go to another process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResumeRequest {
     /// Settings that change, as typed: a value that begins with `+` is added to the value of now.
     pub changes: Vec<Change>,
@@ -80,7 +81,7 @@ pub fn prepare_resume(
     }
     let workspace = path_of(&spec.workspace.path);
     checks::check_stop_file(&settings.values.output, &workspace, clear_stop)?;
-    let agent = agent.or_else(|| held.state.agent_of(&settings)).filter(|_| workspace.is_dir());
+    let agent = agent.or_else(|| held.state.next_agent(&settings)).filter(|_| workspace.is_dir());
     let checked = agent.map(|agent| container::check(&settings.values.agent, &agent, &workspace, caller));
     let container = checked.transpose()?.flatten();
     let (by, unattended) = (request.by, !caller.is_attended());

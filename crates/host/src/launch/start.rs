@@ -6,6 +6,7 @@ use loop_core::agent::shell_words::quoted;
 use loop_core::run::{Event, RunSpec, WorkspaceRef};
 use loop_core::settings::{GateSpec, Given, Layer, Origin, Settings, keys};
 use loop_core::text;
+use serde::{Deserialize, Serialize};
 
 use super::agent;
 use super::approval::GivenApproval;
@@ -25,8 +26,8 @@ use crate::secrets;
 use crate::usable_agent::{UsableAgent, find_agent};
 use crate::workspace::claim;
 
-/// The request for a start.
-#[derive(Debug, Clone)]
+/// The request for a start. As JSON it can go to another process; a path that is not UTF-8 cannot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaunchRequest {
     /// What was typed, over files and variables.
     pub given: Vec<Given>,

@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 
 use loop_core::prompt::TASK_BYTES_MAX;
+use serde::{Deserialize, Serialize};
 
 use super::caller::LaunchCaller;
 use crate::paths::{path_of, read_bounded, text_of};
@@ -13,7 +14,8 @@ const TEXT_BYTES_MAX: u64 = TASK_BYTES_MAX as u64 + 1;
 const INJECT_FILES_MAX: usize = 32;
 
 /// Where the task comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskSource {
     /// These bytes.
     Text(Vec<u8>),

@@ -222,3 +222,18 @@ fn resume_and_set_have_one_rule_about_limits_that_are_used_up() {
     assert_eq!(resumed.state.iterations_done(), 3);
     assert!(past > 0 && newest > past, "{past} {newest}");
 }
+
+#[test]
+fn a_request_for_a_start_goes_to_another_process_as_json_and_is_checked_there() {
+    let user = TestUser::new();
+    let sent = serde_json::to_value(user.request(&["promise=make test", "max_iterations=3"])).unwrap();
+    assert_eq!(sent["given"][1]["key"], json!("max_iterations"));
+    let received: LaunchRequest = serde_json::from_value(sent.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&received).unwrap(), sent);
+    for (field, value) in [("key", "max_iterationz"), ("value", "many")] {
+        let mut wrong = sent.clone();
+        wrong["given"][1][field] = json!(value);
+        let error = serde_json::from_value::<LaunchRequest>(wrong).unwrap_err().to_string();
+        assert!(error.contains(value), "{error}");
+    }
+}

@@ -469,4 +469,11 @@ fn a_second_machine_is_listed_by_the_same_index() {
         assert_eq!(rows, [("one".to_owned(), 0, None), ("two".to_owned(), 1, Some(0))]);
         assert!(index::list(&home).unwrap().is_empty(), "a run is listed for itself");
     }
+    let listed = index::list_of::<Batch>(&home, 0).unwrap();
+    let sizes: u64 = listed.iter().filter_map(|listed| listed.row.as_ref().unwrap().bytes).sum();
+    assert_eq!((index::total_of::<Batch>(&home).unwrap(), index::total(&home).unwrap()), (sizes, 0));
+    let one = listed.into_iter().find(|listed| listed.run.id.as_str() == "one").unwrap().run;
+    let done = BatchState { tasks: 2, done: 2, result: Some(0), ..BatchState::default() };
+    index::note_of::<Batch>(&home, &one, &done);
+    assert_eq!(index::look_of::<Batch>(one).unwrap().row.unwrap().done, 0, "the journal counts, not what was noted");
 }

@@ -7,6 +7,7 @@ use crate::agent::adapter::{Adapter, BASE, SystemBy};
 use crate::agent::command::{AgentCommand, AttemptSpec, Permissions, Stdin};
 use crate::agent::provider::wording::Vendor;
 use crate::agent::reading::Usage;
+use crate::agent::{claude, codex, gemini, opencode};
 
 /// opencode by the protocol.
 pub(in crate::agent) const OPENCODE: Adapter = Adapter {
@@ -16,6 +17,7 @@ pub(in crate::agent) const OPENCODE: Adapter = Adapter {
     install: "npm install -g opencode-ai",
     sign_in: "run `opencode auth login`, or set the provider's key",
     tried: Some("1.18.33"),
+    own_files: opencode::ADAPTER.own_files,
     variables: &["OPENCODE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_", "GOOGLE_"],
     keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"],
     signed_in_files: &[".local/share/opencode/auth.json"],
@@ -33,6 +35,7 @@ pub(in crate::agent) const CLAUDE: Adapter = Adapter {
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
     sign_in: "run `claude` once and sign in, or set ANTHROPIC_API_KEY",
     tried: Some("0.49.0"),
+    own_files: claude::ADAPTER.own_files,
     variables: &["ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR", "IS_SANDBOX"],
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     signed_in_files: &[".claude/.credentials.json", ".claude.json"],
@@ -49,6 +52,7 @@ pub(in crate::agent) const CODEX: Adapter = Adapter {
     install: "npm install -g @zed-industries/codex-acp",
     sign_in: "run `codex login`, or set OPENAI_API_KEY",
     tried: Some("0.16.0"),
+    own_files: codex::ADAPTER.own_files,
     variables: &["CODEX_", "OPENAI_"],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     signed_in_files: &[".codex/auth.json"],
@@ -65,6 +69,7 @@ pub(in crate::agent) const GEMINI: Adapter = Adapter {
     install: "npm install -g @google/gemini-cli",
     sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
     tried: Some("0.61.0"),
+    own_files: gemini::ADAPTER.own_files,
     variables: &["GEMINI_", "GOOGLE_"],
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     signed_in_files: &[".gemini/oauth_creds.json"],

@@ -17,6 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     continues: false,
     // Not `.aider*`: a person's `.aider.conf.yml` is a part of the work.
     litter: &[".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache.v*"],
+    own_files: &[".aider.conf.yml", ".aiderignore", ".aider.model.*"],
     variables: &[
         "AIDER_",
         "LITELLM_",

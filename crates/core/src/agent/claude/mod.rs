@@ -20,6 +20,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("2.1.197"),
     system: SystemBy::Call,
     stop_signal: StopSignal::Interrupt,
+    own_files: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json", ".claude/"],
     variables: &["ANTHROPIC_", "CLAUDE_", "AWS_", "VERTEX_", "GOOGLE_", "CLOUD_ML_REGION", "IS_SANDBOX"],
     markers: &[
         "CLAUDECODE",

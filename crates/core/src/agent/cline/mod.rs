@@ -27,6 +27,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tried: Some("3.0.65"),
     continues: false,
     stop_signal: StopSignal::Interrupt,
+    own_files: &[".clinerules", ".clinerules/", ".cline/"],
     variables: &["CLINE_"],
     markers: &["CLINE_ACTIVE"],
     keys: &["CLINE_API_KEY"],

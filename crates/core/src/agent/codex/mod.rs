@@ -19,6 +19,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     sign_in: "run `codex login` once, or set CODEX_API_KEY",
     tried: Some("0.166.0"),
     system: SystemBy::Call,
+    own_files: &["AGENTS.md", "AGENTS.override.md", ".codex/"],
     variables: &["CODEX_", "OPENAI_"],
     markers: &[
         "CODEX_CI",

@@ -15,6 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     install: "see the vendor's page for the Cursor CLI",
     sign_in: "run `cursor-agent login` once, or set CURSOR_API_KEY",
     tried: None,
+    own_files: &["AGENTS.md", ".cursorrules", ".cursorignore", ".cursor/"],
     variables: &["CURSOR_"],
     markers: &["CURSOR_AGENT", "CURSOR_TRACE_ID", "CURSOR_INVOKED_AS"],
     keys: &["CURSOR_API_KEY"],

@@ -28,6 +28,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     install: "npm install -g @google/gemini-cli",
     sign_in: "run `gemini` once and sign in, or set GEMINI_API_KEY",
     tried: Some("0.61.0"),
+    own_files: &["GEMINI.md", ".geminiignore", ".gemini/"],
     variables: &["GEMINI_", "GOOGLE_"],
     markers: &["GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_ACTIVITY_*"],
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],

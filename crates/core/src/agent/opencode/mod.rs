@@ -16,6 +16,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     sign_in: "run `opencode auth login` once, or set the key of your provider",
     tried: Some("1.18.33"),
     system: SystemBy::Call,
+    own_files: &["AGENTS.md", "opencode.json", "opencode.jsonc", ".opencode/"],
     variables: &[
         "OPENCODE",
         "ANTHROPIC_",

@@ -2,6 +2,7 @@
 use serde_json::Value as Json;
 
 use super::project::{Probed, folder_of, name_of};
+use super::runners::RunnerKind;
 use crate::policy::protect::script::{Token, behind_first_words, clean, tokens};
 
 /// A line in a script in a script is followed so deep.
@@ -18,67 +19,6 @@ const HARMLESS: &[&str] = &[
     "source", ".", "ruff", "black", "mypy", "flake8", "isort", "eslint", "prettier", "tsc", "gofmt", "pip", "pip3",
     "fi", "done", "exit", "touch", "pwd", "command", "tee", "sync", "install",
 ];
-
-/// A test runner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RunnerKind {
-    Pytest,
-    Unittest,
-    /// `python file.py`.
-    PythonFile,
-    Node,
-    Jest,
-    Vitest,
-    Mocha,
-    Cargo,
-    Nextest,
-    Go,
-}
-
-impl RunnerKind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Pytest => "pytest",
-            Self::Unittest | Self::PythonFile => "unittest",
-            Self::Node => "node --test",
-            Self::Jest => "jest",
-            Self::Vitest => "vitest",
-            Self::Mocha => "mocha",
-            Self::Cargo => "cargo test",
-            Self::Nextest => "cargo nextest",
-            Self::Go => "go test",
-        }
-    }
-
-    /// Whether its output may be read as this format.
-    pub(super) fn may_print(self, format: &str) -> bool {
-        let own: &[&str] = match self {
-            Self::Pytest => &["pytest"],
-            Self::Unittest | Self::PythonFile => &[],
-            Self::Node => &["node-test", "tap"],
-            Self::Jest => &["jest"],
-            Self::Vitest => &["vitest", "tap"],
-            Self::Mocha => &["tap", "node-test"],
-            Self::Cargo => &["cargo-test"],
-            Self::Nextest => &["nextest"],
-            Self::Go => &["go-test"],
-        };
-        own.contains(&format) || matches!(format, "several" | "junit" | "unittest" | "mocha")
-    }
-
-    /// The runner that prints a format, if only one does and its names lead to files.
-    pub(super) fn printing(format: &str) -> Option<Self> {
-        match format {
-            "pytest" => Some(Self::Pytest),
-            "jest" => Some(Self::Jest),
-            "vitest" => Some(Self::Vitest),
-            "cargo-test" => Some(Self::Cargo),
-            "nextest" => Some(Self::Nextest),
-            "go-test" => Some(Self::Go),
-            _ => None,
-        }
-    }
-}
 
 /// One call of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,15 +95,15 @@ impl Search<'_, '_> {
         }
         let is_python =
             name.strip_prefix("python").is_some_and(|end| end.chars().all(|c| c.is_ascii_digit() || c == '.'));
+        if let Some(kind) = RunnerKind::of_program(name) {
+            let extra = if kind == RunnerKind::Pytest { extra } else { Vec::new() };
+            return self.add(kind, &[rest, &extra].concat(), folder);
+        }
         match name {
             "cd" | "pushd" => {
                 let to = rest.iter().find(|word| !word.starts_with('-'));
                 *folder = to.and_then(|to| clean(folder, to)).unwrap_or_default();
             }
-            "pytest" | "py.test" => self.add(RunnerKind::Pytest, &[rest, &extra].concat(), folder),
-            "jest" => self.add(RunnerKind::Jest, rest, folder),
-            "vitest" => self.add(RunnerKind::Vitest, rest, folder),
-            "mocha" | "_mocha" => self.add(RunnerKind::Mocha, rest, folder),
             "go" => self.go(rest, folder),
             "cargo" => self.cargo(rest, folder),
             "npm" | "yarn" | "pnpm" | "bun" => self.package_script(name, rest, folder, depth),
@@ -211,11 +151,10 @@ impl Search<'_, '_> {
             return;
         }
         let file = rest.iter().find(|word| !word.starts_with('-')).map_or("", |word| name_of(word));
-        match file.trim_end_matches(".js").trim_end_matches(".mjs") {
-            "jest" => self.add(RunnerKind::Jest, behind_first_file(rest), folder),
-            "vitest" => self.add(RunnerKind::Vitest, behind_first_file(rest), folder),
-            "mocha" | "_mocha" => self.add(RunnerKind::Mocha, behind_first_file(rest), folder),
-            _ => self.found.unknown = true,
+        let program = file.trim_end_matches(".js").trim_end_matches(".mjs");
+        match RunnerKind::of_program(program).filter(|kind| kind.facts().runs_on == Some("node")) {
+            Some(kind) => self.add(kind, behind_first_file(rest), folder),
+            None => self.found.unknown = true,
         }
     }
 

@@ -3,9 +3,10 @@
 use toml_edit::DocumentMut;
 
 use super::broken::{broken_rust, rust_body};
-use super::calls::{RunnerCall, RunnerKind};
+use super::calls::RunnerCall;
 use super::filter::option_value;
 use super::project::{Probed, appended, folder_of, is_below, is_identifier, name_of};
+use super::runners::RunnerKind;
 use super::{Canary, NoCanary};
 use crate::policy::protect::script::clean;
 

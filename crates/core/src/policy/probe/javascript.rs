@@ -1,8 +1,9 @@
 //! A failing test for the runners of JavaScript and TypeScript: one call at the end of a test file that surely runs.
 use super::broken::{broken_javascript, javascript_body};
-use super::calls::{RunnerCall, RunnerKind};
+use super::calls::RunnerCall;
 use super::filter::{fits_glob, is_plain_pattern, option_value};
 use super::project::{Probed, appended, folder_of, is_below, name_of};
+use super::runners::RunnerKind;
 use super::{Canary, NoCanary};
 use crate::policy::protect::script::clean;
 

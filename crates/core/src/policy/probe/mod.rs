@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `project` | what is known of the two trees and of the tests that ran |
 //! | `calls` | which test runners a gate's line calls: through npm scripts, makefiles and shell scripts too |
+//! | `runners` | the runners that are known: programs, what they run on, what they print |
 //! | `filter` | patterns and expressions that select tests |
 //! | `pytest` `unittest` `javascript` `cargo` `golang` | one failing test in the way of each runner |
 //! | `broken` | a test that failed at the start, made to fail again |
@@ -23,18 +24,21 @@ mod javascript;
 mod project;
 mod pytest;
 mod roles;
+mod runners;
 mod undo;
 mod unittest;
 
 use thiserror::Error;
 
-use self::calls::{Found, RunnerCall, RunnerKind};
+use self::calls::{Found, RunnerCall};
 use self::project::Probed;
+use self::runners::RunnerKind;
 use crate::policy::gate::Promise;
 use crate::test_output::{TestStatus, Tests};
 
 pub use hunks::{LineChange, TakenBack, in_order, is_worth_trying, join_near};
 pub use roles::{FileRole, role_of};
+pub use runners::{RunnerProgram, runner_programs};
 pub use undo::{ChangedFile, NoUndo, UndoPlan, UndoStep, first_test_line, undo};
 
 /// Which of the two trees.

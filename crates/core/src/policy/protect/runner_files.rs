@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::uses::is_check_folder;
 use super::{is_test_path, matches_name};
+use crate::agent::ADAPTERS;
 
 /// Names of such files, with at most one `*`; those with a `/` are paths from the workspace or a folder in it.
 const RUNNER_FILES: &[&str] = &[
@@ -286,10 +287,9 @@ const SHADOWED: &[&str] = &[
 /// Manifests, of which a runner reads a part.
 const MANIFESTS: &[&str] =
     &["package.json", "pyproject.toml", "Cargo.toml", "setup.cfg", "composer.json", "deno.json", "deno.jsonc"];
-/// Lists of dependencies and the like are not named: honest work changes them.
-const NAMED_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".gitlab-ci.yml", "Jenkinsfile"];
-const NAMED_FOLDERS: &[&str] =
-    &[".claude/", ".cursor/", ".codex/", ".gemini/", ".github/", ".circleci/", ".husky/", ".githooks/", ".ci/"];
+/// What CI and hooks run. Lists of dependencies and the like are not named: honest work changes them.
+const NAMED_FILES: &[&str] =
+    &[".gitlab-ci.yml", "Jenkinsfile", ".github/", ".circleci/", ".husky/", ".githooks/", ".ci/"];
 
 /// Whether a file only tells a test runner what to do.
 ///
@@ -391,7 +391,7 @@ fn shadows(path: &str) -> bool {
     searched && SHADOWED.contains(&stem)
 }
 
-/// Whether a change of a file is named and nothing else: instructions for agents, and what CI and hooks run.
+/// Whether a change of a file is named and nothing else: instructions and settings of agents, and what CI and hooks run.
 ///
 /// ```
 /// use loop_core::policy::protect::is_named_only;
@@ -400,7 +400,11 @@ fn shadows(path: &str) -> bool {
 /// ```
 #[must_use]
 pub fn is_named_only(path: &str) -> bool {
-    matches_any(NAMED_FILES, path) || NAMED_FOLDERS.iter().any(|folder| path.starts_with(folder))
+    let of_agents = ADAPTERS.iter().flat_map(|agent| agent.own_files);
+    NAMED_FILES.iter().chain(of_agents).any(|named| match named.ends_with('/') {
+        true => path.starts_with(named),
+        false => matches_any(&[named], path),
+    })
 }
 
 #[cfg(test)]
